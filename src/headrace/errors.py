@@ -1,0 +1,166 @@
+"""Every error Headrace raises. Each says what happened, where, and what to do next, and carries its data.
+
+    HeadraceError
+    ├── InvalidInput                 the caller's mistake, found before anything ran
+    │   ├── SurveyError              a question, a survey or a rule that cannot be asked
+    │   ├── ExpressionError          a rule or filter that is not in the language
+    │   ├── ListError                agents, scenarios or models that cannot be read
+    │   └── OptionError              a run option that cannot be used
+    ├── RunFileError                 the file on disk is not what is needed
+    │   ├── NotARunFile              some other file
+    │   ├── RunFileTooNew            written by a newer Headrace
+    │   ├── RunFileBusy              another process is writing it
+    │   ├── RunFileDamaged           it cannot be read back
+    │   └── PlanMismatch             it belongs to another job
+    ├── StorageFull                  no room to journal; everything journaled so far is safe
+    ├── BudgetTooSmall               the memory budget cannot hold even one piece of work
+    ├── MissingExtra                 an optional package that this call needs is not installed
+    ├── InvalidAnswer                a model's answer that its question does not accept
+    ├── ProviderError                a model could not be reached or refused
+    │   ├── ProviderUnavailable      may succeed later
+    │   └── ProviderRefused          will not succeed by trying again
+    ├── InterviewFailed              stop_on_exception=True met a failed interview
+    └── Interrupted                  (also a KeyboardInterrupt) stopped by the user; resumable
+
+Does not cover: failures inside one interview that become data. Those are recorded (survey.record).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class HeadraceError(Exception):
+    """The root: catch this to catch everything Headrace raises on purpose."""
+
+    def __init__(self, message: str, *, fix: str = "") -> None:
+        super().__init__(f"{message} {fix}".rstrip())
+        self.message = message
+        self.fix = fix
+
+
+class InvalidInput(HeadraceError):
+    pass
+
+
+class SurveyError(InvalidInput):
+    pass
+
+
+class ExpressionError(InvalidInput):
+    def __init__(self, message: str, *, source: str, fix: str) -> None:
+        super().__init__(f"{message} In: {source[:200]}", fix=fix)
+        self.source = source
+
+
+class ListError(InvalidInput):
+    pass
+
+
+class OptionError(InvalidInput):
+    pass
+
+
+class RunFileError(HeadraceError):
+    def __init__(self, message: str, *, path: Path, fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.path = path
+
+
+class NotARunFile(RunFileError):
+    pass
+
+
+class RunFileTooNew(RunFileError):
+    pass
+
+
+class RunFileBusy(RunFileError):
+    pass
+
+
+class RunFileDamaged(RunFileError):
+    pass
+
+
+class PlanMismatch(RunFileError):
+    """The file at `path` holds another plan: `expected` is the job's, `found` the file's, by part."""
+
+    def __init__(self, path: Path, *, expected: dict[str, str], found: dict[str, str], fix: str) -> None:
+        parts = [part for part in expected if expected[part] != found.get(part)]
+        told = "; ".join(f"{part}: the file has {found.get(part)}, this job {expected[part]}" for part in parts)
+        super().__init__(f"{path} belongs to another job ({told}).", path=path, fix=fix)
+        self.expected = expected
+        self.found = found
+
+
+class StorageFull(HeadraceError):
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"{path} cannot grow: {reason}.",
+            fix="Everything journaled so far is safe; make room and run the same job again to go on.",
+        )
+        self.path = path
+
+
+class BudgetTooSmall(HeadraceError):
+    def __init__(self, message: str, *, budget_bytes: int, used_bytes: int, fix: str) -> None:
+        super().__init__(message, fix=fix)
+        self.budget_bytes = budget_bytes
+        self.used_bytes = used_bytes
+
+
+class MissingExtra(HeadraceError):
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed.", fix=f"Install it with: pip install 'headrace[{extra}]'")
+
+
+class InvalidAnswer(HeadraceError):
+    pass
+
+
+class ProviderError(HeadraceError):
+    pass
+
+
+class ProviderUnavailable(ProviderError):
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ProviderRefused(ProviderError):
+    pass
+
+
+class InterviewFailed(HeadraceError):
+    def __init__(self, ordinal: int, question: str, cause: str) -> None:
+        super().__init__(
+            f"Interview {ordinal} failed at question {question!r}: {cause}.",
+            fix="It is recorded in the run file; without stop_on_exception the job would have gone on.",
+        )
+        self.ordinal = ordinal
+        self.question = question
+        self.cause = cause
+
+
+class Interrupted(HeadraceError, KeyboardInterrupt):
+    def __init__(self, path: Path, *, done: int, total: int) -> None:
+        super().__init__(
+            f"Stopped after {done:,} of {total:,} interviews; all of them are saved in {path}.",
+            fix="Run the same job again to go on.",
+        )
+        self.path = path
+        self.done = done
+        self.total = total
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint that ends an error's fix: the known name closest to a mistyped one, or what there is."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"Did you mean {close[0]!r}?"
+    return f"Known here: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}." if names else ""

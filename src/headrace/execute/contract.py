@@ -1,0 +1,179 @@
+"""What the controller and an executor say to each other, for one host or many.
+
+Everything here can be sent as bytes: no paths, no descriptors, no shared disk. Delivery is at least once; the
+controller tells repetitions by (id, epoch, seq) and refuses what comes from an attempt it has replaced. Only the
+controller writes the store; an event is acknowledged after its COMMIT, and not reading events is backpressure.
+
+    controller                                executor
+      open(spec) ------------------------------> once
+      lease(...) ------------------------------> how much may be in flight and in memory
+      start(Chunk | AgentRun) -----------------> returns when accepted
+      signal(id, epoch, what, deadline_s) -----> preempt, cancel, kill
+      <------------------------- events() ------ batches, in order of seq
+      ack(upto) -------------------------------> these are on disk: forget them
+
+Does not cover: deciding what to start (schedule), or how an interview is conducted (execute.interview).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from headrace.limits import RetryLimits
+from headrace.store.rows import Row
+from headrace.survey.record import AnswerRecord
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """What all work of a job shares. Functions do not travel: an executor has them, or the work cannot run there."""
+
+    survey: bytes
+    models: list[bytes]
+    dictionary: bytes
+    retry: RetryLimits
+
+
+class Interview(msgspec.Struct, array_like=True):
+    """One interview to conduct. `kept` are answers it already has; `uncounted` what they cost, if not yet counted."""
+
+    ordinal: int
+    iteration: int
+    agent: int
+    scenario: int
+    model: int
+    kept: list[AnswerRecord] = []
+    uncounted: tuple[int, int, int] = (0, 0, 0)  # calls, input tokens, output tokens
+
+
+class Chunk(msgspec.Struct, tag="chunk"):
+    """Some interviews, with the rows of agents and scenarios they need, by position."""
+
+    id: int
+    epoch: int
+    interviews: list[Interview]
+    agents: dict[int, bytes]
+    scenarios: dict[int, bytes]
+
+
+class AgentRun(msgspec.Struct, tag="agent_run"):
+    """One agent run, with its journal so far: `steps` are results by step name, `state` the last checkpoint."""
+
+    id: int
+    epoch: int
+    kind: str
+    arguments: bytes
+    state: bytes | None
+    steps: dict[str, bytes]
+    memory_bytes: int
+
+
+Work: TypeAlias = Chunk | AgentRun
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """What the executor may use: interviews at once, and bytes of finished work that wait for an ack."""
+
+    interviews: int
+    buffer_bytes: int
+
+
+class Signal(Enum):
+    PREEMPT = "preempt"  # stop at the next step; what is journaled stays
+    CANCEL = "cancel"  # start nothing more of it; what is running ends
+    KILL = "kill"  # stop at once
+
+
+class Outcome(Enum):
+    DONE = "done"
+    FAILED = "failed"
+    OUT_OF_MEMORY = "out of memory"
+    PREEMPTED = "preempted"
+    LOST = "lost"
+
+
+class Event(msgspec.Struct, tag=True, kw_only=True):
+    """`id` and `epoch` are the work's, `seq` counts up by one over all events of an executor."""
+
+    id: int
+    epoch: int
+    seq: int
+
+
+class Rows(Event):
+    """Interviews that ended, encoded for the store."""
+
+    rows: list[Row]
+
+
+class Answers(Event):
+    """Answers of interviews still in flight: (ordinal, record)."""
+
+    answers: list[tuple[int, AnswerRecord]]
+
+
+class StepStarting(Event):
+    """An agent run is about to take a step whose start must be durable first."""
+
+    step: str
+
+
+class StepDone(Event):
+    step: str
+    result: bytes
+
+
+class Checkpoint(Event):
+    state: bytes
+
+
+class Emitted(Event):
+    payload: bytes
+
+
+class Observed(Event):
+    """How a call to a model ended, for the limits and the breaker of its endpoint, which the controller owns."""
+
+    model: int
+    available: bool
+    took_s: float
+
+
+class Reading(Event):
+    memory_bytes: int
+
+
+class Ended(Event):
+    """Nothing more will come of this work."""
+
+    outcome: Outcome
+    reason: str = ""
+
+
+AnyEvent: TypeAlias = Rows | Answers | StepStarting | StepDone | Checkpoint | Emitted | Observed | Reading | Ended
+
+
+class Batch(msgspec.Struct):
+    """Events in order; `upto` is the last one's seq."""
+
+    upto: int
+    events: list[AnyEvent]
+
+
+class Executor(Protocol):
+    async def open(self, spec: Spec) -> None: ...
+
+    def lease(self, lease: Lease) -> None: ...
+
+    async def start(self, work: Work) -> None: ...
+
+    async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None: ...
+
+    def events(self) -> AsyncIterator[Batch]: ...
+
+    def ack(self, upto: int) -> None: ...
+
+    async def close(self) -> None: ...

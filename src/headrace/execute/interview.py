@@ -1,0 +1,278 @@
+"""One interview: a survey's questions put to one agent, about one scenario, by one model.
+
+Covers: the order of questions, what overlaps, reading answers, and turning what goes wrong into data.
+Does not cover: which interviews run and where (execute.inline), or how a call is made (providers).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+
+from headrace.errors import InvalidAnswer, ProviderRefused, ProviderUnavailable
+from headrace.execute.contract import Interview
+from headrace.limits import RetryLimits
+from headrace.providers.contract import Provider, Request
+from headrace.schedule.retry import wait_before_retry_s
+from headrace.store.rows import ANSWER_COLUMNS, DetailPacker, Row, Status
+from headrace.survey.prompts import AskedQuestion, Context
+from headrace.survey.questions.base import Options
+from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State
+from headrace.survey.replies import NoAnswer, read_reply
+from headrace.survey.survey import Survey
+from headrace.survey.templates import CannotRender
+from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, to_sql
+
+_LONGEST_MESSAGE = 2_000
+
+
+class Respondent:
+    """One interview in progress: who answers what, and the records so far. It holds one place in the window."""
+
+    __slots__ = (
+        "context",
+        "failed_calls",
+        "interview",
+        "records",
+        "resume_after_s",
+        "started_at",
+        "started_s",
+        "system",
+        "unasked",
+    )
+
+    def __init__(self, interview: Interview, agent: Fields, scenario: Fields, system: str, questions: int) -> None:
+        self.interview = interview
+        self.system = system
+        self.context: Context = {"agent": agent, "scenario": scenario}
+        self.records: list[AnswerRecord | None] = [None] * questions
+        self.unasked = questions
+        self.failed_calls: dict[int, int] | None = None
+        self.started_at = time.time()
+        self.started_s = time.monotonic()
+        self.resume_after_s: float | None = None
+
+
+class Interviewer:
+    """Conducts interviews of one survey; compiled once and shared by all of them."""
+
+    def __init__(self, survey: Survey, providers: list[Provider], packer: DetailPacker, retry: RetryLimits) -> None:
+        self._asked = [AskedQuestion(survey, position) for position in range(len(survey))]
+        needed = frozenset[int]().union(*(asked.needs for asked in self._asked))
+        self._is_needed = [position in needed for position in range(len(survey))]
+        self._providers = providers
+        self._packer = packer
+        self._retry = retry
+        self._bools = [question.holds_bools for question in survey.questions]
+        # A chain has one question to ask at any time: nothing to overlap.
+        self._is_chain = all(position - 1 in self._asked[position].needs for position in range(1, len(survey)))
+
+    @property
+    def is_instant(self) -> bool:
+        return all(provider.is_instant for provider in self._providers)
+
+    def begin(self, interview: Interview, agent: Fields, scenario: Fields, system: str) -> Respondent:
+        respondent = Respondent(interview, agent, scenario, system, len(self._asked))
+        for record in interview.kept:
+            self._keep(respondent, record)
+        return respondent
+
+    async def conduct(
+        self,
+        respondent: Respondent,
+        on_answer: Callable[[int, AnswerRecord], None] | None,
+        stopped: Callable[[], bool],
+    ) -> Row | None:
+        """Ask what is not answered yet. None where it must go on later: `resume_after_s` tells when, or never."""
+        respondent.resume_after_s = None
+        if self._is_chain or self._providers[respondent.interview.model].is_instant:
+            await self._ask_in_turn(respondent, on_answer, stopped)
+        else:
+            await self._ask_overlapping(respondent, on_answer, stopped)
+        return self._sealed(respondent) if respondent.unasked == 0 else None
+
+    def failed(self, respondent: Respondent, cause: Cause, message: str) -> Row:
+        """Seal an interview that cannot go on, for a reason that no question of it is to blame for."""
+        for position, record in enumerate(respondent.records):
+            if record is None:
+                failure = Failure(position, cause, message[:_LONGEST_MESSAGE])
+                self._keep(respondent, AnswerRecord(position, State.FAILED, failure=failure))
+        return self._sealed(respondent)
+
+    async def _ask_in_turn(
+        self,
+        respondent: Respondent,
+        on_answer: Callable[[int, AnswerRecord], None] | None,
+        stopped: Callable[[], bool],
+    ) -> None:
+        for asked in self._asked:
+            if respondent.records[asked.position] is not None:
+                continue
+            if not await self._ask(respondent, asked) or stopped():
+                return
+            record = respondent.records[asked.position]
+            if on_answer is not None and record is not None and record.attempts:
+                on_answer(respondent.interview.ordinal, record)
+
+    async def _ask_overlapping(
+        self,
+        respondent: Respondent,
+        on_answer: Callable[[int, AnswerRecord], None] | None,
+        stopped: Callable[[], bool],
+    ) -> None:
+        running: dict[asyncio.Task[bool], AskedQuestion] = {}
+        waiting = [asked for asked in self._asked if respondent.records[asked.position] is None]
+        try:
+            while True:
+                if not stopped():
+                    ready = [asked for asked in waiting if self._is_ready(respondent, asked)]
+                    waiting = [asked for asked in waiting if asked not in ready]
+                    running |= {asyncio.create_task(self._ask(respondent, asked)): asked for asked in ready}
+                if not running:
+                    return
+                ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    asked = running.pop(task)
+                    task.result()
+                    record = respondent.records[asked.position]
+                    if on_answer is not None and record is not None and record.attempts:
+                        on_answer(respondent.interview.ordinal, record)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    def _is_ready(self, respondent: Respondent, asked: AskedQuestion) -> bool:
+        return all(respondent.records[position] is not None for position in asked.needs)
+
+    async def _ask(self, respondent: Respondent, asked: AskedQuestion) -> bool:
+        """Put one question. False where its model is to be tried again later."""
+        record = AnswerRecord(asked.position, State.ANSWERED)
+        started_s = time.monotonic()
+        record.started_ms = int((started_s - respondent.started_s) * 1000)
+        try:
+            if asked.is_conditional and not self._is_due(respondent, asked, record):
+                return self._keep(respondent, record)
+            record.prompt, options = asked.write(respondent.context)
+            reason = await self._call(respondent, asked, record, options)
+            if reason is not None:
+                await self._ask_again(respondent, asked, record, options, reason)
+        except CannotRender as error:
+            _fail(record, Cause.DATA, error.message)
+        except ProviderRefused as error:
+            _fail(record, Cause.REFUSED, error.message)
+        except ProviderUnavailable as error:
+            if self._try_later(respondent, asked.position, error):
+                return False
+            _fail(record, Cause.UNAVAILABLE, error.message)
+        record.took_ms = int((time.monotonic() - started_s) * 1000)
+        return self._keep(respondent, record)
+
+    async def _call(
+        self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord, options: Options
+    ) -> InvalidAnswer | NoAnswer | None:
+        """Call the model once. None where its answer was accepted, else why not."""
+        interview, context = respondent.interview, respondent.context
+        record.attempts += 1
+        request = Request(
+            asked.name, respondent.system, record.prompt, asked.schema(options),
+            context["agent"], context["scenario"], interview.iteration, record.attempts,
+        )  # fmt: skip
+        reply = await self._providers[interview.model].ask(request)
+        record.raw = reply.raw
+        record.repaired = reply.repaired
+        record.input_tokens += reply.input_tokens
+        record.output_tokens += reply.output_tokens
+        try:
+            given, record.comment = read_reply(reply.text)
+            record.value = to_sql(asked.question.accept(given, options), as_bool=self._bools[asked.position])
+        except (InvalidAnswer, NoAnswer) as error:
+            return error
+        return None
+
+    async def _ask_again(
+        self,
+        respondent: Respondent,
+        asked: AskedQuestion,
+        record: AnswerRecord,
+        options: Options,
+        reason: InvalidAnswer | NoAnswer,
+    ) -> None:
+        """Tell the model why its answer was not accepted, a few times, then record that as the failure."""
+        prompt = record.prompt
+        while record.attempts < self._retry.answer_attempts:
+            record.prompt = f"{prompt}\n\nYour last answer was not accepted: {reason.message}."
+            again = await self._call(respondent, asked, record, options)
+            if again is None:
+                return
+            reason = again
+        _fail(record, Cause.MISSING if isinstance(reason, NoAnswer) else Cause.INVALID, reason.message)
+
+    def _is_due(self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord) -> bool:
+        """Whether a question is to be asked: not where a rule skips it, or an answer it needs is missing."""
+        for position in asked.needs:
+            needed = respondent.records[position]
+            if needed is not None and needed.state in (State.FAILED, State.NOT_ASKED):
+                record.state = State.NOT_ASKED
+                return False
+        if asked.skip is not None and asked.skip(respondent.context):
+            record.state = State.SKIPPED
+            return False
+        return True
+
+    def _try_later(self, respondent: Respondent, position: int, error: ProviderUnavailable) -> bool:
+        failed = respondent.failed_calls = respondent.failed_calls or {}
+        failed[position] = failed.get(position, 0) + 1
+        wait_s = wait_before_retry_s(failed[position], error.retry_after_s, self._retry, random.random())
+        if wait_s is None:
+            return False
+        respondent.resume_after_s = max(wait_s, respondent.resume_after_s or 0.0)
+        return True
+
+    def _keep(self, respondent: Respondent, record: AnswerRecord) -> bool:
+        position = record.question
+        respondent.records[position] = record
+        respondent.unasked -= 1
+        if self._is_needed[position]:
+            answer = from_sql(record.value, as_bool=self._bools[position])
+            respondent.context[self._asked[position].name] = {"answer": answer, "comment": record.comment}
+        return True
+
+    def _sealed(self, respondent: Respondent) -> Row:
+        interview = respondent.interview
+        records = [record for record in respondent.records if record is not None]
+        failures: list[Failure] = []
+        calls, input_tokens, output_tokens = interview.uncounted
+        for record in records:
+            if record.failure is not None:
+                failures.append(record.failure)
+            calls += record.attempts
+            input_tokens += record.input_tokens
+            output_tokens += record.output_tokens
+        for record in interview.kept:  # counted before, or among the uncounted
+            calls -= record.attempts
+            input_tokens -= record.input_tokens
+            output_tokens -= record.output_tokens
+        answers, more = self._columns(records)
+        detail = self._packer.pack(Detail(respondent.system, respondent.started_at, records))
+        return Row(
+            interview.ordinal, interview.iteration, interview.agent, interview.scenario, interview.model,
+            Status.FAILED if failures else Status.DONE, answers, more, detail, failures,
+            calls, input_tokens, output_tokens,
+        )  # fmt: skip
+
+    def _columns(self, records: list[AnswerRecord]) -> tuple[list[SqlValue], str | None]:
+        """The answers that have a column each, and the rest as one JSON list."""
+        answers: list[SqlValue] = [record.value for record in records]
+        if len(answers) <= ANSWER_COLUMNS:
+            return answers, None
+        rest = zip(answers[ANSWER_COLUMNS:], self._bools[ANSWER_COLUMNS:], strict=True)
+        return answers[:ANSWER_COLUMNS], encode_value([from_sql(value, as_bool=held) for value, held in rest]).decode()
+
+
+def _fail(record: AnswerRecord, cause: Cause, message: str) -> None:
+    record.state = State.FAILED
+    record.value = None
+    record.failure = Failure(record.question, cause, message[:_LONGEST_MESSAGE])

@@ -1,0 +1,127 @@
+"""What an expression is once it has been read: a small closed set of frozen nodes.
+
+Covers: the shape of the tree. Does not cover: making it from text (`syntax`), what operators do to values
+(`meaning`), or running it (`closures`, `sql`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from headrace.expressions.meaning import Value
+
+
+class Joint(Enum):
+    """How the operands of a `Logic` node are joined."""
+
+    AND = "and"
+    OR = "or"
+
+
+class Comparison(Enum):
+    """An operator that gives True or False. `is None` is read as `== None`: here they mean the same."""
+
+    EQUAL = "=="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
+    IN = "in"
+    NOT_IN = "not in"
+
+
+class Operation(Enum):
+    """An operator that gives a number (or, for ADD, a text) or None."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    FLOOR_DIVIDE = "//"
+    REMAINDER = "%"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A dotted name such as `answer.rating`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value written in the source; a minus sign before a number belongs to it."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`not operand`."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """`-operand`."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """Two or more operands joined by `and` or by `or`."""
+
+    joint: Joint
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """`first < b <= c`: each step compares with the operand before it."""
+
+    first: Node
+    steps: tuple[tuple[Comparison, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left + right` and the like."""
+
+    operation: Operation
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`then if condition else otherwise`."""
+
+    condition: Node
+    then: Node
+    otherwise: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function from `meaning.UNARY` (one argument) or `meaning.BINARY` (two)."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+
+Node: TypeAlias = Name | Literal | Not | Negate | Logic | Compare | Arithmetic | Choice | Call
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A parsed expression. The source decides the rest, so it alone is compared and hashed."""
+
+    source: str
+    names: frozenset[str] = field(compare=False)
+    tree: Node = field(compare=False, repr=False)

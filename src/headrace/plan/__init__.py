@@ -1,0 +1,1 @@
+"""The lazy product of a survey, agents, scenarios, models and iterations. Nothing here grows with the job."""

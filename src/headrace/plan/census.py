@@ -1,0 +1,39 @@
+"""Which fields a list's rows have, and with what kinds of values; bounded, however long the list is."""
+
+from __future__ import annotations
+
+from headrace.errors import ListError
+from headrace.expressions import Kind
+from headrace.survey.values import Fields, Remark, kind_of
+
+MOST_FIELDS = 10_000
+_MOST_SHAPES = 1_000
+
+
+class FieldCensus:
+    """`kinds[field]` holds every kind of value seen in that field."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, set[Kind]] = {}
+        self.repaired = 0
+        self._shapes: set[tuple[object, ...]] = set()
+
+    def add(self, fields: Fields, remark: Remark) -> None:
+        if remark is Remark.PLAIN:
+            # Rows are mostly alike: names and types seen once need no second look.
+            shape = (*fields, *map(type, fields.values()))
+            if shape in self._shapes:
+                return
+            if len(self._shapes) < _MOST_SHAPES:
+                self._shapes.add(shape)
+        self.repaired += remark is Remark.REPAIRED
+        for name, value in fields.items():
+            self.see(name, kind_of(value))
+
+    def see(self, name: str, kind: Kind) -> None:
+        if name not in self.kinds and len(self.kinds) >= MOST_FIELDS:
+            raise ListError(
+                f"The rows have more than {MOST_FIELDS:,} different fields.",
+                fix="Put what varies into one field that holds a dict.",
+            )
+        self.kinds.setdefault(name, set()).add(kind)

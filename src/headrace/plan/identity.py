@@ -1,0 +1,44 @@
+"""Whether a run file and a job are the same plan. Covers: a digest for each part, and saying which part differs.
+
+Lengths are left out where a plan may grow: iterations always, agents and scenarios with extend=True (store.growth).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from headrace.errors import PlanMismatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    survey: str
+    agents: str
+    scenarios: str
+    models: str
+
+    @property
+    def digest(self) -> str:
+        return digest(f"{self.survey}|{self.agents}|{self.scenarios}|{self.models}".encode())
+
+    def check_same(self, found: Identity, path: Path) -> None:
+        """Raise PlanMismatch, with what differs, unless the file's plan is this one."""
+        if self == found:
+            return
+        differing = [part for part, value in asdict(self).items() if value != asdict(found)[part]]
+        can_extend = all(part in ("agents", "scenarios") for part in differing)
+        fix = "Use another path, or fresh=True to start over (the old file is kept under another name)."
+        if can_extend:
+            fix = "If the list only grew at its end, extend=True goes on in the same file. " + fix
+        raise PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=fix)
+
+
+def digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def described(length: int, what: str, content_digest: str) -> str:
+    """A part of an identity that a person can read too: `1,000 agents #3f2a...`."""
+    return f"{length:,} {what}{'' if length == 1 else 's'} #{content_digest}"

@@ -1,0 +1,208 @@
+"""A job: a survey, who answers it, about what, with which models. A description; `run` hands it to the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+
+from headrace.errors import ListError, SurveyError, nearest
+from headrace.plan.estimate import Estimate, estimate
+from headrace.plan.identity import Identity, described, digest
+from headrace.plan.lists import AgentList, ModelList, ScenarioList
+from headrace.plan.product import Cell
+from headrace.survey.agents import Agent
+from headrace.survey.models import Model
+from headrace.survey.scenarios import Scenario
+from headrace.survey.survey import Survey
+
+if TYPE_CHECKING:
+    from headrace.results.result import Result
+    from headrace.results.results import Results
+
+
+class RunSettings(TypedDict, total=False):
+    """The options that `run`, `run_async`, `stream` and `astream` share; limits.RunOptions checks them."""
+
+    concurrency: int
+    n: int
+    limit: int
+    memory: str | int
+    fresh: bool
+    extend: bool
+    retry_failed: bool
+    stop_on_exception: bool
+    progress_bar: bool
+
+
+class Job:
+    """Made by `survey.by(...)`. Nothing is built until it runs, and then never all at once."""
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey.copy()
+        self._agents: AgentList | None = None
+        self._scenarios: ScenarioList | None = None
+        self._models: ModelList | None = None
+
+    @property
+    def agents(self) -> AgentList:
+        return self._agents or AgentList([Agent()])
+
+    @property
+    def scenarios(self) -> ScenarioList:
+        return self._scenarios or ScenarioList([Scenario()])
+
+    @property
+    def models(self) -> ModelList:
+        if self._models is None:
+            raise ListError("The job has no model.", fix='Add one: job.by(Model("test", canned_response="...")).')
+        return self._models
+
+    def by(self, *what: Any) -> Job:
+        """A job with these agents, scenarios or models added: lists of them, or single ones."""
+        job = Job(self.survey)
+        job._agents, job._scenarios, job._models = self._agents, self._scenarios, self._models
+        for given in what:
+            job._take(given)
+        return job
+
+    def __len__(self) -> int:
+        """The number of interviews, for one iteration."""
+        return len(self.agents) * len(self.scenarios) * len(self.models)
+
+    def shape(self, n: int) -> Cell:
+        return Cell(n, len(self.agents), len(self.scenarios), len(self.models))
+
+    def identity(self) -> Identity:
+        survey, models = self.survey.to_row(), b"\n".join(model.to_row() for model in self.models)
+        return Identity(
+            survey=described(len(self.survey), "question", digest(survey)),
+            agents=described(len(self.agents), "agent", self.agents.source.digest),
+            scenarios=described(len(self.scenarios), "scenario", self.scenarios.source.digest),
+            models=described(len(self.models), "model", digest(models)),
+        )
+
+    def check(self) -> None:
+        """Refuse, before anything runs, a text or rule that names a field which no agent or scenario has."""
+        lists = {"agent": self.agents, "scenario": self.scenarios}
+        for question, place, name in self.survey.data_names():
+            root, _, rest = name.partition(".")
+            field, known = rest.partition(".")[0], lists[root].source.census.kinds
+            if field and field not in known:
+                fix = nearest(field, known) or f"No {root}s with fields were given: add them with .by()."
+                raise SurveyError(f"Question {question!r}, {place}: no {root} has a field {field!r}.", fix=fix)
+
+    def estimate(self, n: int = 1) -> Estimate:
+        """Calls, tokens, cost and disk, before anything is spent."""
+        self.check()
+        return estimate(self, n)
+
+    def run(
+        self,
+        path: str | Path | None = None,
+        *,
+        on_result: Callable[[Result], None] | None = None,
+        **settings: Unpack[RunSettings],
+    ) -> Results:
+        """Run to the end, journaling into the run file at `path`; what is journaled there already is not repeated."""
+        return _surveys().run(self, path, on_result, **settings)
+
+    async def run_async(
+        self,
+        path: str | Path | None = None,
+        *,
+        on_result: Callable[[Result], Awaitable[None] | None] | None = None,
+        **settings: Unpack[RunSettings],
+    ) -> Results:
+        """`run` for use inside an event loop; `on_result` may be async and is called on that loop."""
+        return await _surveys().run_async(self, path, on_result, **settings)
+
+    def stream(
+        self, path: str | Path | None = None, *, new_only: bool = False, **settings: Unpack[RunSettings]
+    ) -> Iterator[Result]:
+        """Every result of the plan once: stored ones first, then each as it completes. Closing it stops the run."""
+        return _surveys().stream(self, path, new_only=new_only, **settings)
+
+    def astream(
+        self, path: str | Path | None = None, *, new_only: bool = False, **settings: Unpack[RunSettings]
+    ) -> AsyncIterator[Result]:
+        """`stream` for use inside an event loop."""
+        return _surveys().astream(self, path, new_only=new_only, **settings)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """The job that a run file holds, read from the file alone."""
+        return _surveys().job_from_file(cls, path)
+
+    @classmethod
+    def of(cls, survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList) -> Self:
+        job = cls(survey)
+        job._agents, job._scenarios, job._models = agents, scenarios, models
+        return job
+
+    def __repr__(self) -> str:
+        if self._models is None:
+            return f"Job({self.survey!r}, no model yet)"
+        return f"Job({self.survey!r} x {self.agents!r} x {self.scenarios!r} x {len(self.models)} models)"
+
+    def _take(self, given: Any) -> None:
+        match _as_list(given):
+            case AgentList() as agents:
+                self._agents = _only_once("agents", self._agents, agents)
+            case ScenarioList() as scenarios:
+                self._scenarios = _only_once("scenarios", self._scenarios, scenarios)
+            case ModelList() as models:
+                self._models = _only_once("models", self._models, models)
+
+
+def _as_list(given: Any) -> AgentList | ScenarioList | ModelList:
+    match given:
+        case AgentList() | ScenarioList() | ModelList():
+            return given
+        case Agent():
+            return AgentList([given])
+        case dict():
+            return ScenarioList([Scenario(given)])  # pyright: ignore[reportUnknownArgumentType]
+        case Model():
+            return ModelList([given])
+        case str() | bytes():
+            pass
+        case Iterable():
+            return _from_items(iter(given))  # pyright: ignore[reportUnknownArgumentType]
+        case _:
+            pass
+    raise ListError(
+        f"A job cannot be made with a {type(given).__name__}.",
+        fix="Pass an AgentList, a ScenarioList, a ModelList, or single agents, scenarios and models.",
+    )
+
+
+def _from_items(items: Iterator[Any]) -> AgentList | ScenarioList | ModelList:
+    """A list of the kind its first item has; the rest stays a stream."""
+    first = next(items, None)
+    if first is None:
+        raise ListError("The list is empty.", fix="Give at least one item.")
+    everything = _chained(first, items)
+    if isinstance(first, Agent):
+        return AgentList(everything)
+    return ModelList(everything) if isinstance(first, Model) else ScenarioList(everything)
+
+
+def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest
+
+
+def _only_once(what: str, before: Any, given: Any) -> Any:
+    if before is not None:
+        raise ListError(f"The job already has {what}.", fix=f"Put all {what} into one list.")
+    if not len(given):
+        raise ListError(f"The list of {what} is empty.", fix="Give at least one item.")
+    return given
+
+
+def _surveys() -> Any:
+    """The one place where a description reaches the part that runs it."""
+    from headrace.runtime import surveys
+
+    return surveys

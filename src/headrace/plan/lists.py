@@ -1,0 +1,109 @@
+"""Lists of agents, scenarios and models: any iterable, or a file, held outside RAM once it is long.
+
+Covers: what users make and pass to `by`. Does not cover: reading files (plan.sources).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+from headrace.errors import ListError
+from headrace.plan.sources import CsvSource, JsonlSource, Source, Spool
+from headrace.survey.agents import NAME, Agent
+from headrace.survey.models import Model
+from headrace.survey.scenarios import Scenario
+from headrace.survey.values import Fields, decode_fields
+
+Item = TypeVar("Item", Agent, Scenario)
+
+
+class RowList(Generic[Item]):
+    """Items that are read one by one from wherever they lie. An iterator is consumed once, here."""
+
+    item: type[Item]
+    what: str
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self.source: Source = Spool(self._fields(items), self.what)
+
+    @classmethod
+    def of(cls, source: Source) -> Self:
+        """A list over rows that lie somewhere else."""
+        made = cls.__new__(cls)
+        made.source = source
+        return made
+
+    def __len__(self) -> int:
+        return self.source.length
+
+    def __iter__(self) -> Iterator[Item]:
+        return (self.item.from_fields(decode_fields(row)) for row in self.source.rows())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self):,} {self.what}s)"
+
+    def _fields(self, items: Iterable[Item]) -> Iterator[Fields]:
+        for position, item in enumerate(items):
+            if not isinstance(item, self.item):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ListError(
+                    f"{self.what} {position} of the list is a {type(item).__name__}.",
+                    fix=f"Give {self.item.__name__} objects.",
+                )
+            yield item.to_fields()
+
+
+class AgentList(RowList[Agent]):
+    item, what = Agent, "agent"
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, name_field: str | None = None) -> Self:
+        """One agent a row. A column `agent_name`, or the one called `name_field`, becomes the agent's name."""
+        return cls.of(CsvSource(Path(path), {name_field: NAME} if name_field else {}))
+
+    @classmethod
+    def from_jsonl(cls, path: str | Path, *, name_field: str | None = None) -> Self:
+        """One agent a line, each a JSON object; names as in `from_csv`."""
+        return cls.of(JsonlSource(Path(path), {name_field: NAME} if name_field else {}))
+
+    @classmethod
+    def from_list(cls, trait: str, values: Iterable[Any]) -> Self:
+        """One agent for each value of one trait."""
+        return cls(Agent({trait: value}) for value in values)
+
+
+class ScenarioList(RowList[Scenario]):
+    item, what = Scenario, "scenario"
+
+    @classmethod
+    def from_csv(cls, path: str | Path) -> Self:
+        """One scenario a row, with the columns as its fields."""
+        return cls.of(CsvSource(Path(path), {}))
+
+    @classmethod
+    def from_jsonl(cls, path: str | Path) -> Self:
+        """One scenario a line, each a JSON object."""
+        return cls.of(JsonlSource(Path(path), {}))
+
+    @classmethod
+    def from_list(cls, field: str, values: Iterable[Any]) -> Self:
+        """One scenario for each value of one field: `ScenarioList.from_list("city", ["Oslo", "Lima"])`."""
+        return cls(Scenario({field: value}) for value in values)
+
+    def _fields(self, items: Iterable[Scenario]) -> Iterator[Fields]:
+        # A plain dict says all that a scenario is.
+        return super()._fields(Scenario(item) if type(item) is dict else item for item in items)
+
+
+class ModelList(tuple[Model, ...]):
+    """A few models; unlike the other lists it is held in RAM."""
+
+    __slots__ = ()
+
+    def __new__(cls, models: Iterable[Model]) -> Self:
+        held = super().__new__(cls, models)
+        for model in held:
+            if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ListError(f"{model!r} is not a model.", fix='Write Model("test").')
+        return held

@@ -1,0 +1,97 @@
+"""The product as arithmetic: ordinal <-> (iteration, agent, scenario, model). Covers: growing without moving anything.
+
+A plan is a row of boxes. The first box is the whole product as it was first run; each growth (more iterations, more
+agents, more scenarios) appends the box of its new cells, so an ordinal once given never moves. Within a box the
+iteration is the slowest digit and the model the fastest: the first few interviews meet every model.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+
+class Cell(NamedTuple):
+    """One interview of the plan, by position in each list."""
+
+    iteration: int
+    agent: int
+    scenario: int
+    model: int
+
+
+class Box(NamedTuple):
+    """The cells from `low` up to, not including, `high`, in every dimension."""
+
+    low: Cell
+    high: Cell
+
+    @property
+    def sides(self) -> tuple[int, int, int, int]:
+        (i0, a0, s0, m0), (i1, a1, s1, m1) = self.low, self.high
+        return i1 - i0, a1 - a0, s1 - s0, m1 - m0
+
+    @property
+    def size(self) -> int:
+        return prod(self.sides)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`shape` is the number of iterations, agents, scenarios and models that all boxes together cover."""
+
+    shape: Cell
+    boxes: tuple[Box, ...]
+    bases: tuple[int, ...]
+    _sides: tuple[tuple[int, int, int, int], ...]
+
+    @classmethod
+    def of(cls, shape: Cell) -> Plan:
+        return cls._from_boxes(shape, (Box(Cell(0, 0, 0, 0), shape),))
+
+    @classmethod
+    def from_boxes(cls, boxes: tuple[Box, ...]) -> Plan:
+        return cls._from_boxes(Cell(*(max(box.high[axis] for box in boxes) for axis in range(4))), boxes)
+
+    @classmethod
+    def _from_boxes(cls, shape: Cell, boxes: tuple[Box, ...]) -> Plan:
+        bases = [0]
+        for box in boxes:
+            bases.append(bases[-1] + box.size)
+        return cls(shape, boxes, tuple(bases), tuple(box.sides for box in boxes))
+
+    def __len__(self) -> int:
+        return self.bases[-1]
+
+    def cell(self, ordinal: int) -> Cell:
+        """The interview at a place in the plan."""
+        if not 0 <= ordinal < self.bases[-1]:
+            raise IndexError(f"ordinal {ordinal} is outside a plan of {self.bases[-1]}")
+        number = bisect_right(self.bases, ordinal) - 1
+        low, sides = self.boxes[number].low, self._sides[number]
+        rest, model = divmod(ordinal - self.bases[number], sides[3])
+        rest, scenario = divmod(rest, sides[2])
+        iteration, agent = divmod(rest, sides[1])
+        return Cell(low[0] + iteration, low[1] + agent, low[2] + scenario, low[3] + model)
+
+    def ordinal(self, cell: Cell) -> int:
+        """The place of an interview in the plan."""
+        for base, (low, high) in zip(self.bases, self.boxes, strict=False):
+            if all(low[axis] <= cell[axis] < high[axis] for axis in range(4)):
+                sides = [high[axis] - low[axis] for axis in range(4)]
+                i, a, s, m = (cell[axis] - low[axis] for axis in range(4))
+                return base + ((i * sides[1] + a) * sides[2] + s) * sides[3] + m
+        raise IndexError(f"{cell} is outside a plan of shape {self.shape}")
+
+    def grown(self, shape: Cell) -> Plan:
+        """This plan and the cells that `shape` adds, appended axis by axis: agents, scenarios, then iterations."""
+        boxes, covered = list(self.boxes), list(self.shape)
+        for axis in (1, 2, 0):
+            if shape[axis] > covered[axis]:
+                low, high = [0, 0, 0, 0], list(covered)
+                low[axis], high[axis] = covered[axis], shape[axis]
+                boxes.append(Box(Cell(*low), Cell(*high)))
+                covered[axis] = shape[axis]
+        return self._from_boxes(Cell(*covered), tuple(boxes))

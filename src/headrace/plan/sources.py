@@ -1,0 +1,238 @@
+"""Where the rows of a list come from: an iterable, a CSV file, a JSONL file. All are read as a stream, in any length.
+
+Covers: length, digest and fields, found in one pass; rows, again and again, in constant memory.
+Does not cover: what a row means (plan.lists), or rows that already stand in a run file (store.lists).
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol, Self, cast
+
+import msgspec
+
+from headrace.errors import ListError, StorageFull
+from headrace.expressions import Kind
+from headrace.plan.census import FieldCensus
+from headrace.survey.values import Fields, UnusableValue, encode_fields
+
+SPOOL_IN_RAM_BYTES = 4_000_000
+_BLOCK_BYTES = 1 << 16
+
+
+class Source(Protocol):
+    """Rows of fields as JSON, in a fixed order, as often as they are asked for."""
+
+    length: int
+    digest: str
+    census: FieldCensus
+
+    def rows(self) -> Iterator[bytes]: ...
+
+
+class Spool:
+    """An iterable, consumed once: in RAM up to 4 MB, then in a temporary file."""
+
+    def __init__(self, rows: Iterable[Fields], what: str) -> None:
+        # Not a context manager: the file lives as long as the spool, and the finalizer closes it.
+        self._file = tempfile.SpooledTemporaryFile(max_size=SPOOL_IN_RAM_BYTES)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        self._reading = threading.Lock()
+        self.length = 0
+        self.census = FieldCensus()
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._consume(rows, what)
+        self.digest = self._hash.hexdigest()
+
+    def _consume(self, rows: Iterable[Fields], what: str) -> None:
+        write, digest, see = self._file.write, self._hash.update, self.census.add
+        for fields in rows:
+            try:
+                row, remark = encode_fields(fields)
+                see(fields, remark)
+                row += b"\n"
+                write(row)
+            except UnusableValue as error:
+                raise ListError(f"{what} {self.length}: {error.message}", fix=error.fix) from None
+            except OSError as error:
+                raise StorageFull(Path(tempfile.gettempdir()), str(error)) from None
+            digest(row)
+            self.length += 1
+
+    def rows(self) -> Iterator[bytes]:
+        rest, offset = b"", 0
+        while block := self._block(offset):
+            offset += len(block)
+            *lines, rest = (rest + block).split(b"\n")
+            yield from lines
+
+    def _block(self, offset: int) -> bytes:
+        # Two readers may be at different places of the one file.
+        with self._reading:
+            self._file.seek(offset)
+            return self._file.read(_BLOCK_BYTES)
+
+
+class CsvSource:
+    """A CSV file with a header. A column whose every cell is a plain number holds numbers; `07` keeps it text."""
+
+    def __init__(self, path: Path, rename: dict[str, str]) -> None:
+        self._path = path
+        self._rename = rename
+        self.length = 0
+        with _Hashed(path) as file:
+            cells = self._cells(file)
+            self._names = self._header(next(cells, None))
+            numbers_seen: list[set[Callable[[str], Any]]] = [set() for _ in self._names]
+            for row in cells:
+                self.length += 1
+                for seen, cell in zip(numbers_seen, row, strict=True):
+                    if len(seen) < 3:
+                        seen.add(_cell_type(cell))
+            self.digest = file.digest()
+        self._types = [_column_type(seen) for seen in numbers_seen]
+        self.census = FieldCensus()
+        for name, make in zip(self._names, self._types, strict=True):
+            self.census.see(name, _KIND_MADE[make])
+
+    def rows(self) -> Iterator[bytes]:
+        with _Hashed(self._path) as file:
+            cells = self._cells(file)
+            next(cells, None)
+            for row in cells:
+                values = (make(cell) for make, cell in zip(self._types, row, strict=True))
+                yield encode_fields(dict(zip(self._names, values, strict=True)))[0]
+            file.check_unchanged(self.digest)
+
+    def _cells(self, file: _Hashed) -> Iterator[list[str]]:
+        reader = csv.reader(file.text, strict=True)
+        width = 0
+        try:
+            for row in reader:
+                if not row:
+                    continue
+                width = width or len(row)
+                if len(row) != width:
+                    raise ListError(
+                        f"{self._path}, line {reader.line_num}: {len(row)} cells where the header has {width}.",
+                        fix="Give every row as many cells as the header; quote cells that contain commas.",
+                    )
+                yield row
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ListError(
+                f"{self._path}, line {reader.line_num + 1}: {error}.", fix="Save it as UTF-8 CSV."
+            ) from None
+
+    def _header(self, row: list[str] | None) -> list[str]:
+        if row is None:
+            raise ListError(f"{self._path} is empty.", fix="Give it a header line and at least one row.")
+        names = [self._rename.get(name.strip(), name.strip()) for name in row]
+        for name in names:
+            if not name or names.count(name) > 1:
+                what = f"has the column {name!r} twice" if name else "has a column without a name"
+                raise ListError(f"{self._path}, line 1: the header {what}.", fix="Give each column a name of its own.")
+        return names
+
+
+class JsonlSource:
+    """A file with one JSON object a line."""
+
+    def __init__(self, path: Path, rename: dict[str, str]) -> None:
+        self._path = path
+        self._rename = rename
+        self.length = 0
+        self.census = FieldCensus()
+        with _Hashed(path) as file:
+            for fields in self._objects(file):
+                self.census.add(fields, encode_fields(fields)[1])
+                self.length += 1
+            self.digest = file.digest()
+
+    def rows(self) -> Iterator[bytes]:
+        with _Hashed(self._path) as file:
+            for fields in self._objects(file):
+                yield encode_fields(fields)[0]
+            file.check_unchanged(self.digest)
+
+    def _objects(self, file: _Hashed) -> Iterator[Fields]:
+        for number, line in enumerate(file.binary, 1):
+            if not line.strip():
+                continue
+            where = f"{self._path}, line {number}"
+            try:
+                fields = msgspec.json.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise ListError(f"{where}: {error}.", fix="Write one JSON object a line.") from None
+            if not isinstance(fields, dict):
+                raise ListError(f"{where}: not a JSON object.", fix="Write one JSON object a line.")
+            yield {self._rename.get(name, name): value for name, value in cast(Fields, fields).items()}
+
+
+class _Hashed(io.RawIOBase):
+    """A file whose every byte read is digested, so that one pass finds rows, length and digest alike."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        try:
+            self._raw = path.open("rb", buffering=0)
+        except OSError as error:
+            raise ListError(f"{path} cannot be read: {error.strerror}.", fix="Check the path and its rights.") from None
+        self._path = path
+        self._hash = hashlib.blake2b(digest_size=16)
+        self.binary = io.BufferedReader(self, _BLOCK_BYTES)
+        self.text = io.TextIOWrapper(self.binary, encoding="utf-8-sig", newline="")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        read = self._raw.readinto(buffer) or 0
+        self._hash.update(memoryview(buffer)[:read])
+        return read
+
+    def digest(self) -> str:
+        while self.binary.read(_BLOCK_BYTES):
+            pass
+        return self._hash.hexdigest()
+
+    def check_unchanged(self, digest: str) -> None:
+        if self.digest() != digest:
+            raise ListError(f"{self._path} changed while the job was set up.", fix="Make the list again.")
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.text.detach()
+        self.close()
+
+
+_INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
+_DECIMAL = re.compile(r"-?(0|[1-9]\d{0,14})\.\d{1,15}")
+
+
+_KIND_MADE: dict[Callable[[str], Any], Kind] = {int: Kind.INT, float: Kind.REAL, str: Kind.TEXT}
+
+
+def _cell_type(cell: str) -> Callable[[str], Any]:
+    if _INTEGER.fullmatch(cell) and cell != "-0":
+        return int
+    return float if _DECIMAL.fullmatch(cell) else str
+
+
+def _column_type(seen: set[Callable[[str], Any]]) -> Callable[[str], Any]:
+    if seen == {int}:
+        return int
+    return float if seen and seen <= {int, float} else str

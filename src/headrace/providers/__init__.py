@@ -1,0 +1,1 @@
+"""How a model is reached: one small contract, one file per protocol."""

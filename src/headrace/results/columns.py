@@ -1,0 +1,135 @@
+"""The columns of results, by name: `answer.mood`, `agent.age`. Covers: finding and expanding names.
+
+Does not cover: their values in a row (results.records) or in SQL (results.conditions).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import apsw
+
+from headrace.errors import InvalidInput, nearest
+from headrace.expressions import Kind
+from headrace.store.book import RunBook
+from headrace.store.reader import Reader, answer_kinds, field_kinds, field_names
+from headrace.survey.models import MissingFunction, Model
+from headrace.survey.values import kind_of
+
+
+class Group(Enum):
+    """What comes before the dot."""
+
+    ANSWER = "answer"
+    AGENT = "agent"
+    SCENARIO = "scenario"
+    MODEL = "model"
+    ITERATION = "iteration"
+    INTERVIEW = "interview"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """`position` is the question's, in the group of answers."""
+
+    group: Group
+    name: str
+    position: int = -1
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.group.value}.{self.name}"
+
+
+class Catalog:
+    """All columns of one file at one moment; agents and scenarios that are added may bring more."""
+
+    def __init__(self, columns: Iterable[ResultColumn]) -> None:
+        self._by_full_name = {column.full_name: column for column in columns}
+        self._by_name: dict[str, list[ResultColumn]] = {}
+        for column in self._by_full_name.values():
+            self._by_name.setdefault(column.name, []).append(column)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._by_full_name)
+
+    def find(self, name: str) -> ResultColumn:
+        """The column with this full name, or with this bare name where there is only one."""
+        if name in self._by_full_name:
+            return self._by_full_name[name]
+        match self._by_name.get(name, []):
+            case [column]:
+                return column
+            case []:
+                raise InvalidInput(f"There is no column {name!r}.", fix=self._nearest(name))
+            case several:
+                names = " or ".join(column.full_name for column in several)
+                raise InvalidInput(f"{name!r} could be several columns.", fix=f"Write {names}.")
+
+    def expand(self, patterns: Iterable[str]) -> tuple[str, ...]:
+        """The full names that these names and patterns stand for, each once, in the order given."""
+        return tuple(dict.fromkeys(name for pattern in patterns for name in self._expand(pattern)))
+
+    def _expand(self, pattern: str) -> list[str]:
+        if "*" not in pattern or pattern in self._by_full_name:
+            return [self.find(pattern).full_name]
+        matches = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL).fullmatch
+        found = [name for name in self._by_full_name if matches(name)]
+        # `scenario.*` of a job without scenarios is nothing; `scenarios.*` is a mistake.
+        if not found and pattern not in {f"{group.value}.*" for group in Group}:
+            raise InvalidInput(f"No column is called like {pattern!r}.", fix=self._nearest(pattern))
+        return found
+
+    def _nearest(self, name: str) -> str:
+        hint = nearest(name, self._by_full_name)
+        if hint.startswith("Did"):
+            return hint
+        by_bare_name = nearest(name, self._by_name)
+        return by_bare_name if by_bare_name.startswith("Did") else hint
+
+
+def read_catalog(reader: Reader, book: RunBook) -> Catalog:
+    """The columns in the order that everything shows them in."""
+    with reader.snapshot() as connection:
+        agent, scenario = field_names(connection, "agent"), field_names(connection, "scenario")
+    parameters = dict.fromkeys(name for model in book.models for name in model.parameters)
+    return Catalog(
+        [
+            *(ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(book.question_names)),
+            *(ResultColumn(Group.AGENT, name) for name in agent),
+            *(ResultColumn(Group.SCENARIO, name) for name in scenario),
+            ResultColumn(Group.MODEL, "model"),
+            *(ResultColumn(Group.MODEL, name) for name in parameters),
+            ResultColumn(Group.ITERATION, "iteration"),
+            ResultColumn(Group.INTERVIEW, "ordinal"),
+            ResultColumn(Group.INTERVIEW, "status"),
+        ]
+    )
+
+
+def model_value(model: Model, name: str) -> Any:
+    """One parameter of a model; a function is told by its reference, since a file cannot hold it."""
+    if name == "model":
+        return model.name
+    value = model.parameters.get(name)
+    return value.reference if isinstance(value, MissingFunction) else value
+
+
+def column_kinds(connection: apsw.Connection, column: ResultColumn, book: RunBook) -> frozenset[Kind] | None:
+    """What the column holds as far as the file tells; None where it does not."""
+    match column.group:
+        case Group.ANSWER:
+            return answer_kinds(connection, column.position)
+        case Group.AGENT | Group.SCENARIO:
+            return field_kinds(connection, column.group.value, column.name)
+        case Group.MODEL:
+            return frozenset(kind_of(model_value(model, column.name)) for model in book.models)
+        case Group.ITERATION:
+            return frozenset({Kind.INT})
+        case Group.INTERVIEW:
+            return frozenset({Kind.INT if column.name == "ordinal" else Kind.TEXT})

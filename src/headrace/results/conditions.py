@@ -1,0 +1,110 @@
+"""Filters on interviews. Covers: doing in SQL what SQL does exactly, and the rest row by row.
+
+What a column holds is read anew with every page: a run that is going on may widen it, and then SQL that was exact
+is exact no more. Does not cover: the language (expressions), or reading pages (results.stages).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import apsw
+
+from headrace.errors import ExpressionError, InvalidInput
+from headrace.expressions import Column, Expression, Kind, Sql, compile_closure, compile_sql, truth
+from headrace.results.columns import Catalog, Group, ResultColumn, column_kinds, model_value
+from headrace.results.records import STATUS_TEXTS, Record, getter
+from headrace.store.book import RunBook
+from headrace.store.reader import TRUE, Wanted
+from headrace.store.rows import ANSWER_COLUMNS
+from headrace.store.schema import answer_column, field_column, has_path
+
+Predicate = Callable[[Record], bool]
+
+
+def check_names(expression: Expression, catalog: Catalog) -> None:
+    """Refuse a filter that names what is not there."""
+    for name in sorted(expression.names):
+        try:
+            catalog.find(name)
+        except InvalidInput as error:
+            raise ExpressionError(error.message, source=expression.source, fix=error.fix) from None
+
+
+def sql_column(connection: apsw.Connection, column: ResultColumn, book: RunBook) -> Column | None:
+    """The column in SQL with what it holds at this moment; None where SQL has no way to tell its value."""
+    kinds = column_kinds(connection, column, book)
+    sql = _sql(column, book)
+    return None if kinds is None or sql is None else Column(sql, kinds)
+
+
+class Conditions:
+    """Filters that must all hold."""
+
+    def __init__(self, filters: tuple[Expression, ...], catalog: Catalog, book: RunBook) -> None:
+        self._filters = filters
+        self._catalog = catalog
+        self._book = book
+        self.columns = [catalog.find(name) for name in sorted({name for each in filters for name in each.names})]
+
+    def split(self, connection: apsw.Connection) -> tuple[Sql, list[Expression]]:
+        """What SQL can decide exactly right now, and the filters that are left for Python."""
+        compiled = [(each, compile_sql(each, self._resolver(connection))) for each in self._filters]
+        exact = [sql for _, sql in compiled if sql is not None]
+        return _all_of(exact), [each for each, sql in compiled if sql is None]
+
+    def predicates(self, wanted: Wanted) -> dict[Expression, Predicate]:
+        """Each filter as a function of a record that was read with `wanted`."""
+        return {
+            each: truth(compile_closure(each, lambda name: getter(self._catalog.find(name), wanted, self._book)))
+            for each in self._filters
+        }
+
+    def _resolver(self, connection: apsw.Connection) -> Callable[[str], Column | None]:
+        return lambda name: sql_column(connection, self._catalog.find(name), self._book)
+
+
+def _all_of(conditions: list[Sql]) -> Sql:
+    if not conditions:
+        return TRUE
+    text = " AND ".join(condition.text for condition in conditions)
+    return Sql(f"({text})", tuple(value for condition in conditions for value in condition.parameters))
+
+
+def _sql(column: ResultColumn, book: RunBook) -> str | None:
+    # The plus signs take away the affinity of a declared column: '5' must not equal 5.
+    match column.group:
+        case Group.ANSWER:
+            return answer_column(column.position) if column.position < ANSWER_COLUMNS else None
+        case Group.AGENT:
+            return field_column("a.fields", column.name) if has_path(column.name) else None
+        case Group.SCENARIO:
+            return field_column("s.fields", column.name) if has_path(column.name) else None
+        case Group.MODEL:
+            return _model_sql(column.name, book)
+        case Group.ITERATION:
+            return "(+i.iteration)"
+        case Group.INTERVIEW if column.name == "ordinal":
+            return "(+i.ordinal)"
+        case Group.INTERVIEW:
+            whens = " ".join(f"WHEN {number} THEN '{text}'" for number, text in STATUS_TEXTS.items())
+            return f"CASE i.status {whens} END"
+
+
+def _model_sql(name: str, book: RunBook) -> str | None:
+    values = [model_value(model, name) for model in book.models]
+    if not all(_is_scalar(value) for value in values):
+        return None
+    literals = [apsw.format_sql_value(int(value) if isinstance(value, bool) else value) for value in values]
+    whens = " ".join(f"WHEN {number} THEN {literal}" for number, literal in enumerate(literals))
+    return f"CASE i.model {whens} END"
+
+
+def _is_scalar(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, str) or (isinstance(value, int) and -(2**63) <= value < 2**63)
+
+
+SORTS_IN_SQL = frozenset({Kind.NULL, Kind.BOOL, Kind.INT, Kind.REAL, Kind.TEXT})

@@ -1,0 +1,48 @@
+"""A few rows for people to look at: as plain text, and as HTML for notebooks. Covers: cutting and escaping.
+
+Does not cover: which rows (results.results, results.table).
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headrace.results.text_export import to_json
+
+SHOWN_ROWS = 10
+_MOST_COLUMNS = 30
+_LONGEST_HTML, _LONGEST_TEXT = 200, 40
+
+
+def cell_text(value: Any, longest: int) -> str:
+    """A value on one line, cut to `longest`."""
+    text = to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
+    text = " ".join(text[: 4 * longest].split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> str:
+    shown = columns[:_MOST_COLUMNS]
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{_html_cell(value)}</td>' for value in row[:_MOST_COLUMNS])}</tr>" for row in rows
+    )
+    note = f"; {len(shown)} of {len(columns)} columns" if len(columns) > len(shown) else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(caption)}{note}</p>"
+
+
+def text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, more: bool) -> str:
+    """Columns side by side; `more` says that there are further rows."""
+    shown = columns[:_MOST_COLUMNS]
+    cells = [[cell_text(value, _LONGEST_TEXT) for value in row[:_MOST_COLUMNS]] for row in rows]
+    lines = [[cell_text(name, _LONGEST_TEXT) for name in shown], *cells]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * width for width in widths])
+    drawn = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return "\n".join([*drawn, "..."] if more else drawn)
+
+
+def _html_cell(value: Any) -> str:
+    return "" if value is None else html.escape(cell_text(value, _LONGEST_HTML))

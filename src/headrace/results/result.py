@@ -1,0 +1,206 @@
+"""One interview as its reader sees it. Covers: answers in their own types, and the detail, fetched on first use.
+
+Does not cover: many of them (results.results), or one of their values as a column (results.columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+import zstandard
+
+from headrace.errors import InvalidInput, RunFileDamaged, nearest
+from headrace.store.book import RunBook
+from headrace.store.reader import (
+    AGENT,
+    ANSWERS,
+    ITERATION,
+    MODEL,
+    MORE,
+    ORDINAL,
+    SCENARIO,
+    STATUS,
+    Fetched,
+    Reader,
+    read_detail,
+)
+from headrace.store.rows import DetailPacker, Row, Status
+from headrace.survey.models import Model
+from headrace.survey.record import AnswerRecord, Detail, State
+from headrace.survey.values import Fields, SqlValue, decode_fields
+
+_PARTS = (
+    "ordinal", "iteration", "status", "answer", "agent", "scenario", "model", "prompts", "system_prompt",
+    "raw_responses", "comments", "tokens", "times", "failures", "skipped",
+)  # fmt: skip
+
+
+class Failed(NamedTuple):
+    """A question without an answer: `cause` is one of the texts of survey.record.Cause."""
+
+    ordinal: int
+    question: str
+    cause: str
+    message: str
+
+
+class Tokens(NamedTuple):
+    input: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """`started_at` is seconds since 1970; `took_ms` is by question name."""
+
+    started_at: float
+    took_ms: dict[str, int]
+
+
+class Result:
+    """One interview. `result.answer["mood"]` and `result["answer"]["mood"]` are the same."""
+
+    __slots__ = (
+        "_agent", "_answer", "_book", "_detail", "_scenario", "_stored_answers",
+        "iteration", "model", "ordinal", "status",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        place: tuple[int, int, int, int],
+        answers: tuple[list[SqlValue], str | None],
+        fields: tuple[bytes | str, bytes | str],
+        book: RunBook,
+        detail: Callable[[], Detail],
+    ) -> None:
+        self.ordinal, self.iteration, model, status = place
+        self.status = Status(status).name.lower()
+        self.model: Model = book.models[model]
+        self._agent: bytes | str | Fields = fields[0]
+        self._scenario: bytes | str | Fields = fields[1]
+        self._stored_answers: tuple[list[SqlValue], str | None] | None = answers
+        self._answer: dict[str, Any] = {}
+        self._book = book
+        self._detail: Detail | Callable[[], Detail] = detail  # unpacked when first asked for
+
+    @classmethod
+    def from_row(cls, row: Row, agent: bytes, scenario: bytes, book: RunBook) -> Result:
+        """A freshly sealed interview; `agent` and `scenario` are their rows as stored."""
+        return cls(
+            place=(row.ordinal, row.iteration, row.model, row.status),
+            answers=(row.answers, row.more),
+            fields=(agent, scenario),
+            book=book,
+            detail=partial(book.packer.unpack, row.detail),
+        )
+
+    @classmethod
+    def from_fetched(cls, row: Fetched, book: RunBook, reader: Reader) -> Result:
+        """A stored interview, read with all its answers (store.reader.everything_of)."""
+        return cls(
+            place=(row[ORDINAL], row[ITERATION], row[MODEL], row[STATUS]),
+            answers=(list(row[ANSWERS:]), row[MORE]),
+            fields=(row[AGENT] or "{}", row[SCENARIO] or "{}"),
+            book=book,
+            detail=partial(_stored_detail, reader, book.packer, row[ORDINAL]),
+        )
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """By question name; None where a question was skipped or has failed."""
+        if self._stored_answers is not None:
+            self._answer = self._book.answers(*self._stored_answers)
+            self._stored_answers = None
+        return self._answer
+
+    @property
+    def agent(self) -> Fields:
+        """The agent's traits; its name, where it has one, is `agent_name`."""
+        if not isinstance(self._agent, dict):
+            self._agent = decode_fields(self._agent)
+        return self._agent
+
+    @property
+    def scenario(self) -> Fields:
+        if not isinstance(self._scenario, dict):
+            self._scenario = decode_fields(self._scenario)
+        return self._scenario
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """By question name, what was asked last; questions that were not asked are left out."""
+        return {name: record.prompt for name, record in self._records() if record.prompt}
+
+    @property
+    def system_prompt(self) -> str:
+        return self._unpacked().system
+
+    @property
+    def raw_responses(self) -> dict[str, str]:
+        """By question name, what the model sent last, as text."""
+        return {name: record.raw.decode(errors="replace") for name, record in self._records() if record.attempts}
+
+    @property
+    def comments(self) -> dict[str, str]:
+        """By question name, what a model said beside its answer."""
+        return {name: record.comment for name, record in self._records() if record.comment is not None}
+
+    @property
+    def tokens(self) -> dict[str, Tokens]:
+        """By question name, all attempts together."""
+        return {name: Tokens(r.input_tokens, r.output_tokens) for name, r in self._records() if r.attempts}
+
+    @property
+    def times(self) -> Times:
+        took_ms = {name: record.took_ms for name, record in self._records() if record.attempts}
+        return Times(self._unpacked().started_at, took_ms)
+
+    @property
+    def failures(self) -> list[Failed]:
+        """The questions that have no answer, and why."""
+        if self.status == Status.DONE.name.lower():
+            return []  # without reading the detail
+        failed = [(name, record.failure) for name, record in self._records() if record.failure is not None]
+        return [Failed(self.ordinal, name, failure.cause.value, failure.message) for name, failure in failed]
+
+    @property
+    def skipped(self) -> list[str]:
+        """The questions that a rule skipped."""
+        return [name for name, record in self._records() if record.state is State.SKIPPED]
+
+    def __getitem__(self, part: str) -> Any:
+        if part not in _PARTS:
+            raise InvalidInput(f"A result has no part {part!r}.", fix=nearest(part, _PARTS))
+        return getattr(self, part)
+
+    def __repr__(self) -> str:
+        shown = repr(self.answer)
+        shown = shown if len(shown) <= 200 else shown[:197] + "..."
+        return f"Result({self.ordinal}, {self.status}, answer={shown})"
+
+    def _records(self) -> list[tuple[str, AnswerRecord]]:
+        names = self._book.question_names
+        return [(names[record.question], record) for record in self._unpacked().records]
+
+    def _unpacked(self) -> Detail:
+        if callable(self._detail):
+            self._detail = self._detail()
+        return self._detail
+
+
+def _stored_detail(reader: Reader, packer: DetailPacker, ordinal: int) -> Detail:
+    with reader.snapshot() as connection:
+        packed = read_detail(connection, ordinal)
+    try:
+        if packed is not None:
+            return packer.unpack(packed)
+    except (zstandard.ZstdError, msgspec.DecodeError):
+        pass  # its checksum says that it is not what was written
+    raise RunFileDamaged(
+        f"The detail of interview {ordinal} in {reader.path} is damaged.", path=reader.path, fix="Restore a copy."
+    )

@@ -1,0 +1,233 @@
+"""Results of a run file, lazily: nothing is loaded until it is looked at, and then a page at a time.
+
+Covers: what users call. Does not cover: reading pages (results.stages), formats (results.tabular), SQL (results.table).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self, overload
+
+from headrace.errors import HeadraceError, InvalidInput
+from headrace.expressions import Kind, parse
+from headrace.results.columns import Catalog, ResultColumn, column_kinds, read_catalog
+from headrace.results.conditions import check_names
+from headrace.results.display import SHOWN_ROWS, html_table
+from headrace.results.result import Failed, Result
+from headrace.results.stages import view_count, view_pages, view_values
+from headrace.results.stats import Stats, read_stats
+from headrace.results.table import Source, Table
+from headrace.results.tabular import Tabular, Values
+from headrace.results.views import SortKey, View
+from headrace.store.book import RunBook
+from headrace.store.reader import (
+    ORDINAL,
+    Reader,
+    Wanted,
+    check_is_set_up,
+    everything_of,
+    failures_after,
+    failures_of,
+)
+from headrace.survey.values import kind_of
+
+_FAILED_ONLY = parse("interview.status == 'failed'")
+_FAILURES_PAGE = 256
+
+
+class Results(Tabular):
+    """A view of the interviews in a run file, also while the run is going on. Made by `Results.open(path)`.
+
+    `select`, `filter`, `sort_by`, `head` and slices give new views and load nothing. `select` chooses the columns of
+    tables and exports; what iteration gives are always whole interviews.
+    """
+
+    def __init__(self, file: _File, view: View, selected: tuple[str, ...] | None) -> None:
+        self.path = file.reader.path
+        self._file = file
+        self._view = view
+        self._selected = selected
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """The results in a run file. It is checked now, and read when something is looked at."""
+        file = _File(Path(path))
+        with file.reader.snapshot() as connection:
+            check_is_set_up(connection, file.reader.path)
+        return cls(file, View(), None)
+
+    # --- views
+
+    def select(self, *columns: str) -> Results:
+        """A view with these columns: `"agent.age"`, `"answer.*"`, or a bare name that is the only one of its kind."""
+        return Results(self._file, self._view, self._file.catalog().expand(columns or ("*",)))
+
+    def filter(self, expression: str) -> Results:
+        """A view of the interviews for which this holds: `"answer.rating > 5 and agent.age < 30"`."""
+        parsed = parse(expression)
+        check_names(parsed, self._file.catalog())
+        return self._viewed(self._view.filtered(parsed))
+
+    def sort_by(self, *columns: str, reverse: bool = False) -> Results:
+        """A view in the order of these columns: None first, numbers, texts, then lists; equal ones as they were."""
+        catalog = self._file.catalog()
+        names = [catalog.find(column).full_name for column in columns]
+        return self._viewed(self._view.ordered(tuple(SortKey(name, reverse) for name in names)))
+
+    def head(self, count: int = 5) -> Results:
+        """A view of the first few."""
+        return self[: max(0, count)]
+
+    # --- a sequence
+
+    def __len__(self) -> int:
+        return view_count(self._file.reader, self._view, self._file.catalog(), self._file.book)
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Results: ...
+
+    def __getitem__(self, index: int | slice) -> Result | Results:
+        if isinstance(index, slice):
+            return self._viewed(self._view.windowed(*self._bounds(index)))
+        place = index if index >= 0 else len(self) + index
+        found = next(self._results(self._view.windowed(place, place + 1)), None) if place >= 0 else None
+        if found is None:
+            raise IndexError(f"there is no result {index} among {len(self):,}")
+        return found
+
+    def __iter__(self) -> Iterator[Result]:
+        return self._results(self._view)
+
+    # --- what they are
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._selected if self._selected is not None else self._file.catalog().names)
+
+    def failed(self) -> Iterator[Failed]:
+        """The questions without an answer among these interviews, and why; read as it is consumed."""
+        if self._view.is_everything:
+            return self._all_failures()
+        return self._failures_in(self._view.filtered(_FAILED_ONLY))
+
+    def stats(self) -> Stats:
+        """What the whole file took to make, whatever this view shows of it."""
+        return read_stats(self._file.reader, self._file.book)
+
+    def sql(self, query: str) -> Table:
+        """Ask SQLite about these interviews, under the name `self`: answers by question, `"agent.age"` in quotes."""
+        return Table(Source(self.path, self._view, self._file.catalog(), self._file.book), query)
+
+    def close(self) -> None:
+        """Let go of the file. Using the results again opens it again."""
+        self._file.reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        try:
+            stats = self.stats()
+        except HeadraceError as error:
+            return f"Results({str(self.path)!r}: {error.message})"
+        of = "" if self._view.is_everything else "a view of "
+        return f"Results({str(self.path)!r}: {of}{stats.interviews:,} interviews, {stats.failed:,} failed)"
+
+    def _repr_html_(self) -> str:
+        rows = list(self.head(SHOWN_ROWS)._values())  # no more than these
+        of = f" of {len(self):,}" if self._view.is_everything else ""
+        return html_table(self.columns, rows, f"the first {len(rows)}{of} interviews in {self.path}")
+
+    # --- reading
+
+    def _viewed(self, view: View) -> Results:
+        return Results(self._file, view, self._selected)
+
+    def _results(self, view: View) -> Iterator[Result]:
+        file = self._file
+        wanted = everything_of(len(file.book.question_names))
+        for page in view_pages(file.reader, view, file.catalog(), file.book, wanted):
+            for row in page:
+                yield Result.from_fetched(row, file.book, file.reader)
+
+    def _values(self) -> Iterator[Values]:
+        return view_values(
+            self._file.reader, self._view, self._file.catalog(), self._file.book, self._selected_columns()
+        )
+
+    def _kinds(self) -> list[frozenset[Kind]]:
+        columns = self._selected_columns()
+        with self._file.reader.snapshot() as connection:
+            kinds = [column_kinds(connection, column, self._file.book) for column in columns]
+        untold = [column for column, held in zip(columns, kinds, strict=True) if held is None]
+        found = self._seen_kinds(untold)
+        return [found[column] if held is None else held for column, held in zip(columns, kinds, strict=True)]
+
+    def _seen_kinds(self, columns: list[ResultColumn]) -> dict[ResultColumn, frozenset[Kind]]:
+        """What columns hold whose kinds the file does not keep: every row is looked at."""
+        seen: dict[ResultColumn, set[Kind]] = {column: set() for column in columns}
+        if columns:
+            file = self._file
+            for values in view_values(file.reader, self._view, file.catalog(), file.book, columns):
+                for column, value in zip(columns, values, strict=True):
+                    seen[column].add(kind_of(value))
+        return {column: frozenset(kinds) for column, kinds in seen.items()}
+
+    def _selected_columns(self) -> list[ResultColumn]:
+        catalog = self._file.catalog()
+        return [catalog.find(name) for name in self.columns]
+
+    def _bounds(self, index: slice) -> tuple[int, int | None]:
+        if index.step not in (None, 1):
+            raise InvalidInput(f"Results cannot be sliced in steps of {index.step}.", fix="Use list(results)[...].")
+        start, stop = index.start or 0, index.stop
+        if start < 0 or (stop is not None and stop < 0):
+            start, stop, _ = index.indices(len(self))
+        return start, stop if stop is None else max(start, stop)
+
+    def _all_failures(self) -> Iterator[Failed]:
+        names, last = self._file.book.question_names, (-1, -1)
+        while True:
+            with self._file.reader.snapshot() as connection:
+                page = failures_after(connection, *last, _FAILURES_PAGE)
+            yield from (Failed(ordinal, names[q], cause, message) for ordinal, q, cause, message in page)
+            if len(page) < _FAILURES_PAGE:
+                return
+            last = page[-1][0], page[-1][1]
+
+    def _failures_in(self, view: View) -> Iterator[Failed]:
+        file = self._file
+        names = file.book.question_names
+        for page in view_pages(file.reader, view, file.catalog(), file.book, Wanted()):
+            ordinals = [row[ORDINAL] for row in page]
+            with file.reader.snapshot() as connection:
+                found = failures_of(connection, ordinals)
+            place = {ordinal: number for number, ordinal in enumerate(ordinals)}
+            found.sort(key=lambda failure: place[failure[0]])
+            yield from (Failed(ordinal, names[q], cause, message) for ordinal, q, cause, message in found)
+
+
+class _File:
+    """What all views of one file share: a connection, and what does not change in the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.reader = Reader(path)
+
+    @cached_property
+    def book(self) -> RunBook:
+        with self.reader.snapshot() as connection:
+            return RunBook.load(connection)
+
+    def catalog(self) -> Catalog:
+        return read_catalog(self.reader, self.book)

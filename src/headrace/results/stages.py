@@ -1,0 +1,205 @@
+"""Reading the interviews of a view, page by page. Covers: filters, order and windows, in flat memory.
+
+Every page is a short read of its own, so it shows the file as it is then; an order is kept in a temporary table on
+disk. Does not cover: what a page's rows become (results.results), or the SQL (store.reader).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import apsw
+
+from headrace.expressions import Column
+from headrace.results.columns import Catalog, ResultColumn
+from headrace.results.conditions import SORTS_IN_SQL, Conditions, sql_column
+from headrace.results.records import Getter, Record, getter, wanted_for
+from headrace.results.views import SortKey, View
+from headrace.store.book import RunBook
+from headrace.store.reader import (
+    EVERYTHING,
+    KEY,
+    ORDINAL,
+    Base,
+    Fetched,
+    KeyTable,
+    Reader,
+    Wanted,
+    choose,
+    count,
+    fetch,
+    key_before,
+)
+from headrace.survey.values import SqlValue, encode_value
+
+_BEFORE_ALL = -1
+
+
+class Stage:
+    """The interviews of a base that pass a view's filters. `reader` holds the base's table, where it has one."""
+
+    def __init__(self, reader: Reader, base: Base, view: View, catalog: Catalog, book: RunBook) -> None:
+        self.reader = reader
+        self._base = base
+        self._catalog = catalog
+        self._book = book
+        self._conditions = Conditions(view.filters, catalog, book)
+
+    def pages(self, wanted: Wanted, start: int, stop: int | None) -> Iterator[list[Fetched]]:
+        """The rows from `start` up to `stop`, in order. A page may be empty where Python filters it."""
+        after, skip = self._enter(start)
+        left = math.inf if stop is None else stop - start
+        wanted = _both(wanted, wanted_for(self._conditions.columns))
+        predicates = self._conditions.predicates(wanted)
+        while after is not None and left > 0:
+            with self.reader.snapshot() as connection:
+                condition, rest = self._conditions.split(connection)
+                limit = wanted.page_rows if rest else int(min(wanted.page_rows, left))
+                page = fetch(connection, self._base, wanted, condition, after, limit)
+            after = page[-1][KEY] if len(page) == limit else None
+            if rest:
+                tests = [predicates[each] for each in rest]
+                page = [row for row in page if _passes(Record(row), tests)]
+            page, skip = page[skip:], max(0, skip - len(page))
+            page = page if len(page) <= left else page[: int(left)]
+            left -= len(page)
+            yield page
+
+    def count(self) -> int:
+        with self.reader.snapshot() as connection:
+            condition, rest = self._conditions.split(connection)
+            if not rest:
+                return count(connection, self._base, condition)
+        return sum(map(len, self.pages(Wanted(), 0, None)))
+
+    def choose(self, keys: tuple[SortKey, ...], start: int, stop: int | None) -> Base:
+        """The window of these interviews, sorted, as a base; `reader` must be the caller's own."""
+        columns = [self._catalog.find(key.name) for key in keys]
+        with self.reader.snapshot() as connection:
+            condition, rest = self._conditions.split(connection)
+            in_sql = [_sorting_column(connection, column, self._book) for column in columns]
+            exact = [column for column in in_sql if column is not None]
+            if not rest and len(exact) == len(keys):
+                order = [f"{c.sql}{' DESC' * key.descending}" for c, key in zip(exact, keys, strict=True)]
+                return choose(connection, self._base, condition, order, start, stop)
+        return self._choose_in_python(columns, keys, start, stop)
+
+    def _choose_in_python(
+        self, columns: list[ResultColumn], keys: tuple[SortKey, ...], start: int, stop: int | None
+    ) -> Base:
+        wanted = _both(wanted_for(columns), wanted_for(self._conditions.columns))
+        getters = [getter(column, wanted, self._book) for column in columns]
+        with self.reader.snapshot() as connection:
+            table = KeyTable(connection, len(keys))
+        for page in self.pages(wanted, 0, None):
+            with self.reader.snapshot() as connection:
+                table.add(connection, [_keyed(row, getters) for row in page])
+        with self.reader.snapshot() as connection:
+            return table.choose(connection, [key.descending for key in keys], start, stop)
+
+    def _enter(self, start: int) -> tuple[int | None, int]:
+        """The key to read behind, and how many rows to pass over first."""
+        if start == 0:
+            return _BEFORE_ALL, 0
+        with self.reader.snapshot() as connection:
+            condition, rest = self._conditions.split(connection)
+            if rest:
+                return _BEFORE_ALL, start
+            return key_before(connection, self._base, condition, start), 0
+
+
+def view_pages(reader: Reader, view: View, catalog: Catalog, book: RunBook, wanted: Wanted) -> Iterator[list[Fetched]]:
+    """The rows of a view, in its order."""
+    with _stage(reader, view, catalog, book) as (stage, start, stop):
+        yield from stage.pages(wanted, start, stop)
+
+
+def view_values(
+    reader: Reader, view: View, catalog: Catalog, book: RunBook, columns: list[ResultColumn]
+) -> Iterator[tuple[Any, ...]]:
+    """These columns of each interview of a view."""
+    wanted = wanted_for([*columns, *Conditions(view.filters, catalog, book).columns])
+    getters = [getter(column, wanted, book) for column in columns]
+    for page in view_pages(reader, view, catalog, book, wanted):
+        for record in map(Record, page):
+            yield tuple([get(record) for get in getters])
+
+
+def view_count(reader: Reader, view: View, catalog: Catalog, book: RunBook) -> int:
+    unordered = View(parent=view.parent, filters=view.filters)
+    with _stage(reader, unordered, catalog, book) as (stage, _, _):
+        found = stage.count()
+    return max(0, (found if view.stop is None else min(found, view.stop)) - view.start)
+
+
+def chosen(own: Reader, view: View, catalog: Catalog, book: RunBook) -> Base:
+    """The view as a table of ordinals on a reader of the caller's own; everything needs no table."""
+    if view.is_everything:
+        return EVERYTHING
+    base = EVERYTHING if view.parent is None else chosen(own, view.parent, catalog, book)
+    return Stage(own, base, view, catalog, book).choose(view.keys, view.start, view.stop)
+
+
+@contextmanager
+def _stage(reader: Reader, view: View, catalog: Catalog, book: RunBook) -> Generator[tuple[Stage, int, int | None]]:
+    """A stage to read the view from, and the window that is left to apply."""
+    if view.parent is None and not view.keys:
+        yield Stage(reader, EVERYTHING, view, catalog, book), view.start, view.stop
+        return
+    own = Reader(reader.path)  # temporary tables go when it is closed
+    try:
+        if view.keys:
+            yield Stage(own, chosen(own, view, catalog, book), View(), catalog, book), 0, None
+        else:
+            base = chosen(own, view.parent or View(), catalog, book)
+            yield Stage(own, base, view, catalog, book), view.start, view.stop
+    finally:
+        own.close()
+
+
+def _passes(record: Record, tests: list[Any]) -> bool:
+    return all(test(record) for test in tests)
+
+
+def _both(one: Wanted, other: Wanted) -> Wanted:
+    return Wanted(
+        answers=tuple(sorted({*one.answers, *other.answers})),
+        agent=one.agent or other.agent,
+        scenario=one.scenario or other.scenario,
+        more=one.more or other.more,
+    )
+
+
+def _sorting_column(connection: apsw.Connection, column: ResultColumn, book: RunBook) -> Column | None:
+    found = sql_column(connection, column, book)
+    return found if found is not None and found.kinds <= SORTS_IN_SQL else None
+
+
+def _keyed(row: Fetched, getters: list[Getter]) -> tuple[SqlValue, ...]:
+    record = Record(row)
+    return row[ORDINAL], *(_sort_value(get(record)) for get in getters)
+
+
+def _sort_value(value: Any) -> SqlValue:
+    """What SQLite sorts as the value: NaN as None, a huge integer as its float, lists behind texts by their JSON."""
+    match value:
+        case bool() | None | str():
+            return value
+        case int() if not -(2**63) <= value < 2**63:
+            return _nearest_float(value)
+        case int():
+            return value
+        case float():
+            return None if math.isnan(value) else value
+        case _:
+            return encode_value(value)
+
+
+def _nearest_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

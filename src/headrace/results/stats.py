@@ -1,0 +1,45 @@
+"""What a run file took to make. Read from its counters and its runs alone, so it costs the same for any size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace.store.book import RunBook
+from headrace.store.reader import Reader, read_counters, read_runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """`reused` is what the latest run found done. `cost` is in US dollars, None where no price is known.
+
+    `seconds` leaves out a run that has not ended, or never noted its end; `peak_memory` is in bytes.
+    """
+
+    interviews: int
+    reused: int
+    failed: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    tokens: int
+    cost: float | None
+    seconds: float
+    peak_memory: int | None
+
+
+def read_stats(reader: Reader, book: RunBook) -> Stats:
+    with reader.snapshot() as connection:
+        counted = read_counters(connection)
+        reused, seconds, peak_memory = read_runs(connection)
+    return Stats(
+        interviews=counted["done"],
+        reused=reused,
+        failed=counted["failed"],
+        calls=counted["calls"],
+        input_tokens=counted["input_tokens"],
+        output_tokens=counted["output_tokens"],
+        tokens=counted["input_tokens"] + counted["output_tokens"],
+        cost=0.0 if all(model.service_name == "test" for model in book.models) else None,
+        seconds=seconds,
+        peak_memory=peak_memory,
+    )

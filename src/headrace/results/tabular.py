@@ -1,0 +1,62 @@
+"""What has columns and rows and can be taken elsewhere. Covers: the `to_...` methods of results and of SQL tables.
+
+Does not cover: how each format is written (results.text_export, results.export).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from headrace.expressions import Kind
+from headrace.results import export, text_export
+from headrace.results.replacing import refuse_same_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Values: TypeAlias = tuple[Any, ...]
+
+
+class Tabular(ABC):
+    """Columns and rows of Python values. Rows are read as they are needed, never all at once."""
+
+    path: Path
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[str]: ...
+
+    @abstractmethod
+    def _values(self) -> Iterator[Values]:
+        """The rows, read anew each time."""
+
+    @abstractmethod
+    def _kinds(self) -> list[frozenset[Kind]]:
+        """What each column holds."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """All rows in memory, each a dict by column."""
+        columns = self.columns
+        return [dict(zip(columns, values, strict=True)) for values in self._values()]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows in memory, as a data frame. Whole numbers and booleans with gaps get pandas' nullable types."""
+        return export.to_pandas(self.columns, self._values())
+
+    def to_csv(self, path: str | Path) -> Path:
+        """A header and a row each; None is empty, lists and dicts are JSON."""
+        return text_export.write_csv(self._target(path), self.columns, self._values())
+
+    def to_jsonl(self, path: str | Path) -> Path:
+        """An object a line, by column. JSON has no NaN and no infinity: they are written as null."""
+        return text_export.write_jsonl(self._target(path), self.columns, self._values())
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Columns typed by what they hold; one of mixed types, or of lists, holds JSON texts."""
+        return export.write_parquet(self._target(path), self.columns, self._kinds, self._values)
+
+    def _target(self, path: str | Path) -> Path:
+        return refuse_same_file(Path(path), self.path)

@@ -1,0 +1,47 @@
+"""What was asked of results, as a value: filters, then order, then a window. Nothing is read here (results.stages)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from headrace.expressions import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    name: str
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """The interviews of `parent` (of the file, where it is None) that pass, in order, from `start` up to `stop`."""
+
+    parent: View | None = None
+    filters: tuple[Expression, ...] = ()
+    keys: tuple[SortKey, ...] = ()
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        return self == View()
+
+    def filtered(self, expression: Expression) -> View:
+        view = self._behind_window()
+        return replace(view, filters=(*view.filters, expression))
+
+    def ordered(self, keys: tuple[SortKey, ...]) -> View:
+        """Sorted by `keys`; what they leave equal stays in the order it had."""
+        view = self._behind_window()
+        return replace(view, keys=(*keys, *view.keys))
+
+    def windowed(self, start: int, stop: int | None) -> View:
+        """The part of this view from `start` up to `stop`, both counted within it and not negative."""
+        ends = [end for end in (self.stop, None if stop is None else self.start + stop) if end is not None]
+        first = self.start + start
+        return replace(self, start=first, stop=max(first, min(ends)) if ends else None)
+
+    def _behind_window(self) -> View:
+        # A filter and an order may change places; neither may pass a window.
+        return self if (self.start, self.stop) == (0, None) else View(parent=self)

@@ -1,0 +1,1 @@
+"""The one loop where schedule, execute and store meet, and the ways into it."""

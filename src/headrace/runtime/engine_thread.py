@@ -1,0 +1,50 @@
+"""A thread with an event loop of its own: work runs there whatever the caller is, a script or a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar
+
+Outcome = TypeVar("Outcome")
+
+
+class EngineThread(Generic[Outcome]):
+    """Runs one coroutine to its end; `future` has its result or its error. It handles no signals."""
+
+    def __init__(self, main: Callable[[], Coroutine[Any, Any, Outcome]]) -> None:
+        self.future: Future[Outcome] = Future()
+        self._main = main
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._started = threading.Event()
+        # A daemon: at the interpreter's end the run stops where it is, and what is journaled is safe.
+        self._thread = threading.Thread(target=self._run, name="headrace-engine", daemon=True)
+        self._thread.start()
+        self._started.wait()
+
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Have the loop call a function soon; nothing where it has ended."""
+        try:
+            assert self._loop is not None
+            self._loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:
+            if not self.future.done():
+                raise
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            outcome = asyncio.run(self._announced())
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(outcome)
+
+    async def _announced(self) -> Outcome:
+        self._loop = asyncio.get_running_loop()
+        self._started.set()
+        return await self._main()

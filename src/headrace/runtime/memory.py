@@ -1,0 +1,148 @@
+"""How much memory the process tree uses and may use: the one place where memory is read.
+
+Covers: readings, what the host or container has, and what a written budget means here.
+Does not cover: what follows from a reading (schedule.governor).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+from pathlib import Path
+
+from headrace.errors import BudgetTooSmall
+from headrace.limits import MemoryLimits
+from headrace.units import BudgetKind, format_bytes, parse_budget
+
+_DEFAULT_MOST_BYTES = 512_000_000
+_DEFAULT_SHARE = 0.25
+_UNLIMITED_BYTES = 1 << 60
+
+
+def tree_bytes() -> int:
+    """Resident memory of this process and all its descendants."""
+    if not sys.platform.startswith("linux"):
+        return _tree_bytes_by_psutil()
+    total, waiting = 0, [os.getpid()]
+    while waiting:
+        pid = waiting.pop()
+        total += _resident_bytes(pid)
+        waiting += _children(pid)
+    return total
+
+
+def memory_limits(written: str | int | None) -> MemoryLimits:
+    """The budget in bytes, as far as the host or container allows it; refused where it is exceeded already."""
+    used, free = tree_bytes(), available_bytes()
+    if written is None:
+        return MemoryLimits(budget_bytes=used + int(min(_DEFAULT_MOST_BYTES, free * _DEFAULT_SHARE)))
+    budget = parse_budget(written)
+    match budget.kind:
+        case BudgetKind.TOTAL:
+            asked = int(budget.amount)
+        case BudgetKind.EXTRA:
+            asked = used + int(budget.amount)
+        case BudgetKind.SHARE:
+            asked = int(total_bytes() * budget.amount)
+    if asked <= used:
+        raise BudgetTooSmall(
+            f"memory={written!r} is {format_bytes(asked)}, and the process already uses {format_bytes(used)}.",
+            budget_bytes=asked,
+            used_bytes=used,
+            fix='Give more, or write memory="+256MB" for that much on top of what is in use.',
+        )
+    return MemoryLimits(budget_bytes=min(asked, used + free))
+
+
+def available_bytes() -> int:
+    """What the container or host has left, whichever is less."""
+    host = _meminfo().get("MemAvailable", _UNLIMITED_BYTES)
+    return min(host, *(limit - used for limit, used in _container_limits()), _UNLIMITED_BYTES)
+
+
+def total_bytes() -> int:
+    """What the container or host has in all, whichever is less."""
+    host = _meminfo().get("MemTotal", _UNLIMITED_BYTES)
+    return min(host, *(limit for limit, _ in _container_limits()), _UNLIMITED_BYTES)
+
+
+def give_back() -> None:
+    """Collect garbage and hand free heap back to the system; sure only for large blocks."""
+    gc.collect()
+    if sys.platform.startswith("linux"):
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+        if trim is not None:
+            trim(0)
+
+
+def _resident_bytes(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError):
+        return 0  # it ended meanwhile
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (thread / "children").read_bytes().split())
+    except OSError:
+        pass  # the process or the thread ended meanwhile
+    return found
+
+
+def _tree_bytes_by_psutil() -> int:
+    import psutil  # pyright: ignore[reportMissingModuleSource]  # only where /proc is missing
+
+    me = psutil.Process()
+    return sum(process.memory_info().rss for process in (me, *me.children(recursive=True)))
+
+
+def _meminfo() -> dict[str, int]:
+    try:
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
+    except OSError:
+        return _memory_by_psutil()
+    return {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
+
+
+def _memory_by_psutil() -> dict[str, int]:
+    import psutil  # pyright: ignore[reportMissingModuleSource]
+
+    memory = psutil.virtual_memory()
+    return {"MemAvailable": memory.available, "MemTotal": memory.total}
+
+
+def _container_limits() -> list[tuple[int, int]]:
+    """(limit, used) of each memory cgroup that has a limit; bounded by the depth of the hierarchy."""
+    found: list[tuple[int, int]] = []
+    for limit_file, used_file in _cgroup_files():
+        try:
+            limit, used = int(limit_file.read_text("ascii")), int(used_file.read_text("ascii"))
+        except (OSError, ValueError):
+            continue  # not there, or "max"
+        if limit < _UNLIMITED_BYTES:
+            found.append((limit, used))
+    return found
+
+
+def _cgroup_files() -> list[tuple[Path, Path]]:
+    root, v1 = Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/memory")
+    files = [(v1 / "memory.limit_in_bytes", v1 / "memory.usage_in_bytes")]
+    try:
+        line = Path("/proc/self/cgroup").read_text("ascii").strip().rpartition("\n")[2]
+    except OSError:
+        return files
+    group = root / line.rpartition(":")[2].lstrip("/")
+    while group.is_relative_to(root):
+        files.append((group / "memory.max", group / "memory.current"))
+        if group == root:
+            break
+        group = group.parent
+    return files
+
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096

@@ -1,0 +1,122 @@
+"""One run as the caller holds it: started on the engine's thread, watched and stopped from outside.
+
+Covers: opening the run file, running, and closing it whatever happens. Does not cover: what callers do with results
+meanwhile (runtime.surveys).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.errors import Interrupted
+from headrace.execute.inline import InlineExecutor
+from headrace.limits import RunOptions
+from headrace.plan.bitmap import Bitmap
+from headrace.plan.job import Job
+from headrace.providers.services import provider_for
+from headrace.runtime.engine_thread import EngineThread
+from headrace.runtime.memory import memory_limits
+from headrace.runtime.progress import ProgressLine
+from headrace.runtime.survey_run import Sealed, SurveyRun
+from headrace.store.book import RunBook
+from headrace.store.home import default_path
+from headrace.store.journal import run_ended, run_started
+from headrace.store.runfile import RunFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What a run found when it opened its file: `stored` are the results that will not be made again."""
+
+    path: Path
+    stored: Bitmap
+    stop: int
+    book: RunBook
+
+
+class Session:
+    """`deliver` is called on the engine's thread with sealed interviews, and with None at the end."""
+
+    def __init__(
+        self,
+        job: Job,
+        path: str | Path | None,
+        options: RunOptions,
+        deliver: Callable[[list[Sealed] | None], None] | None,
+    ) -> None:
+        job.check()
+        for model in job.models:
+            provider_for(model)  # an unknown model or parameter is an error before a file is made
+        self.limits = memory_limits(options.memory)
+        self.path = Path(path) if path is not None else default_path(job)
+        self._job = job
+        self._options = options
+        self._deliver = deliver
+        self._stopping = False
+        self._run: SurveyRun | None = None
+        self.opened: Future[Opened] = Future()
+        self._thread = EngineThread(self._main)
+        self.ended = self._thread.future
+
+    def stop(self) -> None:
+        """A first call lets what runs end, a second stops at once; either way everything journaled is kept."""
+        self._stopping = True
+        if self._run is not None:
+            self._thread.call(self._run.request_stop)
+
+    def delivered(self, count: int) -> None:
+        if self._run is not None:
+            self._thread.call(self._run.delivered, count)
+
+    def join(self) -> None:
+        self._thread.join()
+
+    async def _main(self) -> None:
+        try:
+            await self._open_and_run()
+        except BaseException as error:
+            if not self.opened.done():
+                self.opened.set_exception(error)
+            raise
+        finally:
+            if self._deliver is not None:
+                self._deliver(None)
+
+    async def _open_and_run(self) -> None:
+        file = RunFile.open(self.path, self._job, self._options, self._pause)
+        outcome = "failed"
+        try:
+            run = self._run = self._prepared(file)
+            number = run_started(file.connection, time.time(), run.reused)
+            try:
+                await self._run_with_progress(run, file)
+                outcome = "stopped" if run.stopped else "complete"
+            finally:
+                run_ended(file.connection, number, time.time(), run.peak_bytes, outcome)
+        finally:
+            file.close()
+        if run.stopped:
+            progress = run.progress()
+            raise Interrupted(self.path, done=progress.done, total=progress.total)
+
+    def _prepared(self, file: RunFile) -> SurveyRun:
+        executor = InlineExecutor([model.functions for model in self._job.models])
+        run = SurveyRun(self._job, file, self._options, self.limits, executor, self._deliver)
+        book = RunBook.load(file.connection)
+        self.opened.set_result(Opened(path=self.path, stored=file.done.copy(), stop=run.total, book=book))
+        return run
+
+    async def _run_with_progress(self, run: SurveyRun, file: RunFile) -> None:
+        with ProgressLine(shown=self._options.progress_bar) as line:
+            line.say_reused(run.progress(), file.last_run_at)
+            if self._stopping:
+                run.request_stop()
+            await run.run(line.show)
+
+    def _pause(self) -> None:
+        if self._stopping:
+            raise Interrupted(self.path, done=0, total=0)

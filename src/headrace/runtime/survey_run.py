@@ -1,0 +1,267 @@
+"""One run of a survey: the loop that admits interviews, journals what comes back and gives places free again.
+
+Covers: feeding the executor, group commit, memory readings, stopping. Runs on the engine's thread.
+Does not cover: deciding (schedule), conducting interviews (execute), or the caller's side (runtime.surveys).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from headrace.errors import HeadraceError, InterviewFailed
+from headrace.execute.contract import (
+    Answers,
+    Batch,
+    Chunk,
+    Ended,
+    Executor,
+    Interview,
+    Lease,
+    Rows,
+    Signal,
+    Spec,
+)  # fmt: skip
+from headrace.limits import MemoryLimits, RetryLimits, RunOptions
+from headrace.plan.job import Job
+from headrace.runtime.memory import give_back, tree_bytes
+from headrace.schedule.admission import Admission
+from headrace.schedule.cursors import Cursors
+from headrace.schedule.governor import Governor
+from headrace.store.connections import translated_errors
+from headrace.store.rows import Row, Status
+from headrace.store.runfile import RunFile
+from headrace.survey.record import AnswerRecord
+
+_READING_EVERY_S = 0.1
+_KILL_WITHIN_S = 5.0
+
+
+class Sealed(NamedTuple):
+    """A committed interview on its way to whoever listens, with the rows it was about."""
+
+    row: Row
+    agent: bytes
+    scenario: bytes
+
+
+Listener: TypeAlias = Callable[[list[Sealed]], None]
+
+
+@dataclass(slots=True)
+class _InFlight:
+    chunk: Chunk
+    left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    done: int
+    total: int
+    reused: int
+    failed: int
+    in_flight: int
+    memory_bytes: int
+    budget_bytes: int
+
+
+class SurveyRun:
+    """`listener` gets sealed interviews and must answer each batch with `delivered`; until then they hold places."""
+
+    def __init__(
+        self,
+        job: Job,
+        file: RunFile,
+        options: RunOptions,
+        limits: MemoryLimits,
+        executor: Executor,
+        listener: Listener | None,
+    ) -> None:
+        self._job = job
+        self._file = file
+        self._options = options
+        self._executor = executor
+        self._listener = listener
+        self._governor = Governor(limits)
+        self.total = min(options.limit or len(file.plan), len(file.plan))
+        self._admission = Admission(Cursors(file.plan, file.done, self.total), self._governor, options.concurrency)
+        self._changed = asyncio.Event()
+        self._chunks: dict[int, _InFlight] = {}  # bounded by the window
+        self._next_id = 0
+        self._stops = 0
+        self._failed = 0
+        self._sealed = 0
+        self._failure: HeadraceError | None = None
+        self._memory_bytes = 0
+        self.reused = file.done.count_below(self.total)
+
+    @property
+    def stopped(self) -> bool:
+        return self._stops > 0
+
+    @property
+    def peak_bytes(self) -> int:
+        return self._governor.peak_bytes
+
+    async def run(self, on_progress: Callable[[Progress], None] | None) -> None:
+        """Until everything is sealed, or stopped, or failed; what is journaled by then stays."""
+        self._read_memory()
+        with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as writer:
+            await self._executor.open(self._spec())
+            self._lease()
+            tasks = {
+                asyncio.create_task(self._feed()),
+                asyncio.create_task(self._journal(writer)),
+                asyncio.create_task(self._watch(on_progress)),
+            }
+            try:
+                ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    task.result()
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                await self._executor.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def request_stop(self) -> None:
+        """Once: admit nothing more and let what runs end. Twice: stop now; what is journaled stays."""
+        self._stops += 1
+        self._admission.stop()
+        self._changed.set()
+        what = Signal.CANCEL if self._stops == 1 else Signal.KILL
+        for flight in list(self._chunks.values()):
+            task = asyncio.ensure_future(
+                self._executor.signal(flight.chunk.id, flight.chunk.epoch, what, _KILL_WITHIN_S)
+            )
+            task.add_done_callback(lambda _: self._changed.set())
+
+    def delivered(self, count: int) -> None:
+        """The listener is done with so many sealed interviews."""
+        self._admission.released(count)
+        self._changed.set()
+
+    def progress(self) -> Progress:
+        return Progress(
+            done=self.reused + self._sealed,
+            total=self.total,
+            reused=self.reused,
+            failed=self._failed,
+            in_flight=self._admission.in_flight,
+            memory_bytes=self._memory_bytes,
+            budget_bytes=self._governor.limits.budget_bytes,
+        )
+
+    def _spec(self) -> Spec:
+        return Spec(
+            survey=self._job.survey.to_row(),
+            models=[model.to_row() for model in self._job.models],
+            dictionary=self._file.dictionary,
+            retry=RetryLimits(),
+        )
+
+    async def _feed(self) -> None:
+        while not self._admission.finished:
+            ordinals = self._admission.next_chunk()
+            if ordinals:
+                await self._executor.start(self._chunk(ordinals))
+            else:
+                self._changed.clear()
+                await self._changed.wait()
+
+    def _chunk(self, ordinals: list[int]) -> Chunk:
+        interviews = [self._interview(ordinal) for ordinal in ordinals]
+        self._next_id += 1
+        chunk = Chunk(
+            id=self._next_id,
+            epoch=1,
+            interviews=interviews,
+            agents=self._file.rows("agents", [interview.agent for interview in interviews]),
+            scenarios=self._file.rows("scenarios", [interview.scenario for interview in interviews]),
+        )
+        self._chunks[chunk.id] = _InFlight(chunk, len(interviews))
+        return chunk
+
+    def _interview(self, ordinal: int) -> Interview:
+        interview = Interview(ordinal, *self._file.plan.cell(ordinal))
+        if self._file.has_answers(ordinal):
+            interview.kept, interview.uncounted = self._file.answers_kept(ordinal)
+        return interview
+
+    async def _journal(self, writer: ThreadPoolExecutor) -> None:
+        """Group commit without a timer: whatever came while the last COMMIT ran makes the next batch."""
+        loop = asyncio.get_running_loop()
+        async for batch in self._executor.events():
+            sealed, answers = self._accepted(batch)
+            if sealed or answers:
+                rows = [row for row, _, _ in sealed]
+                with translated_errors(self._file.path):
+                    await loop.run_in_executor(writer, self._file.journal.commit, rows, answers)
+            self._executor.ack(batch.upto)
+            self._note_sealed(sealed)
+            self._end_chunks(batch)
+
+    def _accepted(self, batch: Batch) -> tuple[list[Sealed], list[tuple[int, AnswerRecord]]]:
+        """What is new in a batch; events of work that was replaced or has ended are refused."""
+        sealed: list[Sealed] = []
+        answers: list[tuple[int, AnswerRecord]] = []
+        for event in batch.events:
+            flight = self._chunks.get(event.id)
+            if flight is None or flight.chunk.epoch != event.epoch:
+                continue
+            if isinstance(event, Rows):
+                agents, scenarios = flight.chunk.agents, flight.chunk.scenarios
+                sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
+                flight.left -= len(event.rows)
+            elif isinstance(event, Answers):
+                answers += event.answers
+        return sealed, answers
+
+    def _note_sealed(self, sealed: list[Sealed]) -> None:
+        if not sealed:
+            return
+        self._sealed += len(sealed)
+        for row, _, _ in sealed:
+            self._file.done.add(row.ordinal)
+            if row.status is Status.FAILED:
+                self._note_failed(row)
+        if self._listener is None:
+            self.delivered(len(sealed))
+        else:
+            self._listener(sealed)
+
+    def _note_failed(self, row: Row) -> None:
+        self._failed += 1
+        if self._options.stop_on_exception and self._failure is None:
+            first = row.failures[0]
+            question = self._job.survey.questions[first.question].question_name
+            self._failure = InterviewFailed(row.ordinal, question, f"{first.cause.value}: {first.message}")
+            self.request_stop()
+
+    def _end_chunks(self, batch: Batch) -> None:
+        for event in batch.events:
+            if isinstance(event, Ended) and (flight := self._chunks.pop(event.id, None)) is not None:
+                self.delivered(flight.left)
+
+    async def _watch(self, on_progress: Callable[[Progress], None] | None) -> None:
+        while True:
+            await asyncio.sleep(_READING_EVERY_S)
+            self._read_memory()
+            self._lease()
+            if on_progress is not None:
+                on_progress(self.progress())
+
+    def _read_memory(self) -> None:
+        self._memory_bytes = tree_bytes()
+        if self._admission.read_memory(self._memory_bytes, time.monotonic()):
+            give_back()
+        self._changed.set()
+
+    def _lease(self) -> None:
+        self._executor.lease(Lease(interviews=self._options.concurrency, buffer_bytes=self._admission.buffer_bytes))

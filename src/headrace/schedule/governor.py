@@ -1,0 +1,55 @@
+"""How hard memory presses, with hysteresis. Covers: levels from readings.
+
+Does not cover: taking readings (runtime.memory), or what a level means for admission (schedule.admission).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from headrace.limits import MemoryLimits
+
+
+class Pressure(IntEnum):
+    CALM = 0
+    SHRINK = 1
+    PREEMPT = 2
+    EMERGENCY = 3
+
+
+class Governor:
+    """A level is entered at once and left only after `calm_s` below its lower line: one low reading is noise."""
+
+    def __init__(self, limits: MemoryLimits) -> None:
+        self.limits = limits
+        self.pressure = Pressure.CALM
+        self.peak_bytes = 0
+        self._below_since_s: float | None = None
+
+    def observe(self, used_bytes: int, now_s: float) -> Pressure:
+        self.peak_bytes = max(self.peak_bytes, used_bytes)
+        share = used_bytes / self.limits.budget_bytes
+        entered = self._entered(share)
+        if entered >= self.pressure:
+            self.pressure = entered
+            self._below_since_s = None
+        if self.pressure is Pressure.CALM or share >= self._left_at():
+            self._below_since_s = None
+        elif self._below_since_s is None:
+            self._below_since_s = now_s
+        elif now_s - self._below_since_s >= self.limits.calm_s:
+            self.pressure = Pressure(max(entered, self.pressure - 1))
+            self._below_since_s = None
+        return self.pressure
+
+    def _entered(self, share: float) -> Pressure:
+        limits = self.limits
+        if share >= limits.emergency_at:
+            return Pressure.EMERGENCY
+        if share >= limits.preempt_at:
+            return Pressure.PREEMPT
+        return Pressure.SHRINK if share >= limits.shrink_at else Pressure.CALM
+
+    def _left_at(self) -> float:
+        limits = self.limits
+        return (0.0, limits.shrink_until, limits.preempt_until, limits.emergency_until)[self.pressure]

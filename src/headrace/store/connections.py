@@ -1,0 +1,90 @@
+"""Opening a run file with SQLite. Covers: the settings each connection needs, and telling other files apart.
+
+Does not cover: who may write (store.lock). A connection never crosses a fork.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from headrace.errors import NotARunFile, RunFileDamaged, RunFileError, RunFileTooNew, StorageFull
+from headrace.store.schema import APPLICATION_ID, VERSION
+
+_BUSY_WAIT_MS = 10_000
+_WRITER = """
+PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=64000000;
+PRAGMA cache_size=-4000; PRAGMA foreign_keys=ON; PRAGMA mmap_size=0;
+"""
+
+
+def open_writer(path: Path) -> apsw.Connection:
+    """A connection that journals: every commit is on disk when it returns."""
+    connection = apsw.Connection(str(path))
+    connection.set_busy_timeout(_BUSY_WAIT_MS)
+    connection.execute(_WRITER).fetchall()  # a statement that gives a row stops there until the row is taken
+    return connection
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """A connection that only reads; also while another process writes."""
+    if not path.exists():
+        raise RunFileError(f"There is no run file at {path}.", path=path, fix="Check the path, or run a job.")
+    with translated_errors(path):
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            connection.set_busy_timeout(_BUSY_WAIT_MS)
+            check_is_run_file(connection, path)
+            connection.execute("PRAGMA cache_size=-2000; PRAGMA mmap_size=0; PRAGMA temp_store=FILE;").fetchall()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
+    """Refuse what is not a run file of a version we know.
+
+    It asks SQLite: reading the header ourselves would, on closing the file, drop the POSIX locks that other
+    connections of this process hold on it, and another process could then destroy what they are writing.
+    """
+    try:
+        application, version = (
+            connection.execute("PRAGMA application_id").get,
+            connection.execute("PRAGMA user_version").get,
+        )
+    except apsw.NotADBError:
+        raise NotARunFile(
+            f"{path} is not a run file.", path=path, fix="Use another path; it is left as it is."
+        ) from None
+    if application != APPLICATION_ID:
+        what = "empty" if not path.stat().st_size else "a database of another program"
+        raise NotARunFile(f"{path} is {what}, not a run file.", path=path, fix="Use another path.")
+    if version > VERSION:
+        raise RunFileTooNew(
+            f"{path} was written by a newer Headrace (file version {version}, known here: {VERSION}).",
+            path=path,
+            fix="Upgrade with: pip install -U headrace",
+        )
+
+
+@contextmanager
+def translated_errors(path: Path) -> Generator[None]:
+    """SQLite's errors about the disk and the file, in the words of our error tree."""
+    try:
+        yield
+    except apsw.FullError:
+        raise StorageFull(path, "the disk is full") from None
+    except apsw.IOError as error:
+        raise StorageFull(path, f"writing failed ({error})") from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise RunFileDamaged(
+            f"{path} is damaged: {error}.",
+            path=path,
+            fix="Restore a copy, or salvage it with sqlite3's .recover.",
+        ) from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise RunFileError(f"{path} cannot be opened: {error}.", path=path, fix="Check its rights.") from error

@@ -1,0 +1,147 @@
+"""Writing a job into a run file: once as a whole, later what was added to it. Covers: lists of any length, in batches.
+
+The boxes of the plan are written last, so a file without boxes was never finished and holds nothing to lose.
+Does not cover: answers (store.journal).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from itertools import chain, islice
+from pathlib import Path
+
+import apsw
+
+from headrace.errors import PlanMismatch
+from headrace.expressions import Kind
+from headrace.plan.identity import Identity
+from headrace.plan.job import Job
+from headrace.plan.product import Plan
+from headrace.plan.sources import Source
+from headrace.store.schema import create_tables, create_view
+from headrace.survey.prompts import AskedQuestion, persona
+from headrace.survey.record import AnswerRecord, Detail, State, encode_detail
+
+_BATCH = 10_000
+_MOST_DICTIONARY_BYTES = 64_000
+_KIND_BITS = {kind: 1 << position for position, kind in enumerate(Kind)}
+COUNTERS = ("done", "failed", "calls", "input_tokens", "output_tokens")
+
+
+def kinds_to_bits(kinds: Iterable[Kind]) -> int:
+    return sum(_KIND_BITS[kind] for kind in set(kinds))
+
+
+def bits_to_kinds(bits: int) -> frozenset[Kind]:
+    return frozenset(kind for kind, bit in _KIND_BITS.items() if bits & bit)
+
+
+def write_job(connection: apsw.Connection, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
+    """Fill an empty run file; `pause` is called between batches and may raise to stop."""
+    with connection:
+        create_tables(connection, len(job.survey))
+        connection.executemany(
+            "INSERT INTO questions(position, name, kind, holds_bools) VALUES(?, ?, ?, ?)",
+            ((p, q.question_name, q.kind, int(q.holds_bools)) for p, q in enumerate(job.survey.questions)),
+        )
+        connection.executemany(
+            "INSERT INTO models VALUES(?, ?, ?, ?)",
+            ((p, m.name, m.service_name, m.to_row().decode()) for p, m in enumerate(job.models)),
+        )
+        connection.executemany("INSERT INTO counters VALUES(?, 0)", ((name,) for name in COUNTERS))
+        _write_meta(connection, "survey", job.survey.to_row().decode())
+        _write_meta(connection, "dictionary", specimen(job))
+        _write_meta(connection, "created_at", time.time())
+    for table, source in _lists(job):
+        _append_rows(connection, table, source.rows(), 0, pause)
+    connection.execute("PRAGMA synchronous=FULL")
+    finish_plan(connection, job, plan)
+
+
+def extend_lists(connection: apsw.Connection, path: Path, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
+    """Append what the job's lists have beyond the file's, after checking that they begin alike."""
+    stored = {"agents": plan.shape.agent, "scenarios": plan.shape.scenario}
+    for table, source in _lists(job):
+        _check_begins_alike(connection, path, table, source, stored[table])
+    for table, source in _lists(job):
+        connection.execute(f"DELETE FROM {table} WHERE position >= ?", (stored[table],))
+        _append_rows(connection, table, islice(source.rows(), stored[table], None), stored[table], pause)
+
+
+def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
+    """Make the plan what the file holds, in one transaction: before it there was the old plan, after it the new."""
+    with connection:
+        for part, value in asdict(job.identity()).items():
+            _write_meta(connection, f"identity.{part}", value)
+        for owner, source in (("agent", job.agents.source), ("scenario", job.scenarios.source)):
+            connection.executemany(
+                "INSERT INTO fields VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET kinds = kinds | excluded.kinds",
+                ((owner, name, kinds_to_bits(kinds)) for name, kinds in source.census.kinds.items()),
+            )
+        _write_boxes(connection, plan)
+        create_view(connection)
+
+
+def write_boxes(connection: apsw.Connection, plan: Plan) -> None:
+    with connection:
+        _write_boxes(connection, plan)
+
+
+def read_identity(connection: apsw.Connection) -> Identity:
+    return Identity(**{part: read_meta(connection, f"identity.{part}") for part in Identity.__slots__})
+
+
+def read_meta(connection: apsw.Connection, key: str) -> str:
+    ((value,),) = connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
+    return value
+
+
+def specimen(job: Job) -> bytes:
+    """What the details of this job's interviews have in common: the dictionary they are compressed against."""
+    agent = next(iter(job.agents))
+    asked = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
+    records = [AnswerRecord(a.position, State.ANSWERED, prompt=a.specimen(), attempts=1) for a in asked]
+    encoded = encode_detail(Detail(persona(agent.to_fields()), time.time(), records))
+    return encoded[-_MOST_DICTIONARY_BYTES:]
+
+
+def _lists(job: Job) -> tuple[tuple[str, Source], ...]:
+    return ("agents", job.agents.source), ("scenarios", job.scenarios.source)
+
+
+def _append_rows(
+    connection: apsw.Connection, table: str, rows: Iterator[bytes], first: int, pause: Callable[[], None]
+) -> None:
+    numbered = enumerate(rows, first)
+    for head in numbered:
+        with connection:
+            batch = ((position, row.decode()) for position, row in chain([head], islice(numbered, _BATCH)))
+            connection.executemany(f"INSERT INTO {table} VALUES(?, ?)", batch)
+        pause()
+
+
+def _check_begins_alike(connection: apsw.Connection, path: Path, table: str, source: Source, stored: int) -> None:
+    rows = source.rows()
+    kept = connection.execute(f"SELECT fields FROM {table} WHERE position < ? ORDER BY position", (stored,))
+    for position, (fields,) in enumerate(kept):
+        if next(rows, b"").decode() != fields:
+            what = f"{table[:-1]} {position}"
+            raise PlanMismatch(
+                path,
+                expected={what: "another one, or none"},
+                found={what: fields[:200]},
+                fix="extend=True only appends: what the file holds must be the beginning of the new list.",
+            )
+
+
+def _write_boxes(connection: apsw.Connection, plan: Plan) -> None:
+    connection.execute("DELETE FROM boxes")
+    for number, box in enumerate(plan.boxes):
+        corners = [",".join(map(str, corner)) for corner in box]
+        connection.execute("INSERT INTO boxes VALUES(?, ?, ?)", (number, *corners))
+
+
+def _write_meta(connection: apsw.Connection, key: str, value: str | float | bytes) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))

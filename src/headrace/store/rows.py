@@ -1,0 +1,62 @@
+"""One sealed interview as it goes into the run file, already encoded. Covers: the shape and its compression."""
+
+from __future__ import annotations
+
+import threading
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+import zstandard
+
+from headrace.survey.record import Detail, Failure, decode_detail, encode_detail
+
+# SQLite stops at 2000 columns, in a table and in a view; the answers beyond this many share one JSON column.
+ANSWER_COLUMNS = 1000
+_LEVEL = 1
+
+
+class Status(IntEnum):
+    DONE = 0
+    FAILED = 1
+
+
+class Row(msgspec.Struct, array_like=True, gc=False):
+    """`answers` are in their SQL form, by question; `more` holds those beyond ANSWER_COLUMNS as JSON."""
+
+    ordinal: int
+    iteration: int
+    agent: int
+    scenario: int
+    model: int
+    status: Status
+    answers: list[Any]  # of SqlValue: msgspec decodes no union of text and bytes
+    more: str | None
+    detail: bytes
+    failures: list[Failure]
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+
+class DetailPacker:
+    """Compresses details one by one against a dictionary made of the survey's own texts.
+
+    The dictionary is there from the first row on, in every executor, and costs 2 us a row; the checksum catches bit
+    flips that SQLite's integrity_check does not see.
+    """
+
+    def __init__(self, dictionary: bytes) -> None:
+        held = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+        held.precompute_compress(level=_LEVEL)  # pyright: ignore[reportUnknownMemberType]
+        self._compress = zstandard.ZstdCompressor(level=_LEVEL, dict_data=held, write_checksum=True).compress
+        self._decompress = zstandard.ZstdDecompressor(dict_data=held).decompress
+        self._one_at_a_time = threading.Lock()  # results of one file may be read from several threads
+
+    def pack(self, detail: Detail) -> bytes:
+        return self._compress(encode_detail(detail))
+
+    def unpack(self, packed: bytes) -> Detail:
+        with self._one_at_a_time:
+            encoded = self._decompress(packed)
+        return decode_detail(encoded)

@@ -1,0 +1,267 @@
+"""A run file opened to be written: locked, checked against the job, made or grown where needed.
+
+Covers: the life of the file from `open` to `close`, and what in it is finished. Does not cover: reading it for results
+(store.reader).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from headrace.errors import OptionError, RunFileError
+from headrace.limits import RunOptions
+from headrace.plan.bitmap import Bitmap
+from headrace.plan.job import Job
+from headrace.plan.product import Box, Cell, Plan
+from headrace.store import creation
+from headrace.store.connections import open_reader, open_writer, translated_errors
+from headrace.store.journal import Journal
+from headrace.store.lock import WriterLock
+from headrace.store.rows import DetailPacker
+from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, decode_record
+
+_Made = TypeVar("_Made")
+
+
+@dataclass(slots=True, kw_only=True)
+class RunFile:
+    """An open run file. `done` are the ordinals not to be run again, `stored` all that have a row."""
+
+    path: Path
+    plan: Plan
+    connection: apsw.Connection
+    dictionary: bytes
+    done: Bitmap
+    stored: Bitmap
+    journal: Journal
+    last_run_at: float | None
+    _lock: WriterLock
+    _packer: DetailPacker
+    _lists: apsw.Connection  # reads while the journal's thread writes
+    _pending: dict[int, list[AnswerRecord]]
+
+    @classmethod
+    def open(cls, path: Path, job: Job, options: RunOptions, pause: Callable[[], None]) -> RunFile:
+        """Lock the file, make or check or grow it, and find out what is finished."""
+        lock = _locked(path)
+        try:
+            with translated_errors(path):
+                return cls._open_locked(path, job, options, pause, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def _open_locked(
+        cls, path: Path, job: Job, options: RunOptions, pause: Callable[[], None], lock: WriterLock
+    ) -> RunFile:
+        if options.fresh:
+            set_aside(path)
+        if not _holds_a_plan(path):
+            _make(path, job, Plan.of(job.shape(options.n or 1)), pause)
+        connection = open_writer(path)
+        return _closing_on_error(connection, lambda: cls._load(path, connection, job, options, pause, lock))
+
+    @classmethod
+    def _load(
+        cls,
+        path: Path,
+        connection: apsw.Connection,
+        job: Job,
+        options: RunOptions,
+        pause: Callable[[], None],
+        lock: WriterLock,
+    ) -> RunFile:
+        plan = _grown_plan(path, connection, job, options, pause)
+        stored, done = _finished(connection, plan, retry_failed=options.retry_failed)
+        dictionary = connection.execute("SELECT value FROM meta WHERE key = 'dictionary'").get
+        pending = _pending_records(connection)
+        return cls(
+            path=path,
+            plan=plan,
+            connection=connection,
+            dictionary=dictionary,
+            done=done,
+            stored=stored,
+            journal=Journal(connection, len(job.survey), stored, pending),
+            last_run_at=connection.execute("SELECT max(started_at) FROM runs").get,
+            _lock=lock,
+            _packer=DetailPacker(dictionary),
+            _lists=open_reader(path),
+            _pending=pending,
+        )
+
+    def rows(self, table: str, positions: list[int]) -> dict[int, bytes]:
+        """The rows of agents or scenarios at these positions, as JSON."""
+        low, high = min(positions), max(positions)
+        if high - low < 2 * len(positions):  # mostly neighbours: one range reads them all
+            found = self._lists.execute(
+                f"SELECT position, fields FROM {table} WHERE position BETWEEN ? AND ?", (low, high)
+            )
+            return {position: fields.encode() for position, fields in found}
+        places = ", ".join("?" * len(positions))
+        found = self._lists.execute(f"SELECT position, fields FROM {table} WHERE position IN ({places})", positions)
+        return {position: fields.encode() for position, fields in found}
+
+    def has_answers(self, ordinal: int) -> bool:
+        return ordinal in self._pending or ordinal in self.stored
+
+    def answers_kept(self, ordinal: int) -> tuple[list[AnswerRecord], tuple[int, int, int]]:
+        """The answers that an unfinished or failed interview has on disk, and what the uncounted of them cost."""
+        pending = self._pending.pop(ordinal, [])
+        cost = (
+            sum(record.attempts for record in pending),
+            sum(record.input_tokens for record in pending),
+            sum(record.output_tokens for record in pending),
+        )
+        sealed: list[AnswerRecord] = []
+        if ordinal in self.stored:
+            packed = self._lists.execute("SELECT detail FROM details WHERE ordinal = ?", (ordinal,)).get
+            sealed = self._packer.unpack(packed).records
+        return [record for record in (*sealed, *pending) if record.state is State.ANSWERED], cost
+
+    def close(self) -> None:
+        """Leave one plain file behind, where no reader is in the way."""
+        try:
+            self._lists.close()
+            _seal(self.connection)
+            self.connection.close()
+        finally:
+            self._lock.release()
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename an earlier run file, and what SQLite keeps beside it, out of the way; never delete it."""
+    if not path.exists():
+        return None
+    if path.stat().st_size:
+        open_reader(path).close()  # refuses to move what is not a run file
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    kept = next(p for p in _names_beside(path, stamp) if not p.exists())
+    for suffix in ("-wal", "-shm", ""):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            part.rename(kept.with_name(kept.name + suffix))
+    return kept
+
+
+def _names_beside(path: Path, stamp: str) -> Iterator[Path]:
+    yield path.with_name(f"{path.stem}.{stamp}{path.suffix}")
+    number = 2
+    while True:
+        yield path.with_name(f"{path.stem}.{stamp}-{number}{path.suffix}")
+        number += 1
+
+
+def _locked(path: Path) -> WriterLock:
+    if path.is_dir():
+        raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunFileError(
+            f"{path.parent} cannot be made: {error.strerror}.", path=path, fix="Use another path."
+        ) from None
+    return WriterLock(path)
+
+
+def _holds_a_plan(path: Path) -> bool:
+    """Whether the file is a finished run file. One whose making was cut short holds nothing and is removed."""
+    if not path.exists() or path.stat().st_size == 0:
+        return False
+    connection = open_reader(path)
+    try:
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name IN ('boxes', 'results')").get
+        finished = tables == 2 and connection.execute("SELECT count(*) FROM boxes").get > 0
+    finally:
+        connection.close()
+    if not finished:
+        for suffix in ("-wal", "-shm", ""):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return finished
+
+
+def _make(path: Path, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
+    """Write the job into a new file; a half-made one is thrown away, so only its last commit need reach the disk."""
+    connection = apsw.Connection(str(path))
+    try:
+        connection.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-4000;").fetchall()
+        creation.write_job(connection, job, plan, pause)
+    finally:
+        connection.close()
+
+
+def _grown_plan(
+    path: Path, connection: apsw.Connection, job: Job, options: RunOptions, pause: Callable[[], None]
+) -> Plan:
+    plan = read_plan(connection)
+    n = options.n or plan.shape.iteration
+    if n < plan.shape.iteration:
+        raise OptionError(
+            f"{path} has n={plan.shape.iteration}, and n may grow but not shrink.",
+            fix="Leave n out, or use another path.",
+        )
+    wanted, found = job.identity(), creation.read_identity(connection)
+    if options.extend and (wanted.survey, wanted.models) == (found.survey, found.models) and wanted != found:
+        creation.extend_lists(connection, path, job, plan, pause)
+        plan = plan.grown(job.shape(n))
+        creation.finish_plan(connection, job, plan)
+        return plan
+    wanted.check_same(found, path)
+    if n > plan.shape.iteration:
+        plan = plan.grown(job.shape(n))
+        creation.write_boxes(connection, plan)
+    return plan
+
+
+def read_plan(connection: apsw.Connection) -> Plan:
+    corners = connection.execute("SELECT low, high FROM boxes ORDER BY number")
+    return Plan.from_boxes(tuple(Box(_cell(low), _cell(high)) for low, high in corners))
+
+
+def _cell(text: str) -> Cell:
+    return Cell(*map(int, text.split(",")))
+
+
+def _finished(connection: apsw.Connection, plan: Plan, *, retry_failed: bool) -> tuple[Bitmap, Bitmap]:
+    """What has a row, and what of that is not to be run again."""
+    stored = Bitmap(len(plan))
+    stored.update(ordinal for (ordinal,) in connection.execute("SELECT ordinal FROM interviews"))
+    done = stored.copy()
+    causes = [cause.value for cause in OUTSIDE_CAUSES]
+    where = "" if retry_failed else f" WHERE cause IN ({', '.join('?' * len(causes))})"
+    for (ordinal,) in connection.execute(
+        f"SELECT DISTINCT ordinal FROM failures{where}", () if retry_failed else causes
+    ):
+        done.discard(ordinal)
+    return stored, done
+
+
+def _pending_records(connection: apsw.Connection) -> dict[int, list[AnswerRecord]]:
+    pending: dict[int, list[AnswerRecord]] = {}  # bounded by the window of the run that was cut short
+    for ordinal, record in connection.execute("SELECT ordinal, record FROM pending"):
+        pending.setdefault(ordinal, []).append(decode_record(record))
+    return pending
+
+
+def _seal(connection: apsw.Connection) -> None:
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode=DELETE")
+    except (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError):
+        # A reader is there, or the disk is full: the file stays in WAL mode, complete, and the next close seals it.
+        return
+
+
+def _closing_on_error(connection: apsw.Connection, make: Callable[[], _Made]) -> _Made:
+    try:
+        return make()
+    except BaseException:
+        connection.close()
+        raise

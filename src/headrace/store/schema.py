@@ -1,0 +1,89 @@
+"""The run file's tables. Covers: making them, and the readable view that any SQLite tool can use.
+
+Rows are keyed by plan ordinal, so they are appended; a random key would cost ten times the time and bytes.
+Does not cover: filling them (store.creation, store.journal).
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from headrace.store.rows import ANSWER_COLUMNS
+
+APPLICATION_ID = 0x48445243  # "HDRC"
+VERSION = 1
+MOST_VIEW_COLUMNS = 1990
+
+_TABLES = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE boxes(number INTEGER PRIMARY KEY, low TEXT NOT NULL, high TEXT NOT NULL);
+CREATE TABLE questions(position INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL,
+                       holds_bools INTEGER NOT NULL, kinds INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE agents(position INTEGER PRIMARY KEY, fields TEXT NOT NULL);
+CREATE TABLE scenarios(position INTEGER PRIMARY KEY, fields TEXT NOT NULL);
+CREATE TABLE models(position INTEGER PRIMARY KEY, name TEXT NOT NULL, service TEXT NOT NULL, model TEXT NOT NULL);
+CREATE TABLE fields(owner TEXT, name TEXT, kinds INTEGER NOT NULL, PRIMARY KEY(owner, name)) WITHOUT ROWID;
+CREATE TABLE details(ordinal INTEGER PRIMARY KEY, detail BLOB NOT NULL);
+CREATE TABLE pending(ordinal INTEGER, question INTEGER, record BLOB NOT NULL, PRIMARY KEY(ordinal, question))
+    WITHOUT ROWID;
+CREATE TABLE failures(ordinal INTEGER, question INTEGER, cause TEXT NOT NULL, message TEXT NOT NULL,
+                      PRIMARY KEY(ordinal, question)) WITHOUT ROWID;
+CREATE TABLE counters(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE runs(number INTEGER PRIMARY KEY, started_at REAL NOT NULL, ended_at REAL, reused INTEGER NOT NULL,
+                  peak_memory_bytes INTEGER, outcome TEXT);
+"""
+
+
+def create_tables(connection: apsw.Connection, questions: int) -> None:
+    columns = "".join(f", a{position}" for position in range(min(questions, ANSWER_COLUMNS)))
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
+    connection.execute(_TABLES)
+    connection.execute(
+        "CREATE TABLE interviews(ordinal INTEGER PRIMARY KEY, iteration, agent, scenario, model, status"
+        f"{columns}, more)"
+    )
+
+
+def create_view(connection: apsw.Connection) -> None:
+    """`results`: an interview a row, answers under their question's name, fields as `agent.x` and `scenario.x`."""
+    columns = ", ".join(f'{sql} AS "{name}"' for name, sql in view_columns(connection))
+    connection.execute("DROP VIEW IF EXISTS results")
+    connection.execute(
+        f"CREATE VIEW results AS SELECT {columns} FROM interviews i JOIN agents a ON a.position = i.agent"
+        " JOIN scenarios s ON s.position = i.scenario JOIN models m ON m.position = i.model"
+    )
+
+
+def view_columns(connection: apsw.Connection) -> list[tuple[str, str]]:
+    """Name and SQL of each column of the view; answers come first, since the number of columns is bounded."""
+    names = [name for (name,) in connection.execute("SELECT name FROM questions ORDER BY position")]
+    columns = [(name, answer_column(position)) for position, name in enumerate(names)]
+    columns += [
+        ("interview.ordinal", "i.ordinal"),
+        ("interview.status", "CASE i.status WHEN 0 THEN 'done' ELSE 'failed' END"),
+        ("iteration.iteration", "i.iteration"),
+        ("model.model", "m.name"),
+    ]
+    owners = {"agent": "a.fields", "scenario": "s.fields"}
+    for owner, name in connection.execute("SELECT owner, name FROM fields ORDER BY owner, name"):
+        if has_path(name):
+            columns.append((f"{owner}.{name}", field_column(owners[owner], name)))
+    return columns[:MOST_VIEW_COLUMNS]
+
+
+def answer_column(position: int) -> str:
+    """The SQL of an answer, where `i` is the interviews table."""
+    if position < ANSWER_COLUMNS:
+        return f"i.a{position}"
+    return f"json_extract(i.more, '$[{position - ANSWER_COLUMNS}]')"
+
+
+def field_column(fields: str, name: str) -> str:
+    """The SQL of one field of an agent or scenario, where `fields` is its JSON column. Only for names that `has_path`."""
+    path = name.replace("'", "''")
+    return f"json_extract({fields}, '$.\"{path}\"')"
+
+
+def has_path(name: str) -> bool:
+    """Whether SQLite can find this field: a path has no way to write quotes, backslashes and control characters."""
+    return not any(char in '"\\' or char < " " for char in name)

@@ -1,0 +1,101 @@
+"""What every kind of question has: a name, a text, and an answer with a schema. Covers: the contract of a kind.
+
+A kind says what it asks (`instructions`), the JSON schema of its answer (`schema`) and how an answer is accepted
+(`accept`). Kinds register themselves by being defined.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import keyword
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from headrace.errors import SurveyError, nearest
+
+Schema: TypeAlias = dict[str, Any]
+Options: TypeAlias = tuple[Any, ...]
+
+_kinds: dict[str, type[Question]] = {}
+_RESERVED = frozenset({"agent", "scenario", "answer", "model", "iteration", "interview", "self"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(ABC):
+    question_name: str
+    question_text: str
+
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in cls.__dict__:
+            _kinds[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        _check_name(self.question_name)
+        if not isinstance(self.question_text, str) or not self.question_text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SurveyError(f"Question {self.question_name!r} has no text.", fix="Give it a question_text.")
+
+    @property
+    def options(self) -> Options | str:
+        """What the answer is chosen from: a tuple whose texts may be templates, or one template that names a list."""
+        return ()
+
+    @property
+    def holds_bools(self) -> bool:
+        """Whether every answer is a bool, so that its column may hold 0 and 1."""
+        return False
+
+    @abstractmethod
+    def instructions(self, options: Options) -> str:
+        """How to answer, in words; follows the question's text in the prompt."""
+
+    @abstractmethod
+    def schema(self, options: Options) -> Schema:
+        """The JSON schema of an accepted answer."""
+
+    @abstractmethod
+    def accept(self, given: Any, options: Options) -> Any:
+        """The answer in its own type, or InvalidAnswer. `given` is text, or the JSON value a model sent."""
+
+    def check_options(self, options: Options) -> None:
+        """Refuse options that cannot be asked; called when they are known, which may be in the interview."""
+        del options
+
+    def templates(self) -> Iterator[tuple[str, str]]:
+        """Each text that may name data, with the place it stands in, for error messages."""
+        yield "question_text", self.question_text
+        options = self.options
+        if isinstance(options, str):
+            yield "question_options", options
+        else:
+            yield from (("question_options", option) for option in options if isinstance(option, str))
+
+    def to_dict(self) -> dict[str, Any]:
+        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {"kind": self.kind, **settings}
+
+
+def question_from_dict(settings: dict[str, Any]) -> Question:
+    """Make a question from its settings, as a run file or a survey file holds them."""
+    given = dict(settings)
+    kind = given.pop("kind", None)
+    if kind not in _kinds:
+        raise SurveyError(f"There is no kind of question called {kind!r}.", fix=nearest(str(kind), _kinds))
+    known = {field.name for field in dataclasses.fields(_kinds[kind])}
+    for name in given:
+        if name not in known:
+            raise SurveyError(f"A {kind} question has no setting {name!r}.", fix=nearest(name, known))
+    return _kinds[kind](**given)
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise SurveyError(
+            f"The question name {name!r} is not an identifier.",
+            fix="Use letters, digits and underscores, not beginning with a digit: it names a column and a variable.",
+        )
+    if name.lower() in _RESERVED:
+        raise SurveyError(f"A question cannot be called {name!r}.", fix="That name stands for something else in texts.")

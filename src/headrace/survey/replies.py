@@ -1,0 +1,37 @@
+"""Reading what a model said: the given answer and its comment, then the answer its question accepts.
+
+Does not cover: what each kind accepts (survey.questions), or asking again (execute.interview).
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from headrace.errors import HeadraceError
+
+
+class NoAnswer(HeadraceError):
+    """The reply holds nothing that could be an answer."""
+
+
+def read_reply(text: str) -> tuple[Any, str | None]:
+    """A JSON object `{"answer": ..., "comment": ...}`, or else the text itself; NoAnswer for nothing at all."""
+    text = text.strip()
+    given, comment = (text, None) if text[:1] != "{" else _read_object(text)
+    if given is None or given == "":
+        raise NoAnswer("the model gave no answer")
+    return given, comment
+
+
+def _read_object(text: str) -> tuple[Any, str | None]:
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return text, None
+    if not isinstance(found, dict) or "answer" not in found:
+        return text, None
+    held = cast("dict[str, Any]", found)
+    comment = held.get("comment")
+    return held["answer"], comment if comment is None else str(comment)

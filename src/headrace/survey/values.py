@@ -1,0 +1,196 @@
+"""The values that traits, scenario fields, options and answers may hold, and the two forms they are stored in.
+
+Covers: JSON for fields (agents, scenarios, options), one SQL value for an answer, and the kinds a value has.
+JSON has no NaN and SQLite no integer beyond 64 bits, so these are tagged: `{"$float": "nan"}`, `{"$int": "2..."}`.
+Does not cover: which answers a question accepts (survey.questions).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from headrace.errors import InvalidInput
+from headrace.expressions import Kind
+
+Fields: TypeAlias = dict[str, Any]
+SqlValue: TypeAlias = int | float | str | bytes | None
+
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_DEEPEST = 64
+_encode_json = msgspec.json.Encoder().encode
+_decode_json = msgspec.json.Decoder().decode
+
+
+class UnusableValue(InvalidInput):
+    """A value that cannot be stored; `where` is filled in by whoever knows the agent, scenario or question."""
+
+
+class Remark(Enum):
+    """What was special about a row of fields when it was encoded."""
+
+    PLAIN = "plain"  # only None, booleans, text, and numbers that JSON and SQLite hold as they are
+    TAGGED = "tagged"
+    REPAIRED = "repaired"  # text had unpaired surrogates, which are replaced
+
+
+def encode_fields(fields: Mapping[str, object]) -> tuple[bytes, Remark]:
+    """One row of fields as JSON."""
+    plain = all(map(_is_plain, fields.values())) and all(type(name) is str for name in fields)
+    tagged = fields if plain else {_field_name(name): _tag(value, str(name), 0) for name, value in fields.items()}
+    try:
+        return _encode_json(tagged), Remark.PLAIN if plain else Remark.TAGGED
+    except UnicodeEncodeError:
+        return _encode_json(_repair(dict(tagged))), Remark.REPAIRED
+
+
+def decode_fields(encoded: bytes | str) -> Fields:
+    """The reverse of `encode_fields`."""
+    fields = _decode_json(encoded)
+    marked = '"$' in encoded if isinstance(encoded, str) else b'"$' in encoded
+    return {name: _untag(value) for name, value in fields.items()} if marked else fields
+
+
+def encode_value(value: object) -> bytes:
+    """Any one value as tagged JSON; options and question settings are kept this way."""
+    tagged = _tag(value, "value", 0)
+    try:
+        return _encode_json(tagged)
+    except UnicodeEncodeError:
+        return _encode_json(_repair(tagged))
+
+
+def decode_value(encoded: bytes | str) -> Any:
+    return _untag(_decode_json(encoded))
+
+
+def to_sql(value: object, *, as_bool: bool) -> SqlValue:
+    """An answer as one SQL value: plain where SQLite has it, tagged JSON in a BLOB where it does not.
+
+    A BLOB can never be mistaken for an answer's own text. A bool is 0 or 1 only in a column of bools:
+    elsewhere it could not be told from the number.
+    """
+    kind = type(value)
+    if kind is str or value is None:
+        return cast("str | None", value)
+    if kind is int and _INT_MIN <= cast(int, value) <= _INT_MAX:
+        return cast(int, value)
+    if kind is float and not math.isnan(cast(float, value)):
+        return cast(float, value)
+    return int(value) if as_bool and isinstance(value, bool) else encode_value(value)
+
+
+def from_sql(stored: SqlValue, *, as_bool: bool) -> Any:
+    if isinstance(stored, bytes):
+        return decode_value(stored)
+    return bool(stored) if as_bool and isinstance(stored, int) else stored
+
+
+def kind_of(value: object) -> Kind:
+    """What a field's value is to the expression language's SQL side."""
+    match value:
+        case None:
+            return Kind.NULL
+        case bool():
+            return Kind.BOOL
+        case int():
+            return Kind.INT if _INT_MIN <= value <= _INT_MAX else Kind.TAGGED
+        case float():
+            return Kind.REAL if math.isfinite(value) else Kind.TAGGED
+        case str():
+            return Kind.TEXT
+        case _:
+            return Kind.JSON
+
+
+def repair_text(text: str) -> tuple[str, bool]:
+    """Replace unpaired surrogates, which no file can hold; tells whether there were any."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), True
+    return text, False
+
+
+def _is_plain(value: object) -> bool:
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return True
+    if kind is int:
+        return _INT_MIN <= cast(int, value) <= _INT_MAX
+    return kind is float and math.isfinite(cast(float, value))
+
+
+def _field_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise UnusableValue(f"The field name {name!r} is not text.", fix="Use text for field names.")
+    return name
+
+
+def _tag(value: object, name: str, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise UnusableValue(
+            f"{name!r} is nested deeper than {_DEEPEST} levels.", fix="Flatten it, or store it as text."
+        )
+    match value:
+        case None | bool() | str():
+            return value
+        case numbers.Integral():
+            number = int(value)
+            return number if _INT_MIN <= number <= _INT_MAX else {"$int": _digits(number, name)}
+        case numbers.Real():
+            number = float(value)
+            return number if math.isfinite(number) else {"$float": str(number)}
+        case list() | tuple():
+            return [_tag(item, name, depth + 1) for item in cast("list[object]", value)]
+        case dict():
+            items = cast("dict[object, object]", value).items()
+            inner = {_field_name(key): _tag(item, name, depth + 1) for key, item in items}
+            return {"$dict": inner} if any(key.startswith("$") for key in inner) else inner
+        case _:
+            raise UnusableValue(
+                f"{name!r} holds a {type(value).__name__}, which cannot be stored.",
+                fix="Use None, booleans, numbers, text, and lists or dicts of these; write dates as text.",
+            )
+
+
+def _digits(number: int, name: str) -> str:
+    try:
+        return str(number)
+    except ValueError:  # Python refuses to write thousands of digits
+        raise UnusableValue(f"{name!r} holds a number too long to store.", fix="Store it as text.") from None
+
+
+def _untag(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_untag(item) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    held = cast("dict[str, Any]", value)
+    if len(held) == 1:
+        ((key, inner),) = held.items()
+        match key:
+            case "$int":
+                return int(inner)
+            case "$float":
+                return float(inner)
+            case "$dict":
+                return {name: _untag(item) for name, item in inner.items()}
+            case _:
+                pass
+    return {name: _untag(item) for name, item in held.items()}
+
+
+def _repair(value: Any) -> Any:
+    if isinstance(value, str):
+        return repair_text(value)[0]
+    if isinstance(value, list):
+        return [_repair(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {repair_text(name)[0]: _repair(item) for name, item in cast("dict[str, Any]", value).items()}
+    return value

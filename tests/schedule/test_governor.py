@@ -1,0 +1,107 @@
+import pytest
+
+from headrace.errors import OptionError
+from headrace.limits import MemoryLimits
+from headrace.plan.bitmap import Bitmap
+from headrace.plan.product import Cell, Plan
+from headrace.schedule.admission import Admission
+from headrace.schedule.cursors import Cursors
+from headrace.schedule.governor import Governor, Pressure
+
+LIMITS = MemoryLimits(budget_bytes=1000)
+
+
+def levels(readings: list[tuple[float, int]]) -> list[Pressure]:
+    governor = Governor(LIMITS)
+    return [governor.observe(used, now_s) for now_s, used in readings]
+
+
+def test_a_level_is_entered_at_once():
+    assert levels([(0, 100), (0.1, 700), (0.2, 850), (0.3, 950)]) == list(Pressure)
+
+
+def test_a_level_is_left_only_after_two_seconds_below_its_lower_line():
+    readings = [(0.0, 710), (0.1, 590), (2.0, 590), (2.05, 610), (2.1, 590), (4.0, 590), (4.2, 590)]
+    assert levels(readings) == [Pressure.SHRINK] * 6 + [Pressure.CALM]
+
+
+def test_levels_are_left_one_by_one():
+    readings = [(0.0, 960), (1.0, 100), (3.1, 100), (3.2, 100), (5.3, 100), (5.4, 100), (7.5, 100)]
+    assert levels(readings) == [
+        Pressure.EMERGENCY,
+        Pressure.EMERGENCY,
+        Pressure.PREEMPT,
+        Pressure.PREEMPT,
+        Pressure.SHRINK,
+        Pressure.SHRINK,
+        Pressure.CALM,
+    ]
+
+
+def test_levels_must_rise():
+    with pytest.raises(OptionError, match="must rise"):
+        MemoryLimits(budget_bytes=1, shrink_at=0.9)
+
+
+def admission(interviews: int = 1000, concurrency: int = 100) -> Admission:
+    plan = Plan.of(Cell(1, interviews, 1, 1))
+    return Admission(Cursors(plan, Bitmap(interviews), interviews), Governor(LIMITS), concurrency)
+
+
+def test_the_window_fills_and_no_further():
+    window = admission()
+    taken = 0
+    while chunk := window.next_chunk():
+        taken += len(chunk)
+    assert taken == window.in_flight == 100
+
+
+def test_pressure_narrows_the_window_step_by_step_and_calm_widens_it():
+    window = admission()
+    window.read_memory(710, 0.0)
+    assert window.places == 50
+    window.read_memory(720, 0.1)
+    assert window.places == 25
+    window.read_memory(100, 1.0)
+    window.read_memory(100, 3.1)
+    assert window.places > 12
+    for tick in range(10):
+        window.read_memory(100, 4.0 + tick)
+    assert window.places == 100
+
+
+def test_pressure_shrinks_the_buffers():
+    window = admission()
+    governor = Governor(MemoryLimits(budget_bytes=100_000_000))
+    calm = Admission(Cursors(Plan.of(Cell(1, 1, 1, 1)), Bitmap(1), 1), governor, 1)
+    before = calm.buffer_bytes
+    calm.read_memory(90_000_000, 0.0)
+    assert calm.buffer_bytes < before
+    assert window.buffer_bytes >= 250_000
+
+
+def test_under_the_highest_pressure_one_interview_still_goes_on():
+    window = admission()
+    window.read_memory(999, 0.0)
+    assert len(window.next_chunk()) == 1
+    assert window.next_chunk() == []
+    window.released(1)
+    assert len(window.next_chunk()) == 1
+
+
+def test_it_finishes_when_everything_is_released():
+    window = admission(interviews=3)
+    assert window.next_chunk() == [0, 1, 2]
+    assert not window.finished
+    window.released(3)
+    assert window.next_chunk() == []
+    assert window.finished
+
+
+def test_stopping_admits_nothing_more():
+    window = admission()
+    window.next_chunk()
+    window.stop()
+    assert window.next_chunk() == []
+    window.released(window.in_flight)
+    assert window.finished
