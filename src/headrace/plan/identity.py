@@ -23,14 +23,16 @@ class Identity:
     def digest(self) -> str:
         return digest(f"{self.survey}|{self.agents}|{self.scenarios}|{self.models}".encode())
 
+    def may_extend(self, found: Identity) -> bool:
+        """Whether only the agents and scenarios differ, which may be because they grew."""
+        return (self.survey, self.models) == (found.survey, found.models)
+
     def check_same(self, found: Identity, path: Path) -> None:
         """Raise PlanMismatch, with what differs, unless the file's plan is this one."""
         if self == found:
             return
-        differing = [part for part, value in asdict(self).items() if value != asdict(found)[part]]
-        can_extend = all(part in ("agents", "scenarios") for part in differing)
         fix = "Use another path, or fresh=True to start over (the old file is kept under another name)."
-        if can_extend:
+        if self.may_extend(found):
             fix = "If the list only grew at its end, extend=True goes on in the same file. " + fix
         raise PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=fix)
 

@@ -83,7 +83,8 @@ class Job:
         )
 
     def check(self) -> None:
-        """Refuse, before anything runs, a text or rule that names a field which no agent or scenario has."""
+        """Refuse, before anything runs, what cannot be stored, and a name that no agent or scenario has."""
+        self.identity()
         lists = {"agent": self.agents, "scenario": self.scenarios}
         for question, place, name in self.survey.data_names():
             root, _, rest = name.partition(".")

@@ -16,7 +16,8 @@ import apsw
 from headrace.errors import InvalidInput, nearest
 from headrace.expressions import Kind
 from headrace.store.book import RunBook
-from headrace.store.reader import Reader, answer_kinds, field_kinds, field_names
+from headrace.store.holdings import answer_kinds, field_kinds, field_names
+from headrace.store.reader import Reader
 from headrace.survey.models import MissingFunction, Model
 from headrace.survey.values import kind_of
 

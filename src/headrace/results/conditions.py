@@ -16,7 +16,7 @@ from headrace.expressions import Column, Expression, Kind, Sql, compile_closure,
 from headrace.results.columns import Catalog, Group, ResultColumn, column_kinds, model_value
 from headrace.results.records import STATUS_TEXTS, Record, getter
 from headrace.store.book import RunBook
-from headrace.store.reader import TRUE, Wanted
+from headrace.store.interviews import ITERATION_COLUMN, ORDINAL_COLUMN, TRUE, Wanted, model_column, status_column
 from headrace.store.rows import ANSWER_COLUMNS
 from headrace.store.schema import answer_column, field_column, has_path
 
@@ -73,7 +73,6 @@ def _all_of(conditions: list[Sql]) -> Sql:
 
 
 def _sql(column: ResultColumn, book: RunBook) -> str | None:
-    # The plus signs take away the affinity of a declared column: '5' must not equal 5.
     match column.group:
         case Group.ANSWER:
             return answer_column(column.position) if column.position < ANSWER_COLUMNS else None
@@ -84,21 +83,18 @@ def _sql(column: ResultColumn, book: RunBook) -> str | None:
         case Group.MODEL:
             return _model_sql(column.name, book)
         case Group.ITERATION:
-            return "(+i.iteration)"
+            return ITERATION_COLUMN
         case Group.INTERVIEW if column.name == "ordinal":
-            return "(+i.ordinal)"
+            return ORDINAL_COLUMN
         case Group.INTERVIEW:
-            whens = " ".join(f"WHEN {number} THEN '{text}'" for number, text in STATUS_TEXTS.items())
-            return f"CASE i.status {whens} END"
+            return status_column(STATUS_TEXTS)
 
 
 def _model_sql(name: str, book: RunBook) -> str | None:
     values = [model_value(model, name) for model in book.models]
     if not all(_is_scalar(value) for value in values):
         return None
-    literals = [apsw.format_sql_value(int(value) if isinstance(value, bool) else value) for value in values]
-    whens = " ".join(f"WHEN {number} THEN {literal}" for number, literal in enumerate(literals))
-    return f"CASE i.model {whens} END"
+    return model_column([int(value) if isinstance(value, bool) else value for value in values])
 
 
 def _is_scalar(value: object) -> bool:

@@ -16,8 +16,8 @@ from headrace.results.replacing import replacing
 from headrace.results.text_export import to_json
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
+    from pandas import DataFrame
 
 Rows: TypeAlias = Iterator[tuple[Any, ...]]
 Kinds: TypeAlias = list[frozenset[Kind]]
@@ -26,7 +26,7 @@ _MOST_ROWS, _MOST_VALUES = 20_000, 1_000_000
 _WIDENED_AT_MOST = 10
 
 
-def to_pandas(columns: list[str], rows: Rows) -> pd.DataFrame:
+def to_pandas(columns: list[str], rows: Rows) -> DataFrame:
     """Column by column in compact pieces: a list of all rows would take several times the frame's memory."""
     try:
         import pandas as pd

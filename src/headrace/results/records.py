@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, assert_never
 
 from headrace.results.columns import Group, ResultColumn, model_value
 from headrace.store.book import RunBook
-from headrace.store.reader import AGENT, ANSWERS, ITERATION, MODEL, MORE, ORDINAL, SCENARIO, STATUS, Fetched, Wanted
+from headrace.store.interviews import AGENT, ANSWERS, ITERATION, MODEL, MORE, ORDINAL, SCENARIO, STATUS, Fetched, Wanted
 from headrace.store.rows import ANSWER_COLUMNS, Status
 from headrace.survey.values import Fields, decode_fields, decode_value, from_sql
 

@@ -15,19 +15,9 @@ import zstandard
 
 from headrace.errors import InvalidInput, RunFileDamaged, nearest
 from headrace.store.book import RunBook
-from headrace.store.reader import (
-    AGENT,
-    ANSWERS,
-    ITERATION,
-    MODEL,
-    MORE,
-    ORDINAL,
-    SCENARIO,
-    STATUS,
-    Fetched,
-    Reader,
-    read_detail,
-)
+from headrace.store.interviews import AGENT, ANSWERS, ITERATION, MODEL, MORE, ORDINAL, SCENARIO, STATUS, Fetched
+from headrace.store.outcomes import read_detail
+from headrace.store.reader import Reader
 from headrace.store.rows import DetailPacker, Row, Status
 from headrace.survey.models import Model
 from headrace.survey.record import AnswerRecord, Detail, State

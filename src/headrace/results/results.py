@@ -23,15 +23,9 @@ from headrace.results.table import Source, Table
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import SortKey, View
 from headrace.store.book import RunBook
-from headrace.store.reader import (
-    ORDINAL,
-    Reader,
-    Wanted,
-    check_is_set_up,
-    everything_of,
-    failures_after,
-    failures_of,
-)
+from headrace.store.interviews import ORDINAL, Wanted, everything_of
+from headrace.store.outcomes import failures_after, failures_of
+from headrace.store.reader import Reader, check_is_set_up
 from headrace.survey.values import kind_of
 
 _FAILED_ONLY = parse("interview.status == 'failed'")

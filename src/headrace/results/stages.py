@@ -19,20 +19,20 @@ from headrace.results.conditions import SORTS_IN_SQL, Conditions, sql_column
 from headrace.results.records import Getter, Record, getter, wanted_for
 from headrace.results.views import SortKey, View
 from headrace.store.book import RunBook
-from headrace.store.reader import (
+from headrace.store.interviews import (
     EVERYTHING,
     KEY,
     ORDINAL,
     Base,
     Fetched,
     KeyTable,
-    Reader,
     Wanted,
     choose,
     count,
     fetch,
     key_before,
 )
+from headrace.store.reader import Reader
 from headrace.survey.values import SqlValue, encode_value
 
 _BEFORE_ALL = -1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.store.book import RunBook
-from headrace.store.reader import Reader, read_counters, read_runs
+from headrace.store.outcomes import read_counters, read_runs
+from headrace.store.reader import Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,8 @@ from headrace.results.stages import chosen
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import View
 from headrace.store.book import RunBook
-from headrace.store.queries import RowSpool, allow_only_reading, define_self, described
-from headrace.store.reader import EVERYTHING, Base, Reader
+from headrace.store.queries import RowSpool, define_self, described, only_reading
+from headrace.store.reader import Reader
 from headrace.survey.values import decode_value, kind_of
 
 _HELD_ROWS = 1_000
@@ -106,8 +106,9 @@ class Table(Tabular):
         try:
             base = chosen(own, source.view, source.catalog, source.book)
             with own.snapshot() as connection, _explained(self.query, source.catalog):
-                _prepare(connection, base)
-                yield iter(connection.execute(self.query))
+                define_self(connection, base)
+                with only_reading(connection):
+                    yield iter(connection.execute(self.query))
         finally:
             own.close()
 
@@ -117,8 +118,9 @@ def _column_names(source: Source, query: str) -> list[str]:
     own = Reader(source.path)
     try:
         with own.snapshot() as connection, _explained(query, source.catalog):
-            _prepare(connection, EVERYTHING)
-            found = described(connection, query)
+            define_self(connection)
+            with only_reading(connection):
+                found = described(connection, query)
     finally:
         own.close()
     if len(found) != 1:
@@ -126,11 +128,6 @@ def _column_names(source: Source, query: str) -> list[str]:
             f"One query that gives rows is needed, not {len(found)}.", fix='Write it like "select mood from self".'
         )
     return found[0]
-
-
-def _prepare(connection: apsw.Connection, base: Base) -> None:
-    define_self(connection, base)
-    allow_only_reading(connection)
 
 
 def _chained(rows: list[Values], rest: Iterator[Values]) -> Iterator[Values]:

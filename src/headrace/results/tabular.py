@@ -15,7 +15,7 @@ from headrace.results import export, text_export
 from headrace.results.replacing import refuse_same_file
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from headrace.results.export import DataFrame
 
 Values: TypeAlias = tuple[Any, ...]
 
@@ -42,7 +42,7 @@ class Tabular(ABC):
         columns = self.columns
         return [dict(zip(columns, values, strict=True)) for values in self._values()]
 
-    def to_pandas(self) -> pd.DataFrame:
+    def to_pandas(self) -> DataFrame:
         """All rows in memory, as a data frame. Whole numbers and booleans with gaps get pandas' nullable types."""
         return export.to_pandas(self.columns, self._values())
 

@@ -50,9 +50,11 @@ def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any
         if not new_only:
             yield from _stored(opened)
         while (batch := queue.get()) is not None:
-            for sealed in batch:
-                yield _result(sealed, opened.book)
-            session.delivered(len(batch))
+            try:
+                for sealed in batch:
+                    yield _result(sealed, opened.book)
+            finally:
+                session.delivered(len(batch))
         session.ended.result()
     except BaseException:
         session.stop()
@@ -125,9 +127,11 @@ class _Arrivals:
 
     async def each(self, book: RunBook) -> AsyncIterator[Result]:
         while (batch := await self._queue.get()) is not None:
-            for sealed in batch:
-                yield _result(sealed, book)
-            self._session.delivered(len(batch))
+            try:
+                for sealed in batch:
+                    yield _result(sealed, book)
+            finally:
+                self._session.delivered(len(batch))
 
     async def _drain(self) -> None:
         while self._listening and (batch := await self._queue.get()) is not None:
@@ -171,9 +175,11 @@ def _pump(session: Session, queue: SimpleQueue[list[Sealed] | None], on_result: 
     try:
         book = session.opened.result().book
         while (batch := queue.get()) is not None:
-            for sealed in batch:
-                on_result(_result(sealed, book))
-            session.delivered(len(batch))
+            try:
+                for sealed in batch:
+                    on_result(_result(sealed, book))
+            finally:
+                session.delivered(len(batch))
         session.ended.result()
     except KeyboardInterrupt:
         session.stop()

@@ -60,14 +60,18 @@ def write_job(connection: apsw.Connection, job: Job, plan: Plan, pause: Callable
     finish_plan(connection, job, plan)
 
 
-def extend_lists(connection: apsw.Connection, path: Path, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
-    """Append what the job's lists have beyond the file's, after checking that they begin alike."""
-    stored = {"agents": plan.shape.agent, "scenarios": plan.shape.scenario}
-    for table, source in _lists(job):
-        _check_begins_alike(connection, path, table, source, stored[table])
-    for table, source in _lists(job):
-        connection.execute(f"DELETE FROM {table} WHERE position >= ?", (stored[table],))
-        _append_rows(connection, table, islice(source.rows(), stored[table], None), stored[table], pause)
+def check_lists_begin_alike(connection: apsw.Connection, path: Path, job: Job, plan: Plan) -> None:
+    """Refuse to extend a file with lists that do not begin with what the file holds."""
+    for table, source, stored in _lists_stored(job, plan):
+        _check_begins_alike(connection, path, table, source, stored)
+
+
+def extend_lists(connection: apsw.Connection, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
+    """Append what the job's lists have beyond those of the stored `plan`."""
+    for table, source, stored in _lists_stored(job, plan):
+        # An extension that was cut short left rows that no plan knows of.
+        connection.execute(f"DELETE FROM {table} WHERE position >= ?", (stored,))
+        _append_rows(connection, table, islice(source.rows(), stored, None), stored, pause)
 
 
 def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
@@ -105,6 +109,11 @@ def specimen(job: Job) -> bytes:
     records = [AnswerRecord(a.position, State.ANSWERED, prompt=a.specimen(), attempts=1) for a in asked]
     encoded = encode_detail(Detail(persona(agent.to_fields()), time.time(), records))
     return encoded[-_MOST_DICTIONARY_BYTES:]
+
+
+def _lists_stored(job: Job, plan: Plan) -> tuple[tuple[str, Source, int], ...]:
+    stored = (plan.shape.agent, plan.shape.scenario)
+    return tuple((table, source, count) for (table, source), count in zip(_lists(job), stored, strict=True))
 
 
 def _lists(job: Job) -> tuple[tuple[str, Source], ...]:

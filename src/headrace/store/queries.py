@@ -5,14 +5,14 @@ Does not cover: telling a user what is wrong with a query, or showing its rows (
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, TypeAlias
 
 import apsw
 
-from headrace.store.reader import EVERYTHING, Base
+from headrace.store.interviews import EVERYTHING, Base
 from headrace.store.schema import view_columns
 
 QueryRow: TypeAlias = tuple[Any, ...]
@@ -31,11 +31,16 @@ def define_self(connection: apsw.Connection, base: Base = EVERYTHING) -> None:
     )
 
 
-def allow_only_reading(connection: apsw.Connection) -> None:
-    """From here on the connection refuses whatever writes, here or in another file."""
+@contextmanager
+def only_reading(connection: apsw.Connection) -> Generator[None]:
+    """Meanwhile the connection refuses whatever writes, here or in another file."""
     # A misspelt "agent.agee" must be an error; by default SQLite would take it for a text.
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     connection.authorizer = _authorize
+    try:
+        yield
+    finally:
+        connection.authorizer = None
 
 
 def _authorize(operation: int, *_: str | None) -> int:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import apsw
 
@@ -25,8 +24,6 @@ from headrace.store.journal import Journal
 from headrace.store.lock import WriterLock
 from headrace.store.rows import DetailPacker
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, decode_record
-
-_Made = TypeVar("_Made")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,20 +62,21 @@ class RunFile:
             set_aside(path)
         if not _holds_a_plan(path):
             _make(path, job, Plan.of(job.shape(options.n or 1)), pause)
+        growth = _growth(path, job, options)
         connection = open_writer(path)
-        return _closing_on_error(connection, lambda: cls._load(path, connection, job, options, pause, lock))
+        try:
+            if growth is not None:
+                growth.carry_out(connection, job, pause)
+            return cls._load(path, connection, len(job.survey), options, lock)
+        except BaseException:
+            connection.close()
+            raise
 
     @classmethod
     def _load(
-        cls,
-        path: Path,
-        connection: apsw.Connection,
-        job: Job,
-        options: RunOptions,
-        pause: Callable[[], None],
-        lock: WriterLock,
+        cls, path: Path, connection: apsw.Connection, questions: int, options: RunOptions, lock: WriterLock
     ) -> RunFile:
-        plan = _grown_plan(path, connection, job, options, pause)
+        plan = read_plan(connection)
         stored, done = _finished(connection, plan, retry_failed=options.retry_failed)
         dictionary = connection.execute("SELECT value FROM meta WHERE key = 'dictionary'").get
         pending = _pending_records(connection)
@@ -89,7 +87,7 @@ class RunFile:
             dictionary=dictionary,
             done=done,
             stored=stored,
-            journal=Journal(connection, len(job.survey), stored, pending),
+            journal=Journal(connection, questions, stored, pending),
             last_run_at=connection.execute("SELECT max(started_at) FROM runs").get,
             _lock=lock,
             _packer=DetailPacker(dictionary),
@@ -197,27 +195,41 @@ def _make(path: Path, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
         connection.close()
 
 
-def _grown_plan(
-    path: Path, connection: apsw.Connection, job: Job, options: RunOptions, pause: Callable[[], None]
-) -> Plan:
-    plan = read_plan(connection)
-    n = options.n or plan.shape.iteration
-    if n < plan.shape.iteration:
-        raise OptionError(
-            f"{path} has n={plan.shape.iteration}, and n may grow but not shrink.",
-            fix="Leave n out, or use another path.",
-        )
-    wanted, found = job.identity(), creation.read_identity(connection)
-    if options.extend and (wanted.survey, wanted.models) == (found.survey, found.models) and wanted != found:
-        creation.extend_lists(connection, path, job, plan, pause)
-        plan = plan.grown(job.shape(n))
-        creation.finish_plan(connection, job, plan)
-        return plan
-    wanted.check_same(found, path)
-    if n > plan.shape.iteration:
-        plan = plan.grown(job.shape(n))
-        creation.write_boxes(connection, plan)
-    return plan
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Growth:
+    """How a stored plan is to grow: to `plan`, with longer lists where the stored ones ended at `lists_from`."""
+
+    plan: Plan
+    lists_from: Plan | None
+
+    def carry_out(self, connection: apsw.Connection, job: Job, pause: Callable[[], None]) -> None:
+        if self.lists_from is None:
+            creation.write_boxes(connection, self.plan)
+        else:
+            creation.extend_lists(connection, job, self.lists_from, pause)
+            creation.finish_plan(connection, job, self.plan)
+
+
+def _growth(path: Path, job: Job, options: RunOptions) -> _Growth | None:
+    """What the file lacks of this job; refuses another job. It only reads, so that a refused file stays as it was."""
+    connection = open_reader(path)
+    try:
+        plan, found = read_plan(connection), creation.read_identity(connection)
+        n, wanted = options.n or plan.shape.iteration, job.identity()
+        if n < plan.shape.iteration:
+            raise OptionError(
+                f"{path} has n={plan.shape.iteration}, and n may grow but not shrink.",
+                fix="Leave n out, or use another path.",
+            )
+        is_longer = options.extend and wanted != found and wanted.may_extend(found)
+        if is_longer:
+            creation.check_lists_begin_alike(connection, path, job, plan)
+        else:
+            wanted.check_same(found, path)
+        grown = plan.grown(job.shape(n))
+        return _Growth(plan=grown, lists_from=plan if is_longer else None) if grown != plan else None
+    finally:
+        connection.close()
 
 
 def read_plan(connection: apsw.Connection) -> Plan:
@@ -257,11 +269,3 @@ def _seal(connection: apsw.Connection) -> None:
     except (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError):
         # A reader is there, or the disk is full: the file stays in WAL mode, complete, and the next close seals it.
         return
-
-
-def _closing_on_error(connection: apsw.Connection, make: Callable[[], _Made]) -> _Made:
-    try:
-        return make()
-    except BaseException:
-        connection.close()
-        raise

@@ -79,7 +79,7 @@ def answer_column(position: int) -> str:
 
 
 def field_column(fields: str, name: str) -> str:
-    """The SQL of one field of an agent or scenario, where `fields` is its JSON column. Only for names that `has_path`."""
+    """The SQL of one field of an agent or scenario, in its JSON column `fields`. Only for names that `has_path`."""
     path = name.replace("'", "''")
     return f"json_extract({fields}, '$.\"{path}\"')"
 

@@ -1,0 +1,71 @@
+"""What the measures share: the sizes, a place for files, and runs that several of them look at."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import edsl
+from benchmarks.processes import Ended, run_child
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """Numbers of interviews, unless the name says otherwise."""
+
+    small_run: int
+    large_run: int
+    speed_from: int
+    speed_to: int
+    speed_repeats: int
+    growth_early: tuple[int, int]
+    growth_late: tuple[int, int]
+    edsl: int
+    kills: int
+    killed_run: int
+    imports: int
+
+
+FULL = Sizes(
+    small_run=10_000,
+    large_run=1_000_000,
+    speed_from=20_000,
+    speed_to=120_000,
+    speed_repeats=3,
+    growth_early=(10_000, 100_000),
+    growth_late=(500_000, 1_000_000),
+    edsl=1_000,
+    kills=10,
+    killed_run=12_000,
+    imports=15,
+)
+QUICK = Sizes(
+    small_run=2_000,
+    large_run=20_000,
+    speed_from=2_000,
+    speed_to=22_000,
+    speed_repeats=1,
+    growth_early=(2_000, 12_000),
+    growth_late=(20_000, 40_000),
+    edsl=200,
+    kills=3,
+    killed_run=4_000,
+    imports=5,
+)
+
+
+class Bench:
+    def __init__(self, sizes: Sizes, directory: Path) -> None:
+        self.sizes = sizes
+        self.directory = directory
+        # Several measures look at the same run of a million: it is made once.
+        self.run_once = functools.cache(self.run)
+        self.edsl = functools.cache(self._edsl)
+
+    def run(self, interviews: int) -> tuple[Ended, Path]:
+        """A whole run of the workload in a process of its own, and the run file it left."""
+        path = self.directory / f"{interviews}.run"
+        path.unlink(missing_ok=True)
+        return run_child("whole_run", path, interviews), path
+
+    def _edsl(self, interviews: int) -> edsl.Peer | None:
+        return edsl.measure(interviews, self.directory)

@@ -1,0 +1,37 @@
+"""Speed: CPU per further interview, everything on. The difference of two runs leaves out what every run costs once."""
+
+import statistics
+
+from benchmarks.bench import Bench
+from benchmarks.report import NOT_MEASURED, Line, Table, loops
+
+_MOST_US = 60.0
+
+
+def measure(bench: Bench) -> Table:
+    sizes = bench.sizes
+    costs_us: list[float] = []
+    loops_ms: list[float] = []
+    for _ in range(sizes.speed_repeats):
+        (short, _), (long, _) = bench.run(sizes.speed_from), bench.run(sizes.speed_to)
+        costs_us.append((long.cpu_s - short.cpu_s) / (sizes.speed_to - sizes.speed_from) * 1e6)
+        loops_ms += [short.figures["loop_ms"], long.figures["loop_ms"]]
+    cost_us, peer = statistics.median(costs_us), bench.edsl(sizes.edsl)
+    lines = [
+        Line(
+            "CPU per further interview",
+            f"{cost_us:.1f} us",
+            f"<= {_MOST_US:.0f} us",
+            cost_us <= _MOST_US,
+            f"{peer.cpu_us:,.0f} us" if peer else NOT_MEASURED,
+        )
+    ]
+    notes = [
+        f"user + system, from {sizes.speed_from:,} to {sizes.speed_to:,} interviews of three questions",
+        f"median of {', '.join(f'{cost:.1f}' for cost in costs_us)} us",
+        loops(loops_ms),
+    ]
+    if peer:
+        lines.append(Line("times the peer's", f"1 / {peer.cpu_us / cost_us:,.0f}"))
+        notes.append(f"peer: EDSL at {peer.interviews:,} interviews; the loop took {peer.loop_ms:.0f} ms beside it")
+    return Table("speed: CPU", lines, notes)

@@ -1,0 +1,30 @@
+"""What the columns of a run file hold: which fields agents and scenarios have, and the kinds of values everywhere."""
+
+from __future__ import annotations
+
+import apsw
+
+from headrace.expressions import Kind
+from headrace.store.creation import bits_to_kinds
+from headrace.store.reader import rows
+from headrace.store.rows import ANSWER_COLUMNS
+
+
+def field_names(connection: apsw.Connection, owner: str) -> list[str]:
+    return [name for (name,) in connection.execute("SELECT name FROM fields WHERE owner = ? ORDER BY name", (owner,))]
+
+
+def field_kinds(connection: apsw.Connection, owner: str, name: str) -> frozenset[Kind]:
+    """The kinds a field of agents or scenarios holds. Some rows may lack it, so NULL is always among them."""
+    bits = connection.execute("SELECT kinds FROM fields WHERE owner = ? AND name = ?", (owner, name)).get
+    return bits_to_kinds(bits or 0) | {Kind.NULL}
+
+
+def answer_kinds(connection: apsw.Connection, position: int) -> frozenset[Kind] | None:
+    """The kinds an answer has held so far; None where that is not kept."""
+    if position >= ANSWER_COLUMNS:
+        return None
+    found = rows(connection, "SELECT kinds, holds_bools FROM questions WHERE position = ?", (position,))
+    bits, holds_bools = found[0]
+    kinds = bits_to_kinds(bits)
+    return (kinds - {Kind.INT}) | {Kind.BOOL} if holds_bools and Kind.INT in kinds else kinds

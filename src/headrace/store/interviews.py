@@ -1,0 +1,178 @@
+"""The stored interviews, in pages. Covers: the SQL that reads, counts, filters and orders them.
+
+Does not cover: when a page is read (store.reader), what a filter means or a row is to the user (results).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import apsw
+
+from headrace.expressions import Sql
+from headrace.store.reader import rows
+from headrace.store.rows import ANSWER_COLUMNS
+from headrace.survey.values import SqlValue
+
+# One interview as read: key, ordinal, iteration, model, status, agent, scenario, more, then the wanted answers.
+Fetched: TypeAlias = tuple[Any, ...]
+KEY, ORDINAL, ITERATION, MODEL, STATUS, AGENT, SCENARIO, MORE, ANSWERS = range(9)
+
+# SQLite leaves out a LEFT JOIN whose columns nobody uses, so it costs nothing to write both.
+_LISTS = " LEFT JOIN agents a ON a.position = i.agent LEFT JOIN scenarios s ON s.position = i.scenario"
+_MOST_ROWS, _MOST_VALUES = 256, 65_536
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Which interviews, in which order: all by ordinal, or those of a table of chosen ordinals by position."""
+
+    tables: str = "interviews i"
+    key: str = "i.ordinal"
+
+    @property
+    def is_everything(self) -> bool:
+        return self.key == "i.ordinal"
+
+
+EVERYTHING = Base()
+TRUE = Sql("1", ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What of each interview is to be read; what is not wanted is NULL."""
+
+    answers: tuple[int, ...] = ()
+    agent: bool = False
+    scenario: bool = False
+    more: bool = False
+
+    @property
+    def page_rows(self) -> int:
+        """How many rows a page has: fewer where a row is wide."""
+        return max(16, min(_MOST_ROWS, _MOST_VALUES // (len(self.answers) + ANSWERS)))
+
+    @property
+    def columns(self) -> str:
+        parts = (("a.fields", self.agent), ("s.fields", self.scenario), ("i.more", self.more))
+        chosen = [sql if is_wanted else "NULL" for sql, is_wanted in parts]
+        chosen += [f"i.a{position}" for position in self.answers]
+        return ", ".join(["i.ordinal", "i.iteration", "i.model", "i.status", *chosen])
+
+
+def everything_of(questions: int) -> Wanted:
+    """All that is known of an interview but its detail."""
+    columns = tuple(range(min(questions, ANSWER_COLUMNS)))
+    return Wanted(answers=columns, agent=True, scenario=True, more=questions > ANSWER_COLUMNS)
+
+
+def fetch(
+    connection: apsw.Connection, base: Base, wanted: Wanted, condition: Sql, after: int, limit: int
+) -> list[Fetched]:
+    """The next rows behind the key `after`, at most `limit` of them."""
+    return rows(
+        connection,
+        f"SELECT {base.key}, {wanted.columns} FROM {base.tables}{_LISTS}"
+        f" WHERE {base.key} > ? AND {condition.text} ORDER BY {base.key} LIMIT ?",
+        (after, *condition.parameters, limit),
+    )
+
+
+def key_before(connection: apsw.Connection, base: Base, condition: Sql, index: int) -> int | None:
+    """The key behind which the row at `index` is the first; None where there are no more than `index` rows."""
+    if condition is TRUE and (not base.is_everything or _has_no_holes(connection)):
+        return index - 1 if base.is_everything else index
+    key = connection.execute(
+        f"SELECT {base.key} FROM {base.tables}{_LISTS} WHERE {condition.text} ORDER BY {base.key} LIMIT 1 OFFSET ?",
+        (*condition.parameters, index),
+    ).get
+    return None if key is None else key - 1
+
+
+def count(connection: apsw.Connection, base: Base, condition: Sql) -> int:
+    if condition is TRUE and base.is_everything:
+        return _kept_count(connection)
+    found = f"SELECT count(*) FROM {base.tables}{_LISTS} WHERE {condition.text}"
+    return connection.execute(found, condition.parameters).get
+
+
+def _kept_count(connection: apsw.Connection) -> int:
+    return connection.execute("SELECT value FROM counters WHERE name = 'done'").get
+
+
+def _has_no_holes(connection: apsw.Connection) -> bool:
+    last = connection.execute("SELECT max(ordinal) FROM interviews").get
+    return last is None or last + 1 == _kept_count(connection)
+
+
+def choose(
+    connection: apsw.Connection, base: Base, condition: Sql, order: list[str], start: int, stop: int | None
+) -> Base:
+    """A temporary table, on disk, of the ordinals that meet the condition, in this order and between these places."""
+    name = _new_table(connection, "chosen", "ordinal")
+    limit = -1 if stop is None else stop - start
+    connection.execute(
+        f"INSERT INTO temp.{name}(ordinal) SELECT i.ordinal FROM {base.tables}{_LISTS} WHERE {condition.text}"
+        f" ORDER BY {', '.join([*order, base.key])} LIMIT ? OFFSET ?",
+        (*condition.parameters, limit, start),
+    )
+    return _base_of(name)
+
+
+class KeyTable:
+    """Ordinals with sort keys that only Python can tell, collected page by page in a temporary table."""
+
+    def __init__(self, connection: apsw.Connection, keys: int) -> None:
+        self._columns = [f"k{number}" for number in range(keys)]
+        self._name = _new_table(connection, "keyed", "ordinal", *self._columns)
+        places = ", ".join("?" * (keys + 1))
+        self._insert = f"INSERT INTO temp.{self._name}({', '.join(['ordinal', *self._columns])}) VALUES({places})"
+
+    def add(self, connection: apsw.Connection, keyed: Iterable[tuple[Any, ...]]) -> None:
+        connection.executemany(self._insert, keyed)
+
+    def choose(self, connection: apsw.Connection, descending: list[bool], start: int, stop: int | None) -> Base:
+        name = _new_table(connection, "chosen", "ordinal")
+        order = [f"{column}{' DESC' * is_down}" for column, is_down in zip(self._columns, descending, strict=True)]
+        connection.execute(
+            f"INSERT INTO temp.{name}(ordinal) SELECT ordinal FROM temp.{self._name}"
+            f" ORDER BY {', '.join([*order, 'position'])} LIMIT ? OFFSET ?",
+            (-1 if stop is None else stop - start, start),
+        )
+        connection.execute(f"DROP TABLE temp.{self._name}")
+        return _base_of(name)
+
+
+def _new_table(connection: apsw.Connection, kind: str, *columns: str) -> str:
+    name = f"{kind}{next(_numbers)}"
+    connection.execute(f"CREATE TEMP TABLE {name}(position INTEGER PRIMARY KEY, {', '.join(columns)})")
+    return name
+
+
+def _base_of(name: str) -> Base:
+    return Base(f"temp.{name} c CROSS JOIN interviews i ON i.ordinal = c.ordinal", "c.position")
+
+
+# --- columns, where `i` is the interviews table. A plus sign takes away a declared column's affinity: '5' is not 5.
+
+ORDINAL_COLUMN = "(+i.ordinal)"
+ITERATION_COLUMN = "(+i.iteration)"
+
+
+def status_column(texts: dict[int, str]) -> str:
+    return _case("i.status", texts)
+
+
+def model_column(values: list[SqlValue]) -> str:
+    """A value that depends on the model alone, by the model's position."""
+    return _case("i.model", dict(enumerate(values)))
+
+
+def _case(column: str, values: Mapping[int, SqlValue]) -> str:
+    whens = " ".join(f"WHEN {number} THEN {apsw.format_sql_value(value)}" for number, value in values.items())
+    return f"CASE {column} {whens} END"

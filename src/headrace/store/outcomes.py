@@ -1,0 +1,48 @@
+"""What became of interviews: details, failures, counters, runs. Does not cover: their answers (store.interviews)."""
+
+from __future__ import annotations
+
+import json
+from typing import TypeAlias
+
+import apsw
+
+from headrace.store.reader import rows
+
+FailureRow: TypeAlias = tuple[int, int, str, str]
+
+
+def read_detail(connection: apsw.Connection, ordinal: int) -> bytes | None:
+    return connection.execute("SELECT detail FROM details WHERE ordinal = ?", (ordinal,)).get
+
+
+def failures_after(connection: apsw.Connection, ordinal: int, question: int, limit: int) -> list[FailureRow]:
+    """The next failures behind this one, in order."""
+    return rows(
+        connection,
+        "SELECT ordinal, question, cause, message FROM failures WHERE (ordinal, question) > (?, ?)"
+        " ORDER BY ordinal, question LIMIT ?",
+        (ordinal, question, limit),
+    )
+
+
+def failures_of(connection: apsw.Connection, ordinals: list[int]) -> list[FailureRow]:
+    """The failures of these interviews, in order; the caller bounds the list."""
+    return rows(
+        connection,
+        "SELECT ordinal, question, cause, message FROM failures"
+        " WHERE ordinal IN (SELECT value FROM json_each(?)) ORDER BY ordinal, question",
+        (json.dumps(ordinals),),
+    )
+
+
+def read_counters(connection: apsw.Connection) -> dict[str, int]:
+    return dict(rows(connection, "SELECT name, value FROM counters"))
+
+
+def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
+    """Of all runs of this file: what the latest reused, seconds spent, and the highest memory in bytes."""
+    reused = connection.execute("SELECT reused FROM runs ORDER BY number DESC LIMIT 1").get
+    sums = "SELECT coalesce(sum(ended_at - started_at), 0.0), max(peak_memory_bytes) FROM runs"
+    seconds, peak_bytes = rows(connection, sums)[0]
+    return reused or 0, seconds, peak_bytes

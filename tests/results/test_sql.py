@@ -1,0 +1,160 @@
+"""The user's own SQL: what `self` is, what is refused, and what the refusals say."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace.errors import InvalidInput
+from headrace.results.results import Results
+from headrace.survey.agents import Agent
+from headrace.survey.scenarios import Scenario
+from tests.results import files
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Iterator[Results]:
+    with Results.open(files.city(tmp_path / "city.run")) as opened:
+        yield opened
+
+
+def test_the_contract_line_gives_a_row_for_each_mood(results: Results) -> None:
+    table = results.sql("select mood, avg(rating) from self group by mood")
+    assert table.columns == ["mood", "avg(rating)"]
+    moods = {result.answer["mood"] for result in results}
+    assert {mood for mood, _ in table} == moods == {None, "Good", "Bad"}
+    assert table.to_dicts()[0].keys() == {"mood", "avg(rating)"}
+
+
+def test_fields_are_columns_in_double_quotes(results: Results) -> None:
+    table = results.sql(
+        'select "agent.age", "scenario.city", "interview.status", "model.model", "iteration.iteration"'
+        ' from self where "interview.ordinal" = 3'
+    )
+    assert list(table) == [(21, "Lima", "failed", "test", 0)]
+
+
+def test_self_is_the_view_in_its_order(results: Results) -> None:
+    view = results.filter("rating > 5").sort_by("rating", "agent.age", reverse=True)[1:6]
+    expected = [(result.answer["rating"],) for result in view]
+    assert list(view.sql("select rating from self")) == expected
+    assert list(view.sql("select count(*) from self")) == [(5,)]
+    assert list(results.filter("len(mood) == 4").sql("select count(*) from self where mood = 'Bad'")) == [(0,)]
+
+
+def test_answers_that_sqlite_cannot_hold_come_back_as_they_were(tmp_path: Path) -> None:
+    values = [[1, "é"], 2**70, {"a": None}, True, "text", None]
+    agents = [Agent({"n": n}) for n in range(len(values))]
+    path = files.write(tmp_path / "v.run", files.job(files.survey("q"), agents), lambda n: [values[n]])
+    with Results.open(path) as results:
+        assert [row["q"] for row in results.sql("select q from self").to_dicts()] == values
+        assert list(results.sql("select x'ff00'")) == [(b"\xff\x00",)]
+
+
+def test_many_rows_are_read_without_holding_the_file(tmp_path: Path) -> None:
+    path = files.city(tmp_path / "many.run", people=2_000)
+    with Results.open(path) as results:
+        table = results.sql('select "interview.ordinal" as n from self')
+        rows = iter(table)
+        assert next(rows) == (0,)
+        results.close()
+        assert str(path) not in {str(link.readlink()) for link in _descriptors()}
+        assert sum(1 for _ in rows) == 3_999
+        assert table.to_pandas()["n"].tolist() == list(range(4_000))
+        assert len(table.to_csv(tmp_path / "t.csv").read_text().splitlines()) == 4_001
+
+
+def _descriptors() -> list[Path]:
+    return [entry for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+
+
+def test_a_table_exports_to_parquet_by_what_it_holds(results: Results, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    table = results.sql("select mood, count(*) as n, avg(rating) as r from self group by mood order by n")
+    read = pq.read_table(table.to_parquet(tmp_path / "t.parquet"))
+    assert [str(field.type) for field in read.schema] == ["string", "int64", "double"]
+    assert read.to_pylist() == table.to_dicts()
+
+
+def test_a_table_shows_its_first_rows(results: Results) -> None:
+    shown = repr(results.sql("select mood, rating from self"))
+    assert shown.splitlines()[0].split() == ["mood", "rating"]
+    assert shown.splitlines()[2].split() == ["Good", "0"]
+    assert shown.endswith("...")
+    assert len(shown.splitlines()) == 13
+    assert "&lt;b&gt;" in results.sql("select '<b>' as x")._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "insert into interviews(ordinal) values(99)",
+        "update questions set name = 'x'",
+        "delete from interviews",
+        "drop view results",
+        "create temp table t(x)",
+        "attach 'other.db' as other",
+        "pragma user_version = 5",
+        "vacuum into 'copy.db'",
+        "begin",
+        "select 1; delete from interviews",
+        "select load_extension('x')",
+    ],
+)
+def test_whatever_is_not_reading_is_refused(
+    results: Results, query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with pytest.raises(InvalidInput):
+        list(results.sql(query))
+    assert len(list(results)) == 40
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_an_unquoted_field_is_refused_with_how_to_write_it(results: Results) -> None:
+    with pytest.raises(InvalidInput, match=r'no such column: agent.age.*double quotes: "agent.age"'):
+        results.sql("select agent.age from self")
+    with pytest.raises(InvalidInput, match=r'"scenario.city"'):
+        results.sql("select avg(rating) from self group by scenario.city")
+    with pytest.raises(InvalidInput, match="write rating"):
+        results.sql("select answer.rating from self")
+
+
+def test_a_misspelt_column_is_refused_with_the_nearest(results: Results) -> None:
+    with pytest.raises(InvalidInput, match=r"Did you mean 'rating'"):
+        results.sql("select ratng from self")
+    with pytest.raises(InvalidInput, match=r"Did you mean 'agent.age'"):
+        results.sql('select "agent.agee" from self')
+
+
+def test_an_error_in_the_query_has_sqlites_words(results: Results) -> None:
+    with pytest.raises(InvalidInput, match='near "selec": syntax error'):
+        results.sql("selec 1")
+    with pytest.raises(InvalidInput, match="malformed JSON"):
+        list(results.sql("select json_extract(mood, '$.x') from self"))
+
+
+@pytest.mark.parametrize("query", ["", "-- nothing", "select 1; select 2"])
+def test_one_query_is_needed(results: Results, query: str) -> None:
+    with pytest.raises(InvalidInput, match="One query"):
+        results.sql(query)
+
+
+def test_a_semicolon_and_a_comment_behind_a_query_are_fine(results: Results) -> None:
+    assert list(results.sql("select 1 as x; -- done\n")) == [(1,)]
+
+
+def test_field_names_that_sql_has_no_way_to_write_do_not_spoil_the_rest(tmp_path: Path) -> None:
+    odd = {'quo"te': 1, "back\\": 2, "nul\0": 3, "apo'strophe": 4, "": 5, "Case": 6, "case": 7, "a.b c": 8}
+    of = files.job(files.survey("q"), [Agent(odd)], [Scenario(odd)])
+    with Results.open(files.write(tmp_path / "o.run", of, lambda _: ["x"])) as results:
+        assert list(results.sql('select q, "agent.apo\'strophe", "scenario.a.b c", "agent.Case" from self')) == [
+            ("x", 4, 8, 6)
+        ]
+        row = results.select("agent.*").to_dicts()[0]
+        assert row == {f"agent.{name}": value for name, value in odd.items()}
+        for name in odd:
+            assert len(results.sort_by(f"agent.{name}")) == 1
+            assert [r.ordinal for r in results.sort_by(f"agent.{name}")] == [0]

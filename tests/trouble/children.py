@@ -1,0 +1,107 @@
+"""Child processes that tests start, watch, kill and wait for. Covers: programs under tests/trouble/programs.
+
+A child tells what it knows as lines of JSON on its standard output. Every wait is for something that can be seen, and
+has an end; whatever happens, no child outlives its `with` block.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 90.0
+_LOOK_EVERY_S = 0.002
+
+Seen = TypeVar("Seen")
+
+
+def until(
+    look: Callable[[], Seen], what: str, *, within_s: float = PATIENCE_S, every_s: float = _LOOK_EVERY_S
+) -> Seen:
+    """The first thing that `look` sees that is true; an error that says what was waited for where it never is."""
+    give_up_at = time.monotonic() + within_s
+    while not (seen := look()):
+        assert time.monotonic() < give_up_at, f"waited {within_s:g} s for {what}"
+        time.sleep(every_s)
+    return seen
+
+
+class Child:
+    """`Child("run_town", path, 60)` runs tests/trouble/programs/run_town.py, warnings as errors."""
+
+    def __init__(self, program: str, *arguments: object, within: tuple[str, ...] = (), **environment: str) -> None:
+        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
+        paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
+        command = [*within, sys.executable, "-W", "error", "-m", f"tests.trouble.programs.{program}"]
+        self._process = subprocess.Popen(
+            [*command, *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": paths, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=self._err,
+        )
+        self.pid = self._process.pid
+
+    @property
+    def told(self) -> list[Any]:
+        """Everything it has told so far."""
+        *whole, _ = os.pread(self._out.fileno(), 1 << 24, 0).decode().split("\n")
+        return [json.loads(line) for line in whole]
+
+    @property
+    def complaints(self) -> str:
+        """What it wrote to standard error."""
+        return os.pread(self._err.fileno(), 1 << 24, 0).decode(errors="replace")
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_until_told(self, count: int = 1) -> list[Any]:
+        until(lambda: len(self.told) >= count or not self.is_alive, f"{count} lines of {self._process.args}")
+        assert len(self.told) >= count, f"it ended with {self._process.returncode}: {self.complaints}"
+        return self.told
+
+    def interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """SIGKILL: it gets no chance to put anything in order."""
+        self._process.kill()
+        self._process.wait()
+
+    def ended(self, *, within_s: float = PATIENCE_S) -> list[Any]:
+        """What it told in all, once it has ended by itself and well."""
+        try:
+            code = self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGABRT)  # faulthandler then shows where it hangs
+            self._process.wait()
+            raise AssertionError(f"{self._process.args} did not end in {within_s:g} s: {self.complaints}") from None
+        assert (code, self.complaints) == (0, ""), f"it ended with {code}: {self.complaints}"
+        return self.told
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+        self._out.close()
+        self._err.close()
+
+
+def run_child(program: str, *arguments: object, within: tuple[str, ...] = (), **environment: str) -> list[Any]:
+    """Run a program to its end; what it told."""
+    with Child(program, *arguments, within=within, **environment) as child:
+        return child.ended()

@@ -1,0 +1,71 @@
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.trouble.children import run_child
+
+COUNT = 600
+UNSHARE = ("unshare", "-Urm")
+
+
+def needs_small_disks() -> None:
+    """Skip where this machine lets nobody mount a small disk of their own."""
+    try:
+        subprocess.run([*UNSHARE, "true"], check=True, capture_output=True, timeout=30)
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"unshare -Urm is not permitted here, so no small disk can be mounted: {error}")
+
+
+def on_small_disk(how: str, folder: Path) -> list[Any]:
+    needs_small_disks()
+    return run_child("full_disk", how, folder, within=UNSHARE)
+
+
+def check_filled_up_and_went_on(told: list[Any]) -> None:
+    full, still_full, roomy = told
+    assert full["error"] == "StorageFull", full
+    assert "run the same job again" in full["message"]
+    assert 0 < full["count"] < COUNT, "something was journaled, and it is all readable"
+    assert still_full["error"] == "StorageFull", still_full
+    assert full["count"] <= still_full["count"] < COUNT
+    assert (roomy["error"], roomy["count"]) == (None, COUNT), roomy
+
+
+def test_a_disk_that_fills_up_stops_the_run_and_room_lets_it_go_on(tmp_path: Path) -> None:
+    check_filled_up_and_went_on(on_small_disk("small_disk", tmp_path))
+
+
+def test_a_file_size_limit_stops_the_run_and_a_higher_one_lets_it_go_on(tmp_path: Path) -> None:
+    check_filled_up_and_went_on(run_child("full_disk", "size_limit", tmp_path))
+
+
+def test_a_disk_too_small_for_the_lists_is_said_and_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+    first, again, roomy = on_small_disk("no_room_for_the_lists", tmp_path)
+    assert [first["error"], again["error"], roomy["error"]] == ["StorageFull", "StorageFull", None], (first, again)
+    assert roomy["count"] == 100
+
+
+def test_a_disk_that_is_full_before_the_first_byte_is_said(tmp_path: Path) -> None:
+    full, roomy = on_small_disk("no_room_at_all", tmp_path)
+    assert full["error"] == "StorageFull", full
+    assert (roomy["error"], roomy["count"]) == (None, 20), roomy
+
+
+def test_a_disk_that_filled_up_between_two_runs_is_said_and_harms_nothing(tmp_path: Path) -> None:
+    full, roomy = on_small_disk("no_room_to_resume", tmp_path)
+    assert (full["error"], full["count"]) == ("StorageFull", 20), full
+    assert (roomy["error"], roomy["count"]) == (None, 40), roomy
+
+
+def test_a_full_temporary_directory_is_said_when_a_list_is_made(tmp_path: Path) -> None:
+    (told,) = on_small_disk("no_room_to_spool", tmp_path)
+    assert told["error"] == "StorageFull", told
+    assert str(tmp_path) in told["message"]
+    assert told["left"] == []
+
+
+def test_a_temporary_directory_that_fills_up_at_a_lists_last_rows_is_said_when_it_is_made(tmp_path: Path) -> None:
+    (told,) = run_child("full_disk", "no_room_for_the_end_of_a_spool", tmp_path)
+    assert told["error"] == "StorageFull", told
