@@ -41,9 +41,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 
-def compile_closure(
-    expression: Expression, resolve: Callable[[str], Callable[[Row], Value]]
-) -> Callable[[Row], Value]:
+def compile_closure(expression: Expression, resolve: Callable[[str], Callable[[Row], Value]]) -> Callable[[Row], Value]:
     """The expression as a function of a row; `resolve` is asked for each name's getter once, now."""
     getters = {name: resolve(name) for name in sorted(expression.names)}
     return _Compiler(getters).node(expression.tree)
@@ -77,9 +75,7 @@ class _Compiler(Generic[Row]):
             case Compare(first, ((comparison, operand),)):
                 return _apply_two(COMPARISONS[comparison], self.node(first), self.node(operand))
             case Compare(first, steps):
-                return _chain(
-                    self.node(first), [(COMPARISONS[by], self.node(operand)) for by, operand in steps]
-                )
+                return _chain(self.node(first), [(COMPARISONS[by], self.node(operand)) for by, operand in steps])
             case Arithmetic(operation, left, right):
                 return _apply_two(OPERATIONS[operation], self.node(left), self.node(right))
             case Choice(condition, then, otherwise):

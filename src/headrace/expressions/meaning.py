@@ -117,12 +117,7 @@ def _on_numbers(operate: Callable[[Any, Any], float]) -> Callable[[Value, Value]
         if not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
             return None
         try:
-            if (
-                isinstance(left, int)
-                and isinstance(right, int)
-                and fits_64_bits(left)
-                and fits_64_bits(right)
-            ):
+            if isinstance(left, int) and isinstance(right, int) and fits_64_bits(left) and fits_64_bits(right):
                 exact = operate(left, right)
                 if _SMALLEST_INT <= exact <= _LARGEST_INT:
                     return exact

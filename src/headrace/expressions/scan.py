@@ -56,18 +56,14 @@ def refusal(source: str, index: int, problem: str, fix: str) -> ExpressionError:
 
 def too_deep(source: str) -> ExpressionError:
     """The error for a source that is nested beyond what is read, wherever that is noticed."""
-    return refusal(
-        source, 0, f"Nested deeper than {DEEPEST_NESTING} levels", "Split it into several expressions."
-    )
+    return refusal(source, 0, f"Nested deeper than {DEEPEST_NESTING} levels", "Split it into several expressions.")
 
 
 def to_python(source: str) -> str:
     """The source on one line of Python, each character in the column where it was."""
     if len(source) > LONGEST_SOURCE:
         problem = f"Longer than {LONGEST_SOURCE:,} characters ({len(source):,})"
-        raise refusal(
-            source, LONGEST_SOURCE, problem, "Split it, or compare with a name instead of a long list."
-        )
+        raise refusal(source, LONGEST_SOURCE, problem, "Split it, or compare with a name instead of a long list.")
     if not source.strip():
         raise refusal(source, 0, "The expression is empty", "Write a condition such as answer.rating > 5.")
     _check_depth(source)
@@ -100,9 +96,7 @@ def _checked_text(source: str, token: re.Match[str]) -> str:
         problem = "A name inside quotes is only text"
         raise refusal(source, token.start(), problem, "Write {{ q.answer }} without quotes around it.")
     if "\n" in written or "\r" in written:
-        raise refusal(
-            source, token.start(), "A text runs over the end of a line", r"Write the line end as \n."
-        )
+        raise refusal(source, token.start(), "A text runs over the end of a line", r"Write the line end as \n.")
     return written
 
 

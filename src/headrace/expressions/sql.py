@@ -143,9 +143,7 @@ class _Compiler:
         # The inner operands appear twice: harmless for a name, exponential for chains within chains.
         if not all(isinstance(operand, (Name, Literal)) for operand in operands[1:-1]):
             raise _InexactError
-        return _join(
-            Joint.AND, [self._step(left, *step) for left, step in zip(operands, steps, strict=False)]
-        )
+        return _join(Joint.AND, [self._step(left, *step) for left, step in zip(operands, steps, strict=False)])
 
     def _step(self, left: Node, comparison: Comparison, right: Node) -> _Part:
         match comparison, right:

@@ -126,9 +126,7 @@ class _Reader:
             raise refusal(self._source, index, problem, "Check it from this column on.") from None
         except ValueError as error:
             problem = f"A character that cannot be read: {error}"
-            raise refusal(
-                self._source, 0, problem, "Remove it, or write it as an escape inside quotes."
-            ) from None
+            raise refusal(self._source, 0, problem, "Remove it, or write it as an escape inside quotes.") from None
 
     def node(self, node: ast.expr, depth: int) -> Node:
         if depth > DEEPEST_NESTING:
@@ -230,9 +228,7 @@ class _Reader:
             raise self._error(node, f"{name}() takes no named arguments", "Write the arguments in order.")
         if len(node.args) not in _argument_counts(name):
             counts = " or ".join(str(count) for count in _argument_counts(name))
-            raise self._error(
-                node, f"{name}() does not take {len(node.args)} arguments", f"Give it {counts}."
-            )
+            raise self._error(node, f"{name}() does not take {len(node.args)} arguments", f"Give it {counts}.")
         return Call(name, tuple(self.node(argument, depth + 1) for argument in node.args))
 
     def _outsider(self, node: ast.expr, outsider: ast.AST) -> ExpressionError:

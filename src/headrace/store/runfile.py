@@ -6,6 +6,7 @@ Covers: the life of the file from `open` to `close`, and what in it is finished.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ class RunFile:
     ) -> RunFile:
         if options.fresh:
             set_aside(path)
-        if not _holds_a_plan(path):
+        if not path.exists() or path.stat().st_size == 0:
             _make(path, job, Plan.of(job.shape(options.n or 1)), pause)
         growth = _growth(path, job, options)
         connection = open_writer(path)
@@ -169,30 +170,33 @@ def _locked(path: Path) -> WriterLock:
     return WriterLock(path)
 
 
-def _holds_a_plan(path: Path) -> bool:
-    """Whether the file is a finished run file. One whose making was cut short holds nothing and is removed."""
-    if not path.exists() or path.stat().st_size == 0:
-        return False
-    connection = open_reader(path)
-    try:
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name IN ('boxes', 'results')").get
-        finished = tables == 2 and connection.execute("SELECT count(*) FROM boxes").get > 0
-    finally:
-        connection.close()
-    if not finished:
-        for suffix in ("-wal", "-shm", ""):
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-    return finished
-
-
 def _make(path: Path, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
-    """Write the job into a new file; a half-made one is thrown away, so only its last commit need reach the disk."""
-    connection = apsw.Connection(str(path))
+    """Write the job into a new file, which gets its name when it is whole: what is cut short leaves nothing to read."""
+    making = path.with_name(path.name + ".making")
+    making.unlink(missing_ok=True)
+    connection = apsw.Connection(str(making))
     try:
-        connection.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-4000;").fetchall()
+        # No journal and no syncs before the last commit: until then there is nothing to lose.
+        connection.execute("PRAGMA journal_mode=OFF").fetchall()
+        connection.execute("PRAGMA synchronous=OFF; PRAGMA cache_size=-4000;").fetchall()
         creation.write_job(connection, job, plan, pause)
+        connection.close()
+        making.rename(path)
+        _sync_directory(path.parent)
     finally:
         connection.close()
+        making.unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a new name last: a power cut must not take away a file that answers are journaled into."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
