@@ -35,7 +35,7 @@ FULL = Sizes(
     growth_late=(500_000, 1_000_000),
     edsl=1_000,
     kills=10,
-    killed_run=12_000,
+    killed_run=20_000,
     imports=15,
 )
 QUICK = Sizes(
@@ -48,7 +48,7 @@ QUICK = Sizes(
     growth_late=(20_000, 40_000),
     edsl=200,
     kills=3,
-    killed_run=4_000,
+    killed_run=6_000,
     imports=5,
 )
 

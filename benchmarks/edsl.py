@@ -52,14 +52,14 @@ def _surroundings(home: Path) -> dict[str, str]:
 
 
 def _installed() -> Path:
-    base = Path(os.environ.get("HEADRACE_PEERS") or ROOT / ".venv-peers")
+    base = Path(os.environ.get("HEADRACE_PEERS") or ROOT / ".venv-peers").absolute()
     place = base / f"edsl-{VERSION}"
     python, finished = place / "bin" / "python", place / "installed"
     if not finished.exists():
         print(f"installing EDSL {VERSION} into {place} (once) ...", file=sys.stderr)
         venv.create(place, clear=True, symlinks=True, with_pip=True)
         (base / ".gitignore").write_text("*\n")
-        install = [python, "-m", "pip", "install", "--quiet", f"edsl=={VERSION}"]
+        install = [python, "-m", "pip", "install", "-qq", f"edsl=={VERSION}"]
         subprocess.run(install, check=True, stdout=sys.stderr)
         finished.touch()
     return python

@@ -44,7 +44,7 @@ def megabytes(size_bytes: float) -> str:
 def loops(times_ms: Iterable[float]) -> str:
     """The note on the fixed loop: it tells a slow machine from slow code."""
     times = sorted(times_ms)
-    return f"a fixed Python loop took {times[0]:.0f} to {times[-1]:.0f} ms of CPU in these processes"
+    return f"a fixed Python loop took {times[0]:.0f} to {times[-1]:.0f} ms of CPU beside this"
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.bench import Bench
 from benchmarks.processes import ChildFailed, run_child, start_python
-from benchmarks.report import Line, Table
+from benchmarks.report import Line, Table, loops
 
 _MOST_S = 1.0
 _WINDOW = 64
@@ -45,6 +45,7 @@ def measure(bench: Bench) -> Table:
         ],
         [
             "opening is Job.open(path).run(path) in a fresh process, with the file in the page cache",
+            loops([reopened.figures["loop_ms"]]),
             f"calls repeated by each of {len(repeats)} kills: {', '.join(str(len(again)) for again in repeats)}",
             "a call counts when its answer came; those still waiting for theirs at the kill are not seen here",
             "the window counts interviews, and each may have several questions under way: calls may be more",

@@ -38,6 +38,11 @@ def test_large_answers_stay_within_the_budget_and_all_arrive(tmp_path: Path) -> 
     assert told["peak_bytes"] < 1.2 * told["budget_bytes"], told
 
 
+def test_reading_large_answers_holds_few_of_them_at_once(tmp_path: Path) -> None:
+    letters_job(60, chars=1_000_000).run(tmp_path / "large.run", concurrency=4).close()
+    assert used("read_large_answers", tmp_path / "large.run", 60)["grown_bytes"] < 30 * MB
+
+
 def test_a_budget_below_what_is_in_use_is_refused_with_the_figure_and_the_way_out(tmp_path: Path) -> None:
     path = tmp_path / "small.run"
     with pytest.raises(BudgetTooSmall, match=r'already uses \d+ MB.*memory="\+\d+MB"') as raised:

@@ -96,7 +96,7 @@ def test_a_slow_reader_does_not_make_the_write_ahead_log_grow_without_bound(tmp_
 
 
 def test_a_slow_consumer_makes_the_run_wait_in_flat_memory(tmp_path: Path) -> None:
-    count, window = 400, 16
+    count, window = 250, 16
     (told,) = run_child("slow_consumer", tmp_path / "letters.run", count, 200_000, window, 0.005)
     assert told["taken"] == count
     # Delivered in batches, which are no larger than the window themselves.

@@ -7,12 +7,13 @@ import pytest
 
 from headrace import Results
 from tests.trouble.children import Child, run_child, until
-from tests.trouble.programs.town import CITIES, calls_of, expected
+from tests.trouble.programs.town import CITIES, QUESTIONS, calls_of, expected
 
 AGENTS, WINDOW = 20, 10
 INTERVIEWS = AGENTS * len(CITIES)
 RIGHT = [expected(ordinal) for ordinal in range(INTERVIEWS)]
 
+_PENDING = "SELECT ordinal, question FROM pending"
 Calls = Counter[tuple[int, str]]
 
 
@@ -29,6 +30,14 @@ def sealed_and_pending(path: Path) -> tuple[set[int], set[int]]:
             return set(), set()
         sealed = {ordinal for (ordinal,) in connection.execute("SELECT ordinal FROM interviews")}
         return sealed, {ordinal for (ordinal,) in connection.execute("SELECT ordinal FROM pending")}
+    finally:
+        connection.close()
+
+
+def pending_answers(path: Path) -> set[tuple[int, str]]:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return {(ordinal, QUESTIONS[question]) for ordinal, question in connection.execute(_PENDING)}
     finally:
         connection.close()
 
@@ -94,7 +103,12 @@ def test_answers_journaled_before_a_second_ctrl_c_are_not_asked_for_again(tmp_pa
         child.interrupt()
         assert child.ended()[-1]["error"] == "Interrupted"
     assert not path.with_name(path.name + ".lock").exists()
-    check_goes_on_to_the_end(path, log, latency_s)
+    kept, before = pending_answers(path), calls_in(log)
+    assert kept
+    assert run_child("run_town", path, AGENTS, latency_s, INTERVIEWS, CALL_LOG=str(log))[-1]["error"] is None
+    assert not kept & (calls_in(log) - before).keys()
+    with Results.open(path) as results:
+        assert [result.answer for result in results] == RIGHT
 
 
 def test_ctrl_c_while_the_file_is_made_stops_and_the_run_starts_later(tmp_path: Path) -> None:

@@ -16,16 +16,17 @@ from headrace.execute.contract import Interview
 from headrace.limits import RetryLimits
 from headrace.providers.contract import Provider, Request
 from headrace.schedule.retry import wait_before_retry_s
-from headrace.store.rows import ANSWER_COLUMNS, DetailPacker, Row, Status
+from headrace.store.rows import ANSWER_COLUMNS, Row, Status
 from headrace.survey.prompts import AskedQuestion, Context
 from headrace.survey.questions.base import Options
-from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State
+from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, encode_detail
 from headrace.survey.replies import NoAnswer, read_reply
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, to_sql
 
 _LONGEST_MESSAGE = 2_000
+_ANSWERED, _FAILED = State.ANSWERED, State.FAILED  # looking a member up in its enum costs more than using it
 
 
 class Respondent:
@@ -58,12 +59,11 @@ class Respondent:
 class Interviewer:
     """Conducts interviews of one survey; compiled once and shared by all of them."""
 
-    def __init__(self, survey: Survey, providers: list[Provider], packer: DetailPacker, retry: RetryLimits) -> None:
+    def __init__(self, survey: Survey, providers: list[Provider], retry: RetryLimits) -> None:
         self._asked = [AskedQuestion(survey, position) for position in range(len(survey))]
         needed = frozenset[int]().union(*(asked.needs for asked in self._asked))
         self._is_needed = [position in needed for position in range(len(survey))]
         self._providers = providers
-        self._packer = packer
         self._retry = retry
         self._bools = [question.holds_bools for question in survey.questions]
         # A chain has one question to ask at any time: nothing to overlap.
@@ -149,7 +149,7 @@ class Interviewer:
 
     async def _ask(self, respondent: Respondent, asked: AskedQuestion) -> bool:
         """Put one question. False where its model is to be tried again later."""
-        record = AnswerRecord(asked.position, State.ANSWERED)
+        record = AnswerRecord(asked.position, _ANSWERED)
         started_s = time.monotonic()
         record.started_ms = int((started_s - respondent.started_s) * 1000)
         try:
@@ -214,7 +214,7 @@ class Interviewer:
         """Whether a question is to be asked: not where a rule skips it, or an answer it needs is missing."""
         for position in asked.needs:
             needed = respondent.records[position]
-            if needed is not None and needed.state in (State.FAILED, State.NOT_ASKED):
+            if needed is not None and needed.state >= _FAILED:
                 record.state = State.NOT_ASKED
                 return False
         if asked.skip is not None and asked.skip(respondent.context):
@@ -256,7 +256,7 @@ class Interviewer:
             input_tokens -= record.input_tokens
             output_tokens -= record.output_tokens
         answers, more = self._columns(records)
-        detail = self._packer.pack(Detail(respondent.system, respondent.started_at, records))
+        detail = encode_detail(Detail(respondent.system, respondent.started_at, records))
         return Row(
             interview.ordinal, interview.iteration, interview.agent, interview.scenario, interview.model,
             Status.FAILED if failures else Status.DONE, answers, more, detail, failures,

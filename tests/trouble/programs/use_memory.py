@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from headrace import Agent, AgentList, Job, Model, QuestionFreeText, ScenarioList, Survey
+from headrace import Agent, AgentList, Job, Model, QuestionFreeText, Results, ScenarioList, Survey
 from tests.trouble.programs.letters import letters_job, right_letters
 from tests.trouble.programs.telling import outcome_of, peak_bytes, resident_bytes, tell
 
@@ -32,6 +32,14 @@ def large_answers(path: Path, count: int) -> None:
     budget_bytes = resident_bytes() + 48_000_000
     ended = outcome_of(lambda: job.run(path, memory="+48MB", concurrency=200).close())
     tell(**ended, peak_bytes=peak_bytes(), budget_bytes=budget_bytes, count=right_letters(path, chars))
+
+
+def read_large_answers(path: Path, count: int) -> None:
+    """What reading takes, beyond what the process had when it began."""
+    with Results.open(path) as results:
+        before = peak_bytes()
+        assert sum(len(result.answer["letter"]) for result in results) == count * 1_000_000
+    tell(error=None, grown_bytes=peak_bytes() - before)
 
 
 def _survey(field: str) -> Survey:

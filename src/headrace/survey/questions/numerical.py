@@ -70,6 +70,8 @@ def as_number(given: Any) -> int | float:
 
 
 def _read(text: str) -> int | float | str:
+    if text.isdecimal() and len(text) < 19:
+        return int(text)
     if _GROUPED.fullmatch(text):
         text = text.replace(",", "")
     if _WHOLE.fullmatch(text):

@@ -1,0 +1,137 @@
+"""What an executor in this process has to tell: kept until it is read, and counted until it is acknowledged.
+
+Covers: gathering events into batches, compressing them, and how many bytes wait for the disk.
+Does not cover: making them (execute.inline).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from headrace.execute.contract import Answers, AnyEvent, Batch, Chunk, Ended, Outcome, Rows
+from headrace.store.rows import Row
+from headrace.survey.record import AnswerRecord
+
+_MOST_ROWS_PER_BATCH = 1000
+
+
+class Outbox:
+    """Bounded by the window: every row, answer and ending in it belongs to an interview that holds a place.
+
+    Rows are compressed when they are read, not when they come: compressing gives up Python's lock, and while the last
+    batch is being committed the journal's thread would take it every time.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[int, tuple[Chunk, list[Row]]] = {}
+        self._answers: dict[int, tuple[Chunk, list[AnswerRecord]]] = {}
+        self._endings: list[tuple[Chunk, Outcome]] = []
+        self._unacked: deque[tuple[int, int]] = deque()  # (seq, bytes)
+        self._seq = 0
+        self._ready = asyncio.Event()
+        self._room = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._most_bytes = 0
+        self._held_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._held_bytes > self._most_bytes
+
+    def bound(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._tell_room()
+
+    async def wait_for_room(self) -> None:
+        while self.is_full:
+            await self._room.wait()
+
+    def answer(self, chunk: Chunk, ordinal: int, record: AnswerRecord) -> None:
+        self._answers.setdefault(ordinal, (chunk, []))[1].append(record)
+        self._ready.set()
+
+    def row(self, chunk: Chunk, row: Row) -> None:
+        # An interview that ends before the writer reached its answers never touches the pending table.
+        self._answers.pop(row.ordinal, None)
+        if chunk.id not in self._rows:
+            self._rows[chunk.id] = (chunk, [])
+        self._rows[chunk.id][1].append(row)
+        self._held_bytes += _size(row)
+        self._ready.set()
+
+    def ending(self, chunk: Chunk, outcome: Outcome) -> None:
+        self._endings.append((chunk, outcome))
+        self._ready.set()
+
+    def fail(self, error: BaseException) -> None:
+        """Hand an error of the executor itself to whoever reads the events."""
+        self._failure = error
+        self._ready.set()
+
+    async def batches(self, compress: Callable[[bytes], bytes]) -> AsyncIterator[Batch]:
+        while True:
+            await self._ready.wait()
+            self._ready.clear()
+            if self._failure is not None:
+                raise self._failure
+            if batch := self._collect(compress):
+                yield batch
+
+    def ack(self, upto: int) -> None:
+        while self._unacked and self._unacked[0][0] <= upto:
+            self._held_bytes -= self._unacked.popleft()[1]
+        self._tell_room()
+
+    def _collect(self, compress: Callable[[bytes], bytes]) -> Batch | None:
+        """What waits, in order: rows and answers, then the endings, so that nothing follows its work's ending."""
+        events: list[AnyEvent] = [*self._take_rows(compress), *self._take_answers()]
+        if self._rows:
+            self._ready.set()  # more than fits: the rest is the next batch
+        else:
+            events += [
+                Ended(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), outcome=outcome)
+                for chunk, outcome in self._endings
+            ]
+            self._endings.clear()
+        return Batch(self._seq, events) if events else None
+
+    def _take_rows(self, compress: Callable[[bytes], bytes]) -> list[AnyEvent]:
+        events: list[AnyEvent] = []
+        taken = 0
+        while self._rows and taken < _MOST_ROWS_PER_BATCH:
+            chunk, rows = self._rows.pop(next(iter(self._rows)))
+            taken += len(rows)
+            held_bytes = sum(map(_size, rows))
+            for row in rows:
+                row.detail = compress(row.detail)
+            events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), rows=rows))
+            self._unacked.append((self._seq, held_bytes))
+        return events
+
+    def _take_answers(self) -> list[AnyEvent]:
+        events: list[AnyEvent] = []
+        for ordinal, (chunk, records) in self._answers.items():
+            answers = [(ordinal, record) for record in records]
+            events.append(Answers(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), answers=answers))
+        self._answers.clear()
+        return events
+
+    def _next_seq(self) -> int:
+        self._seq += 1
+        return self._seq
+
+    def _tell_room(self) -> None:
+        if not self.is_full:
+            self._room.set()
+            self._room.clear()
+
+
+def _size(row: Row) -> int:
+    """About how many bytes a row holds on to; only what can be large counts."""
+    size = len(row.detail)
+    for answer in row.answers:
+        if type(answer) is str or type(answer) is bytes:
+            size += len(answer)
+    return size
