@@ -52,7 +52,8 @@ def _descriptors() -> frozenset[tuple[int, str]]:
     found: set[tuple[int, str]] = set()
     for entry in list((_PROC / "fd").iterdir()):
         try:
-            found.add((int(entry.name), str(entry.readlink())))
+            if int(entry.name) > 2:  # pytest points the standard streams elsewhere as it likes
+                found.add((int(entry.name), str(entry.readlink())))
         except OSError:  # the one this listing used
             continue
     return frozenset(found)

@@ -23,9 +23,7 @@ _LOOK_EVERY_S = 0.002
 Seen = TypeVar("Seen")
 
 
-def until(
-    look: Callable[[], Seen], what: str, *, within_s: float = PATIENCE_S, every_s: float = _LOOK_EVERY_S
-) -> Seen:
+def until(look: Callable[[], Seen], what: str, *, within_s: float = PATIENCE_S, every_s: float = _LOOK_EVERY_S) -> Seen:
     """The first thing that `look` sees that is true; an error that says what was waited for where it never is."""
     give_up_at = time.monotonic() + within_s
     while not (seen := look()):

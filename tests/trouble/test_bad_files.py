@@ -10,6 +10,7 @@ import pytest
 from headrace import Job, Results
 from headrace.errors import HeadraceError, NotARunFile, RunFileDamaged, RunFileError, RunFileTooNew
 from tests.trouble.programs.letters import letters_job
+from tests.trouble.programs.town import town_job
 
 COUNT, CHARS = 60, 2_000
 
@@ -118,10 +119,19 @@ def test_a_flipped_byte_in_a_detail_is_noticed_and_the_rest_can_be_read(copy: Pa
     with left_as_it_is(copy.parent), Results.open(copy) as results:
         assert len([result.answer for result in results]) == COUNT
         assert results[8].raw_responses["signed"] == "signed 8"
-        with pytest.raises(RunFileDamaged, match="interview 7 .*damaged"):
+        with pytest.raises(RunFileDamaged, match=r"interview 7 .*damaged"):
             results[7].raw_responses  # noqa: B018
-        with pytest.raises(RunFileDamaged, match="interview 7 .*damaged"):
+        with pytest.raises(RunFileDamaged, match=r"interview 7 .*damaged"):
             results[7].prompts  # noqa: B018
+
+
+def test_a_flipped_byte_in_a_failed_interview_is_said_when_it_is_tried_again(tmp_path: Path) -> None:
+    path, failing = tmp_path / "town.run", town_job(5, 0.0)
+    with failing.run(path) as results:
+        ordinal = next(results.failed()).ordinal
+    flip_a_byte_in_the_detail_of(path, ordinal)
+    with pytest.raises(RunFileDamaged, match=rf"interview {ordinal} .*damaged"):
+        failing.run(path, retry_failed=True)
 
 
 def test_a_directory_is_refused(tmp_path: Path) -> None:

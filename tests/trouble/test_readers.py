@@ -22,7 +22,7 @@ def can_be_read(path: Path) -> bool:
 
 
 def test_a_reader_in_another_process_sees_a_growing_number_of_whole_results(tmp_path: Path) -> None:
-    path, agents = tmp_path / "town.run", 160
+    path, agents = tmp_path / "town.run", 120
     counts: list[int] = []
     with Child("run_town", path, agents, 0.01, 20) as child:
         child.wait_until_told()
@@ -73,7 +73,7 @@ def test_a_run_goes_on_although_a_reader_is_in_the_file_when_it_starts(tmp_path:
 
 
 def test_a_slow_reader_does_not_make_the_write_ahead_log_grow_without_bound(tmp_path: Path) -> None:
-    path, count, chars = tmp_path / "letters.run", 10_000, 8_000
+    path, count, chars = tmp_path / "letters.run", 6_000, 10_000
     wal, largest = path.with_name(path.name + "-wal"), 0
     with Child("run_letters", path, count, chars, 0.001, 100) as child:
         child.wait_until_told()
@@ -91,8 +91,8 @@ def test_a_slow_reader_does_not_make_the_write_ahead_log_grow_without_bound(tmp_
                     break
             assert place < count // 2, "the reader was not slow"
         assert child.ended()[-1]["error"] is None
-    assert path.stat().st_size > 100 * MB
-    assert largest < 50 * MB, f"the log grew to {largest / MB:.0f} MB"
+    assert path.stat().st_size > 80 * MB
+    assert largest < 40 * MB, f"the log grew to {largest / MB:.0f} MB"
 
 
 def test_a_slow_consumer_makes_the_run_wait_in_flat_memory(tmp_path: Path) -> None:

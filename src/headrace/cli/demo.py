@@ -88,10 +88,10 @@ def answer(request: Request) -> str | int:
 
 
 class _MemorySamples:
-    """Memory at fifty moments of a run, whatever its length."""
+    """Memory at some thirty moments of a run, whatever its length."""
 
     def __init__(self, interviews: int) -> None:
-        self._every = max(1, interviews // 50)
+        self._every = max(1, interviews // 30)
         self._seen = 0
         self.taken_bytes = [tree_bytes()]
 

@@ -66,7 +66,10 @@ def no_room_to_spool(folder: Path) -> None:
     """Full where a long list is kept until it is written."""
     _mount(folder, "size=1m")
     os.environ["TMPDIR"] = str(folder)
-    tell(**outcome_of(lambda: letters_job(60_000, chars=100, padding="x" * 100)), left=os.listdir(folder))
+    tell(
+        **outcome_of(lambda: letters_job(60_000, chars=100, padding="x" * 100)),
+        left=[entry.name for entry in folder.iterdir()],
+    )
 
 
 def no_room_for_the_end_of_a_spool(folder: Path) -> None:
@@ -97,7 +100,8 @@ def _fill(filler: Path) -> None:
             while True:
                 file.write(b"\0" * 4096)
         except OSError as error:
-            assert error.errno == errno.ENOSPC
+            if error.errno != errno.ENOSPC:
+                raise
 
 
 globals()[sys.argv[1]](Path(sys.argv[2]))

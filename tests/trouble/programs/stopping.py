@@ -18,7 +18,7 @@ from tests.trouble.programs.town import town_job
 WINDOW, ENOUGH = 10, 17  # not a multiple: it ends in the middle of a batch
 
 
-class Enough(Exception):  # noqa: N818
+class Enough(Exception):
     pass
 
 

@@ -1,0 +1,57 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_program(program: Path, directory: Path) -> str:
+    command = [sys.executable, "-W", "error", str(program)]
+    ran = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr == ""
+    return ran.stdout
+
+
+def test_the_lines_that_were_promised_run_as_written(tmp_path: Path):
+    assert run_program(Path(__file__).parent / "contract.py", tmp_path) == "kept\n"
+
+
+def test_the_readme_s_examples_run(tmp_path: Path):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    assert len(blocks) == 2
+    program = tmp_path / "readme.py"
+    program.write_text(blocks[0] + blocks[1] + "print(sum(1 for _ in job.stream('city.run')))\n", "utf-8")
+    shown = run_program(program, tmp_path)
+    assert "Good" in shown
+    assert "400" in shown
+    assert shown.endswith("2000\n")
+
+
+def test_the_readme_s_commands_exist():
+    commands = re.findall(r"^\$ (\S+)", (ROOT / "README.md").read_text("utf-8"), re.M)
+    assert commands == ["./scripts/demo", "./scripts/test"]
+    for command in commands:
+        assert (ROOT / command).stat().st_mode & 0o111
+
+
+def test_the_demo_shows_answers_and_the_memory_line(tmp_path: Path):
+    path = tmp_path / "demo.run"
+    command = [sys.executable, "-m", "headrace", "demo", "--size", "100", "-o", str(path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert ran.stderr == ""
+    for shown in ("100 interviews", "mean rating", "memory", "at most", str(path)):
+        assert shown in ran.stdout
+    assert path.exists()
+
+
+def test_the_command_tells_a_user_s_mistake_without_a_traceback(tmp_path: Path):
+    mistaken = tmp_path / "notes.txt"
+    mistaken.write_text("not a run file")
+    command = [sys.executable, "-m", "headrace", "demo", "--size", "5", "-o", str(mistaken)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert ran.returncode == 1
+    assert "is not a run file" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert mistaken.read_text() == "not a run file"

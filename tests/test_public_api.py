@@ -1,0 +1,49 @@
+import subprocess
+import sys
+
+import headrace
+
+PUBLIC = [
+    "Agent",
+    "AgentList",
+    "HeadraceError",
+    "Job",
+    "Model",
+    "ModelList",
+    "QuestionFreeText",
+    "QuestionLinearScale",
+    "QuestionMultipleChoice",
+    "QuestionNumerical",
+    "QuestionYesNo",
+    "Result",
+    "Results",
+    "Scenario",
+    "ScenarioList",
+    "Survey",
+]
+
+
+def test_the_public_names_are_these_and_sorted():
+    assert headrace.__all__ == PUBLIC == sorted(PUBLIC)
+    assert all(hasattr(headrace, name) for name in PUBLIC)
+
+
+def test_importing_headrace_loads_no_heavy_library():
+    heavy = ("aiohttp", "duckdb", "numpy", "pandas", "polars", "psutil", "pyarrow", "rich", "typer", "sqlite3")
+    program = f"import headrace, sys; print([name for name in {heavy!r} if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_a_first_run_loads_no_heavy_library(tmp_path):
+    program = """
+import sys
+from headrace import Model, QuestionFreeText, Survey
+survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
+results = survey.by(Model("test", canned_response="x")).run(sys.argv[1])
+assert results[0].answer["q"] == "x"
+print([name for name in ("rich", "pandas", "pyarrow", "psutil", "ctypes.util") if name in sys.modules])
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "a.run")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (ran.stdout.strip(), ran.stderr) == ("[]", "")
