@@ -1,6 +1,5 @@
 """The lines that users were promised, as they were promised. Run as a program by test_documents.py."""
 
-# ruff: noqa: E501, B018, F841, F401
 from headrace import (Agent, AgentList, Job, Model, QuestionFreeText, QuestionMultipleChoice, QuestionNumerical,
                       Results, ScenarioList, Survey)
 

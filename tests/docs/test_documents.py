@@ -19,7 +19,7 @@ def test_the_lines_that_were_promised_run_as_written(tmp_path: Path):
 
 
 def test_the_readme_s_examples_run(tmp_path: Path):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert len(blocks) == 2
     program = tmp_path / "readme.py"
     program.write_text(blocks[0] + blocks[1] + "print(sum(1 for _ in job.stream('city.run')))\n", "utf-8")
@@ -30,7 +30,7 @@ def test_the_readme_s_examples_run(tmp_path: Path):
 
 
 def test_the_readme_s_commands_exist():
-    commands = re.findall(r"^\$ (\S+)", (ROOT / "README.md").read_text("utf-8"), re.M)
+    commands = re.findall(r"^\$ (\S+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     assert commands == ["./scripts/demo", "./scripts/test"]
     for command in commands:
         assert (ROOT / command).stat().st_mode & 0o111

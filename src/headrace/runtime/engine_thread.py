@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 Outcome = TypeVar("Outcome")
@@ -26,12 +27,9 @@ class EngineThread(Generic[Outcome]):
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Have the loop call a function soon; nothing where it has ended."""
-        try:
-            assert self._loop is not None
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(function, *arguments)
-        except RuntimeError:
-            if not self.future.done():
-                raise
 
     def join(self) -> None:
         self._thread.join()

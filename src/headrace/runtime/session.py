@@ -65,8 +65,8 @@ class Session:
     def stop(self) -> None:
         """A first call lets what runs end, a second stops at once; either way everything journaled is kept."""
         self._stopping = True
-        if self._run is not None:
-            self._thread.call(self._run.request_stop)
+        # Called when the loop gets a turn, which is after the file was opened; until then `_pause` sees it.
+        self._thread.call(self._pass_stop_on)
 
     def delivered(self, count: int) -> None:
         if self._run is not None:
@@ -94,13 +94,13 @@ class Session:
             number = run_started(file.connection, time.time(), run.reused)
             try:
                 await self._run_with_progress(run, file)
-                outcome = "stopped" if run.stopped else "complete"
+                outcome = "complete" if run.progress().done == run.total else "stopped"
             finally:
                 run_ended(file.connection, number, time.time(), run.peak_bytes, outcome)
         finally:
             file.close()
-        if run.stopped:
-            progress = run.progress()
+        progress = run.progress()
+        if progress.done < progress.total:
             raise Interrupted(self.path, done=progress.done, total=progress.total)
 
     def _prepared(self, file: RunFile) -> SurveyRun:
@@ -113,9 +113,11 @@ class Session:
     async def _run_with_progress(self, run: SurveyRun, file: RunFile) -> None:
         with ProgressLine(shown=self._options.progress_bar) as line:
             line.say_reused(run.progress(), file.last_run_at)
-            if self._stopping:
-                run.request_stop()
             await run.run(line.show)
+
+    def _pass_stop_on(self) -> None:
+        if self._run is not None:
+            self._run.request_stop()
 
     def _pause(self) -> None:
         if self._stopping:

@@ -93,15 +93,13 @@ class SurveyRun:
         self._chunks: dict[int, _InFlight] = {}  # bounded by the window
         self._next_id = 0
         self._stops = 0
+        self._signalling: set[asyncio.Task[None]] = set()  # the loop itself would not keep them alive
+        self._is_abandoned = False
         self._failed = 0
         self._sealed = 0
         self._failure: HeadraceError | None = None
         self._memory_bytes = 0
         self.reused = file.done.count_below(self.total)
-
-    @property
-    def stopped(self) -> bool:
-        return self._stops > 0
 
     @property
     def peak_bytes(self) -> int:
@@ -135,12 +133,16 @@ class SurveyRun:
         self._stops += 1
         self._admission.stop()
         self._changed.set()
-        what = Signal.CANCEL if self._stops == 1 else Signal.KILL
-        for flight in list(self._chunks.values()):
-            task = asyncio.ensure_future(
-                self._executor.signal(flight.chunk.id, flight.chunk.epoch, what, _KILL_WITHIN_S)
-            )
-            task.add_done_callback(lambda _: self._changed.set())
+        signalling = asyncio.ensure_future(self._signal_all(Signal.CANCEL if self._stops == 1 else Signal.KILL))
+        self._signalling.add(signalling)
+        signalling.add_done_callback(self._signalling.discard)
+
+    async def _signal_all(self, what: Signal) -> None:
+        flights = list(self._chunks.values())
+        signals = (self._executor.signal(f.chunk.id, f.chunk.epoch, what, _KILL_WITHIN_S) for f in flights)
+        if any(await asyncio.gather(*signals, return_exceptions=True)):
+            self._is_abandoned = True  # something in flight would not even be killed: end without it
+            self._changed.set()
 
     def delivered(self, count: int) -> None:
         """The listener is done with so many sealed interviews."""
@@ -167,7 +169,7 @@ class SurveyRun:
         )
 
     async def _feed(self) -> None:
-        while not self._admission.finished:
+        while not self._admission.finished and not self._is_abandoned:
             ordinals = self._admission.next_chunk()
             if ordinals:
                 await self._executor.start(self._chunk(ordinals))
