@@ -48,8 +48,28 @@ def admission(interviews: int = 1000, concurrency: int = 100) -> Admission:
     return Admission(Cursors(plan, Bitmap(interviews), interviews), Governor(LIMITS), concurrency)
 
 
-def test_the_window_fills_and_no_further():
+def opened(window: Admission) -> Admission:
+    """The window after enough calm readings."""
+    for tick in range(10):
+        window.read_memory(100, tick / 10)
+    return window
+
+
+def test_the_window_opens_step_by_step_and_no_further_than_asked():
     window = admission()
+    widths = [window.places]
+    for tick in range(8):
+        window.read_memory(100, tick / 10)
+        widths.append(window.places)
+    assert widths == [2, 2, 4, 8, 16, 32, 64, 100, 100]
+
+
+def test_a_window_smaller_than_the_first_step_is_kept():
+    assert opened(admission(concurrency=1)).places == 1
+
+
+def test_the_window_fills_and_no_further():
+    window = opened(admission())
     taken = 0
     while chunk := window.next_chunk():
         taken += len(chunk)
@@ -57,16 +77,29 @@ def test_the_window_fills_and_no_further():
 
 
 def test_pressure_narrows_the_window_step_by_step_and_calm_widens_it():
-    window = admission()
-    window.read_memory(710, 0.0)
+    window = opened(admission())
+    window.read_memory(710, 1.0)
     assert window.places == 50
-    window.read_memory(720, 0.1)
+    window.read_memory(720, 1.1)
     assert window.places == 25
-    window.read_memory(100, 1.0)
-    window.read_memory(100, 3.1)
-    assert window.places > 12
+    window.read_memory(100, 2.0)
+    window.read_memory(100, 4.1)
+    assert 12 <= window.places <= 25
     for tick in range(10):
-        window.read_memory(100, 4.0 + tick)
+        window.read_memory(100, 5.0 + tick)
+    assert window.places == 100
+
+
+def test_large_answers_narrow_the_window_and_small_ones_widen_it_again():
+    governor = Governor(MemoryLimits(budget_bytes=100_000_000))
+    plan = Plan.of(Cell(1, 1000, 1, 1))
+    window = Admission(Cursors(plan, Bitmap(1000), 1000), governor, 100)
+    for tick in range(10):
+        window.read_memory(45_000_000, tick / 10)
+    window.answered(1_000_000)
+    assert window.places == 10  # 40 MB below the level that stops admission, four copies of each
+    for _ in range(100):
+        window.answered(500)
     assert window.places == 100
 
 
@@ -81,8 +114,8 @@ def test_pressure_shrinks_the_buffers():
 
 
 def test_under_the_highest_pressure_one_interview_still_goes_on():
-    window = admission()
-    window.read_memory(999, 0.0)
+    window = opened(admission())
+    window.read_memory(999, 2.0)
     assert len(window.next_chunk()) == 1
     assert window.next_chunk() == []
     window.released(1)
@@ -90,7 +123,7 @@ def test_under_the_highest_pressure_one_interview_still_goes_on():
 
 
 def test_it_finishes_when_everything_is_released():
-    window = admission(interviews=3)
+    window = opened(admission(interviews=3))
     assert window.next_chunk() == [0, 1, 2]
     assert not window.finished
     window.released(3)
@@ -99,7 +132,7 @@ def test_it_finishes_when_everything_is_released():
 
 
 def test_stopping_admits_nothing_more():
-    window = admission()
+    window = opened(admission())
     window.next_chunk()
     window.stop()
     assert window.next_chunk() == []

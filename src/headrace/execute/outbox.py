@@ -58,7 +58,7 @@ class Outbox:
         if chunk.id not in self._rows:
             self._rows[chunk.id] = (chunk, [])
         self._rows[chunk.id][1].append(row)
-        self._held_bytes += _size(row)
+        self._held_bytes += row.held_bytes()
         self._ready.set()
 
     def ending(self, chunk: Chunk, outcome: Outcome) -> None:
@@ -103,7 +103,7 @@ class Outbox:
         while self._rows and taken < _MOST_ROWS_PER_BATCH:
             chunk, rows = self._rows.pop(next(iter(self._rows)))
             taken += len(rows)
-            held_bytes = sum(map(_size, rows))
+            held_bytes = sum(map(Row.held_bytes, rows))
             for row in rows:
                 row.detail = compress(row.detail)
             events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), rows=rows))
@@ -126,12 +126,3 @@ class Outbox:
         if not self.is_full:
             self._room.set()
             self._room.clear()
-
-
-def _size(row: Row) -> int:
-    """About how many bytes a row holds on to; only what can be large counts."""
-    size = len(row.detail)
-    for answer in row.answers:
-        if type(answer) is str or type(answer) is bytes:
-            size += len(answer)
-    return size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from headrace.errors import ListError, SurveyError, nearest
 from headrace.plan.estimate import Estimate, estimate
@@ -130,14 +130,14 @@ class Job:
         """`stream` for use inside an event loop."""
         return _surveys().astream(self, path, new_only=new_only, **settings)
 
-    @classmethod
-    def open(cls, path: str | Path) -> Self:
+    @staticmethod
+    def open(path: str | Path) -> Job:
         """The job that a run file holds, read from the file alone."""
-        return _surveys().job_from_file(cls, path)
+        return _surveys().open_job(path)
 
-    @classmethod
-    def of(cls, survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList) -> Self:
-        job = cls(survey)
+    @staticmethod
+    def of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList) -> Job:
+        job = Job(survey)
         job._agents, job._scenarios, job._models = agents, scenarios, models
         return job
 

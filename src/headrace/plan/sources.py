@@ -14,6 +14,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
@@ -49,7 +50,12 @@ class Spool:
         self.length = 0
         self.census = FieldCensus()
         self._hash = hashlib.blake2b(digest_size=16)
-        self._consume(rows, what)
+        try:
+            self._consume(rows, what)
+        except OSError as error:
+            with suppress(OSError):  # closing writes what is left, which there is still no room for
+                self._file.close()
+            raise StorageFull(Path(tempfile.gettempdir()), error.strerror or str(error)) from None
         self.digest = self._hash.hexdigest()
 
     def _consume(self, rows: Iterable[Fields], what: str) -> None:
@@ -62,10 +68,9 @@ class Spool:
                 write(row)
             except UnusableValue as error:
                 raise ListError(f"{what} {self.length}: {error.message}", fix=error.fix) from None
-            except OSError as error:
-                raise StorageFull(Path(tempfile.gettempdir()), str(error)) from None
             digest(row)
             self.length += 1
+        self._file.flush()
 
     def rows(self) -> Iterator[bytes]:
         rest, offset = b"", 0

@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import msgspec
-import zstandard
-
-from headrace.errors import InvalidInput, RunFileDamaged, nearest
+from headrace.errors import InvalidInput, nearest
 from headrace.store.book import RunBook
 from headrace.store.interviews import AGENT, ANSWERS, ITERATION, MODEL, MORE, ORDINAL, SCENARIO, STATUS, Fetched
-from headrace.store.outcomes import read_detail
+from headrace.store.outcomes import stored_detail
 from headrace.store.reader import Reader
 from headrace.store.rows import DetailPacker, Row, Status
 from headrace.survey.models import Model
@@ -185,12 +182,4 @@ class Result:
 
 def _stored_detail(reader: Reader, packer: DetailPacker, ordinal: int) -> Detail:
     with reader.snapshot() as connection:
-        packed = read_detail(connection, ordinal)
-    try:
-        if packed is not None:
-            return packer.unpack(packed)
-    except (zstandard.ZstdError, msgspec.DecodeError):
-        pass  # its checksum says that it is not what was written
-    raise RunFileDamaged(
-        f"The detail of interview {ordinal} in {reader.path} is damaged.", path=reader.path, fix="Restore a copy."
-    )
+        return stored_detail(connection, packer, ordinal, reader.path)

@@ -58,8 +58,8 @@ class Stage:
             with self.reader.snapshot() as connection:
                 condition, rest = self._conditions.split(connection)
                 limit = wanted.page_rows if rest else int(min(wanted.page_rows, left))
-                page = fetch(connection, self._base, wanted, condition, after, limit)
-            after = page[-1][KEY] if len(page) == limit else None
+                page, is_cut = fetch(connection, self._base, wanted, condition, after, limit)
+            after = page[-1][KEY] if is_cut else None
             if rest:
                 tests = [predicates[each] for each in rest]
                 page = [row for row in page if _passes(Record(row), tests)]

@@ -17,22 +17,32 @@ class EngineThread(Generic[Outcome]):
 
     def __init__(self, main: Callable[[], Coroutine[Any, Any, Outcome]]) -> None:
         self.future: Future[Outcome] = Future()
+        self.future.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
         self._main = main
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._started = threading.Event()
+        self._looping = threading.Event()
         # A daemon: at the interpreter's end the run stops where it is, and what is journaled is safe.
         self._thread = threading.Thread(target=self._run, name="headrace-engine", daemon=True)
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive() and not self.future.done()
+
+    def start(self) -> None:
         self._thread.start()
-        self._started.wait()
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
-        """Have the loop call a function soon; nothing where it has ended."""
+        """Have the loop call a function soon; nothing where it has not begun or has ended."""
+        if not self.is_running:
+            return
+        self._looping.wait()
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def join(self) -> None:
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         try:
@@ -44,5 +54,5 @@ class EngineThread(Generic[Outcome]):
 
     async def _announced(self) -> Outcome:
         self._loop = asyncio.get_running_loop()
-        self._started.set()
+        self._looping.set()
         return await self._main()

@@ -23,6 +23,7 @@ from headrace.runtime.memory import memory_limits
 from headrace.runtime.progress import ProgressLine
 from headrace.runtime.survey_run import Sealed, SurveyRun
 from headrace.store.book import RunBook
+from headrace.store.connections import translated_errors
 from headrace.store.home import default_path
 from headrace.store.journal import run_ended, run_started
 from headrace.store.runfile import RunFile
@@ -59,8 +60,16 @@ class Session:
         self._stopping = False
         self._run: SurveyRun | None = None
         self.opened: Future[Opened] = Future()
+        self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
         self._thread = EngineThread(self._main)
         self.ended = self._thread.future
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_running
+
+    def start(self) -> None:
+        self._thread.start()
 
     def stop(self) -> None:
         """A first call lets what runs end, a second stops at once; either way everything journaled is kept."""
@@ -74,6 +83,10 @@ class Session:
 
     def join(self) -> None:
         self._thread.join()
+
+    def failure(self) -> BaseException | None:
+        """What a run that has ended failed with."""
+        return self.ended.exception() if self.ended.done() else None
 
     async def _main(self) -> None:
         try:
@@ -91,7 +104,8 @@ class Session:
         outcome = "failed"
         try:
             run = self._run = self._prepared(file)
-            number = run_started(file.connection, time.time(), run.reused)
+            with translated_errors(self.path):
+                number = run_started(file.connection, time.time(), run.reused)
             try:
                 await self._run_with_progress(run, file)
                 outcome = "complete" if run.progress().done == run.total else "stopped"

@@ -38,6 +38,8 @@ from headrace.store.runfile import RunFile
 from headrace.survey.record import AnswerRecord
 
 _READING_EVERY_S = 0.1
+_READING_AT_MOST_EVERY_S = 0.003
+_SIZES_LOOKED_AT = 8
 _KILL_WITHIN_S = 5.0
 
 
@@ -99,6 +101,8 @@ class SurveyRun:
         self._sealed = 0
         self._failure: HeadraceError | None = None
         self._memory_bytes = 0
+        self._sealed_since_reading = 0
+        self._read_at_s = 0.0
         self.reused = file.done.count_below(self.total)
 
     @property
@@ -201,6 +205,8 @@ class SurveyRun:
         loop = asyncio.get_running_loop()
         async for batch in self._executor.events():
             sealed, answers = self._accepted(batch)
+            if answers:
+                self._admission.answered(max(len(record.raw) for _, record in answers))
             if sealed or answers:
                 rows = [row for row, _, _ in sealed]
                 with translated_errors(self._file.path):
@@ -233,6 +239,8 @@ class SurveyRun:
             self._file.done.add(row.ordinal)
             if row.status is Status.FAILED:
                 self._note_failed(row)
+        self._admission.answered(max(row.held_bytes() for row, _, _ in sealed[:_SIZES_LOOKED_AT]))
+        self._read_memory_early(len(sealed))
         if self._listener is None:
             self.delivered(len(sealed))
         else:
@@ -259,7 +267,15 @@ class SurveyRun:
             if on_progress is not None:
                 on_progress(self.progress())
 
+    def _read_memory_early(self, sealed: int) -> None:
+        """While the window opens or is narrow, each windowful is followed by a reading, so that it may open further."""
+        self._sealed_since_reading += sealed
+        is_due = time.monotonic() - self._read_at_s >= _READING_AT_MOST_EVERY_S
+        if is_due and self._admission.is_narrowed and self._sealed_since_reading >= self._admission.places:
+            self._read_memory()
+
     def _read_memory(self) -> None:
+        self._sealed_since_reading, self._read_at_s = 0, time.monotonic()
         self._memory_bytes = tree_bytes()
         if self._admission.read_memory(self._memory_bytes, time.monotonic()):
             give_back()

@@ -10,20 +10,29 @@ from headrace.schedule.cursors import Cursors
 from headrace.schedule.governor import Governor, Pressure
 
 MOST_PER_CHUNK = 64
+_FIRST_PLACES = 2
 _MOST_BUFFER_BYTES = 16_000_000
 _LEAST_BUFFER_BYTES = 250_000
 _BUFFER_SHARE = 0.05
+# An answer exists about this often at once: as it came, as it is kept, encoded, compressed, and on its way to disk.
+_COPIES = 4
+_FORGET = 0.9
 
 
 class Admission:
-    """Events: `read_memory`, `released`, `stop`. Commands: `next_chunk` (ordinals to start), `buffer_bytes`."""
+    """Events: `read_memory`, `answered`, `released`, `stop`. Commands: `next_chunk` (ordinals), `buffer_bytes`.
+
+    The window opens step by step: memory is read in between, and nobody knows beforehand how large answers are.
+    """
 
     def __init__(self, cursors: Cursors, governor: Governor, concurrency: int) -> None:
         self._cursors = cursors
         self._governor = governor
         self._concurrency = concurrency
-        self._places = concurrency
+        self._places = min(concurrency, _FIRST_PLACES)
         self._exhausted = False
+        self._first_used_bytes = 0
+        self._interview_bytes = 0.0
         self.in_flight = 0
 
     @property
@@ -35,7 +44,12 @@ class Admission:
         """How many may be in flight now."""
         if self._governor.pressure >= Pressure.PREEMPT:
             return 1  # work goes on, alone: pressure that never falls must not stop it for good
-        return self._places
+        return max(1, min(self._places, self._places_by_size()))
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the window is not all open, so that the next reading is worth taking early."""
+        return self.places < self._concurrency
 
     @property
     def buffer_bytes(self) -> int:
@@ -45,8 +59,12 @@ class Admission:
 
     def read_memory(self, used_bytes: int, now_s: float) -> bool:
         """Take a reading; tells whether the level rose, which is the time to give memory back."""
+        is_first = self._first_used_bytes == 0
+        self._first_used_bytes = self._first_used_bytes or used_bytes
         before = self._governor.pressure
         pressure = self._governor.observe(used_bytes, now_s)
+        if is_first:
+            return False  # it says what there was before any work, and nothing of what work takes
         if pressure is Pressure.CALM:
             self._places = min(self._concurrency, self._places * 2)
         else:
@@ -62,9 +80,19 @@ class Admission:
         self.in_flight += len(ordinals)
         return ordinals
 
+    def answered(self, largest_bytes: int) -> None:
+        """Answers came, the largest with so many bytes to keep."""
+        self._interview_bytes = max(largest_bytes, self._interview_bytes * _FORGET)
+
     def released(self, count: int) -> None:
         self.in_flight -= count
 
     def stop(self) -> None:
         """Admit nothing more; what is in flight ends."""
         self._exhausted = True
+
+    def _places_by_size(self) -> int:
+        """How many interviews of the size seen lately fit below the level that would stop admission."""
+        limits = self._governor.limits
+        room_bytes = limits.budget_bytes * limits.preempt_at - self._first_used_bytes
+        return int(room_bytes / (_COPIES * max(1.0, self._interview_bytes)))

@@ -11,10 +11,19 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import NotARunFile, RunFileDamaged, RunFileError, RunFileTooNew, StorageFull
+from headrace.errors import NotARunFile, RunFileBusy, RunFileDamaged, RunFileError, RunFileTooNew, StorageFull
 from headrace.store.schema import APPLICATION_ID, VERSION
 
 _BUSY_WAIT_MS = 10_000
+_WRITE_ERRORS = frozenset(
+    {
+        apsw.SQLITE_IOERR_WRITE,
+        apsw.SQLITE_IOERR_FSYNC,
+        apsw.SQLITE_IOERR_DIR_FSYNC,
+        apsw.SQLITE_IOERR_TRUNCATE,
+        apsw.SQLITE_IOERR_SHMSIZE,
+    }
+)
 _WRITER = """
 PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=64000000;
 PRAGMA cache_size=-4000; PRAGMA foreign_keys=ON; PRAGMA mmap_size=0;
@@ -33,6 +42,8 @@ def open_reader(path: Path) -> apsw.Connection:
     """A connection that only reads; also while another process writes."""
     if not path.exists():
         raise RunFileError(f"There is no run file at {path}.", path=path, fix="Check the path, or run a job.")
+    if path.is_dir():
+        raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
     with translated_errors(path):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
@@ -79,7 +90,13 @@ def translated_errors(path: Path) -> Generator[None]:
     except apsw.FullError:
         raise StorageFull(path, "the disk is full") from None
     except apsw.IOError as error:
-        raise StorageFull(path, f"writing failed ({error})") from error
+        if getattr(error, "extendedresult", None) in _WRITE_ERRORS:
+            raise StorageFull(path, f"writing failed ({error})") from error
+        raise RunFileError(f"{path} cannot be read: {error}.", path=path, fix="Check the disk.") from error
+    except (apsw.BusyError, apsw.LockedError):
+        raise RunFileBusy(
+            f"{path} is locked by another process.", path=path, fix="Try again when that is done."
+        ) from None
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise RunFileDamaged(
             f"{path} is damaged: {error}.",

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import apsw
 
 from headrace.expressions import Sql
-from headrace.store.reader import rows
 from headrace.store.rows import ANSWER_COLUMNS
 from headrace.survey.values import SqlValue
 
@@ -23,7 +22,7 @@ KEY, ORDINAL, ITERATION, MODEL, STATUS, AGENT, SCENARIO, MORE, ANSWERS = range(9
 
 # SQLite leaves out a LEFT JOIN whose columns nobody uses, so it costs nothing to write both.
 _LISTS = " LEFT JOIN agents a ON a.position = i.agent LEFT JOIN scenarios s ON s.position = i.scenario"
-_MOST_ROWS, _MOST_VALUES = 256, 65_536
+_MOST_ROWS, _MOST_VALUES, _MOST_BYTES = 256, 65_536, 4_000_000
 _numbers = itertools.count()
 
 
@@ -73,14 +72,20 @@ def everything_of(questions: int) -> Wanted:
 
 def fetch(
     connection: apsw.Connection, base: Base, wanted: Wanted, condition: Sql, after: int, limit: int
-) -> list[Fetched]:
-    """The next rows behind the key `after`, at most `limit` of them."""
-    return rows(
-        connection,
+) -> tuple[list[Fetched], bool]:
+    """The next rows behind the key `after`, at most `limit` of them or some megabytes; and whether more may follow."""
+    found: list[Fetched] = []
+    held_bytes = 0
+    for row in connection.execute(
         f"SELECT {base.key}, {wanted.columns} FROM {base.tables}{_LISTS}"
         f" WHERE {base.key} > ? AND {condition.text} ORDER BY {base.key} LIMIT ?",
         (after, *condition.parameters, limit),
-    )
+    ):
+        found.append(row)
+        held_bytes += sum([len(value) for value in row if type(value) is str or type(value) is bytes])
+        if held_bytes > _MOST_BYTES:
+            return found, True
+    return found, len(found) == limit
 
 
 def key_before(connection: apsw.Connection, base: Base, condition: Sql, index: int) -> int | None:

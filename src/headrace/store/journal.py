@@ -6,6 +6,7 @@ One thread at a time. Does not cover: when a batch is written (runtime.survey_ru
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import chain
 
 import apsw
@@ -141,7 +142,8 @@ def run_started(connection: apsw.Connection, started_at: float, reused: int) -> 
 
 
 def run_ended(connection: apsw.Connection, number: int, ended_at: float, peak_bytes: int, outcome: str) -> None:
-    with connection:
+    """Note how a run ended. On a full disk the note is lost, and nothing else: the run's own error must stand."""
+    with suppress(apsw.FullError, apsw.IOError), connection:
         connection.execute(
             "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ? WHERE number = ?",
             (ended_at, peak_bytes, outcome, number),

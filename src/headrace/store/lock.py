@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import IO
 
-from headrace.errors import RunFileBusy, RunFileError
+from headrace.errors import RunFileBusy, RunFileError, StorageFull
 
 try:
     import fcntl
@@ -23,10 +23,12 @@ class WriterLock:
     def __init__(self, run_path: Path) -> None:
         self._path = run_path.with_name(run_path.name + ".lock")
         self._file = self._take(run_path)
-        self._file.seek(0)
-        self._file.truncate()
-        self._file.write(str(os.getpid()))
-        self._file.flush()
+        try:
+            os.ftruncate(self._file.fileno(), 0)
+            os.write(self._file.fileno(), str(os.getpid()).encode())
+        except OSError as error:
+            self.release()
+            raise StorageFull(run_path, error.strerror or str(error)) from None
 
     def release(self) -> None:
         if fcntl is not None:

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from pathlib import Path
 from typing import TypeAlias
 
 import apsw
+import msgspec
+import zstandard
 
+from headrace.errors import RunFileDamaged
 from headrace.store.reader import rows
+from headrace.store.rows import DetailPacker
+from headrace.survey.record import Detail
 
 FailureRow: TypeAlias = tuple[int, int, str, str]
 
 
-def read_detail(connection: apsw.Connection, ordinal: int) -> bytes | None:
-    return connection.execute("SELECT detail FROM details WHERE ordinal = ?", (ordinal,)).get
+def stored_detail(connection: apsw.Connection, packer: DetailPacker, ordinal: int, path: Path) -> Detail:
+    """The detail of an interview; refused where its checksum says that it is not what was written."""
+    packed = connection.execute("SELECT detail FROM details WHERE ordinal = ?", (ordinal,)).get
+    if packed is not None:
+        with suppress(zstandard.ZstdError, msgspec.DecodeError):
+            return packer.unpack(packed)
+    raise RunFileDamaged(
+        f"The detail of interview {ordinal} in {path} is damaged.", path=path, fix="Restore a copy of the file."
+    )
 
 
 def failures_after(connection: apsw.Connection, ordinal: int, question: int, limit: int) -> list[FailureRow]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 
-from headrace.errors import RunFileBusy, RunFileError
+from headrace.errors import RunFileError
 from headrace.store.connections import open_reader, translated_errors
 from headrace.survey.values import SqlValue
 
@@ -38,7 +38,7 @@ class Reader:
     def snapshot(self) -> Generator[apsw.Connection]:
         """The connection, inside one short transaction: everything read in it is of the same moment."""
         self._leave_to_parent()
-        with self._using, _translated(self.path):
+        with self._using, translated_errors(self.path):
             connection = self._opened()
             with connection:
                 yield connection
@@ -62,17 +62,6 @@ class Reader:
         if self._connection is not None:
             _ABANDONED.append(self._connection)
         self._connection, self._using, self._pid = None, threading.RLock(), os.getpid()
-
-
-@contextmanager
-def _translated(path: Path) -> Generator[None]:
-    with translated_errors(path):
-        try:
-            yield
-        except (apsw.BusyError, apsw.LockedError):
-            raise RunFileBusy(
-                f"{path} is locked by another process.", path=path, fix="Try again when that is done."
-            ) from None
 
 
 def rows(connection: apsw.Connection, sql: str, values: tuple[SqlValue, ...] = ()) -> list[Any]:

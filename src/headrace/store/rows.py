@@ -40,6 +40,10 @@ class Row(msgspec.Struct, array_like=True, gc=False):
     input_tokens: int
     output_tokens: int
 
+    def held_bytes(self) -> int:
+        """About how many bytes this row holds on to; only what can be large counts."""
+        return len(self.detail) + sum([len(v) for v in self.answers if type(v) is str or type(v) is bytes])
+
 
 class DetailPacker:
     """Compresses details one by one against a dictionary made of the survey's own texts.

@@ -23,6 +23,7 @@ from headrace.store import creation
 from headrace.store.connections import open_reader, open_writer, translated_errors
 from headrace.store.journal import Journal
 from headrace.store.lock import WriterLock
+from headrace.store.outcomes import stored_detail
 from headrace.store.rows import DetailPacker
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, decode_record
 
@@ -39,6 +40,7 @@ class RunFile:
     stored: Bitmap
     journal: Journal
     last_run_at: float | None
+    retry_failed: bool
     _lock: WriterLock
     _packer: DetailPacker
     _lists: apsw.Connection  # reads while the journal's thread writes
@@ -90,6 +92,7 @@ class RunFile:
             stored=stored,
             journal=Journal(connection, questions, stored, pending),
             last_run_at=connection.execute("SELECT max(started_at) FROM runs").get,
+            retry_failed=options.retry_failed,
             _lock=lock,
             _packer=DetailPacker(dictionary),
             _lists=open_reader(path),
@@ -121,9 +124,14 @@ class RunFile:
         )
         sealed: list[AnswerRecord] = []
         if ordinal in self.stored:
-            packed = self._lists.execute("SELECT detail FROM details WHERE ordinal = ?", (ordinal,)).get
-            sealed = self._packer.unpack(packed).records
-        return [record for record in (*sealed, *pending) if record.state is State.ANSWERED], cost
+            sealed = stored_detail(self._lists, self._packer, ordinal, self.path).records
+        return [record for record in (*sealed, *pending) if self._is_settled(record)], cost
+
+    def _is_settled(self, record: AnswerRecord) -> bool:
+        """Whether a record stands: an answer does, and so does a failure that is not to be tried again."""
+        if record.failure is None:
+            return record.state is State.ANSWERED
+        return not self.retry_failed and record.failure.cause not in OUTSIDE_CAUSES
 
     def close(self) -> None:
         """Leave one plain file behind, where no reader is in the way."""
@@ -181,6 +189,8 @@ def _make(path: Path, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
         connection.execute("PRAGMA synchronous=OFF; PRAGMA cache_size=-4000;").fetchall()
         creation.write_job(connection, job, plan, pause)
         connection.close()
+        for suffix in ("-wal", "-shm"):  # of a run file that was deleted: SQLite would replay them into this one
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
         making.rename(path)
         _sync_directory(path.parent)
     finally:

@@ -1,0 +1,126 @@
+"""Results as they arrive at the caller, in its own thread or on its own event loop.
+
+Covers: starting a session, taking what it seals, and ending it whatever happens to the caller.
+Does not cover: what is done with results (runtime.surveys).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Self
+
+from headrace.errors import Interrupted
+from headrace.limits import RunOptions
+from headrace.plan.job import Job
+from headrace.results.result import Result
+from headrace.runtime.session import Opened, Session
+from headrace.runtime.survey_run import Sealed
+from headrace.store.book import RunBook
+
+
+class Arrivals:
+    """In the caller's thread. Leaving the block before its end is a first Ctrl-C; a Ctrl-C while leaving, a second."""
+
+    def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
+        self._queue: SimpleQueue[list[Sealed] | None] = SimpleQueue()
+        self._listening = listening
+        self._session = Session(job, path, options, self._queue.put if listening else None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._session.stop()
+            self._drain()
+        self._session.join()
+        if kind is KeyboardInterrupt and isinstance(stopped := self._session.failure(), Interrupted):
+            raise stopped from None  # the same, but it says what is saved and how to go on
+
+    def opened(self) -> Opened:
+        self._session.start()
+        return self._session.opened.result()
+
+    def each(self, book: RunBook) -> Iterator[Result]:
+        while (batch := self._queue.get()) is not None:
+            try:
+                for sealed in batch:
+                    yield as_result(sealed, book)
+            finally:
+                self._session.delivered(len(batch))
+
+    def ended(self) -> None:
+        self._session.ended.result()
+
+    def _drain(self) -> None:
+        """Let a run that was told to stop end, giving its places free without anyone looking."""
+        while self._session.is_running:
+            try:
+                if not self._listening:
+                    self._session.ended.exception()
+                elif (batch := self._queue.get()) is not None:
+                    self._session.delivered(len(batch))
+                else:
+                    return
+            except KeyboardInterrupt:
+                self._session.stop()
+
+
+class AsyncArrivals:
+    """On the caller's event loop. Leaving the block before its end is a first Ctrl-C."""
+
+    def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[list[Sealed] | None] = asyncio.Queue()
+        self._listening = listening
+        self._session = Session(job, path, options, self._deliver if listening else None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._session.stop()
+            draining = asyncio.ensure_future(self._drain())
+            with suppress(Exception):  # it is the caller's own error that goes on from here
+                await asyncio.wrap_future(self._session.ended)
+            draining.cancel()
+        self._session.join()
+
+    async def opened(self) -> Opened:
+        self._session.start()
+        return await asyncio.wrap_future(self._session.opened)
+
+    async def each(self, book: RunBook) -> AsyncIterator[Result]:
+        while (batch := await self._queue.get()) is not None:
+            try:
+                for sealed in batch:
+                    yield as_result(sealed, book)
+            finally:
+                self._session.delivered(len(batch))
+
+    async def ended(self) -> None:
+        await asyncio.wrap_future(self._session.ended)
+
+    async def _drain(self) -> None:
+        while self._listening and (batch := await self._queue.get()) is not None:
+            self._session.delivered(len(batch))
+
+    def _deliver(self, batch: list[Sealed] | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, batch)
+        except RuntimeError:
+            self._session.stop()  # the caller's loop is gone: nobody will take this, or anything after it
+
+
+def as_result(sealed: Sealed, book: RunBook) -> Result:
+    return Result.from_row(sealed.row, sealed.agent, sealed.scenario, book)
