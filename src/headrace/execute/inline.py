@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from headrace.errors import HeadraceError
@@ -159,44 +159,41 @@ class InlineExecutor:
     async def _conduct(self, begun: _ChunkInProgress, task: Interview | Respondent, worker: asyncio.Task[None]) -> None:
         if begun.signal is not None:
             return self._count_down(begun)
+        interviewer = self._opened
         respondent = self._begin(begun, task) if isinstance(task, Interview) else task
         self._workers[worker] = begun
         try:
-            row = await self._row_of(begun, respondent)
+            row = await interviewer.conduct(respondent, self._answer_taker(begun, respondent), begun.is_preempted)
         except asyncio.CancelledError:
             self._count_down(begun)
             raise
+        except MemoryError:
+            row = interviewer.failed(respondent, Cause.OUT_OF_MEMORY, "the process ran out of memory")
+        except Exception as error:  # noqa: BLE001 - whatever one interview meets is recorded with it; the others go on
+            row = interviewer.failed(respondent, Cause.INTERNAL, f"{type(error).__name__}: {error}")
         finally:
             self._workers[worker] = None
-        if row is not None:
-            self._outbox.row(begun.chunk, row)
-            self._count_down(begun)
-        elif respondent.resume_after_s is not None and begun.signal is None:
-            self._put_back(begun, respondent, respondent.resume_after_s)
-        else:
-            self._count_down(begun)
-        return None
+        return self._conducted(begun, respondent, row)
 
     def _begin(self, begun: _ChunkInProgress, interview: Interview) -> Respondent:
         fields, system = begun.agent(interview.agent)
         return self._opened.begin(interview, fields, begun.scenario(interview.scenario), system)
 
-    async def _row_of(self, begun: _ChunkInProgress, respondent: Respondent) -> Row | None:
-        interviewer, on_answer = self._opened, None
-        if not self._providers[respondent.interview.model].is_instant:
-            on_answer = self._answer_taker(begun.chunk)
-        try:
-            return await interviewer.conduct(respondent, on_answer, begun.is_preempted)
-        except MemoryError:
-            return interviewer.failed(respondent, Cause.OUT_OF_MEMORY, "the process ran out of memory")
-        except Exception as error:  # noqa: BLE001 - whatever one interview meets is recorded with it; the others go on
-            return interviewer.failed(respondent, Cause.INTERNAL, f"{type(error).__name__}: {error}")
+    def _conducted(self, begun: _ChunkInProgress, respondent: Respondent, row: Row | None) -> None:
+        if row is not None:
+            self._outbox.row(begun.chunk, row)
+        elif respondent.resume_after_s is not None and begun.signal is None:
+            self._put_back(begun, respondent, respondent.resume_after_s)
+            return
+        self._count_down(begun)
 
-    def _answer_taker(self, chunk: Chunk) -> Any:
-        def take(ordinal: int, record: AnswerRecord) -> None:
-            self._outbox.answer(chunk, ordinal, record)
-
-        return take
+    def _answer_taker(
+        self, begun: _ChunkInProgress, respondent: Respondent
+    ) -> Callable[[int, AnswerRecord], None] | None:
+        """Who is told each answer as it comes; nobody where the interview will have ended before anyone could look."""
+        if self._providers[respondent.interview.model].is_instant:
+            return None
+        return lambda ordinal, record: self._outbox.answer(begun.chunk, ordinal, record)
 
     def _count_down(self, begun: _ChunkInProgress) -> None:
         begun.left -= 1

@@ -17,6 +17,17 @@ from headrace.survey.record import AnswerRecord
 _MOST_ROWS_PER_BATCH = 1000
 
 
+class _ChunkRows:
+    """The rows of one chunk that wait to be read."""
+
+    __slots__ = ("chunk", "held_bytes", "rows")
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.rows: list[Row] = []
+        self.held_bytes = 0
+
+
 class Outbox:
     """Bounded by the window: every row, answer and ending in it belongs to an interview that holds a place.
 
@@ -25,7 +36,7 @@ class Outbox:
     """
 
     def __init__(self) -> None:
-        self._rows: dict[int, tuple[Chunk, list[Row]]] = {}
+        self._rows: dict[int, _ChunkRows] = {}
         self._answers: dict[int, tuple[Chunk, list[AnswerRecord]]] = {}
         self._endings: list[tuple[Chunk, Outcome]] = []
         self._unacked: deque[tuple[int, int]] = deque()  # (seq, bytes)
@@ -55,10 +66,13 @@ class Outbox:
     def row(self, chunk: Chunk, row: Row) -> None:
         # An interview that ends before the writer reached its answers never touches the pending table.
         self._answers.pop(row.ordinal, None)
-        if chunk.id not in self._rows:
-            self._rows[chunk.id] = (chunk, [])
-        self._rows[chunk.id][1].append(row)
-        self._held_bytes += row.held_bytes()
+        waiting = self._rows.get(chunk.id)
+        if waiting is None:
+            waiting = self._rows[chunk.id] = _ChunkRows(chunk)
+        size_bytes = row.held_bytes()
+        waiting.rows.append(row)
+        waiting.held_bytes += size_bytes
+        self._held_bytes += size_bytes
         self._ready.set()
 
     def ending(self, chunk: Chunk, outcome: Outcome) -> None:
@@ -101,13 +115,13 @@ class Outbox:
         events: list[AnyEvent] = []
         taken = 0
         while self._rows and taken < _MOST_ROWS_PER_BATCH:
-            chunk, rows = self._rows.pop(next(iter(self._rows)))
-            taken += len(rows)
-            held_bytes = sum(map(Row.held_bytes, rows))
-            for row in rows:
+            waiting = self._rows.pop(next(iter(self._rows)))
+            taken += len(waiting.rows)
+            for row in waiting.rows:
                 row.detail = compress(row.detail)
-            events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), rows=rows))
-            self._unacked.append((self._seq, held_bytes))
+            chunk = waiting.chunk
+            events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), rows=waiting.rows))
+            self._unacked.append((self._seq, waiting.held_bytes))
         return events
 
     def _take_answers(self) -> list[AnyEvent]:

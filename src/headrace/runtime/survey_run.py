@@ -41,6 +41,7 @@ _READING_EVERY_S = 0.1
 _READING_AT_MOST_EVERY_S = 0.003
 _SIZES_LOOKED_AT = 8
 _KILL_WITHIN_S = 5.0
+_FAILED = Status.FAILED  # looking a member up in its enum costs more than comparing with it
 
 
 class Sealed(NamedTuple):
@@ -204,47 +205,53 @@ class SurveyRun:
         """Group commit without a timer: whatever came while the last COMMIT ran makes the next batch."""
         loop = asyncio.get_running_loop()
         async for batch in self._executor.events():
-            sealed, answers = self._accepted(batch)
+            rows, answers = self._accepted(batch)
             if answers:
                 self._admission.answered(max(len(record.raw) for _, record in answers))
-            if sealed or answers:
-                rows = [row for row, _, _ in sealed]
+            if rows or answers:
                 with translated_errors(self._file.path):
                     await loop.run_in_executor(writer, self._file.journal.commit, rows, answers)
             self._executor.ack(batch.upto)
-            self._note_sealed(sealed)
+            if rows:
+                self._note_sealed(rows)
+                self._hand_on(batch, len(rows))
             self._end_chunks(batch)
 
-    def _accepted(self, batch: Batch) -> tuple[list[Sealed], list[tuple[int, AnswerRecord]]]:
+    def _accepted(self, batch: Batch) -> tuple[list[Row], list[tuple[int, AnswerRecord]]]:
         """What is new in a batch; events of work that was replaced or has ended are refused."""
-        sealed: list[Sealed] = []
+        rows: list[Row] = []
         answers: list[tuple[int, AnswerRecord]] = []
         for event in batch.events:
             flight = self._chunks.get(event.id)
             if flight is None or flight.chunk.epoch != event.epoch:
                 continue
             if isinstance(event, Rows):
-                agents, scenarios = flight.chunk.agents, flight.chunk.scenarios
-                sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
                 flight.left -= len(event.rows)
+                rows += event.rows
             elif isinstance(event, Answers):
                 answers += event.answers
-        return sealed, answers
+        return rows, answers
 
-    def _note_sealed(self, sealed: list[Sealed]) -> None:
-        if not sealed:
-            return
-        self._sealed += len(sealed)
-        for row, _, _ in sealed:
+    def _note_sealed(self, rows: list[Row]) -> None:
+        self._sealed += len(rows)
+        for row in rows:
             self._file.done.add(row.ordinal)
-            if row.status is Status.FAILED:
+            if row.status is _FAILED:
                 self._note_failed(row)
-        self._admission.answered(max(row.held_bytes() for row, _, _ in sealed[:_SIZES_LOOKED_AT]))
-        self._read_memory_early(len(sealed))
+        self._admission.answered(max(row.held_bytes() for row in rows[:_SIZES_LOOKED_AT]))
+        self._read_memory_early(len(rows))
+
+    def _hand_on(self, batch: Batch, count: int) -> None:
+        """To whoever listens; where nobody does, the places are free at once."""
         if self._listener is None:
-            self.delivered(len(sealed))
-        else:
-            self._listener(sealed)
+            self.delivered(count)
+            return
+        sealed: list[Sealed] = []
+        for event in batch.events:
+            if isinstance(event, Rows) and (flight := self._chunks.get(event.id)) is not None:
+                agents, scenarios = flight.chunk.agents, flight.chunk.scenarios
+                sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
+        self._listener(sealed)
 
     def _note_failed(self, row: Row) -> None:
         self._failed += 1

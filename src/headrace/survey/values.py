@@ -23,6 +23,7 @@ SqlValue: TypeAlias = int | float | str | bytes | None
 
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _DEEPEST = 64
+_ONLY_TEXT = {str}
 _encode_json = msgspec.json.Encoder().encode
 _decode_json = msgspec.json.Decoder().decode
 
@@ -41,7 +42,7 @@ class Remark(Enum):
 
 def encode_fields(fields: Mapping[str, object]) -> tuple[bytes, Remark]:
     """One row of fields as JSON."""
-    plain = all(map(_is_plain, fields.values())) and all(type(name) is str for name in fields)
+    plain = all(map(_is_plain, fields.values())) and {*map(type, fields)} <= _ONLY_TEXT
     tagged = fields if plain else {_field_name(name): _tag(value, str(name), 0) for name, value in fields.items()}
     try:
         return _encode_json(tagged), Remark.PLAIN if plain else Remark.TAGGED
