@@ -32,6 +32,15 @@ def test_counting_below_an_end(held: set[int], end: int):
     assert bitmap.count_below(end) == sum(number < end for number in held)
 
 
+@given(numbers, st.integers(0, 200))
+def test_filling_up_to_an_end(held: set[int], end: int):
+    bitmap = Bitmap(200)
+    bitmap.update(held)
+    bitmap.fill(end)
+    assert {number for number in range(200) if number in bitmap} == held | set(range(end))
+    assert bitmap.count == len(held | set(range(end)))
+
+
 def test_a_copy_is_not_changed_with_its_original():
     bitmap = Bitmap(10)
     twin = bitmap.copy()

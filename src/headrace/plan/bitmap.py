@@ -24,6 +24,14 @@ class Bitmap:
             self._bits[byte] |= bit
             self.count += 1
 
+    def fill(self, end: int) -> None:
+        """Add every number below `end`."""
+        whole, rest = end >> 3, end & 7
+        self._bits[:whole] = b"\xff" * whole
+        if rest:
+            self._bits[whole] |= (1 << rest) - 1
+        self.count = int.from_bytes(self._bits, "little").bit_count()
+
     def update(self, indices: Iterable[int]) -> None:
         """Add many; the loop that opening a finished run of a million spends its time in."""
         bits = self._bits

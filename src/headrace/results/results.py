@@ -51,6 +51,7 @@ class Results(Tabular):
         file = _File(Path(path))
         with file.reader.snapshot() as connection:
             check_is_set_up(connection, file.reader.path)
+        file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
         return cls(file, View(), None)
 
     # --- views
