@@ -1,19 +1,26 @@
-"""Headrace runs LLM jobs of any size in a fixed amount of memory. See README.md and ARCHITECTURE.md."""
+"""Headrace runs LLM jobs of any size in a fixed amount of memory. See README.md and ARCHITECTURE.md.
 
-from headrace.errors import HeadraceError
-from headrace.plan.job import Job
-from headrace.plan.lists import AgentList, ModelList, ScenarioList
-from headrace.results.result import Result
-from headrace.results.results import Results
-from headrace.survey.agents import Agent
-from headrace.survey.models import Model
-from headrace.survey.questions.free_text import QuestionFreeText
-from headrace.survey.questions.linear_scale import QuestionLinearScale
-from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
-from headrace.survey.questions.numerical import QuestionNumerical
-from headrace.survey.questions.yes_no import QuestionYesNo
-from headrace.survey.scenarios import Scenario
-from headrace.survey.survey import Survey
+The names are loaded when they are first used: a command that only prints its help should not wait for SQLite.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headrace.errors import HeadraceError
+    from headrace.plan.job import Job
+    from headrace.plan.lists import AgentList, ModelList, ScenarioList
+    from headrace.results.result import Result
+    from headrace.results.results import Results
+    from headrace.survey.agents import Agent
+    from headrace.survey.models import Model
+    from headrace.survey.questions.free_text import QuestionFreeText
+    from headrace.survey.questions.linear_scale import QuestionLinearScale
+    from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
+    from headrace.survey.questions.numerical import QuestionNumerical
+    from headrace.survey.questions.yes_no import QuestionYesNo
+    from headrace.survey.scenarios import Scenario
+    from headrace.survey.survey import Survey
 
 __all__ = [
     "Agent",
@@ -34,3 +41,33 @@ __all__ = [
     "Survey",
 ]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Agent": "survey.agents",
+    "AgentList": "plan.lists",
+    "HeadraceError": "errors",
+    "Job": "plan.job",
+    "Model": "survey.models",
+    "ModelList": "plan.lists",
+    "QuestionFreeText": "survey.questions.free_text",
+    "QuestionLinearScale": "survey.questions.linear_scale",
+    "QuestionMultipleChoice": "survey.questions.multiple_choice",
+    "QuestionNumerical": "survey.questions.numerical",
+    "QuestionYesNo": "survey.questions.yes_no",
+    "Result": "results.result",
+    "Results": "results.results",
+    "Scenario": "survey.scenarios",
+    "ScenarioList": "plan.lists",
+    "Survey": "survey.survey",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"headrace.{_HOMES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -31,9 +31,22 @@ def test_the_readme_s_examples_run(tmp_path: Path):
 
 def test_the_readme_s_commands_exist():
     commands = re.findall(r"^\$ (\S+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
-    assert commands == ["./scripts/demo", "./scripts/test"]
-    for command in commands:
+    assert commands[:2] == ["./scripts/demo", "./scripts/test"]
+    for command in commands[:2]:
         assert (ROOT / command).stat().st_mode & 0o111
+
+
+def test_the_readme_s_session_runs_as_written(tmp_path: Path):
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (tmp_path / "survey.yaml").write_text(re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)[0], "utf-8")
+    (tmp_path / "people.csv").write_text("age\n25\n35\n")
+    (tmp_path / "cities.csv").write_text("city\nOslo\nLima\n")
+    session = re.findall(r"^\$ headrace (.*)$", readme, re.MULTILINE)
+    assert len(session) == 5
+    for line in session:
+        command = f"{sys.executable} -m headrace {line}"
+        ran = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+        assert (ran.returncode, ran.stderr) == (0, ""), line
 
 
 def test_the_demo_shows_answers_and_the_memory_line(tmp_path: Path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from headrace.expressions import Kind
 from headrace.results import export, text_export
@@ -45,6 +45,14 @@ class Tabular(ABC):
     def to_pandas(self) -> DataFrame:
         """All rows in memory, as a data frame. Whole numbers and booleans with gaps get pandas' nullable types."""
         return export.to_pandas(self.columns, self._values())
+
+    def print_csv(self, file: TextIO) -> None:
+        """What `to_csv` writes, into an open file such as `sys.stdout`."""
+        text_export.print_csv(file, self.columns, self._values())
+
+    def print_jsonl(self, file: TextIO) -> None:
+        """What `to_jsonl` writes, into an open file such as `sys.stdout`."""
+        text_export.print_jsonl(file, self.columns, self._values())
 
     def to_csv(self, path: str | Path) -> Path:
         """A header and a row each; None is empty, lists and dicts are JSON."""

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import msgspec
 
@@ -26,16 +26,24 @@ def to_json(value: Any) -> bytes:
 
 def write_csv(path: Path, columns: list[str], rows: Iterator[tuple[Any, ...]]) -> Path:
     with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([_csv_cell(value) for value in row] for row in rows)
+        print_csv(file, columns, rows)
     return path
+
+
+def print_csv(file: TextIO, columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_csv_cell(value) for value in row] for row in rows)
 
 
 def write_jsonl(path: Path, columns: list[str], rows: Iterator[tuple[Any, ...]]) -> Path:
-    with replacing(path) as unfinished, unfinished.open("wb") as file:
-        file.writelines(to_json(dict(zip(columns, row, strict=True))) + b"\n" for row in rows)
+    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        print_jsonl(file, columns, rows)
     return path
+
+
+def print_jsonl(file: TextIO, columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    file.writelines(to_json(dict(zip(columns, row, strict=True))).decode() + "\n" for row in rows)
 
 
 def _csv_cell(value: Any) -> Any:

@@ -62,6 +62,16 @@ def read_job(path: Path) -> Job:
         connection.close()
 
 
+def planned_interviews(path: Path) -> int:
+    """How many interviews the plan in a run file has."""
+    connection = open_reader(path)
+    try:
+        with translated_errors(path):
+            return len(read_plan(connection))
+    finally:
+        connection.close()
+
+
 def _source(connection: apsw.Connection, path: Path, owner: str, length: int, identity: str) -> TableSource:
     census = FieldCensus()
     for name, bits in connection.execute("SELECT name, kinds FROM fields WHERE owner = ?", (owner,)):

@@ -84,10 +84,14 @@ def question_from_dict(settings: dict[str, Any]) -> Question:
     kind = given.pop("kind", None)
     if kind not in _kinds:
         raise SurveyError(f"There is no kind of question called {kind!r}.", fix=nearest(str(kind), _kinds))
-    known = {field.name for field in dataclasses.fields(_kinds[kind])}
+    fields = {field.name: field for field in dataclasses.fields(_kinds[kind])}
     for name in given:
-        if name not in known:
-            raise SurveyError(f"A {kind} question has no setting {name!r}.", fix=nearest(name, known))
+        if name not in fields:
+            raise SurveyError(f"A {kind} question has no setting {name!r}.", fix=nearest(name, fields))
+    for name, field in fields.items():
+        is_required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if is_required and name not in given:
+            raise SurveyError(f"A {kind} question needs {name!r}.", fix="Add it.")
     return _kinds[kind](**given)
 
 

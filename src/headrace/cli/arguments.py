@@ -1,0 +1,74 @@
+"""What people type, as objects: surveys, lists and models. Covers: reading arguments of the command line.
+
+Does not cover: the commands themselves (cli.main), or running (runtime).
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headrace.errors import ListError, OptionError, SurveyError
+from headrace.plan.job import Job
+from headrace.plan.lists import AgentList, ModelList, ScenarioList
+from headrace.plan.survey_file import read_survey
+from headrace.survey.models import Model
+from headrace.survey.survey import Survey
+
+
+def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: list[str]) -> Job:
+    """The job that `headrace run` was asked for."""
+    job = Job(survey_from(survey))
+    if agents is not None:
+        job = job.by(_read_list(AgentList, agents))
+    if scenarios is not None:
+        job = job.by(_read_list(ScenarioList, scenarios))
+    return job.by(ModelList(map(model_from, models))) if models else job
+
+
+def survey_from(text: str) -> Survey:
+    """A survey's file, or `module:object` from a program of the user's own."""
+    module, _, name = text.partition(":")
+    if not name or Path(text).exists() or len(module) == 1:  # one letter before a colon is a drive
+        return read_survey(Path(text))
+    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise SurveyError(f"{text} cannot be imported: {error}.", fix="Write module:object, seen from here.") from error
+    if not isinstance(found, Survey):
+        raise SurveyError(f"{text} is a {type(found).__name__}, not a Survey.")
+    return found
+
+
+def model_from(text: str) -> Model:
+    """`test,canned_response=Good,latency_s=0.1`: a name and its parameters; values are JSON where they can be."""
+    name, *parameters = text.split(",")
+    given: dict[str, Any] = {}
+    for parameter in parameters:
+        key, equals, value = parameter.partition("=")
+        if not equals or not key.isidentifier():
+            raise OptionError(f"--model {text!r}: {parameter!r} is not a parameter.", fix="Write name,key=value,...")
+        given[key] = _value(value)
+    return Model(name, **given)
+
+
+def _value(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+
+
+def _read_list(kind: type[AgentList | ScenarioList], path: Path) -> AgentList | ScenarioList:
+    match path.suffix.lower():
+        case ".csv":
+            return kind.from_csv(path)
+        case ".jsonl" | ".ndjson":
+            return kind.from_jsonl(path)
+        case other:
+            raise ListError(f"{path} ends in {other!r}.", fix="Give a .csv or a .jsonl file.")

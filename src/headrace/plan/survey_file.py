@@ -1,0 +1,101 @@
+"""A survey written in a file: YAML or JSON. Covers: reading it, and saying what in it is wrong and where.
+
+    questions:
+      - kind: multiple_choice
+        name: mood
+        text: How do you feel about {{ scenario.city }}?
+        options: [Good, Bad]
+    skip:
+      rating: "{{ mood.answer }} == 'Bad'"
+
+A question's settings are those of its class; `name`, `text`, `options`, `min`, `max` and `labels` are short for
+`question_name` and so on. Does not cover: what the settings mean (survey.questions).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from headrace.errors import HeadraceError, SurveyError, nearest
+from headrace.survey.questions import Question, question_from_dict
+from headrace.survey.survey import Survey
+
+_PARTS = ("questions", "skip")
+_SHORT_FOR = {
+    "name": "question_name",
+    "text": "question_text",
+    "options": "question_options",
+    "min": "min_value",
+    "max": "max_value",
+    "labels": "option_labels",
+}
+
+
+def read_survey(path: Path) -> Survey:
+    """The survey in a `.yaml`, `.yml` or `.json` file."""
+    held = _as_mapping(_read(path), str(path), 'Begin with "questions:" and a list of them.')
+    for part in held:
+        if part not in _PARTS:
+            raise SurveyError(f"{path} has a part {part!r}.", fix=nearest(str(part), _PARTS))
+    questions = held.get("questions")
+    if not isinstance(questions, list):
+        raise SurveyError(f"{path} has no list of questions.", fix='Begin with "questions:" and a list of them.')
+    survey = Survey([_question(path, number, item) for number, item in enumerate(cast("list[Any]", questions), 1)])
+    rules = _as_mapping(held.get("skip") or {}, f"{path}, skip", "Write one `question: rule` a line.")
+    for question, rule in rules.items():
+        survey.add_skip_rule(str(question), str(rule))
+    return survey
+
+
+def _read(path: Path) -> Any:
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SurveyError(f"{path} cannot be read: {reason}.", fix="Check the path.") from None
+    if path.suffix.lower() == ".json":
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError as error:
+            raise SurveyError(f"{path} is not valid JSON: {error}.") from None
+    return _read_yaml(path, text)
+
+
+def _read_yaml(path: Path, text: str) -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Plain data only. `Yes`, `No`, `on` and `off` stay texts: in a survey they are answers."""
+
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool" or first in "tTfF"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    try:
+        return yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        has_tab = "\t" in "".join(text.splitlines()[line - 1 : line])
+        fix = "That line holds a tab: YAML wants spaces." if has_tab else "Check the indentation and the quotes there."
+        raise SurveyError(f"{path}, line {line}: {error.problem or 'not valid YAML'}.", fix=fix) from None
+
+
+def _question(path: Path, number: int, item: Any) -> Question:
+    place = f"{path}, question {number}"
+    settings = _as_mapping(item, place, "Write its kind, name and text.")
+    full = {_SHORT_FOR.get(str(name), str(name)): value for name, value in settings.items()}
+    if len(full) < len(settings):
+        raise SurveyError(f"{place} has a setting twice, once in short.", fix="Leave one out.")
+    try:
+        return question_from_dict(full)
+    except HeadraceError as error:
+        raise SurveyError(f"{place}: {error.message}", fix=error.fix) from None
+
+
+def _as_mapping(value: Any, place: str, fix: str) -> dict[Any, Any]:
+    if not isinstance(value, dict):
+        raise SurveyError(f"{place} is not a set of `name: value` lines.", fix=fix)
+    return cast("dict[Any, Any]", value)

@@ -1,0 +1,141 @@
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SURVEY = """
+questions:
+  - kind: multiple_choice
+    name: mood
+    text: How do you feel about {{ scenario.city }}?
+    options: [Yes, No]
+  - kind: numerical
+    name: rating
+    text: You said {{ mood.answer }}. Rate it.
+    min: 0
+    max: 10
+skip:
+  rating: "{{ mood.answer }} == 'No'"
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "survey.yaml").write_text(SURVEY)
+    (tmp_path / "people.csv").write_text("agent_name,age\nada,36\nbob,27\n")
+    (tmp_path / "cities.jsonl").write_text('{"city": "Oslo"}\n{"city": "Lima"}\n')
+    return tmp_path
+
+
+def headrace(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "headrace", *words]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=60)
+
+
+def run_city(place: Path, *more: str, answers: str = '{"mood": "Yes"}') -> subprocess.CompletedProcess[str]:
+    lists = ("--agents", "people.csv", "--scenarios", "cities.jsonl")
+    return headrace(place, "run", "survey.yaml", *lists, "--model", f"test,canned_response={answers}", *more)
+
+
+def test_a_survey_in_a_file_runs_goes_on_and_is_shown(place: Path):
+    first = run_city(place, "-o", "city.run", "--limit", "1", answers="No")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert "1 interviews in city.run" in first.stdout
+    assert "1 of 4 interviews" in headrace(place, "status", "city.run").stdout
+    assert headrace(place, "resume", "city.run").returncode == 0
+    told = json.loads(headrace(place, "status", "city.run", "--json").stdout)
+    assert (told["interviews"], told["total"], told["reused"], told["failed"]) == (4, 4, 1, 0)
+    shown = headrace(place, "results", "city.run", "--select", "agent.age,answer.mood", "--where", "agent.age < 30",
+                     "--format", "csv")  # fmt: skip
+    assert shown.stdout == "agent.age,answer.mood\n27,No\n27,No\n"
+
+
+def test_yes_and_no_in_yaml_are_texts(place: Path):
+    run_city(place, "-o", "city.run", answers="No")
+    lines = headrace(place, "results", "city.run", "--select", "answer.mood", "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == [{"answer.mood": "No"}] * 4
+
+
+def test_failed_interviews_have_an_exit_code_of_their_own(place: Path):
+    ended = run_city(place, "-o", "city.run", answers="Perhaps")
+    assert ended.returncode == 3
+    assert "4 failed" in ended.stdout
+    assert "--retry-failed" in ended.stdout
+
+
+def test_a_dry_run_counts_and_makes_no_file(place: Path):
+    told = json.loads(run_city(place, "-o", "city.run", "--dry-run", "--n", "3", "--json").stdout)
+    assert (told["interviews"], told["calls"], told["cost"]) == (12, 24, 0.0)
+    assert not (place / "city.run").exists()
+
+
+def test_a_survey_may_be_an_object_of_the_user_s_own_program(place: Path):
+    (place / "mine.py").write_text(
+        "from headrace import QuestionFreeText, Survey\n"
+        "asked = Survey([QuestionFreeText(question_name='q', question_text='Well?')])\n"
+    )
+    ended = headrace(place, "run", "mine:asked", "--model", "test,canned_response=x", "-o", "a.run", "--json")
+    assert json.loads(ended.stdout)["interviews"] == 1
+
+
+def test_run_files_without_a_path_are_listed(place: Path):
+    run_city(place, answers="No")
+    (found,) = json.loads(headrace(place, "runs", "--json").stdout)
+    assert found["interviews"] == 4
+    assert Path(found["path"]).name.startswith("mood-")
+
+
+def test_a_closed_pipe_ends_quietly(place: Path):
+    run_city(place, "-o", "city.run", "--n", "2000", answers="No")
+    command = f"{sys.executable} -m headrace results city.run --format csv | head -1"
+    ended = subprocess.run(["sh", "-c", command], cwd=place, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.stdout.startswith("answer.mood,")
+    assert ended.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.yaml", "questions:\n  - kind: free_text\n\tname: q\n", "a.yaml, line 3.*tab"),
+        ("a.yaml", "question:\n  - 1\n", "has a part 'question'. Did you mean 'questions'"),
+        ("a.yaml", "- 1\n", "not a set of"),
+        ("a.yaml", "questions: 5\n", "no list of questions"),
+        ("a.yaml", "questions:\n  - kind: free_txt\n    name: q\n", "question 1: .*Did you mean 'free_text'"),
+        ("a.yaml", "questions:\n  - kind: free_text\n    name: q\n", "question 1: .*needs 'question_text'"),
+        ("a.yaml", "questions:\n  - {kind: free_text, nam: q}\n", "no setting 'nam'"),
+        ("a.yaml", "questions:\n  - {kind: free_text, name: q, question_name: p, text: x}\n", "twice, once in short"),
+        ("a.yaml", "questions: !!python/object/apply:os.system ['true']\n", "could not determine a constructor"),
+        ("a.json", '{"questions": [}', "not valid JSON"),
+    ],
+)
+def test_a_survey_file_that_cannot_be_read_says_what_is_wrong_and_where(
+    place: Path, name: str, content: str, told: Any
+):
+    (place / name).write_text(content)
+    ended = headrace(place, "run", name, "--model", "test")
+    assert ended.returncode == 1
+    assert re.search(told, ended.stderr)
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", "nowhere.yaml"), "nowhere.yaml cannot be read"),
+        (("run", "survey.yaml", "--agents", "people.txt"), "ends in '.txt'"),
+        (("run", "survey.yaml", "--model", "test,x"), "'x' is not a parameter"),
+        (("run", "nothing:here"), "cannot be imported"),
+        (("results", "survey.yaml"), "is not a run file"),
+        (("status", "nowhere.run"), "no run file at nowhere.run"),
+        (("resume", "nowhere.run"), "no run file at nowhere.run"),
+    ],
+)
+def test_mistakes_are_told_in_words(place: Path, words: tuple[str, ...], told: str):
+    ended = headrace(place, *words)
+    assert ended.returncode == 1
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
