@@ -19,8 +19,9 @@
     ├── ProviderError                a model could not be reached or refused
     │   ├── ProviderUnavailable      may succeed later
     │   └── ProviderRefused          will not succeed by trying again
-    ├── InterviewFailed              stop_on_exception=True met a failed interview
-    └── Interrupted                  (also a KeyboardInterrupt) stopped by the user; resumable
+    └── InterviewFailed              stop_on_exception=True met a failed interview
+    KeyboardInterrupt
+    └── Interrupted                  stopped by the user; resumable. Not an Exception: nothing should swallow a Ctrl-C
 
 Does not cover: failures inside one interview that become data. Those are recorded (survey.record).
 """
@@ -146,11 +147,11 @@ class InterviewFailed(HeadraceError):
         self.cause = cause
 
 
-class Interrupted(HeadraceError, KeyboardInterrupt):
+class Interrupted(KeyboardInterrupt):
     def __init__(self, path: Path, *, done: int, total: int) -> None:
         super().__init__(
-            f"Stopped after {done:,} of {total:,} interviews; all of them are saved in {path}.",
-            fix="Run the same job again to go on.",
+            f"Stopped after {done:,} of {total:,} interviews; all of them are saved in {path}."
+            " Run the same job again to go on."
         )
         self.path = path
         self.done = done

@@ -68,5 +68,5 @@ class RunOptions:
 
 
 def _at_least_one(name: str, value: int | None) -> None:
-    if value is not None and (isinstance(value, bool) or value < 1):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise OptionError(f"{name}={value!r} must be a whole number of at least 1.")

@@ -38,10 +38,10 @@ def run_demo(size: int, output: Path | None) -> None:
     with place as directory:
         path = output or Path(str(directory)) / "demo.run"
         job = demo_job(size)
-        console.print(f"Asking {len(job):,} interviews of {len(job.survey)} questions ...")
-        samples, started_s = _MemorySamples(len(job)), time.monotonic()
-        results = job.run(path, on_result=samples.take, progress_bar=True)
-        _show_answers(console, results, path)
+        console.print(f"Asking {size:,} interviews of {len(job.survey)} questions ...")
+        samples, started_s = _MemorySamples(size), time.monotonic()
+        results = job.run(path, limit=size, on_result=samples.take, progress_bar=True)
+        _show_answers(console, results)
         _show_memory(console, results, samples, time.monotonic() - started_s)
         if output is not None:
             console.print(f'The run file is {path}. Open it with: Results.open("{path}")')
@@ -102,7 +102,7 @@ class _MemorySamples:
             self.taken_bytes.append(tree_bytes())
 
 
-def _show_answers(console: Console, results: Results, path: Path) -> None:
+def _show_answers(console: Console, results: Results) -> None:
     table = Table(title=f"{len(results):,} interviews")
     for heading in ("city", "mood", "answers", "mean rating"):
         table.add_column(heading, justify="right" if heading in ("answers", "mean rating") else "left")

@@ -26,6 +26,7 @@ from headrace.survey.values import Fields, decode_fields
 
 # How many interviews of a model that never waits run before the loop gets a turn.
 _TURN = 64
+_CLOSE_WITHIN_S = 5.0
 
 
 class _ChunkInProgress:
@@ -101,7 +102,8 @@ class InlineExecutor:
             doomed = [worker for worker, conducted in self._workers.items() if conducted is begun]
             for worker in doomed:
                 worker.cancel()
-            await asyncio.wait_for(asyncio.gather(*doomed, return_exceptions=True), deadline_s)
+            if doomed and (await asyncio.wait(doomed, timeout=deadline_s))[1]:
+                raise TimeoutError(f"chunk {id} would not be killed within {deadline_s} s")
         self._staff()
 
     def events(self) -> AsyncIterator[Batch]:
@@ -116,7 +118,8 @@ class InlineExecutor:
         workers = list(self._workers)
         for worker in workers:
             worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+        if workers:
+            await asyncio.wait(workers, timeout=_CLOSE_WITHIN_S)
         for provider in self._providers:
             await provider.close()
 

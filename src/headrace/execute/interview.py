@@ -23,9 +23,10 @@ from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, 
 from headrace.survey.replies import NoAnswer, read_reply
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
-from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, to_sql
+from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, repair_text, to_sql
 
 _LONGEST_MESSAGE = 2_000
+_MOST_AT_ONCE = 20  # questions of one interview
 _ANSWERED, _FAILED = State.ANSWERED, State.FAILED  # looking a member up in its enum costs more than using it
 
 
@@ -34,7 +35,6 @@ class Respondent:
 
     __slots__ = (
         "context",
-        "failed_calls",
         "interview",
         "records",
         "resume_after_s",
@@ -42,6 +42,7 @@ class Respondent:
         "started_s",
         "system",
         "unasked",
+        "unfinished",
     )
 
     def __init__(self, interview: Interview, agent: Fields, scenario: Fields, system: str, questions: int) -> None:
@@ -50,7 +51,7 @@ class Respondent:
         self.context: Context = {"agent": agent, "scenario": scenario}
         self.records: list[AnswerRecord | None] = [None] * questions
         self.unasked = questions
-        self.failed_calls: dict[int, int] | None = None
+        self.unfinished: dict[int, tuple[AnswerRecord, int]] | None = None  # with how many calls failed
         self.started_at = time.time()
         self.started_s = time.monotonic()
         self.resume_after_s: float | None = None
@@ -97,7 +98,7 @@ class Interviewer:
         """Seal an interview that cannot go on, for a reason that no question of it is to blame for."""
         for position, record in enumerate(respondent.records):
             if record is None:
-                failure = Failure(position, cause, message[:_LONGEST_MESSAGE])
+                failure = Failure(position, cause, _told(message))
                 self._keep(respondent, AnswerRecord(position, State.FAILED, failure=failure))
         return self._sealed(respondent)
 
@@ -110,11 +111,13 @@ class Interviewer:
         for asked in self._asked:
             if respondent.records[asked.position] is not None:
                 continue
-            if not await self._ask(respondent, asked) or stopped():
+            if not await self._ask(respondent, asked):
                 return
             record = respondent.records[asked.position]
             if on_answer is not None and record is not None and record.attempts:
                 on_answer(respondent.interview.ordinal, record)
+            if stopped():
+                return
 
     async def _ask_overlapping(
         self,
@@ -128,6 +131,7 @@ class Interviewer:
             while True:
                 if not stopped():
                     ready = [asked for asked in waiting if self._is_ready(respondent, asked)]
+                    ready = ready[: _MOST_AT_ONCE - len(running)]
                     waiting = [asked for asked in waiting if asked not in ready]
                     running |= {asyncio.create_task(self._ask(respondent, asked)): asked for asked in ready}
                 if not running:
@@ -149,7 +153,9 @@ class Interviewer:
 
     async def _ask(self, respondent: Respondent, asked: AskedQuestion) -> bool:
         """Put one question. False where its model is to be tried again later."""
-        record = AnswerRecord(asked.position, _ANSWERED)
+        record, failed_calls = AnswerRecord(asked.position, _ANSWERED), 0
+        if respondent.unfinished is not None and asked.position in respondent.unfinished:
+            record, failed_calls = respondent.unfinished.pop(asked.position)
         started_s = time.monotonic()
         record.started_ms = int((started_s - respondent.started_s) * 1000)
         try:
@@ -164,7 +170,7 @@ class Interviewer:
         except ProviderRefused as error:
             _fail(record, Cause.REFUSED, error.message)
         except ProviderUnavailable as error:
-            if self._try_later(respondent, asked.position, error):
+            if self._try_later(respondent, record, failed_calls + 1, error):
                 return False
             _fail(record, Cause.UNAVAILABLE, error.message)
         record.took_ms = int((time.monotonic() - started_s) * 1000)
@@ -202,7 +208,7 @@ class Interviewer:
     ) -> None:
         """Tell the model why its answer was not accepted, a few times, then record that as the failure."""
         prompt = record.prompt
-        while record.attempts < self._retry.answer_attempts:
+        for _ in range(self._retry.answer_attempts - 1):
             record.prompt = f"{prompt}\n\nYour last answer was not accepted: {reason.message}."
             again = await self._call(respondent, asked, record, options)
             if again is None:
@@ -222,19 +228,22 @@ class Interviewer:
             return False
         return True
 
-    def _try_later(self, respondent: Respondent, position: int, error: ProviderUnavailable) -> bool:
-        failed = respondent.failed_calls = respondent.failed_calls or {}
-        failed[position] = failed.get(position, 0) + 1
-        wait_s = wait_before_retry_s(failed[position], error.retry_after_s, self._retry, random.random())
+    def _try_later(
+        self, respondent: Respondent, record: AnswerRecord, failed_calls: int, error: ProviderUnavailable
+    ) -> bool:
+        wait_s = wait_before_retry_s(failed_calls, error.retry_after_s, self._retry, random.random())
         if wait_s is None:
             return False
+        # Kept as it is: the calls made so far were made, and count.
+        respondent.unfinished = respondent.unfinished or {}
+        respondent.unfinished[record.question] = record, failed_calls
         respondent.resume_after_s = max(wait_s, respondent.resume_after_s or 0.0)
         return True
 
     def _keep(self, respondent: Respondent, record: AnswerRecord) -> bool:
         position = record.question
+        respondent.unasked -= respondent.records[position] is None
         respondent.records[position] = record
-        respondent.unasked -= 1
         if self._is_needed[position]:
             answer = from_sql(record.value, as_bool=self._bools[position])
             respondent.context[self._asked[position].name] = {"answer": answer, "comment": record.comment}
@@ -275,4 +284,9 @@ class Interviewer:
 def _fail(record: AnswerRecord, cause: Cause, message: str) -> None:
     record.state = State.FAILED
     record.value = None
-    record.failure = Failure(record.question, cause, message[:_LONGEST_MESSAGE])
+    record.failure = Failure(record.question, cause, _told(message))
+
+
+def _told(message: str) -> str:
+    """A message that can be stored, whatever it quotes."""
+    return repair_text(message[:_LONGEST_MESSAGE])[0]

@@ -103,12 +103,11 @@ class Outbox:
         events: list[AnyEvent] = [*self._take_rows(compress), *self._take_answers()]
         if self._rows:
             self._ready.set()  # more than fits: the rest is the next batch
-        else:
-            events += [
-                Ended(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), outcome=outcome)
-                for chunk, outcome in self._endings
-            ]
-            self._endings.clear()
+        waiting = [ending for ending in self._endings if ending[0].id in self._rows]
+        for chunk, outcome in self._endings:
+            if chunk.id not in self._rows:
+                events.append(Ended(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), outcome=outcome))
+        self._endings = waiting
         return Batch(self._seq, events) if events else None
 
     def _take_rows(self, compress: Callable[[bytes], bytes]) -> list[AnyEvent]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.errors import ListError
 from headrace.expressions import Kind
-from headrace.survey.values import Fields, Remark, kind_of
+from headrace.survey.values import Fields, Remark, decode_fields, kind_of
 
 MOST_FIELDS = 10_000
 _MOST_SHAPES = 1_000
@@ -18,7 +18,10 @@ class FieldCensus:
         self.repaired = 0
         self._shapes: set[tuple[object, ...]] = set()
 
-    def add(self, fields: Fields, remark: Remark) -> None:
+    def add_encoded(self, fields: Fields, row: bytes, remark: Remark) -> None:
+        """Count one row, given as it came and as it is stored."""
+        if remark is Remark.REPAIRED:
+            fields = decode_fields(row)  # names may have been repaired too
         if remark is Remark.PLAIN:
             # Rows are mostly alike: names and types seen once need no second look.
             shape = (*fields, *map(type, fields.values()))

@@ -1,6 +1,6 @@
 """Whether a run file and a job are the same plan. Covers: a digest for each part, and saying which part differs.
 
-Lengths are left out where a plan may grow: iterations always, agents and scenarios with extend=True (store.growth).
+Lengths are left out where a plan may grow: iterations always, agents and scenarios with extend=True (store.runfile).
 """
 
 from __future__ import annotations

@@ -46,11 +46,15 @@ class Job:
 
     @property
     def agents(self) -> AgentList:
-        return self._agents or AgentList([Agent()])
+        if self._agents is None:
+            self._agents = AgentList([Agent()])
+        return self._agents
 
     @property
     def scenarios(self) -> ScenarioList:
-        return self._scenarios or ScenarioList([Scenario()])
+        if self._scenarios is None:
+            self._scenarios = ScenarioList([Scenario()])
+        return self._scenarios
 
     @property
     def models(self) -> ModelList:

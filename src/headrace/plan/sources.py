@@ -20,13 +20,15 @@ from typing import Any, Protocol, Self, cast
 
 import msgspec
 
-from headrace.errors import ListError, StorageFull
+from headrace.errors import ListError, StorageFull, nearest
 from headrace.expressions import Kind
 from headrace.plan.census import FieldCensus
-from headrace.survey.values import Fields, UnusableValue, encode_fields
+from headrace.survey.values import Fields, Remark, UnusableValue, encode_fields
 
 SPOOL_IN_RAM_BYTES = 4_000_000
 _BLOCK_BYTES = 1 << 16
+_LONGEST_CELL = 1 << 30
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Source(Protocol):
@@ -59,11 +61,11 @@ class Spool:
         self.digest = self._hash.hexdigest()
 
     def _consume(self, rows: Iterable[Fields], what: str) -> None:
-        write, digest, see = self._file.write, self._hash.update, self.census.add
+        write, digest, see = self._file.write, self._hash.update, self.census.add_encoded
         for fields in rows:
             try:
                 row, remark = encode_fields(fields)
-                see(fields, remark)
+                see(fields, row, remark)
                 row += b"\n"
                 write(row)
             except UnusableValue as error:
@@ -102,7 +104,7 @@ class CsvSource:
                 for seen, cell in zip(numbers_seen, row, strict=True):
                     if len(seen) < 3:
                         seen.add(_cell_type(cell))
-            self.digest = file.digest()
+            self.digest = _with_names(file.digest(), rename)
         self._types = [_column_type(seen) for seen in numbers_seen]
         self.census = FieldCensus()
         for name, make in zip(self._names, self._types, strict=True):
@@ -115,9 +117,10 @@ class CsvSource:
             for row in cells:
                 values = (make(cell) for make, cell in zip(self._types, row, strict=True))
                 yield encode_fields(dict(zip(self._names, values, strict=True)))[0]
-            file.check_unchanged(self.digest)
+            file.check_unchanged(self.digest, self._rename)
 
     def _cells(self, file: _Hashed) -> Iterator[list[str]]:
+        csv.field_size_limit(_LONGEST_CELL)  # the library stops at 128 KB, and a cell may hold a document
         reader = csv.reader(file.text, strict=True)
         width = 0
         try:
@@ -139,6 +142,9 @@ class CsvSource:
     def _header(self, row: list[str] | None) -> list[str]:
         if row is None:
             raise ListError(f"{self._path} is empty.", fix="Give it a header line and at least one row.")
+        for name in self._rename:
+            if name not in map(str.strip, row):
+                raise ListError(f"{self._path} has no column {name!r}.", fix=nearest(name, map(str.strip, row)))
         names = [self._rename.get(name.strip(), name.strip()) for name in row]
         for name in names:
             if not name or names.count(name) > 1:
@@ -157,15 +163,21 @@ class JsonlSource:
         self.census = FieldCensus()
         with _Hashed(path) as file:
             for fields in self._objects(file):
-                self.census.add(fields, encode_fields(fields)[1])
+                self.census.add_encoded(fields, *self._encoded(fields))
                 self.length += 1
-            self.digest = file.digest()
+            self.digest = _with_names(file.digest(), rename)
 
     def rows(self) -> Iterator[bytes]:
         with _Hashed(self._path) as file:
             for fields in self._objects(file):
-                yield encode_fields(fields)[0]
-            file.check_unchanged(self.digest)
+                yield self._encoded(fields)[0]
+            file.check_unchanged(self.digest, self._rename)
+
+    def _encoded(self, fields: Fields) -> tuple[bytes, Remark]:
+        try:
+            return encode_fields(fields)
+        except UnusableValue as error:
+            raise ListError(f"{self._path}, row {self.length}: {error.message}", fix=error.fix) from None
 
     def _objects(self, file: _Hashed) -> Iterator[Fields]:
         for number, line in enumerate(file.binary, 1):
@@ -173,8 +185,8 @@ class JsonlSource:
                 continue
             where = f"{self._path}, line {number}"
             try:
-                fields = msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                fields = msgspec.json.decode(line.removeprefix(_BYTE_ORDER_MARK))
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise ListError(f"{where}: {error}.", fix="Write one JSON object a line.") from None
             if not isinstance(fields, dict):
                 raise ListError(f"{where}: not a JSON object.", fix="Write one JSON object a line.")
@@ -208,8 +220,8 @@ class _Hashed(io.RawIOBase):
             pass
         return self._hash.hexdigest()
 
-    def check_unchanged(self, digest: str) -> None:
-        if self.digest() != digest:
+    def check_unchanged(self, digest: str, rename: dict[str, str]) -> None:
+        if _with_names(self.digest(), rename) != digest:
             raise ListError(f"{self._path} changed while the job was set up.", fix="Make the list again.")
 
     def close(self) -> None:
@@ -222,6 +234,13 @@ class _Hashed(io.RawIOBase):
     def __exit__(self, *_: object) -> None:
         self.text.detach()
         self.close()
+
+
+def _with_names(digest: str, rename: dict[str, str]) -> str:
+    """A file's digest, told apart by what its columns were renamed to."""
+    return (
+        hashlib.blake2b(f"{digest} {sorted(rename.items())}".encode(), digest_size=16).hexdigest() if rename else digest
+    )
 
 
 _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -28,7 +27,6 @@ class Arrivals:
 
     def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
         self._queue: SimpleQueue[list[Sealed] | None] = SimpleQueue()
-        self._listening = listening
         self._session = Session(job, path, options, self._queue.put if listening else None)
 
     def __enter__(self) -> Self:
@@ -39,7 +37,7 @@ class Arrivals:
     ) -> None:
         if kind is not None:
             self._session.stop()
-            self._drain()
+            self._wait_for_end()
         self._session.join()
         if kind is KeyboardInterrupt and isinstance(stopped := self._session.failure(), Interrupted):
             raise stopped from None  # the same, but it says what is saved and how to go on
@@ -59,16 +57,10 @@ class Arrivals:
     def ended(self) -> None:
         self._session.ended.result()
 
-    def _drain(self) -> None:
-        """Let a run that was told to stop end, giving its places free without anyone looking."""
+    def _wait_for_end(self) -> None:
         while self._session.is_running:
             try:
-                if not self._listening:
-                    self._session.ended.exception()
-                elif (batch := self._queue.get()) is not None:
-                    self._session.delivered(len(batch))
-                else:
-                    return
+                self._session.ended.exception()
             except KeyboardInterrupt:
                 self._session.stop()
 
@@ -79,7 +71,6 @@ class AsyncArrivals:
     def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[list[Sealed] | None] = asyncio.Queue()
-        self._listening = listening
         self._session = Session(job, path, options, self._deliver if listening else None)
 
     async def __aenter__(self) -> Self:
@@ -90,11 +81,17 @@ class AsyncArrivals:
     ) -> None:
         if kind is not None:
             self._session.stop()
-            draining = asyncio.ensure_future(self._drain())
-            with suppress(Exception):  # it is the caller's own error that goes on from here
-                await asyncio.wrap_future(self._session.ended)
-            draining.cancel()
+            await self._wait_for_end()
         self._session.join()
+
+    async def _wait_for_end(self) -> None:
+        while self._session.is_running:
+            ended = asyncio.wrap_future(self._session.ended)
+            try:
+                await asyncio.wait([ended])
+                ended.exception()  # looked at: it is the caller's own error that goes on from here
+            except asyncio.CancelledError:
+                self._session.stop()
 
     async def opened(self) -> Opened:
         self._session.start()
@@ -110,10 +107,6 @@ class AsyncArrivals:
 
     async def ended(self) -> None:
         await asyncio.wrap_future(self._session.ended)
-
-    async def _drain(self) -> None:
-        while self._listening and (batch := await self._queue.get()) is not None:
-            self._session.delivered(len(batch))
 
     def _deliver(self, batch: list[Sealed] | None) -> None:
         try:

@@ -36,9 +36,9 @@ class EngineThread(Generic[Outcome]):
         if not self.is_running:
             return
         self._looping.wait()
-        assert self._loop is not None
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(function, *arguments)
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(function, *arguments)
 
     def join(self) -> None:
         if self._thread.ident is not None:
@@ -48,6 +48,7 @@ class EngineThread(Generic[Outcome]):
         try:
             outcome = asyncio.run(self._announced())
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
+            self._looping.set()  # nobody may wait for a loop that could not be made
             self.future.set_exception(error)
         else:
             self.future.set_result(outcome)

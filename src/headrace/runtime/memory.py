@@ -59,7 +59,7 @@ def memory_limits(written: str | int | None) -> MemoryLimits:
 def available_bytes() -> int:
     """What the container or host has left, whichever is less."""
     host = _meminfo().get("MemAvailable", _UNLIMITED_BYTES)
-    return min(host, *(limit - used for limit, used in _container_limits()), _UNLIMITED_BYTES)
+    return max(0, min(host, *(limit - used for limit, used in _container_limits()), _UNLIMITED_BYTES))
 
 
 def total_bytes() -> int:
@@ -125,8 +125,18 @@ def _container_limits() -> list[tuple[int, int]]:
         except (OSError, ValueError):
             continue  # not there, or "max"
         if limit < _UNLIMITED_BYTES:
-            found.append((limit, used))
+            found.append((limit, used - _reclaimable_bytes(limit_file.parent)))
     return found
+
+
+def _reclaimable_bytes(group: Path) -> int:
+    """File cache that a cgroup counts as used and the kernel gives back when asked."""
+    try:
+        lines = (group / "memory.stat").read_text("ascii").splitlines()
+    except OSError:
+        return 0
+    stat = dict(line.split(" ", 1) for line in lines)
+    return int(stat.get("total_inactive_file", stat.get("inactive_file", "0")))
 
 
 def _cgroup_files() -> list[tuple[Path, Path]]:

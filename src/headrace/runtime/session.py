@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.errors import Interrupted
+from headrace.errors import HeadraceError, Interrupted, OptionError
 from headrace.execute.inline import InlineExecutor
 from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
@@ -49,11 +49,14 @@ class Session:
         options: RunOptions,
         deliver: Callable[[list[Sealed] | None], None] | None,
     ) -> None:
+        if path is None and options.extend:
+            raise OptionError("extend=True needs to know which file.", fix="Give the path of the run file to extend.")
         job.check()
         for model in job.models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
         self.limits = memory_limits(options.memory)
-        self.path = Path(path) if path is not None else default_path(job)
+        # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
+        self.path = (Path(path) if path is not None else default_path(job)).resolve()
         self._job = job
         self._options = options
         self._deliver = deliver
@@ -63,6 +66,7 @@ class Session:
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
         self._thread = EngineThread(self._main)
         self.ended = self._thread.future
+        self.ended.add_done_callback(self._tell_end)
 
     @property
     def is_running(self) -> bool:
@@ -88,18 +92,14 @@ class Session:
         """What a run that has ended failed with."""
         return self.ended.exception() if self.ended.done() else None
 
-    async def _main(self) -> None:
-        try:
-            await self._open_and_run()
-        except BaseException as error:
-            if not self.opened.done():
-                self.opened.set_exception(error)
-            raise
-        finally:
-            if self._deliver is not None:
-                self._deliver(None)
+    def _tell_end(self, ended: Future[None]) -> None:
+        """Whatever ended the run, nobody is left waiting for it to open or to deliver."""
+        if not self.opened.done():
+            self.opened.set_exception(ended.exception() or HeadraceError("The run ended before it began."))
+        if self._deliver is not None:
+            self._deliver(None)
 
-    async def _open_and_run(self) -> None:
+    async def _main(self) -> None:
         file = RunFile.open(self.path, self._job, self._options, self._pause)
         outcome = "failed"
         try:
@@ -115,7 +115,12 @@ class Session:
             file.close()
         progress = run.progress()
         if progress.done < progress.total:
-            raise Interrupted(self.path, done=progress.done, total=progress.total)
+            if run.was_stopped:
+                raise Interrupted(self.path, done=progress.done, total=progress.total)
+            raise HeadraceError(
+                f"The run ended with {progress.done:,} of {progress.total:,} interviews.",
+                fix="This is a fault of Headrace: please report it. Everything journaled is safe.",
+            )
 
     def _prepared(self, file: RunFile) -> SurveyRun:
         executor = InlineExecutor([model.functions for model in self._job.models])

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 from headrace.errors import HeadraceError, InterviewFailed
 from headrace.execute.contract import (
     Answers,
+    AnyEvent,
     Batch,
     Chunk,
     Ended,
@@ -25,7 +26,7 @@ from headrace.execute.contract import (
     Rows,
     Signal,
     Spec,
-)  # fmt: skip
+)
 from headrace.limits import MemoryLimits, RetryLimits, RunOptions
 from headrace.plan.job import Job
 from headrace.runtime.memory import give_back, tree_bytes
@@ -35,7 +36,6 @@ from headrace.schedule.governor import Governor
 from headrace.store.connections import translated_errors
 from headrace.store.rows import Row, Status
 from headrace.store.runfile import RunFile
-from headrace.survey.record import AnswerRecord
 
 _READING_EVERY_S = 0.1
 _READING_AT_MOST_EVERY_S = 0.003
@@ -98,6 +98,8 @@ class SurveyRun:
         self._stops = 0
         self._signalling: set[asyncio.Task[None]] = set()  # the loop itself would not keep them alive
         self._is_abandoned = False
+        self._undelivered = 0
+        self._seen_seq = 0
         self._failed = 0
         self._sealed = 0
         self._failure: HeadraceError | None = None
@@ -105,6 +107,10 @@ class SurveyRun:
         self._sealed_since_reading = 0
         self._read_at_s = 0.0
         self.reused = file.done.count_below(self.total)
+
+    @property
+    def was_stopped(self) -> bool:
+        return self._stops > 0
 
     @property
     def peak_bytes(self) -> int:
@@ -134,11 +140,19 @@ class SurveyRun:
             raise self._failure
 
     def request_stop(self) -> None:
-        """Once: admit nothing more and let what runs end. Twice: stop now; what is journaled stays."""
+        """The caller's wish. Once: admit nothing more and let what runs end. Twice: stop now; what is journaled stays.
+
+        Whoever listened is gone: what waits to be delivered gives its places free.
+        """
         self._stops += 1
+        self._listener = None
+        self.delivered(self._undelivered)
+        self._stop(Signal.CANCEL if self._stops == 1 else Signal.KILL)
+
+    def _stop(self, what: Signal) -> None:
         self._admission.stop()
         self._changed.set()
-        signalling = asyncio.ensure_future(self._signal_all(Signal.CANCEL if self._stops == 1 else Signal.KILL))
+        signalling = asyncio.ensure_future(self._signal_all(what))
         self._signalling.add(signalling)
         signalling.add_done_callback(self._signalling.discard)
 
@@ -151,6 +165,11 @@ class SurveyRun:
 
     def delivered(self, count: int) -> None:
         """The listener is done with so many sealed interviews."""
+        count = min(count, self._undelivered)
+        self._undelivered -= count
+        self._release(count)
+
+    def _release(self, count: int) -> None:
         self._admission.released(count)
         self._changed.set()
 
@@ -177,8 +196,10 @@ class SurveyRun:
         while not self._admission.finished and not self._is_abandoned:
             ordinals = self._admission.next_chunk()
             if ordinals:
-                await self._executor.start(self._chunk(ordinals))
-            else:
+                with translated_errors(self._file.path):
+                    chunk = self._chunk(ordinals)
+                await self._executor.start(chunk)
+            elif not self._admission.finished:
                 self._changed.clear()
                 await self._changed.wait()
 
@@ -205,7 +226,9 @@ class SurveyRun:
         """Group commit without a timer: whatever came while the last COMMIT ran makes the next batch."""
         loop = asyncio.get_running_loop()
         async for batch in self._executor.events():
-            rows, answers = self._accepted(batch)
+            events = self._new_events(batch)
+            rows = [row for event in events if isinstance(event, Rows) for row in event.rows]
+            answers = [answer for event in events if isinstance(event, Answers) for answer in event.answers]
             if answers:
                 self._admission.answered(max(len(record.raw) for _, record in answers))
             if rows or answers:
@@ -214,23 +237,18 @@ class SurveyRun:
             self._executor.ack(batch.upto)
             if rows:
                 self._note_sealed(rows)
-                self._hand_on(batch, len(rows))
-            self._end_chunks(batch)
+                self._hand_on(events, len(rows))
+            self._end_chunks(events)
 
-    def _accepted(self, batch: Batch) -> tuple[list[Row], list[tuple[int, AnswerRecord]]]:
-        """What is new in a batch; events of work that was replaced or has ended are refused."""
-        rows: list[Row] = []
-        answers: list[tuple[int, AnswerRecord]] = []
-        for event in batch.events:
-            flight = self._chunks.get(event.id)
-            if flight is None or flight.chunk.epoch != event.epoch:
-                continue
-            if isinstance(event, Rows):
-                flight.left -= len(event.rows)
-                rows += event.rows
-            elif isinstance(event, Answers):
-                answers += event.answers
-        return rows, answers
+    def _new_events(self, batch: Batch) -> list[AnyEvent]:
+        """What is new in a batch; what came before, or comes from work that was replaced or has ended, is refused."""
+        events = [event for event in batch.events if event.seq > self._seen_seq and self._is_in_flight(event)]
+        self._seen_seq = max(self._seen_seq, batch.upto)
+        return events
+
+    def _is_in_flight(self, event: AnyEvent) -> bool:
+        flight = self._chunks.get(event.id)
+        return flight is not None and flight.chunk.epoch == event.epoch
 
     def _note_sealed(self, rows: list[Row]) -> None:
         self._sealed += len(rows)
@@ -241,17 +259,21 @@ class SurveyRun:
         self._admission.answered(max(row.held_bytes() for row in rows[:_SIZES_LOOKED_AT]))
         self._read_memory_early(len(rows))
 
-    def _hand_on(self, batch: Batch, count: int) -> None:
+    def _hand_on(self, events: list[AnyEvent], count: int) -> None:
         """To whoever listens; where nobody does, the places are free at once."""
-        if self._listener is None:
-            self.delivered(count)
-            return
         sealed: list[Sealed] = []
-        for event in batch.events:
-            if isinstance(event, Rows) and (flight := self._chunks.get(event.id)) is not None:
-                agents, scenarios = flight.chunk.agents, flight.chunk.scenarios
-                sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
-        self._listener(sealed)
+        for event in events:
+            if isinstance(event, Rows):
+                flight = self._chunks[event.id]
+                flight.left -= len(event.rows)
+                if self._listener is not None:
+                    agents, scenarios = flight.chunk.agents, flight.chunk.scenarios
+                    sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
+        if self._listener is None:
+            self._release(count)
+        else:
+            self._undelivered += count
+            self._listener(sealed)
 
     def _note_failed(self, row: Row) -> None:
         self._failed += 1
@@ -259,12 +281,12 @@ class SurveyRun:
             first = row.failures[0]
             question = self._job.survey.questions[first.question].question_name
             self._failure = InterviewFailed(row.ordinal, question, f"{first.cause.value}: {first.message}")
-            self.request_stop()
+            self._stop(Signal.CANCEL)
 
-    def _end_chunks(self, batch: Batch) -> None:
-        for event in batch.events:
-            if isinstance(event, Ended) and (flight := self._chunks.pop(event.id, None)) is not None:
-                self.delivered(flight.left)
+    def _end_chunks(self, events: list[AnyEvent]) -> None:
+        for event in events:
+            if isinstance(event, Ended):
+                self._release(self._chunks.pop(event.id).left)
 
     async def _watch(self, on_progress: Callable[[Progress], None] | None) -> None:
         while True:

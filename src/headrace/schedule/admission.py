@@ -16,6 +16,7 @@ _LEAST_BUFFER_BYTES = 250_000
 _BUFFER_SHARE = 0.05
 # An answer exists about this often at once: as it came, as it is kept, encoded, compressed, and on its way to disk.
 _COPIES = 4
+_NARROWEST_PART = 8
 _FORGET = 0.9
 
 
@@ -68,7 +69,8 @@ class Admission:
         if pressure is Pressure.CALM:
             self._places = min(self._concurrency, self._places * 2)
         else:
-            self._places = max(1, self._places // 2)
+            # Not below a part: a process may stand above the line with what it held before.
+            self._places = max(1, self._concurrency // _NARROWEST_PART, self._places // 2)
         return pressure > before
 
     def next_chunk(self) -> list[int]:

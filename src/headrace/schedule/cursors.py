@@ -1,4 +1,4 @@
-"""Which interview comes next. Covers: one cursor a model, so that a model that stands still stops only its own.
+"""Which interview comes next. Covers: one cursor a model, so that each can be stopped by itself.
 
 Does not cover: how many may be in flight (schedule.admission).
 """

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from headrace.store.creation import read_meta
-from headrace.store.rows import ANSWER_COLUMNS, DetailPacker
+from headrace.store.rows import DetailPacker
 from headrace.survey.models import Model
 from headrace.survey.values import SqlValue, decode_value, from_sql
 
@@ -30,18 +29,9 @@ class RunBook:
             packer=DetailPacker(connection.execute("SELECT value FROM meta WHERE key = 'dictionary'").get),
         )
 
-    @property
-    def answer_columns(self) -> int:
-        """How many answers have a column of their own; the others are in `more`."""
-        return min(len(self.question_names), ANSWER_COLUMNS)
-
     def answers(self, stored: list[SqlValue], more: str | None) -> dict[str, object]:
         """An interview's answers by question name, in their own types."""
         values = [from_sql(value, as_bool=held) for value, held in zip(stored, self.holds_bools, strict=False)]
         if more is not None:
             values += decode_value(more)
         return dict(zip(self.question_names, values, strict=True))
-
-
-def read_survey_row(connection: apsw.Connection) -> str:
-    return read_meta(connection, "survey")

@@ -26,7 +26,7 @@ _WRITE_ERRORS = frozenset(
 )
 _WRITER = """
 PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=64000000;
-PRAGMA cache_size=-4000; PRAGMA foreign_keys=ON; PRAGMA mmap_size=0;
+PRAGMA cache_size=-4000; PRAGMA mmap_size=0;
 """
 
 

@@ -84,6 +84,7 @@ def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
                 "INSERT INTO fields VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET kinds = kinds | excluded.kinds",
                 ((owner, name, kinds_to_bits(kinds)) for name, kinds in source.census.kinds.items()),
             )
+            _write_meta(connection, f"repaired.{owner}s", source.census.repaired)
         _write_boxes(connection, plan)
         create_view(connection)
 

@@ -42,7 +42,8 @@ class Row(msgspec.Struct, array_like=True, gc=False):
 
     def held_bytes(self) -> int:
         """About how many bytes this row holds on to; only what can be large counts."""
-        return len(self.detail) + sum([len(v) for v in self.answers if type(v) is str or type(v) is bytes])
+        answers = sum([len(value) for value in self.answers if type(value) is str or type(value) is bytes])
+        return len(self.detail) + answers + len(self.more or "")
 
 
 class DetailPacker:

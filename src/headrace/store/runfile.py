@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import OptionError, RunFileError
+from headrace.errors import OptionError, RunFileBusy, RunFileError
 from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
@@ -125,7 +125,9 @@ class RunFile:
         sealed: list[AnswerRecord] = []
         if ordinal in self.stored:
             sealed = stored_detail(self._lists, self._packer, ordinal, self.path).records
-        return [record for record in (*sealed, *pending) if self._is_settled(record)], cost
+        # What is pending came after what was sealed, so it stands where both have a record.
+        kept = {record.question: record for record in (*sealed, *pending) if self._is_settled(record)}
+        return list(kept.values()), cost
 
     def _is_settled(self, record: AnswerRecord) -> bool:
         """Whether a record stands: an answer does, and so does a failure that is not to be tried again."""
@@ -138,24 +140,34 @@ class RunFile:
         try:
             self._lists.close()
             _seal(self.connection)
-            self.connection.close()
         finally:
+            self.connection.close()
             self._lock.release()
 
 
 def set_aside(path: Path) -> Path | None:
-    """Rename an earlier run file, and what SQLite keeps beside it, out of the way; never delete it."""
+    """Rename an earlier run file out of the way; never delete it."""
     if not path.exists():
         return None
     if path.stat().st_size:
         open_reader(path).close()  # refuses to move what is not a run file
+        _gather_into_one_file(path)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     kept = next(p for p in _names_beside(path, stamp) if not p.exists())
-    for suffix in ("-wal", "-shm", ""):
-        part = path.with_name(path.name + suffix)
-        if part.exists():
-            part.rename(kept.with_name(kept.name + suffix))
+    path.rename(kept)
     return kept
+
+
+def _gather_into_one_file(path: Path) -> None:
+    """Bring what a log beside the file still holds into it: one file is renamed at once, two could be torn apart."""
+    connection = open_writer(path)
+    try:
+        _seal(connection)
+    finally:
+        connection.close()
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise RunFileBusy(f"{path} is being read.", path=path, fix="Close its readers, then start over.")
 
 
 def _names_beside(path: Path, stamp: str) -> Iterator[Path]:

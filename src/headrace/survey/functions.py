@@ -6,22 +6,38 @@ compared: nothing here imports or calls what a file names.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 
 def function_reference(function: Callable[..., Any]) -> str:
-    """`module:qualname@digest`, where the digest is of the function's source, or of its code where there is none."""
-    module = getattr(function, "__module__", None) or "?"
-    name = getattr(function, "__qualname__", type(function).__qualname__)
-    return f"{module}:{name}@{hashlib.sha256(_source(function)).hexdigest()[:16]}"
+    """`module:qualname@digest`, where the digest is of the function's source, or of its code where there is none.
+
+    A partial counts by its function and arguments, a callable object by its class. What a closure has captured does
+    not count: it may change while the program runs.
+    """
+    named = function if hasattr(function, "__qualname__") else type(function)
+    name = f"{getattr(named, '__module__', None) or '?'}:{named.__qualname__}"
+    return f"{name}@{hashlib.sha256(_content(function)).hexdigest()[:16]}"
 
 
-def _source(function: Callable[..., Any]) -> bytes:
+def _content(function: Any) -> bytes:
+    if isinstance(function, functools.partial):
+        inner = function_reference(function.func)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return f"{inner} {function.args!r} {sorted(function.keywords.items())!r}".encode("utf-8", "replace")
+    described = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
     try:
-        return inspect.getsource(function).encode("utf-8", "replace")
+        return inspect.getsource(described).encode("utf-8", "replace")
     except (OSError, TypeError):
-        code = getattr(function, "__code__", None)
-        return code.co_code + repr(code.co_names).encode() if code else type(function).__qualname__.encode()
+        return _code_content(getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None))
+
+
+def _code_content(code: CodeType | None) -> bytes:
+    if code is None:
+        return b""
+    constants = b"".join(_code_content(c) if isinstance(c, CodeType) else repr(c).encode() for c in code.co_consts)
+    return code.co_code + repr(code.co_names).encode() + constants

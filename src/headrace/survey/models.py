@@ -30,7 +30,8 @@ class Model:
 
     def to_row(self) -> bytes:
         """The model as stored. A function is stored as a reference that can be compared, not called."""
-        held = {name: _reference(value) if callable(value) else [value] for name, value in self.parameters.items()}
+        given = sorted(self.parameters.items())  # the order they were written in means nothing
+        held = {name: _reference(value) if callable(value) else [value] for name, value in given}
         try:
             return encode_value({"name": self.name, "service": self.service_name, "parameters": held})
         except UnusableValue as error:

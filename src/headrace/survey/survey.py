@@ -89,7 +89,7 @@ class Survey:
         return twin
 
     def to_row(self) -> bytes:
-        rules = {name: rule.source for name, rule in self.skip_rules.items()}
+        rules = {name: rule.source for name, rule in sorted(self.skip_rules.items())}
         try:
             return encode_value({"questions": [question.to_dict() for question in self.questions], "skip": rules})
         except UnusableValue as error:

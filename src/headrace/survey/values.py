@@ -29,7 +29,7 @@ _decode_json = msgspec.json.Decoder().decode
 
 
 class UnusableValue(InvalidInput):
-    """A value that cannot be stored; `where` is filled in by whoever knows the agent, scenario or question."""
+    """A value that cannot be stored; whoever knows the agent, scenario or question says where it was."""
 
 
 class Remark(Enum):
@@ -139,8 +139,10 @@ def _tag(value: object, name: str, depth: int) -> Any:
             f"{name!r} is nested deeper than {_DEEPEST} levels.", fix="Flatten it, or store it as text."
         )
     match value:
-        case None | bool() | str():
+        case None | bool():
             return value
+        case str():
+            return str.__str__(value)  # of a subclass, the text itself
         case numbers.Integral():
             number = int(value)
             return number if _INT_MIN <= number <= _INT_MAX else {"$int": _digits(number, name)}
