@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from headrace.errors import OptionError
+
+_MOST = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +65,21 @@ class RunOptions:
     progress_bar: bool = False
 
     def __post_init__(self) -> None:
-        _at_least_one("concurrency", self.concurrency)
-        _at_least_one("n", self.n)
-        _at_least_one("limit", self.limit)
+        for name in ("concurrency", "n", "limit"):
+            object.__setattr__(self, name, _whole(name, getattr(self, name), may_be_none=name != "concurrency"))
+        for name in ("fresh", "extend", "retry_failed", "stop_on_exception", "progress_bar"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(f"{name}={getattr(self, name)!r} must be True or False.")
         if self.fresh and self.extend:
             raise OptionError("fresh=True starts over and extend=True goes on.", fix="Choose one of them.")
 
 
-def _at_least_one(name: str, value: int | None) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise OptionError(f"{name}={value!r} must be a whole number of at least 1.")
+def _whole(name: str, value: Any, *, may_be_none: bool) -> int | None:
+    if value is None and may_be_none:
+        return None
+    number = 0
+    with suppress(TypeError):  # refused below, with the value
+        number = operator.index(value)  # pyright: ignore[reportArgumentType]
+    if isinstance(value, bool) or not 1 <= number <= _MOST:
+        raise OptionError(f"{name}={value!r} must be a whole number from 1 to {_MOST:,}.")
+    return number

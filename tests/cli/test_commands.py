@@ -130,8 +130,8 @@ def test_a_survey_file_that_cannot_be_read_says_what_is_wrong_and_where(
         (("run", "survey.yaml", "--model", "test,x"), "'x' is not a parameter"),
         (("run", "nothing:here"), "cannot be imported"),
         (("results", "survey.yaml"), "is not a run file"),
-        (("status", "nowhere.run"), "no run file at nowhere.run"),
-        (("resume", "nowhere.run"), "no run file at nowhere.run"),
+        (("status", "nowhere.run"), "There is no run file at"),
+        (("resume", "nowhere.run"), "There is no run file at"),
     ],
 )
 def test_mistakes_are_told_in_words(place: Path, words: tuple[str, ...], told: str):

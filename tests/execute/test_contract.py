@@ -198,10 +198,12 @@ async def test_preempt_stops_at_the_next_answer_and_keeps_it(name: str):
     model = Model("test", canned_response="x", latency_s=0.1)
     async with opened(name, model) as controller:
         await controller.executor.start(chunk(1, 0, 5))
+        await asyncio.sleep(0.02)
         await controller.executor.signal(1, 1, Signal.PREEMPT, 5.0)
         await controller.read_until(lambda: 1 in controller.ended)
     assert controller.ended[1] is Outcome.PREEMPTED
     assert controller.rows == []
+    assert [record.question for _, record in controller.answers] == [0] * 5  # paid for, so told
 
 
 @each_executor

@@ -383,6 +383,12 @@ def test_several_models_each_answer_every_interview(path: Path):
     ("settings", "told"),
     [
         ({"concurrency": 0}, "concurrency=0"),
+        ({"concurrency": None}, "concurrency=None"),
+        ({"concurrency": 1.5}, r"concurrency=1\.5"),
+        ({"n": "2"}, "n='2'"),
+        ({"n": 2**70}, "whole number"),
+        ({"fresh": "no"}, "fresh='no' must be True or False"),
+        ({"on_result": 3}, "on_result=3 cannot be called"),
         ({"n": 0}, "n=0"),
         ({"limit": True}, "limit=True"),
         ({"memory": "lots"}, "not an amount of memory"),
@@ -417,6 +423,18 @@ def test_a_model_that_cannot_be_used_is_refused_before_a_file_is_made(path: Path
     with pytest.raises(ListError, match=told):
         survey().by(Agent(), Scenario({"city": "Oslo"}), model).run(path)
     assert not path.exists()
+
+
+def test_extending_needs_to_know_which_file():
+    with pytest.raises(OptionError, match="which file"):
+        job_of("Good").run(extend=True)
+
+
+def test_a_changed_question_is_named(path: Path):
+    job_of("Good").run(path)
+    other = Survey([survey().questions[0]]).by(job_of("Good").agents, job_of("Good").scenarios, job_of("Good").models)
+    with pytest.raises(PlanMismatch, match="Not as the file has it: questions rating"):
+        other.run(path)
 
 
 def test_no_model_is_an_error_that_says_how_to_give_one(path: Path):

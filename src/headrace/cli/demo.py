@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import tempfile
 import time
 from contextlib import nullcontext
@@ -142,4 +143,5 @@ def _show_memory(console: Console, results: Results, samples: _MemorySamples, to
 
 def _sparkline(values: list[int]) -> str:
     """Drawn from zero: a flat line means flat memory, not a magnified wobble."""
-    return "".join("▁▂▃▄▅▆▇█"[min(7, value * 8 // (max(values) + 1))] for value in values)
+    levels = "▁▂▃▄▅▆▇█" if "utf" in (sys.stdout.encoding or "").lower() else "_.-=+*%#"
+    return "".join(levels[min(7, value * 8 // (max(values) + 1))] for value in values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -31,10 +32,11 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
         _print_json({"path": str(results.path), **asdict(stats)})
         return stats.failed > 0
     failed = f", {stats.failed:,} failed" if stats.failed else ""
-    print(f"{stats.interviews:,} interviews in {results.path}{failed}; {stats.calls:,} calls, {stats.tokens:,} tokens")
-    print(f"look at them: headrace results {results.path}")
+    path = _seen_from_here(results.path)
+    print(f"{stats.interviews:,} interviews in {path}{failed}; {stats.calls:,} calls, {stats.tokens:,} tokens")
+    print(f"look at them: headrace results {path}")
     if stats.failed:
-        print(f"ask the failed ones again: headrace resume {results.path} --retry-failed")
+        print(f"ask the failed ones again: headrace resume {path} --retry-failed")
     return stats.failed > 0
 
 
@@ -115,6 +117,11 @@ def _print_table(results: Results) -> None:
     Console(highlight=False).print(shown)
     if len(results) > _ROWS_OF_A_TABLE:
         print(f"the first {_ROWS_OF_A_TABLE} of {len(results):,}; --format csv prints them all")
+
+
+def _seen_from_here(path: Path) -> str:
+    here = Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
 
 def _print_json(value: Any) -> None:

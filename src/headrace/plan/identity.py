@@ -27,14 +27,14 @@ class Identity:
         """Whether only the agents and scenarios differ, which may be because they grew."""
         return (self.survey, self.models) == (found.survey, found.models)
 
-    def check_same(self, found: Identity, path: Path) -> None:
-        """Raise PlanMismatch, with what differs, unless the file's plan is this one."""
+    def check_same(self, found: Identity, path: Path, differing: str) -> None:
+        """Raise PlanMismatch, with what differs, unless the file's plan is this one; `differing` says it in detail."""
         if self == found:
             return
         fix = "Use another path, or fresh=True to start over (the old file is kept under another name)."
         if self.may_extend(found):
             fix = "If the list only grew at its end, extend=True goes on in the same file. " + fix
-        raise PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=fix)
+        raise PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=f"{differing} {fix}".lstrip())
 
 
 def digest(content: bytes) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from headrace.errors import ListError, SurveyError, nearest
+from headrace.limits import RunOptions
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.identity import Identity, described, digest
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.product import Cell
 from headrace.survey.agents import Agent
 from headrace.survey.models import Model
+from headrace.survey.prompts import AskedQuestion
 from headrace.survey.scenarios import Scenario
 from headrace.survey.survey import Survey
+from headrace.survey.templates import CannotRender
 
 if TYPE_CHECKING:
     from headrace.results.result import Result
@@ -25,9 +28,9 @@ class RunSettings(TypedDict, total=False):
     """The options that `run`, `run_async`, `stream` and `astream` share; limits.RunOptions checks them."""
 
     concurrency: int
-    n: int
-    limit: int
-    memory: str | int
+    n: int | None
+    limit: int | None
+    memory: str | int | None
     fresh: bool
     extend: bool
     retry_failed: bool
@@ -96,11 +99,24 @@ class Job:
             if field and field not in known:
                 fix = nearest(field, known) or f"No {root}s with fields were given: add them with .by()."
                 raise SurveyError(f"Question {question!r}, {place}: no {root} has a field {field!r}.", fix=fix)
+        self._try_templates()
+
+    def _try_templates(self) -> None:
+        """Write every prompt once: a filter that does not exist is found only when a text is rendered."""
+        answers = {question.question_name: {"answer": "", "comment": ""} for question in self.survey.questions}
+        first = {"agent": next(iter(self.agents)).to_fields(), "scenario": dict(next(iter(self.scenarios)))}
+        for position in range(len(self.survey)):
+            try:
+                AskedQuestion(self.survey, position).write({**first, **answers})
+            except CannotRender as error:
+                if error.is_in_text:
+                    name = self.survey.questions[position].question_name
+                    raise SurveyError(f"Question {name!r}: {error.message}.", fix="Mend its text.") from None
 
     def estimate(self, n: int = 1) -> Estimate:
         """Calls, tokens, cost and disk, before anything is spent."""
         self.check()
-        return estimate(self, n)
+        return estimate(self, RunOptions(n=n).n or 1)
 
     def run(
         self,
@@ -124,13 +140,13 @@ class Job:
 
     def stream(
         self, path: str | Path | None = None, *, new_only: bool = False, **settings: Unpack[RunSettings]
-    ) -> Iterator[Result]:
+    ) -> Generator[Result]:
         """Every result of the plan once: stored ones first, then each as it completes. Closing it stops the run."""
         return _surveys().stream(self, path, new_only=new_only, **settings)
 
     def astream(
         self, path: str | Path | None = None, *, new_only: bool = False, **settings: Unpack[RunSettings]
-    ) -> AsyncIterator[Result]:
+    ) -> AsyncGenerator[Result]:
         """`stream` for use inside an event loop."""
         return _surveys().astream(self, path, new_only=new_only, **settings)
 

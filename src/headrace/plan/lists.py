@@ -26,6 +26,8 @@ class RowList(Generic[Item]):
     what: str
 
     def __init__(self, items: Iterable[Item]) -> None:
+        if not isinstance(items, Iterable) or isinstance(items, (str, bytes)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ListError(f"A list of {self.what}s cannot be made of {items!r}.", fix="Give a list of them.")
         self.source: Source = Spool(self._fields(items), self.what)
 
     @classmethod
@@ -70,6 +72,7 @@ class AgentList(RowList[Agent]):
     @classmethod
     def from_list(cls, trait: str, values: Iterable[Any]) -> Self:
         """One agent for each value of one trait."""
+        _refuse_text(values)
         return cls(Agent({trait: value}) for value in values)
 
 
@@ -89,11 +92,20 @@ class ScenarioList(RowList[Scenario]):
     @classmethod
     def from_list(cls, field: str, values: Iterable[Any]) -> Self:
         """One scenario for each value of one field: `ScenarioList.from_list("city", ["Oslo", "Lima"])`."""
+        _refuse_text(values)
         return cls(Scenario({field: value}) for value in values)
+
+    def __init__(self, items: Iterable[Scenario | dict[str, Any]]) -> None:
+        super().__init__(items)  # pyright: ignore[reportArgumentType]
 
     def _fields(self, items: Iterable[Scenario]) -> Iterator[Fields]:
         # A plain dict says all that a scenario is.
         return super()._fields(Scenario(item) if type(item) is dict else item for item in items)
+
+
+def _refuse_text(values: object) -> None:
+    if isinstance(values, str):
+        raise ListError(f"{values!r} is one text, not a list.", fix="Put it in brackets.")
 
 
 class ModelList(tuple[Model, ...]):

@@ -52,12 +52,7 @@ class Spool:
         self.length = 0
         self.census = FieldCensus()
         self._hash = hashlib.blake2b(digest_size=16)
-        try:
-            self._consume(rows, what)
-        except OSError as error:
-            with suppress(OSError):  # closing writes what is left, which there is still no room for
-                self._file.close()
-            raise StorageFull(Path(tempfile.gettempdir()), error.strerror or str(error)) from None
+        self._consume(rows, what)
         self.digest = self._hash.hexdigest()
 
     def _consume(self, rows: Iterable[Fields], what: str) -> None:
@@ -66,13 +61,24 @@ class Spool:
             try:
                 row, remark = encode_fields(fields)
                 see(fields, row, remark)
-                row += b"\n"
-                write(row)
             except UnusableValue as error:
                 raise ListError(f"{what} {self.length}: {error.message}", fix=error.fix) from None
+            row += b"\n"
+            try:
+                write(row)
+            except OSError as error:
+                raise self._full(error) from None
             digest(row)
             self.length += 1
-        self._file.flush()
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise self._full(error) from None
+
+    def _full(self, error: OSError) -> StorageFull:
+        with suppress(OSError):  # closing writes what is left, which there is still no room for
+            self._file.close()
+        return StorageFull(Path(tempfile.gettempdir()), error.strerror or str(error))
 
     def rows(self) -> Iterator[bytes]:
         rest, offset = b"", 0

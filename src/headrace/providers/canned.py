@@ -7,6 +7,7 @@ the share of calls that fail as a busy service would, `seed` makes these failure
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 from typing import Any
 
@@ -32,6 +33,8 @@ class CannedProvider:
         self._random = random.Random(given.get("seed"))
         if isinstance(self._response, MissingFunction):
             self._response()
+        if inspect.iscoroutinefunction(self._response):
+            raise ListError("canned_response is async.", fix="Give a plain function; latency_s makes it wait.")
 
     @property
     def is_instant(self) -> bool:

@@ -71,10 +71,8 @@ class _GrowingSeries:
 
 def _piece(pd: Any, values: list[Any], types: set[type]) -> Any:
     name = {frozenset({int}): "Int64", frozenset({float}): "float64", frozenset({bool}): "boolean"}
-    try:
-        return pd.Series(values, dtype=name.get(frozenset(types), object))
-    except OverflowError:  # integers beyond 64 bits
-        return pd.Series(values, dtype=object)
+    is_huge = types == {int} and any(value is not None and not -(2**63) <= value < 2**63 for value in values)
+    return pd.Series(values, dtype=object if is_huge else name.get(frozenset(types), object))
 
 
 def _as_objects(pd: Any, piece: Any) -> Any:

@@ -5,7 +5,7 @@ Does not cover: many of them (results.results), or one of their values as a colu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -164,6 +164,12 @@ class Result:
         if part not in _PARTS:
             raise InvalidInput(f"A result has no part {part!r}.", fix=nearest(part, _PARTS))
         return getattr(self, part)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PARTS)
+
+    def keys(self) -> tuple[str, ...]:
+        return _PARTS
 
     def __repr__(self) -> str:
         shown = repr(self.answer)

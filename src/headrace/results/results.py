@@ -5,6 +5,7 @@ Covers: what users call. Does not cover: reading pages (results.stages), formats
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +49,7 @@ class Results(Tabular):
     @classmethod
     def open(cls, path: str | Path) -> Self:
         """The results in a run file. It is checked now, and read when something is looked at."""
-        file = _File(Path(path))
+        file = _File(Path(path).expanduser().absolute())  # a later chdir changes nothing
         with file.reader.snapshot() as connection:
             check_is_set_up(connection, file.reader.path)
         file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
@@ -90,6 +91,7 @@ class Results(Tabular):
     def __getitem__(self, index: int | slice) -> Result | Results:
         if isinstance(index, slice):
             return self._viewed(self._view.windowed(*self._bounds(index)))
+        index = operator.index(index)
         place = index if index >= 0 else len(self) + index
         found = next(self._results(self._view.windowed(place, place + 1)), None) if place >= 0 else None
         if found is None:
@@ -117,7 +119,7 @@ class Results(Tabular):
 
     def sql(self, query: str) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers by question, `"agent.age"` in quotes."""
-        return Table(Source(self.path, self._view, self._file.catalog(), self._file.book), query)
+        return Table(Source(self._file.reader, self._view, self._file.catalog(), self._file.book), query)
 
     def close(self) -> None:
         """Let go of the file. Using the results again opens it again."""
@@ -136,7 +138,7 @@ class Results(Tabular):
             stats = self.stats()
         except HeadraceError as error:
             return f"Results({str(self.path)!r}: {error.message})"
-        of = "" if self._view.is_everything else "a view of "
+        of = "" if self._view.is_everything else "a view of the "
         return f"Results({str(self.path)!r}: {of}{stats.interviews:,} interviews, {stats.failed:,} failed)"
 
     def _repr_html_(self) -> str:
@@ -186,7 +188,8 @@ class Results(Tabular):
     def _bounds(self, index: slice) -> tuple[int, int | None]:
         if index.step not in (None, 1):
             raise InvalidInput(f"Results cannot be sliced in steps of {index.step}.", fix="Use list(results)[...].")
-        start, stop = index.start or 0, index.stop
+        start = 0 if index.start is None else operator.index(index.start)
+        stop = None if index.stop is None else operator.index(index.stop)
         if start < 0 or (stop is not None and stop < 0):
             start, stop, _ = index.indices(len(self))
         return start, stop if stop is None else max(start, stop)

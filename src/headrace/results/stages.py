@@ -149,7 +149,7 @@ def _stage(reader: Reader, view: View, catalog: Catalog, book: RunBook) -> Gener
     if view.parent is None and not view.keys:
         yield Stage(reader, EVERYTHING, view, catalog, book), view.start, view.stop
         return
-    own = Reader(reader.path)  # temporary tables go when it is closed
+    own = reader.twin()  # temporary tables go when it is closed
     try:
         if view.keys:
             yield Stage(own, chosen(own, view, catalog, book), View(), catalog, book), 0, None

@@ -10,7 +10,6 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import apsw
@@ -40,7 +39,7 @@ _QUERY_ERRORS = (
 class Source:
     """What `self` stands for."""
 
-    path: Path
+    reader: Reader
     view: View
     catalog: Catalog
     book: RunBook
@@ -50,7 +49,7 @@ class Table(Tabular):
     """Made by `results.sql(...)`. The query is checked at once and runs when its rows are needed, each time anew."""
 
     def __init__(self, source: Source, query: str) -> None:
-        self.path = source.path
+        self.path = source.reader.path
         self.query = query
         self._source = source
         self._names = _column_names(source, query)
@@ -102,7 +101,7 @@ class Table(Tabular):
     @contextmanager
     def _cursor(self) -> Generator[Iterator[Values]]:
         source = self._source
-        own = Reader(source.path)
+        own = source.reader.twin()
         try:
             base = chosen(own, source.view, source.catalog, source.book)
             with own.snapshot() as connection, _explained(self.query, source.catalog):
@@ -115,7 +114,7 @@ class Table(Tabular):
 
 def _column_names(source: Source, query: str) -> list[str]:
     """The query's columns, or what is wrong with it. A connection of its own: it will never do more than this."""
-    own = Reader(source.path)
+    own = source.reader.twin()
     try:
         with own.snapshot() as connection, _explained(query, source.catalog):
             define_self(connection)

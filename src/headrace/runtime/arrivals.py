@@ -85,13 +85,15 @@ class AsyncArrivals:
         self._session.join()
 
     async def _wait_for_end(self) -> None:
-        while self._session.is_running:
-            ended = asyncio.wrap_future(self._session.ended)
+        if not self._session.is_running:
+            return
+        ended = asyncio.wrap_future(self._session.ended)
+        while not ended.done():
             try:
                 await asyncio.wait([ended])
-                ended.exception()  # looked at: it is the caller's own error that goes on from here
             except asyncio.CancelledError:
                 self._session.stop()
+        ended.exception()  # looked at: it is the caller's own error that goes on from here
 
     async def opened(self) -> Opened:
         self._session.start()

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from headrace.runtime.survey_run import Progress
 
 
+_WIDE = 60
+
+
 class ProgressLine:
     """Shows itself on standard error when asked for; says in one line what is reused in any case."""
 
     def __init__(self, *, shown: bool) -> None:
-        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+        stream = sys.stderr
+        self._is_terminal = stream is not None and not stream.closed and stream.isatty()  # pyright: ignore[reportUnnecessaryComparison]
         self._bar: RichProgress | None = _bar() if shown and self._is_terminal else None
         self._task: TaskID | None = None
 
@@ -44,8 +48,9 @@ class ProgressLine:
         if self._bar is None:
             return
         if self._task is None:
-            self._task = self._bar.add_task("", total=progress.total, completed=progress.reused)
-        memory = f"{format_bytes(progress.memory_bytes)} of {format_bytes(progress.budget_bytes)}"
+            # Drawn at once, so the columns' fields must be there from the start.
+            self._task = self._bar.add_task("", total=progress.total, completed=progress.reused, memory="", failed="")
+        memory = f"{format_bytes(progress.memory_bytes)}/{format_bytes(progress.budget_bytes)}"
         failed = f"{progress.failed:,} failed" if progress.failed else ""
         self._bar.update(self._task, completed=progress.done, memory=memory, failed=failed)
         self._bar.refresh()
@@ -56,12 +61,13 @@ def _bar() -> RichProgress:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
+    console = Console(stderr=True)
     return RichProgress(
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=20 if console.width >= _WIDE else 5),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[failed]}"),
         TextColumn("{task.fields[memory]}"),
-        console=Console(stderr=True),
+        console=console,
         auto_refresh=False,
     )

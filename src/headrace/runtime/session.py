@@ -56,7 +56,7 @@ class Session:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
         self.limits = memory_limits(options.memory)
         # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
-        self.path = (Path(path) if path is not None else default_path(job)).resolve()
+        self.path = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
         self._job = job
         self._options = options
         self._deliver = deliver
@@ -133,6 +133,7 @@ class Session:
         with ProgressLine(shown=self._options.progress_bar) as line:
             line.say_reused(run.progress(), file.last_run_at)
             await run.run(line.show)
+            line.show(run.progress())
 
     def _pass_stop_on(self) -> None:
         if self._run is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from headrace.store.lists import read_job
 
 
 def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] | None, **settings: Any) -> Results:
-    if on_result is not None and inspect.iscoroutinefunction(on_result):
+    _check_callback(on_result)
+    if inspect.iscoroutinefunction(on_result) or inspect.iscoroutinefunction(getattr(on_result, "__call__", None)):  # noqa: B004 - its kind is asked for
         raise OptionError("on_result is async, and run() has no event loop to call it on.", fix="Use run_async().")
     with Arrivals(job, path, _options(settings), listening=on_result is not None) as arrivals:
         opened = arrivals.opened()
@@ -34,7 +35,7 @@ def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] |
     return Results.open(opened.path)
 
 
-def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> Iterator[Result]:
+def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> Generator[Result]:
     with Arrivals(job, path, _options(settings), listening=True) as arrivals:
         opened = arrivals.opened()
         if not new_only:
@@ -49,17 +50,18 @@ async def run_async(
     on_result: Callable[[Result], Awaitable[None] | None] | None,
     **settings: Any,
 ) -> Results:
+    _check_callback(on_result)
     async with AsyncArrivals(job, path, _options(settings), listening=on_result is not None) as arrivals:
         opened = await arrivals.opened()
         if on_result is not None:
             async for result in arrivals.each(opened.book):
-                if (waiting := on_result(result)) is not None:
-                    await waiting
+                if inspect.isawaitable(returned := on_result(result)):
+                    await returned
         await arrivals.ended()
     return Results.open(opened.path)
 
 
-async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> AsyncIterator[Result]:
+async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> AsyncGenerator[Result]:
     async with AsyncArrivals(job, path, _options(settings), listening=True) as arrivals:
         opened = await arrivals.opened()
         if not new_only:
@@ -80,6 +82,11 @@ def _options(settings: dict[str, Any]) -> RunOptions:
         if name not in known:
             raise OptionError(f"There is no option {name!r}.", fix=nearest(name, known))
     return RunOptions(**settings)
+
+
+def _check_callback(on_result: object) -> None:
+    if on_result is not None and not callable(on_result):
+        raise OptionError(f"on_result={on_result!r} cannot be called.", fix="Give a function of one result.")
 
 
 def _stored(opened: Opened) -> Iterator[Result]:

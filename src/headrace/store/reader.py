@@ -25,11 +25,13 @@ _ABANDONED: list[apsw.Connection] = []
 class Reader:
     """One read-only connection, opened when first needed; safe to share between threads, never used across a fork.
 
-    A reader that was closed opens the file again when it is used again.
+    A reader that was closed opens the file again when it is used again; it refuses another file of the same name,
+    whose rows would be read by the first one's questions.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, made_at: float | None = None) -> None:
         self.path = path
+        self._made_at = made_at
         self._connection: apsw.Connection | None = None
         self._using = threading.RLock()
         self._pid = os.getpid()
@@ -52,8 +54,28 @@ class Reader:
 
     def _opened(self) -> apsw.Connection:
         if self._connection is None:
-            self._connection = open_reader(self.path)
+            connection = open_reader(self.path)
+            try:
+                self._check_is_the_same(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
         return self._connection
+
+    def twin(self) -> Reader:
+        """A reader of the same file with a connection of its own."""
+        return Reader(self.path, self._made_at)
+
+    def _check_is_the_same(self, connection: apsw.Connection) -> None:
+        made_at = connection.execute("SELECT value FROM meta WHERE key = 'created_at'").get
+        if self._made_at is not None and made_at != self._made_at:
+            raise RunFileError(
+                f"{self.path} was replaced by another run file.",
+                path=self.path,
+                fix="Open it again: Results.open(path).",
+            )
+        self._made_at = made_at
 
     def _leave_to_parent(self) -> None:
         if self._pid == os.getpid():

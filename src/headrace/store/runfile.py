@@ -26,6 +26,7 @@ from headrace.store.lock import WriterLock
 from headrace.store.outcomes import stored_detail
 from headrace.store.rows import DetailPacker
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, decode_record
+from headrace.survey.survey import Survey
 
 
 @dataclass(slots=True, kw_only=True)
@@ -179,8 +180,9 @@ def _names_beside(path: Path, stamp: str) -> Iterator[Path]:
 
 
 def _locked(path: Path) -> WriterLock:
-    if path.is_dir():
-        raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
+    if path.exists() and not path.is_file():
+        what = "a directory" if path.is_dir() else "not a regular file"
+        raise RunFileError(f"{path} is {what}.", path=path, fix="Give the path of a file.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -251,11 +253,25 @@ def _growth(path: Path, job: Job, options: RunOptions) -> _Growth | None:
         if is_longer:
             creation.check_lists_begin_alike(connection, path, job, plan)
         else:
-            wanted.check_same(found, path)
+            wanted.check_same(found, path, _differing(connection, job) if wanted != found else "")
         grown = plan.grown(job.shape(n))
         return _Growth(plan=grown, lists_from=plan if is_longer else None) if grown != plan else None
     finally:
         connection.close()
+
+
+def _differing(connection: apsw.Connection, job: Job) -> str:
+    """Which questions and models are not as the file has them."""
+    stored = Survey.from_row(creation.read_meta(connection, "survey"))
+    theirs = {question.question_name: question for question in stored.questions}
+    ours = {question.question_name: question for question in job.survey.questions}
+    names = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+    rules = [n for n in {**theirs, **ours} if stored.skip_rules.get(n) != job.survey.skip_rules.get(n)]
+    models = [row for (row,) in connection.execute("SELECT model FROM models ORDER BY position")]
+    others = [model.name for model in job.models if model.to_row().decode() not in models]
+    parts = (("questions", names), ("skip rules of", rules), ("models", others))
+    told = "; ".join(f"{what} {', '.join(which)}" for what, which in parts if which)
+    return f"Not as the file has it: {told}." if told else ""
 
 
 def read_plan(connection: apsw.Connection) -> Plan:

@@ -23,6 +23,8 @@ class Agent:
         name: str | None = None,
         instruction: str | None = None,
     ) -> None:
+        if traits is not None and not isinstance(traits, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ListError(f"An agent's traits are {traits!r}.", fix='Give a dict, like {"age": 36}.')
         self.traits: Fields = dict(traits) if traits else {}
         self.name = name
         self.instruction = instruction

@@ -29,9 +29,12 @@ def _content(function: Any) -> bytes:
     if isinstance(function, functools.partial):
         inner = function_reference(function.func)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         return f"{inner} {function.args!r} {sorted(function.keywords.items())!r}".encode("utf-8", "replace")
-    described = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
+    is_named = inspect.isroutine(function) or inspect.isclass(function)
+    described: Any = function if is_named else type(function)  # pyright: ignore[reportUnknownVariableType]
     try:
-        return inspect.getsource(described).encode("utf-8", "replace")
+        source = inspect.getsource(described).encode("utf-8", "replace")
+        # Two lambdas may stand in one line.
+        return source + _constants(function.__code__) if getattr(function, "__name__", "") == "<lambda>" else source
     except (OSError, TypeError):
         return _code_content(getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None))
 
@@ -39,5 +42,9 @@ def _content(function: Any) -> bytes:
 def _code_content(code: CodeType | None) -> bytes:
     if code is None:
         return b""
-    constants = b"".join(_code_content(c) if isinstance(c, CodeType) else repr(c).encode() for c in code.co_consts)
-    return code.co_code + repr(code.co_names).encode() + constants
+    return code.co_code + _constants(code)
+
+
+def _constants(code: CodeType) -> bytes:
+    constants = (_code_content(c) if isinstance(c, CodeType) else repr(c).encode() for c in code.co_consts)
+    return repr(code.co_names).encode() + b"".join(constants)

@@ -24,6 +24,8 @@ class Survey:
     """`Survey([question, ...])`. Rules are added with `add_skip_rule`, which returns the survey."""
 
     def __init__(self, questions: Iterable[Question]) -> None:
+        if not isinstance(questions, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SurveyError(f"A survey cannot be made of {questions!r}.", fix="Give a list of questions.")
         self.questions: tuple[Question, ...] = tuple(questions)  # bounded by what a person writes
         self._positions = _positions(self.questions)
         self.skip_rules: dict[str, Expression] = {}

@@ -18,7 +18,11 @@ _MARKS = ("{{", "{%", "{#")
 
 
 class CannotRender(HeadraceError):
-    """This text and this data do not fit; one interview's failure, not the job's."""
+    """This text and this data do not fit: one interview's failure, unless no data could fit (`is_in_text`)."""
+
+    def __init__(self, message: str, *, is_in_text: bool = False) -> None:
+        super().__init__(message)
+        self.is_in_text = is_in_text
 
 
 def is_template(text: str) -> bool:
@@ -50,13 +54,13 @@ class Template:
         try:
             return self._render("text", **context)
         except minijinja.TemplateError as error:
-            raise CannotRender(error.message) from None
+            message = error.message.removesuffix(" (in text:1)")
+            raise CannotRender(message, is_in_text=error.kind.startswith("Unknown")) from None
 
 
 @lru_cache(maxsize=256)  # a survey is compiled several times on its way to a run: checked, estimated, asked
 def _compiled(source: str, where: str) -> minijinja.Environment:
     environment = minijinja.Environment(undefined_behavior="strict", pycompat=False, keep_trailing_newline=True)
-    environment.debug = False
     try:
         environment.add_template("text", source)
     except minijinja.TemplateError as error:

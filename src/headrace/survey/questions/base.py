@@ -19,7 +19,8 @@ Schema: TypeAlias = dict[str, Any]
 Options: TypeAlias = tuple[Any, ...]
 
 _kinds: dict[str, type[Question]] = {}
-_RESERVED = frozenset({"agent", "scenario", "answer", "model", "iteration", "interview", "self"})
+_RESERVED = frozenset({"agent", "scenario", "answer", "model", "iteration", "interview", "self", "loop"})
+_CONSTANTS = frozenset({"true", "false", "none", "null"})  # of templates, rules or SQL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,5 +102,5 @@ def _check_name(name: object) -> None:
             f"The question name {name!r} is not an identifier.",
             fix="Use letters, digits and underscores, not beginning with a digit: it names a column and a variable.",
         )
-    if name.lower() in _RESERVED:
+    if name.lower() in _RESERVED | _CONSTANTS or name.startswith("__"):
         raise SurveyError(f"A question cannot be called {name!r}.", fix="That name stands for something else in texts.")

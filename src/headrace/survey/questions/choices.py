@@ -47,6 +47,10 @@ class ChoiceQuestion(Question):
             )
         seen: set[str] = set()
         for option in options:
+            if option is None:
+                raise SurveyError(
+                    f"Question {self.question_name!r} has None for an option.", fix="None means no answer: use a text."
+                )
             shown = shown_option(option)
             if not shown or shown in seen:
                 what = "repeats the option" if shown else "has an empty option"
@@ -55,7 +59,7 @@ class ChoiceQuestion(Question):
 
 
 def as_options(question_name: str, given: object) -> Options:
-    if isinstance(given, (dict, bytes)) or not isinstance(given, Iterable):
+    if isinstance(given, (dict, bytes, set, frozenset)) or not isinstance(given, Iterable):  # sets have no order
         raise SurveyError(f"Question {question_name!r} has options that are not a list.", fix="Give a list of options.")
     return tuple(cast("Iterable[Any]", given))
 
