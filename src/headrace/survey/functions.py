@@ -25,18 +25,18 @@ def function_reference(function: Callable[..., Any]) -> str:
     return f"{name}@{hashlib.sha256(_content(function)).hexdigest()[:16]}"
 
 
-def _content(function: Any) -> bytes:
+def _content(function: Callable[..., Any]) -> bytes:
     if isinstance(function, functools.partial):
-        inner = function_reference(function.func)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-        return f"{inner} {function.args!r} {sorted(function.keywords.items())!r}".encode("utf-8", "replace")
-    is_named = inspect.isroutine(function) or inspect.isclass(function)
-    described: Any = function if is_named else type(function)  # pyright: ignore[reportUnknownVariableType]
+        inner: functools.partial[Any] = function  # pyright: ignore[reportUnknownVariableType]
+        return f"{function_reference(inner.func)} {inner.args!r} {sorted(inner.keywords.items())!r}".encode()
+    code: CodeType | None = getattr(function, "__code__", None)
     try:
-        source = inspect.getsource(described).encode("utf-8", "replace")
-        # Two lambdas may stand in one line.
-        return source + _constants(function.__code__) if getattr(function, "__name__", "") == "<lambda>" else source
+        source = inspect.getsource(function if code or isinstance(function, type) else type(function))
     except (OSError, TypeError):
-        return _code_content(getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None))
+        return _code_content(code or getattr(type(function).__call__, "__code__", None))
+    # Two lambdas may stand in one line.
+    is_lambda = code is not None and code.co_name == "<lambda>"
+    return source.encode("utf-8", "replace") + (_constants(code) if is_lambda and code else b"")
 
 
 def _code_content(code: CodeType | None) -> bytes:
