@@ -28,7 +28,6 @@ Does not cover: failures inside one interview that become data. Those are record
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -160,6 +159,8 @@ class Interrupted(KeyboardInterrupt):
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint that ends an error's fix: the known name closest to a mistyped one, or what there is."""
+    import difflib  # 7 ms that only a mistake should cost
+
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:

@@ -5,7 +5,6 @@ Does not cover: which rows (results.results, results.table).
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,6 +23,8 @@ def cell_text(value: Any, longest: int) -> str:
 
 
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> str:
+    import html  # only notebooks need it
+
     shown = columns[:_MOST_COLUMNS]
     head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
     body = "".join(
@@ -45,4 +46,6 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, more: b
 
 
 def _html_cell(value: Any) -> str:
+    import html
+
     return "" if value is None else html.escape(cell_text(value, _LONGEST_HTML))
