@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from headrace.plan.sources import Source
 from headrace.survey.prompts import AskedQuestion, Context, persona
 from headrace.survey.questions.base import Schema
 from headrace.survey.templates import CannotRender
@@ -21,8 +22,9 @@ _SAMPLE = 20
 _CHARS_PER_TOKEN = 4
 _TEXT_ANSWER_TOKENS = 60
 # Measured by `scripts/bench disk`: what an interview takes beside its texts, and what zstd leaves of these.
-_ROW_BYTES = 90
-_LEFT_BY_COMPRESSION = 0.15
+_ROW_BYTES = 120
+_LEFT_BY_COMPRESSION = 0.2
+_LIST_ROW_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +51,16 @@ def estimate(job: Job, n: int) -> Estimate:
         input_tokens=round(interviews * prompt_chars / _CHARS_PER_TOKEN),
         output_tokens=interviews * output_tokens,
         cost=0.0 if all(model.service_name == "test" for model in job.models) else None,
-        disk_bytes=round(interviews * (_ROW_BYTES + text_bytes * _LEFT_BY_COMPRESSION)),
+        disk_bytes=round(interviews * (_ROW_BYTES + text_bytes * _LEFT_BY_COMPRESSION))
+        + _list_bytes(job.agents.source)
+        + _list_bytes(job.scenarios.source),
     )
+
+
+def _list_bytes(source: Source) -> int:
+    """What a list takes in the run file, judged by its first rows."""
+    rows = list(islice(source.rows(), _SAMPLE))
+    return round(source.length * (_LIST_ROW_BYTES + sum(map(len, rows)) / len(rows)))
 
 
 def _mean_prompt_chars(job: Job, questions: list[AskedQuestion]) -> float:

@@ -1,0 +1,29 @@
+from pathlib import Path
+
+from headrace import Agent, AgentList, Model, QuestionFreeText, QuestionNumerical, Survey
+
+survey = Survey(
+    [
+        QuestionNumerical(question_name="rating", question_text="Rate {{ agent.town }}.", min_value=0, max_value=10),
+        QuestionFreeText(question_name="why", question_text="You said {{ rating.answer }}. Why, at {{ agent.age }}?"),
+    ]
+)
+
+
+def test_an_estimate_comes_close_and_spends_nothing(tmp_path: Path):
+    agents = AgentList(Agent({"age": 20 + n % 50, "town": f"town {n % 7}"}) for n in range(3000))
+    words = "Because it is near the sea, and because the people there have always been good to me and to mine. "
+    job = survey.by(agents, Model("test", canned_response={"rating": 7, "why": words * 2}))
+    estimate = job.estimate()
+    path = tmp_path / "a.run"
+    stats = job.run(path).stats()
+    assert (estimate.interviews, estimate.calls, estimate.cost) == (stats.interviews, stats.calls, 0.0)
+    assert 0.8 < estimate.input_tokens / stats.input_tokens < 1.25
+    assert 0.5 < estimate.output_tokens / stats.output_tokens < 2
+    assert 0.5 < estimate.disk_bytes / path.stat().st_size < 2
+
+
+def test_an_estimate_counts_every_iteration():
+    job = survey.by(Agent({"age": 1, "town": "x"}), Model("test"))
+    assert job.estimate(n=3).calls == 6
+    assert job.estimate(n=3).cost == 0.0
