@@ -202,6 +202,8 @@ class JsonlSource:
 class _Hashed(io.RawIOBase):
     """A file whose every byte read is digested, so that one pass finds rows, length and digest alike."""
 
+    _raw: io.FileIO | None = None  # none where opening failed; what was begun is closed all the same
+
     def __init__(self, path: Path) -> None:
         super().__init__()
         try:
@@ -217,6 +219,7 @@ class _Hashed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        assert self._raw is not None
         read = self._raw.readinto(buffer) or 0
         self._hash.update(memoryview(buffer)[:read])
         return read
@@ -231,7 +234,8 @@ class _Hashed(io.RawIOBase):
             raise ListError(f"{self._path} changed while the job was set up.", fix="Make the list again.")
 
     def close(self) -> None:
-        self._raw.close()
+        if self._raw is not None:
+            self._raw.close()
         super().close()
 
     def __enter__(self) -> Self:
