@@ -113,8 +113,10 @@ class Interviewer:
                 continue
             if not await self._ask(respondent, asked):
                 return
+            if on_answer is None:
+                continue  # a model that never waits: nobody could look, or stop it, in between
             record = respondent.records[asked.position]
-            if on_answer is not None and record is not None and record.attempts:
+            if record is not None and record.attempts:
                 on_answer(respondent.interview.ordinal, record)
             if stopped():
                 return
