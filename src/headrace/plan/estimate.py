@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SAMPLE = 20
 _CHARS_PER_TOKEN = 4
 _TEXT_ANSWER_TOKENS = 60
-# Measured by `scripts/bench disk`: what an interview takes beside its texts, and what zstd leaves of these.
+# What an interview takes beside its texts, and what zstd leaves of these; tests/plan/test_estimate.py holds them to it.
 _ROW_BYTES = 120
 _LEFT_BY_COMPRESSION = 0.2
 _LIST_ROW_BYTES = 12
