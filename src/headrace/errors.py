@@ -17,8 +17,12 @@
     ├── MissingExtra                 an optional package that this call needs is not installed
     ├── InvalidAnswer                a model's answer that its question does not accept
     ├── ProviderError                a model could not be reached or refused
-    │   ├── ProviderUnavailable      may succeed later
-    │   └── ProviderRefused          will not succeed by trying again
+    │   ├── ProviderUnavailable      may succeed later: a fault of the service, a reply that makes no sense
+    │   │   ├── ProviderBusy         the service asks for fewer calls
+    │   │   ├── ProviderTimeout      no whole reply in time
+    │   │   └── NetworkAway          the service was never reached; such a call costs no attempt
+    │   └── ProviderRefused          this call will not succeed by trying again
+    │       └── ModelUnusable        no call to this model will: its key, name, address or quota is wrong
     └── InterviewFailed              stop_on_exception=True met a failed interview
     KeyboardInterrupt
     └── Interrupted                  stopped by the user; resumable. Not an Exception: nothing should swallow a Ctrl-C
@@ -131,7 +135,23 @@ class ProviderUnavailable(ProviderError):
         self.retry_after_s = retry_after_s
 
 
+class ProviderBusy(ProviderUnavailable):
+    pass
+
+
+class ProviderTimeout(ProviderUnavailable):
+    pass
+
+
+class NetworkAway(ProviderUnavailable):
+    pass
+
+
 class ProviderRefused(ProviderError):
+    pass
+
+
+class ModelUnusable(ProviderRefused):
     pass
 
 

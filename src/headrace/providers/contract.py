@@ -5,6 +5,7 @@ Covers: the shapes. Does not cover: when to call, how often, or what to do after
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, Protocol
 
 import msgspec
@@ -27,18 +28,44 @@ class Request(msgspec.Struct, gc=False):
     attempt: int
 
 
+class Finish(IntEnum):
+    """Why a model stopped writing. Only a text that ended by itself is an answer."""
+
+    STOP = 0
+    LENGTH = 1  # cut off
+    REFUSED = 2  # by the model or a content filter, in place of an answer
+
+
+class RateHint(msgspec.Struct, gc=False):
+    """What a service's headers say about its limits; None where they are silent."""
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    requests_left: float | None = None
+    tokens_left: float | None = None
+    requests_reset_s: float | None = None
+    tokens_reset_s: float | None = None
+
+
 class Reply(msgspec.Struct, gc=False):
-    """What came back. `raw` is the body as received, kept for the record."""
+    """What came back. `raw` is the body as received, kept for the record.
+
+    `cached_tokens` are among the input's, `reasoning_tokens` among the output's.
+    """
 
     text: str
     raw: bytes
     input_tokens: int = 0
     output_tokens: int = 0
     repaired: bool = False
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    finish: Finish = Finish.STOP
+    rates: RateHint | None = None
 
 
 class Provider(Protocol):
-    """A model, ready to be asked. It raises ProviderUnavailable or ProviderRefused, and no other error of its own."""
+    """A model, ready to be asked. It raises a ProviderError (errors.py has the kinds), and no other error of its own."""
 
     @property
     def is_instant(self) -> bool:
@@ -55,3 +82,20 @@ def check_parameters(service: str, given: dict[str, Any], known: frozenset[str])
     for name in given:
         if name not in known:
             raise ListError(f"A {service!r} model has no parameter {name!r}.", fix=nearest(name, known))
+
+
+def answer_envelope(schema: Schema) -> Schema | None:
+    """The JSON schema to ask a service for, which wants an object; None where plain text is the answer.
+
+    An object is asked for as it is; any other answer stands under "answer", where survey.replies looks for it.
+    """
+    if schema.get("type") == "object":
+        return schema
+    if schema.get("type") == "string" and "enum" not in schema:
+        return None
+    return {
+        "type": "object",
+        "properties": {"answer": schema},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }

@@ -1,0 +1,32 @@
+"""The commands about what is on disk: `results` and `runs`. Does not cover: how it looks (cli.shown)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headrace.cli.app import Json, RunFileArgument, app
+
+
+@app.command()
+def results(
+    path: RunFileArgument,
+    select: Annotated[str, typer.Option(help="Columns, with commas between: agent.age,answer.*")] = "*",
+    where: Annotated[str | None, typer.Option(help="Only where this holds: answer.rating > 5")] = None,
+    sort_by: Annotated[str | None, typer.Option(help="Columns to sort by, with commas between.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
+    format: Annotated[str, typer.Option(help="table, csv or jsonl.")] = "table",
+) -> None:
+    """Print the results in a run file."""
+    from headrace.cli.shown import show_results
+
+    show_results(path, select=select, where=where, sort_by=sort_by, limit=limit, layout=format)
+
+
+@app.command()
+def runs(json: Json = False) -> None:
+    """List the run files that were given no path of their own."""
+    from headrace.cli.shown import show_runs
+
+    show_runs(as_json=json)
