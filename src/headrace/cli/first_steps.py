@@ -7,10 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.app import app
 
-
-@app.command()
 def demo(
     size: Annotated[int, typer.Option(min=1, help="How many interviews to run.")] = 600,
     output: Annotated[

@@ -1,17 +1,31 @@
-"""The `headrace` command: where it starts, and how errors become messages and exit codes.
+"""The `headrace` command: which commands there are, and how errors become messages and exit codes.
 
 Exit codes: 0 done; 1 an error, told in words; 2 a command that cannot be read; 3 done, and some interviews failed;
-130 stopped by Ctrl-C, resumable.
+130 stopped by Ctrl-C, resumable. A module that declares commands imports little, for `headrace --help` loads all of
+them: what a command needs is imported inside it.
 """
 
 from __future__ import annotations
 
 import sys
 
-# Declares the commands, in the order `--help` lists them.
-from headrace.cli import first_steps, running, watching, reading  # noqa: F401, I001
-from headrace.cli.app import INTERRUPTED, app
+import typer
+
+from headrace.cli.first_steps import demo
+from headrace.cli.options import INTERRUPTED
+from headrace.cli.reading import results, runs
+from headrace.cli.running import resume, run
+from headrace.cli.watching import status
 from headrace.errors import HeadraceError, Interrupted
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+for command in (demo, run, resume, status, results, runs):
+    app.command()(command)
+
+
+@app.callback()
+def headrace() -> None:
+    """Run LLM jobs of any size in a fixed amount of memory."""
 
 
 def main() -> None:

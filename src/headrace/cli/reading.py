@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.app import Json, RunFileArgument, app
+from headrace.cli.options import Json, RunFileArgument
 
 
-@app.command()
 def results(
     path: RunFileArgument,
     select: Annotated[str, typer.Option(help="Columns, with commas between: agent.age,answer.*")] = "*",
@@ -24,7 +23,6 @@ def results(
     show_results(path, select=select, where=where, sort_by=sort_by, limit=limit, layout=format)
 
 
-@app.command()
 def runs(json: Json = False) -> None:
     """List the run files that were given no path of their own."""
     from headrace.cli.shown import show_runs

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.app import SOME_FAILED, Concurrency, Json, Limit, Memory, RetryFailed, RunFileArgument, app
+from headrace.cli.options import SOME_FAILED, Concurrency, Json, Limit, Memory, RetryFailed, RunFileArgument
 from headrace.limits import RunOptions
 
 if TYPE_CHECKING:
     from headrace.plan.job import Job
 
 
-@app.command()
 def run(
     survey: Annotated[str, typer.Argument(help="A survey: a .yaml or .json file, or module:object.")],
     agents: Annotated[Path | None, typer.Option(help="Who answers: a .csv or .jsonl file.")] = None,
@@ -55,7 +54,6 @@ def run(
     _run_and_show(job, output, options, as_json=json)
 
 
-@app.command()
 def resume(
     path: RunFileArgument,
     memory: Memory = None,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.cli.app import Json, RunFileArgument, app
+from headrace.cli.options import Json, RunFileArgument
 
 
-@app.command()
 def status(path: RunFileArgument, json: Json = False) -> None:
     """How far a run is, also while it goes on elsewhere."""
     from headrace.cli.shown import show_status

@@ -65,7 +65,7 @@ class Reply(msgspec.Struct, gc=False):
 
 
 class Provider(Protocol):
-    """A model, ready to be asked. It raises a ProviderError (errors.py has the kinds), and no other error of its own."""
+    """A model, ready to be asked. It raises a kind of ProviderError, and no other error of its own."""
 
     @property
     def is_instant(self) -> bool:
