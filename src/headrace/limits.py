@@ -51,6 +51,20 @@ class RetryLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerLimits:
+    """So many failures within a time open a circuit; after a pause, which grows, one probe tries whether to close it."""
+
+    failures: int = 3
+    within_s: float = 60.0
+    cool_down_s: float = 10.0
+    longest_cool_down_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        if self.failures < 1 or self.within_s <= 0 or not 0 < self.cool_down_s <= self.longest_cool_down_s:
+            raise OptionError("A circuit breaker needs at least one failure, and times above zero.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """What `job.run(...)` was asked for. `n` and `memory` are None where the user left the choice to us."""
 
