@@ -52,7 +52,7 @@ class RetryLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerLimits:
-    """So many failures within a time open a circuit; after a pause, which grows, one probe tries whether to close it."""
+    """So many failures within a time open a circuit; after a pause, which grows, one probe may close it."""
 
     failures: int = 3
     within_s: float = 60.0
