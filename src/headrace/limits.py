@@ -71,6 +71,8 @@ class RunOptions:
     concurrency: int = 200
     n: int | None = None
     limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
     memory: str | int | None = None
     fresh: bool = False
     extend: bool = False
@@ -79,11 +81,13 @@ class RunOptions:
     progress_bar: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "n", "limit"):
+        for name in ("concurrency", "n", "limit", "sample"):
             object.__setattr__(self, name, _whole(name, getattr(self, name), may_be_none=name != "concurrency"))
         for name in ("fresh", "extend", "retry_failed", "stop_on_exception", "progress_bar"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name}={getattr(self, name)!r} must be True or False.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise OptionError(f"seed={self.seed!r} must be a whole number.")
         if self.fresh and self.extend:
             raise OptionError("fresh=True starts over and extend=True goes on.", fix="Choose one of them.")
 

@@ -122,8 +122,8 @@ def test_all_columns_are_named_in_a_stable_order(path: Path) -> None:
         assert results.columns == [
             "answer.mood",
             "answer.rating",
-            "agent.age",
             "agent.agent_name",
+            "agent.age",
             "scenario.city",
             "model.model",
             "model.canned_response",
@@ -133,8 +133,8 @@ def test_all_columns_are_named_in_a_stable_order(path: Path) -> None:
         ]
         assert results.select("*").columns == results.columns
         assert results.select("agent.*", "age", "rating").columns == [
-            "agent.age",
             "agent.agent_name",
+            "agent.age",
             "answer.rating",
         ]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.errors import ListError, OptionError, SurveyError
+from headrace.errors import OptionError, SurveyError
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.survey_file import read_survey
@@ -24,9 +24,9 @@ def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: l
     """The job that `headrace run` was asked for."""
     job = Job(survey_from(survey))
     if agents is not None:
-        job = job.by(_read_list(AgentList, agents))
+        job = job.by(AgentList.from_file(agents))
     if scenarios is not None:
-        job = job.by(_read_list(ScenarioList, scenarios))
+        job = job.by(ScenarioList.from_file(scenarios))
     return job.by(ModelList(map(model_from, models))) if models else job
 
 
@@ -62,13 +62,3 @@ def _value(text: str) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return text
-
-
-def _read_list(kind: type[AgentList | ScenarioList], path: Path) -> AgentList | ScenarioList:
-    match path.suffix.lower():
-        case ".csv":
-            return kind.from_csv(path)
-        case ".jsonl" | ".ndjson":
-            return kind.from_jsonl(path)
-        case other:
-            raise ListError(f"{path} ends in {other!r}.", fix="Give a .csv or a .jsonl file.")

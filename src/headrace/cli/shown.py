@@ -73,7 +73,7 @@ def show_results(
     if layout not in _LAYOUTS:
         raise OptionError(f"--format {layout} is not known.", fix=f"Use one of {', '.join(_LAYOUTS)}.")
     with Results.open(path) as results:
-        chosen = results.select(*(name.strip() for name in select.split(",")))
+        chosen = results if select == "*" else results.select(*(name.strip() for name in select.split(",")))
         chosen = chosen.filter(where) if where else chosen
         chosen = chosen.sort_by(*(name.strip() for name in sort_by.split(","))) if sort_by else chosen
         chosen = chosen.head(limit) if limit else chosen

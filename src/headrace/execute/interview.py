@@ -20,7 +20,7 @@ from headrace.store.rows import ANSWER_COLUMNS, Row, Status
 from headrace.survey.prompts import AskedQuestion, Context
 from headrace.survey.questions.base import Options
 from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, encode_detail
-from headrace.survey.replies import NoAnswer, read_reply
+from headrace.survey.replies import NoAnswer
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, repair_text, to_sql
@@ -68,7 +68,7 @@ class Interviewer:
         self._retry = retry
         self._bools = [question.holds_bools for question in survey.questions]
         # A chain has one question to ask at any time: nothing to overlap.
-        self._is_chain = all(position - 1 in self._asked[position].needs for position in range(1, len(survey)))
+        self._is_chain = all(asked.is_derived or asked.position - 1 in asked.needs for asked in self._asked[1:])
 
     @property
     def is_instant(self) -> bool:
@@ -161,7 +161,7 @@ class Interviewer:
         started_s = time.monotonic()
         record.started_ms = int((started_s - respondent.started_s) * 1000)
         try:
-            if asked.is_conditional and not self._is_due(respondent, asked, record):
+            if asked.is_conditional and self._is_settled(respondent, asked, record):
                 return self._keep(respondent, record)
             record.prompt, options = asked.write(respondent.context)
             reason = await self._call(respondent, asked, record, options)
@@ -194,7 +194,7 @@ class Interviewer:
         record.input_tokens += reply.input_tokens
         record.output_tokens += reply.output_tokens
         try:
-            given, record.comment = read_reply(reply.text)
+            given, record.comment = asked.question.read(reply.text)
             record.value = to_sql(asked.question.accept(given, options), as_bool=self._bools[asked.position])
         except (InvalidAnswer, NoAnswer) as error:
             return error
@@ -217,6 +217,14 @@ class Interviewer:
                 return
             reason = again
         _fail(record, Cause.MISSING if isinstance(reason, NoAnswer) else Cause.INVALID, reason.message)
+
+    def _is_settled(self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord) -> bool:
+        """Whether a question need not be put to the model: it is skipped, or its answer follows from another."""
+        if not self._is_due(respondent, asked, record):
+            return True
+        if asked.is_derived:
+            record.value = to_sql(asked.derive(respondent.context), as_bool=self._bools[asked.position])
+        return asked.is_derived
 
     def _is_due(self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord) -> bool:
         """Whether a question is to be asked: not where a rule skips it, or an answer it needs is missing."""

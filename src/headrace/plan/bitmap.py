@@ -50,6 +50,14 @@ class Bitmap:
             self._bits[byte] &= ~bit
             self.count -= 1
 
+    def include(self, others: Bitmap) -> None:
+        """Add all of another set of the same length."""
+        self._set_all(int.from_bytes(self._bits, "little") | int.from_bytes(others._bits, "little"))
+
+    def remove(self, others: Bitmap) -> None:
+        """Drop all of another set of the same length."""
+        self._set_all(int.from_bytes(self._bits, "little") & ~int.from_bytes(others._bits, "little"))
+
     def next_gap(self, index: int) -> int:
         """The first number from `index` on that is not in the set; `length` where there is none."""
         bits, end = self._bits, self.length
@@ -66,6 +74,10 @@ class Bitmap:
         twin = Bitmap(0)
         twin.length, twin.count, twin._bits = self.length, self.count, bytearray(self._bits)
         return twin
+
+    def _set_all(self, bits: int) -> None:
+        self._bits = bytearray(bits.to_bytes(len(self._bits), "little"))
+        self.count = bits.bit_count()
 
     def _after_full_bytes(self, byte: int) -> int:
         bits = self._bits

@@ -15,6 +15,7 @@ class FieldCensus:
 
     def __init__(self) -> None:
         self.kinds: dict[str, set[Kind]] = {}
+        self.always: set[str] | None = None  # the fields of every row; None where that is not known
         self.repaired = 0
         self._shapes: set[tuple[object, ...]] = set()
 
@@ -30,6 +31,7 @@ class FieldCensus:
             if len(self._shapes) < _MOST_SHAPES:
                 self._shapes.add(shape)
         self.repaired += remark is Remark.REPAIRED
+        self.always = set(fields) if self.always is None else self.always & fields.keys()
         for name, value in fields.items():
             self.see(name, kind_of(value))
 

@@ -42,6 +42,7 @@ class Estimate:
 def estimate(job: Job, n: int) -> Estimate:
     interviews = len(job) * n
     questions = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
+    questions = [asked for asked in questions if not asked.is_derived]
     prompt_chars = _mean_prompt_chars(job, questions)
     output_tokens = sum(_answer_tokens(asked.question.schema(_options(asked))) for asked in questions)
     text_bytes = prompt_chars + output_tokens * _CHARS_PER_TOKEN
@@ -94,4 +95,7 @@ def _options(asked: AskedQuestion) -> tuple[object, ...]:
 def _answer_tokens(schema: Schema) -> int:
     if "enum" in schema:
         return 1 + max((len(str(option)) for option in schema["enum"]), default=0) // _CHARS_PER_TOKEN
+    if schema.get("type") == "object":
+        inner = schema.get("properties", {})
+        return sum(len(name) // _CHARS_PER_TOKEN + 3 + _answer_tokens(held) for name, held in inner.items())
     return _TEXT_ANSWER_TOKENS if schema.get("type") == "string" else 2

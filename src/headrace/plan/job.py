@@ -6,18 +6,18 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from headrace.errors import ListError, SurveyError, nearest
+from headrace.errors import ListError
 from headrace.limits import RunOptions
 from headrace.plan.estimate import Estimate, estimate
+from headrace.plan.fitting import check_fit
 from headrace.plan.identity import Identity, described, digest
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
+from headrace.plan.mapping import mapped_agent, mapped_survey, rows_of
 from headrace.plan.product import Cell
 from headrace.survey.agents import Agent
 from headrace.survey.models import Model
-from headrace.survey.prompts import AskedQuestion
 from headrace.survey.scenarios import Scenario
 from headrace.survey.survey import Survey
-from headrace.survey.templates import CannotRender
 
 if TYPE_CHECKING:
     from headrace.results.result import Result
@@ -30,6 +30,8 @@ class RunSettings(TypedDict, total=False):
     concurrency: int
     n: int | None
     limit: int | None
+    sample: int | None
+    seed: int
     memory: str | int | None
     fresh: bool
     extend: bool
@@ -92,26 +94,7 @@ class Job:
     def check(self) -> None:
         """Refuse, before anything runs, what cannot be stored, and a name that no agent or scenario has."""
         self.identity()
-        lists = {"agent": self.agents, "scenario": self.scenarios}
-        for question, place, name in self.survey.data_names():
-            root, _, rest = name.partition(".")
-            field, known = rest.partition(".")[0], lists[root].source.census.kinds
-            if field and field not in known:
-                fix = nearest(field, known) or f"No {root}s with fields were given: add them with .by()."
-                raise SurveyError(f"Question {question!r}, {place}: no {root} has a field {field!r}.", fix=fix)
-        self._try_templates()
-
-    def _try_templates(self) -> None:
-        """Write every prompt once: a filter that does not exist is found only when a text is rendered."""
-        answers = {question.question_name: {"answer": "", "comment": ""} for question in self.survey.questions}
-        first = {"agent": next(iter(self.agents)).to_fields(), "scenario": dict(next(iter(self.scenarios)))}
-        for position in range(len(self.survey)):
-            try:
-                AskedQuestion(self.survey, position).write({**first, **answers})
-            except CannotRender as error:
-                if error.is_in_text:
-                    name = self.survey.questions[position].question_name
-                    raise SurveyError(f"Question {name!r}: {error.message}.", fix="Mend its text.") from None
+        check_fit(self)
 
     def estimate(self, n: int = 1) -> Estimate:
         """Calls, tokens, cost and disk, before anything is spent."""
@@ -149,6 +132,15 @@ class Job:
     ) -> AsyncGenerator[Result]:
         """`stream` for use inside an event loop."""
         return _surveys().astream(self, path, new_only=new_only, **settings)
+
+    @staticmethod
+    def map(template: str, data: Any, *, schema: Any = None, system_prompt: str | None = None) -> Job:
+        """A job of one prompt per row: `Job.map("Label: {{ text }}", "rows.jsonl", schema=...).by(model)`.
+
+        The text is sent exactly as written, with the row's columns filled in. `data` is a CSV or JSONL file, a data
+        frame or any iterable of dicts; `schema` a JSON schema as a dict, a file or a type, which every reply must fit.
+        """
+        return Job(mapped_survey(template, schema)).by(mapped_agent(system_prompt), rows_of(data))
 
     @staticmethod
     def open(path: str | Path) -> Job:

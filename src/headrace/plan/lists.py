@@ -31,6 +31,11 @@ class RowList(Generic[Item]):
         self.source: Source = Spool(self._fields(items), self.what)
 
     @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """One item a row of a `.csv` or `.jsonl` file."""
+        return cls.of(_source(path, {}))
+
+    @classmethod
     def of(cls, source: Source) -> Self:
         """A list over rows that lie somewhere else."""
         made = cls.__new__(cls)
@@ -54,6 +59,18 @@ class RowList(Generic[Item]):
                     fix=f"Give {self.item.__name__} objects.",
                 )
             yield item.to_fields()
+
+
+def _source(path: str | Path, rename: dict[str, str]) -> Source:
+    """By the end of its name: CSV, or JSON lines."""
+    path = Path(path)
+    match path.suffix.lower():
+        case ".csv":
+            return CsvSource(path, rename)
+        case ".jsonl" | ".ndjson":
+            return JsonlSource(path, rename)
+        case other:
+            raise ListError(f"{path} ends in {other!r}.", fix="Give a .csv or a .jsonl file.")
 
 
 class AgentList(RowList[Agent]):

@@ -115,6 +115,7 @@ class CsvSource:
         self.census = FieldCensus()
         for name, make in zip(self._names, self._types, strict=True):
             self.census.see(name, _KIND_MADE[make])
+        self.census.always = set(self._names)
 
     def rows(self) -> Iterator[bytes]:
         with _Hashed(self._path) as file:

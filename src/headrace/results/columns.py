@@ -47,17 +47,22 @@ class ResultColumn:
 
 
 class Catalog:
-    """All columns of one file at one moment; agents and scenarios that are added may bring more."""
+    """All columns of one file at one moment; agents and scenarios that are added may bring more.
 
-    def __init__(self, columns: Iterable[ResultColumn]) -> None:
+    `first` are those shown where none were chosen. With `plainly`, columns go by their bare names where these are
+    the only ones of their kind.
+    """
+
+    def __init__(self, columns: Iterable[ResultColumn], first: Iterable[ResultColumn] = (), *, plainly: bool = False):
         self._by_full_name = {column.full_name: column for column in columns}
         self._by_name: dict[str, list[ResultColumn]] = {}
         for column in self._by_full_name.values():
             self._by_name.setdefault(column.name, []).append(column)
+        self._plainly = plainly
+        self.names = tuple(self._shown(column) for column in first or self._by_full_name.values())
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._by_full_name)
+    def _shown(self, column: ResultColumn) -> str:
+        return column.name if self._plainly and len(self._by_name[column.name]) == 1 else column.full_name
 
     def find(self, name: str) -> ResultColumn:
         """The column with this full name, or with this bare name where there is only one."""
@@ -78,9 +83,9 @@ class Catalog:
 
     def _expand(self, pattern: str) -> list[str]:
         if "*" not in pattern or pattern in self._by_full_name:
-            return [self.find(pattern).full_name]
+            return [self._shown(self.find(pattern))]
         matches = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL).fullmatch
-        found = [name for name in self._by_full_name if matches(name)]
+        found = [self._shown(column) for name, column in self._by_full_name.items() if matches(name)]
         # `scenario.*` of a job without scenarios is nothing; `scenarios.*` is a mistake.
         if not found and pattern not in {f"{group.value}.*" for group in Group}:
             raise InvalidInput(f"No column is called like {pattern!r}.", fix=self._nearest(pattern))
@@ -99,18 +104,24 @@ def read_catalog(reader: Reader, book: RunBook) -> Catalog:
     with reader.snapshot() as connection:
         agent, scenario = field_names(connection, "agent"), field_names(connection, "scenario")
     parameters = dict.fromkeys(name for model in book.models for name in model.parameters)
-    return Catalog(
-        [
-            *(ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(book.question_names)),
-            *(ResultColumn(Group.AGENT, name) for name in agent),
-            *(ResultColumn(Group.SCENARIO, name) for name in scenario),
-            ResultColumn(Group.MODEL, "model"),
-            *(ResultColumn(Group.MODEL, name) for name in parameters),
-            ResultColumn(Group.ITERATION, "iteration"),
-            ResultColumn(Group.INTERVIEW, "ordinal"),
-            ResultColumn(Group.INTERVIEW, "status"),
-        ]
-    )
+    answers = [ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(book.question_names)]
+    rows = [ResultColumn(Group.SCENARIO, name) for name in scenario]
+    model = ResultColumn(Group.MODEL, "model")
+    columns = [
+        *answers,
+        *(ResultColumn(Group.AGENT, name) for name in agent),
+        *rows,
+        model,
+        *(ResultColumn(Group.MODEL, name) for name in parameters),
+        ResultColumn(Group.ITERATION, "iteration"),
+        ResultColumn(Group.INTERVIEW, "ordinal"),
+        ResultColumn(Group.INTERVIEW, "status"),
+    ]
+    if not book.is_mapped:
+        return Catalog(columns)
+    # The rows as they came, with what was asked for behind them; the whole reply only where it has no parts.
+    first = [*rows, *(answers[1:] or answers), *([model] if len(book.models) > 1 else [])]
+    return Catalog(columns, first, plainly=True)
 
 
 def model_value(model: Model, name: str) -> Any:

@@ -126,7 +126,8 @@ class Session:
         executor = InlineExecutor([model.functions for model in self._job.models])
         run = SurveyRun(self._job, file, self._options, self.limits, executor, self._deliver)
         book = RunBook.load(file.connection)
-        self.opened.set_result(Opened(path=self.path, stored=file.done.copy(), stop=run.total, book=book))
+        stored = run.portion.of(file.done)
+        self.opened.set_result(Opened(path=self.path, stored=stored, stop=run.portion.stop, book=book))
         return run
 
     async def _run_with_progress(self, run: SurveyRun, file: RunFile) -> None:

@@ -29,6 +29,7 @@ from headrace.execute.contract import (
 )
 from headrace.limits import MemoryLimits, RetryLimits, RunOptions
 from headrace.plan.job import Job
+from headrace.plan.portion import Portion
 from headrace.runtime.memory import give_back, tree_bytes
 from headrace.schedule.admission import Admission
 from headrace.schedule.cursors import Cursors
@@ -90,8 +91,10 @@ class SurveyRun:
         self._executor = executor
         self._listener = listener
         self._governor = Governor(limits)
-        self.total = min(options.limit or len(file.plan), len(file.plan))
-        self._admission = Admission(Cursors(file.plan, file.done, self.total), self._governor, options.concurrency)
+        self.portion = Portion(len(file.plan), limit=options.limit, sample=options.sample, seed=options.seed)
+        self.total = self.portion.total
+        cursors = Cursors(file.plan, self.portion.passed_over(file.done), self.portion.stop)
+        self._admission = Admission(cursors, self._governor, options.concurrency)
         self._changed = asyncio.Event()
         self._chunks: dict[int, _InFlight] = {}  # bounded by the window
         self._next_id = 0
@@ -106,7 +109,7 @@ class SurveyRun:
         self._memory_bytes = 0
         self._sealed_since_reading = 0
         self._read_at_s = 0.0
-        self.reused = file.done.count_below(self.total)
+        self.reused = self.portion.count(file.done)
 
     @property
     def was_stopped(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import apsw
 
 from headrace.store.rows import DetailPacker
+from headrace.store.schema import MAPPED
 from headrace.survey.models import Model
 from headrace.survey.values import SqlValue, decode_value, from_sql
 
@@ -16,16 +17,18 @@ class RunBook:
     question_names: tuple[str, ...]
     holds_bools: tuple[bool, ...]
     models: tuple[Model, ...]
+    is_mapped: bool
     packer: DetailPacker
 
     @classmethod
     def load(cls, connection: apsw.Connection) -> RunBook:
-        questions = list(connection.execute("SELECT name, holds_bools FROM questions ORDER BY position"))
+        questions = list(connection.execute("SELECT name, holds_bools, kind FROM questions ORDER BY position"))
         models = connection.execute("SELECT model FROM models ORDER BY position")
         return cls(
-            question_names=tuple(name for name, _ in questions),
-            holds_bools=tuple(bool(held) for _, held in questions),
+            question_names=tuple(name for name, _, _ in questions),
+            holds_bools=tuple(bool(held) for _, held, _ in questions),
             models=tuple(Model.from_row(row) for (row,) in models),
+            is_mapped=questions[0][2] == MAPPED,
             packer=DetailPacker(connection.execute("SELECT value FROM meta WHERE key = 'dictionary'").get),
         )
 

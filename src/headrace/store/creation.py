@@ -81,8 +81,11 @@ def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
             _write_meta(connection, f"identity.{part}", value)
         for owner, source in (("agent", job.agents.source), ("scenario", job.scenarios.source)):
             connection.executemany(
-                "INSERT INTO fields VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET kinds = kinds | excluded.kinds",
-                ((owner, name, kinds_to_bits(kinds)) for name, kinds in source.census.kinds.items()),
+                "INSERT INTO fields VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET kinds = kinds | excluded.kinds",
+                (
+                    (owner, name, kinds_to_bits(kinds), at)
+                    for at, (name, kinds) in enumerate(source.census.kinds.items())
+                ),
             )
             _write_meta(connection, f"repaired.{owner}s", source.census.repaired)
         _write_boxes(connection, plan)

@@ -11,7 +11,9 @@ from headrace.store.rows import ANSWER_COLUMNS
 
 
 def field_names(connection: apsw.Connection, owner: str) -> list[str]:
-    return [name for (name,) in connection.execute("SELECT name FROM fields WHERE owner = ? ORDER BY name", (owner,))]
+    return [
+        name for (name,) in connection.execute("SELECT name FROM fields WHERE owner = ? ORDER BY position", (owner,))
+    ]
 
 
 def field_kinds(connection: apsw.Connection, owner: str, name: str) -> frozenset[Kind]:

@@ -74,6 +74,6 @@ def planned_interviews(path: Path) -> int:
 
 def _source(connection: apsw.Connection, path: Path, owner: str, length: int, identity: str) -> TableSource:
     census = FieldCensus()
-    for name, bits in connection.execute("SELECT name, kinds FROM fields WHERE owner = ?", (owner,)):
+    for name, bits in connection.execute("SELECT name, kinds FROM fields WHERE owner = ? ORDER BY position", (owner,)):
         census.kinds[name] = set(bits_to_kinds(bits))
     return TableSource(path, f"{owner}s", length, identity.rpartition("#")[2], census)

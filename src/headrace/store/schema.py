@@ -13,6 +13,7 @@ from headrace.store.rows import ANSWER_COLUMNS
 APPLICATION_ID = 0x48445243  # "HDRC"
 VERSION = 1
 MOST_VIEW_COLUMNS = 1990
+MAPPED = "map"  # the kind of question whose survey is one prompt per row
 
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -22,7 +23,8 @@ CREATE TABLE questions(position INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TE
 CREATE TABLE agents(position INTEGER PRIMARY KEY, fields TEXT NOT NULL);
 CREATE TABLE scenarios(position INTEGER PRIMARY KEY, fields TEXT NOT NULL);
 CREATE TABLE models(position INTEGER PRIMARY KEY, name TEXT NOT NULL, service TEXT NOT NULL, model TEXT NOT NULL);
-CREATE TABLE fields(owner TEXT, name TEXT, kinds INTEGER NOT NULL, PRIMARY KEY(owner, name)) WITHOUT ROWID;
+CREATE TABLE fields(owner TEXT, name TEXT, kinds INTEGER NOT NULL, position INTEGER NOT NULL,
+                    PRIMARY KEY(owner, name)) WITHOUT ROWID;
 CREATE TABLE details(ordinal INTEGER PRIMARY KEY, detail BLOB NOT NULL);
 CREATE TABLE pending(ordinal INTEGER, question INTEGER, record BLOB NOT NULL, PRIMARY KEY(ordinal, question))
     WITHOUT ROWID;
@@ -45,7 +47,10 @@ def create_tables(connection: apsw.Connection, questions: int) -> None:
 
 
 def create_view(connection: apsw.Connection) -> None:
-    """`results`: an interview a row, answers under their question's name, fields as `agent.x` and `scenario.x`."""
+    """`results`: an interview a row, answers under their question's name, fields as `agent.x` and `scenario.x`.
+
+    Of a mapped job the rows' own columns keep their own names.
+    """
     columns = ", ".join(f'{sql} AS "{name}"' for name, sql in view_columns(connection))
     connection.execute("DROP VIEW IF EXISTS results")
     connection.execute(
@@ -56,7 +61,8 @@ def create_view(connection: apsw.Connection) -> None:
 
 def view_columns(connection: apsw.Connection) -> list[tuple[str, str]]:
     """Name and SQL of each column of the view; answers come first, since the number of columns is bounded."""
-    names = [name for (name,) in connection.execute("SELECT name FROM questions ORDER BY position")]
+    asked = list(connection.execute("SELECT name, kind FROM questions ORDER BY position"))
+    names, is_mapped = [name for name, _ in asked], asked[0][1] == MAPPED
     columns = [(name, answer_column(position)) for position, name in enumerate(names)]
     columns += [
         ("interview.ordinal", "i.ordinal"),
@@ -65,9 +71,13 @@ def view_columns(connection: apsw.Connection) -> list[tuple[str, str]]:
         ("model.model", "m.name"),
     ]
     owners = {"agent": "a.fields", "scenario": "s.fields"}
-    for owner, name in connection.execute("SELECT owner, name FROM fields ORDER BY owner, name"):
+    taken = {name.lower() for name, _ in columns}
+    for owner, name in connection.execute("SELECT owner, name FROM fields ORDER BY owner, position"):
         if has_path(name):
-            columns.append((f"{owner}.{name}", field_column(owners[owner], name)))
+            is_own = is_mapped and owner == "scenario" and name.lower() not in taken
+            shown = name if is_own else f"{owner}.{name}"
+            taken.add(shown.lower())
+            columns.append((shown, field_column(owners[owner], name)))
     return columns[:MOST_VIEW_COLUMNS]
 
 

@@ -44,6 +44,8 @@ class AskedQuestion:
         self.needs = survey.needs(self.question)
         self.skip = _skip_test(survey, self.name)
         self.is_conditional = bool(self.needs) or self.skip is not None
+        self.is_derived = self.question.is_derived
+        self._names_row = self.question.names_row
         self._text = Template(self.question.question_text, f"Question {self.name!r}")
         self._options = _options_writer(self.question)
         options = self.question.options
@@ -59,9 +61,14 @@ class AskedQuestion:
         """The prompt for one interview, and the options an answer is chosen from."""
         if self._fixed is not None:
             options, ending = self._fixed
-            return self._static or self._text.render(context) + ending, options
+            return self._static or self._text.render(self._named(context)) + ending, options
         options = self._options(context)
-        return self._text.render(context) + self._ending(options), options
+        return self._text.render(self._named(context)) + self._ending(options), options
+
+    def derive(self, context: Context) -> Any:
+        """The answer of a question that is not asked, from the answer its text names."""
+        (needed,) = self._text.names
+        return self.question.derive(context[needed.partition(".")[0]]["answer"])
 
     def schema(self, options: Options) -> Schema:
         """The JSON schema of an answer; made once where the options are fixed."""
@@ -71,8 +78,12 @@ class AskedQuestion:
         """The prompt with its names unfilled: what all prompts of this question have in common."""
         return self._text.source + (self._fixed[1] if self._fixed else "")
 
+    def _named(self, context: Context) -> Context:
+        return context["scenario"] if self._names_row else context
+
     def _ending(self, options: Options) -> str:
-        return f"\n\n{self.question.instructions(options)}"
+        instructions = self.question.instructions(options)
+        return f"\n\n{instructions}" if instructions else ""
 
 
 def _options_writer(question: Question) -> Callable[[Context], Options]:

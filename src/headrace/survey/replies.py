@@ -18,11 +18,19 @@ class NoAnswer(HeadraceError):
 
 def read_reply(text: str) -> tuple[Any, str | None]:
     """A JSON object `{"answer": ..., "comment": ...}`, or else the text itself; NoAnswer for nothing at all."""
-    text = text.strip()
+    text = unfenced(text)
     given, comment = (text, None) if text[:1] != "{" else _read_object(text)
     if given is None or given == "":
         raise NoAnswer("the model gave no answer")
     return given, comment
+
+
+def unfenced(text: str) -> str:
+    """The text without the code fence that models like to put around JSON."""
+    text = text.strip()
+    if not (text.startswith("```") and text.endswith("```") and "\n" in text):
+        return text
+    return text[text.index("\n") : -3].strip()
 
 
 def _read_object(text: str) -> tuple[Any, str | None]:

@@ -36,6 +36,11 @@ class Survey:
     def __len__(self) -> int:
         return len(self.questions)
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether it is one prompt per row, as `Job.map` makes it."""
+        return self.questions[0].names_row
+
     def position(self, question: str | Question) -> int:
         """Where a question stands, or an error that names the nearest one."""
         name = question.question_name if isinstance(question, Question) else question
@@ -58,7 +63,8 @@ class Survey:
         """Each name that a question's texts use, with the place it stands in."""
         for place, text in question.templates():
             template = Template(text, f"Question {question.question_name!r}, {place}")
-            yield from ((place, name) for name in sorted(template.names))
+            names = sorted(template.names)
+            yield from ((place, f"scenario.{name}" if question.names_row else name) for name in names)
 
     def data_names(self) -> Iterator[tuple[str, str, str]]:
         """Each `agent.x` and `scenario.x` that is asked for: (question, place, name)."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from headrace.errors import SurveyError, nearest
+from headrace.survey.replies import read_reply
 
 Schema: TypeAlias = dict[str, Any]
 Options: TypeAlias = tuple[Any, ...]
@@ -35,9 +36,17 @@ class Question(ABC):
             _kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        _check_name(self.question_name)
+        self.check_name()
         if not isinstance(self.question_text, str) or not self.question_text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SurveyError(f"Question {self.question_name!r} has no text.", fix="Give it a question_text.")
+
+    def check_name(self) -> None:
+        _check_name(self.question_name)
+
+    @property
+    def names_row(self) -> bool:
+        """Whether its text names a scenario's fields by themselves, `{{ city }}` and not `{{ scenario.city }}`."""
+        return False
 
     @property
     def options(self) -> Options | str:
@@ -56,6 +65,18 @@ class Question(ABC):
     @abstractmethod
     def schema(self, options: Options) -> Schema:
         """The JSON schema of an accepted answer."""
+
+    def read(self, text: str) -> tuple[Any, str | None]:
+        """The given answer and a comment, out of what a model wrote; NoAnswer where there is none."""
+        return read_reply(text)
+
+    def derive(self, answer: Any) -> Any:
+        """The answer, taken from the one answer its text names. For kinds that are never asked (`is_derived`)."""
+        raise NotImplementedError
+
+    @property
+    def is_derived(self) -> bool:
+        return type(self).derive is not Question.derive
 
     @abstractmethod
     def accept(self, given: Any, options: Options) -> Any:

@@ -1,0 +1,91 @@
+"""JSON schemas that users give for what a model should return. Covers: reading one, and checking values against it.
+
+Does not cover: the schemas of survey questions, which each kind makes itself (survey.questions).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from headrace.errors import InvalidAnswer, SurveyError
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+    from jsonschema_rs import Validator as RustValidator
+
+Schema = dict[str, Any]
+_LONGEST_MESSAGE = 300
+
+
+def as_schema(given: Any) -> Schema:
+    """A schema from a dict, a JSON file's path, or a type: a TypedDict, a dataclass, a Literal, a pydantic model."""
+    if isinstance(given, (str, Path)):
+        return _checked(_read(Path(given)), str(given))
+    if isinstance(given, dict):
+        return _checked(cast(Schema, given), "schema")
+    if hasattr(given, "model_json_schema"):
+        return _checked(_resolved(given.model_json_schema()), "schema")
+    try:
+        return _checked(_resolved(msgspec.json.schema(given)), "schema")
+    except TypeError:
+        raise SurveyError(
+            f"schema={given!r} is not a schema.",
+            fix="Give a dict, the path of a JSON file, or a type like a TypedDict.",
+        ) from None
+
+
+class SchemaCheck:
+    """One schema, compiled. Nothing is fetched: a reference must point into the schema itself."""
+
+    def __init__(self, schema: Schema, where: str) -> None:
+        import jsonschema_rs  # 30 ms and 8 MB that only a job with a schema should cost
+
+        try:
+            self._validator: RustValidator = jsonschema_rs.validator_for(schema, retriever=_refuse_fetching)
+        except (ValueError, TypeError) as error:
+            what = str(error).splitlines()[0]
+            raise SurveyError(f"{where} is not a valid JSON schema: {what}.", fix="Mend the schema.") from None
+
+    def accept(self, value: Any) -> Any:
+        """The value, or InvalidAnswer with the first thing that is wrong with it, in words a model can act on."""
+        wrong = next(iter(self._validator.iter_errors(value)), None)
+        if wrong is None:
+            return value
+        raise InvalidAnswer(f"{_place(wrong)}{wrong.message[:_LONGEST_MESSAGE]}")
+
+
+def _place(wrong: ValidationError) -> str:
+    path = ".".join(str(part) for part in wrong.instance_path)
+    return f"{path}: " if path else ""
+
+
+def _read(path: Path) -> Schema:
+    try:
+        held = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise SurveyError(f"{path} cannot be read: {error.strerror}.", fix="Check the path of the schema.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SurveyError(f"{path} is not valid JSON: {error}.", fix="Mend the schema.") from None
+    if not isinstance(held, dict):
+        raise SurveyError(f"{path} is not a JSON schema.", fix='Write an object like {"enum": ["good", "bad"]}.')
+    return cast(Schema, held)
+
+
+def _checked(schema: Schema, where: str) -> Schema:
+    SchemaCheck(schema, where)
+    return schema
+
+
+def _resolved(schema: Schema) -> Schema:
+    """A type's schema is often only a reference to one of its definitions; model services want to see an object."""
+    reference = schema.get("$ref", "")
+    definitions: dict[str, Schema] = schema.get("$defs", {})
+    found = definitions.get(reference.removeprefix("#/$defs/"))
+    return schema if found is None else {**found, "$defs": definitions}
+
+
+def _refuse_fetching(uri: str) -> Any:
+    raise ValueError(f"it refers to {uri}, outside itself")
