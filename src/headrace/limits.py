@@ -89,7 +89,9 @@ class RunOptions:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise OptionError(f"seed={self.seed!r} must be a whole number.")
         if self.fresh and self.extend:
-            raise OptionError("fresh=True starts over and extend=True goes on.", fix="Choose one of them.")
+            raise OptionError(
+                "fresh=True (--fresh) starts over and extend=True (--extend) goes on.", fix="Choose one of them."
+            )
 
 
 def _whole(name: str, value: Any, *, may_be_none: bool) -> int | None:

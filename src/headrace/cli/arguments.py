@@ -30,6 +30,23 @@ def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: l
     return job.by(ModelList(map(model_from, models))) if models else job
 
 
+def mapped_job_from(template: str, data: Path, schema: Path | None, system: str | None, models: list[str]) -> Job:
+    """The job that `headrace map` was asked for."""
+    job = Job.map(_text_from(template), data, schema=schema, system_prompt=system)
+    return job.by(ModelList(map(model_from, models))) if models else job
+
+
+def _text_from(template: str) -> str:
+    """The text itself, or with @ before it the file that holds it."""
+    if not template.startswith("@") or "{{" in template:
+        return template
+    try:
+        return Path(template[1:]).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise SurveyError(f"{template[1:]} cannot be read: {reason}.", fix="Check the path behind the @.") from None
+
+
 def survey_from(text: str) -> Survey:
     """A survey's file, or `module:object` from a program of the user's own."""
     module, _, name = text.partition(":")

@@ -12,6 +12,7 @@ import sys
 import typer
 
 from headrace.cli.first_steps import demo
+from headrace.cli.mapping import map_rows
 from headrace.cli.options import INTERRUPTED
 from headrace.cli.reading import results, runs
 from headrace.cli.running import resume, run
@@ -19,8 +20,17 @@ from headrace.cli.watching import status
 from headrace.errors import HeadraceError, Interrupted
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-for command in (demo, run, resume, status, results, runs):
-    app.command()(command)
+COMMANDS = {
+    "demo": demo,
+    "run": run,
+    "map": map_rows,
+    "resume": resume,
+    "status": status,
+    "results": results,
+    "runs": runs,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
 
 
 @app.callback()

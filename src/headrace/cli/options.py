@@ -16,3 +16,14 @@ Memory = Annotated[str | None, typer.Option(help='A budget: "512MB", "60%" of th
 Concurrency = Annotated[int, typer.Option(min=1, help="How many interviews may be in flight.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many interviews of the plan.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Ask again where an answer was not valid.")]
+Sample = Annotated[int | None, typer.Option(min=1, help="Only so many interviews, chosen at random from the plan.")]
+Seed = Annotated[int, typer.Option(help="Which sample: the same seed chooses the same interviews.")]
+Iterations = Annotated[int | None, typer.Option("--n", min=1, help="How often each interview is asked.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; the old file is kept under another name.")]
+Extend = Annotated[bool, typer.Option("--extend", help="The lists grew at their end.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Count and estimate; run nothing.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="The run file; by default one named by the job.")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME,KEY=VALUE,...", help="A model and its parameters: gpt-4o,temperature=0.2. Repeatable."),
+]

@@ -36,6 +36,8 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
     print(f"{stats.interviews:,} interviews in {path}{failed}; {stats.calls:,} calls, {stats.tokens:,} tokens")
     print(f"look at them: headrace results {path}")
     if stats.failed:
+        first = next(iter(results.failed()))
+        print(f"the first failure: interview {first.ordinal}, {first.question}: {first.cause}: {first.message}")
         print(f"ask the failed ones again: headrace resume {path} --retry-failed")
     return stats.failed > 0
 

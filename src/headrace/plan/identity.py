@@ -31,9 +31,9 @@ class Identity:
         """Raise PlanMismatch, with what differs, unless the file's plan is this one; `differing` says it in detail."""
         if self == found:
             return
-        fix = "Use another path, or fresh=True to start over (the old file is kept under another name)."
+        fix = "Use another path, or start over with fresh=True or --fresh (the old file is kept under another name)."
         if self.may_extend(found):
-            fix = "If the list only grew at its end, extend=True goes on in the same file. " + fix
+            fix = "If the list only grew at its end, extend=True or --extend goes on in the same file. " + fix
         raise PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=f"{differing} {fix}".lstrip())
 
 

@@ -21,10 +21,11 @@ import msgspec
 
 from headrace.errors import HeadraceError, SurveyError, nearest
 from headrace.survey.questions import Question, question_from_dict
+from headrace.survey.questions.base import kinds_for_files
 from headrace.survey.survey import Survey
 
 _PARTS = ("questions", "skip")
-_SHORT_FOR = {
+SHORT_FOR = {
     "name": "question_name",
     "text": "question_text",
     "options": "question_options",
@@ -86,9 +87,13 @@ def _read_yaml(path: Path, text: str) -> Any:
 def _question(path: Path, number: int, item: Any) -> Question:
     place = f"{path}, question {number}"
     settings = _as_mapping(item, place, "Write its kind, name and text.")
-    full = {_SHORT_FOR.get(str(name), str(name)): value for name, value in settings.items()}
+    full = {SHORT_FOR.get(str(name), str(name)): value for name, value in settings.items()}
     if len(full) < len(settings):
         raise SurveyError(f"{place} has a setting twice, once in short.", fix="Leave one out.")
+    kinds = [kind.kind for kind in kinds_for_files()]
+    if full.get("kind") not in kinds:
+        held = full.get("kind")
+        raise SurveyError(f"{place}: there is no kind of question called {held!r}.", fix=nearest(str(held), kinds))
     try:
         return question_from_dict(full)
     except HeadraceError as error:

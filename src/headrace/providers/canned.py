@@ -1,7 +1,8 @@
 """The test model: answers from what it is given, with no network. It meets the same contract as real models.
 
-`canned_response` is a text, a dict by question name, or a function of the request. `latency_s` waits, `fail_rate` is
-the share of calls that fail as a busy service would, `seed` makes these failures the same in every run.
+`canned_response` is a text, a dict by question name (for `Job.map` also the object itself), or a function of the
+request. `latency_s` waits, `fail_rate` is the share of calls that fail as a busy service would, `seed` makes these
+failures the same in every run.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -60,7 +61,10 @@ class CannedProvider:
     def _answer(self, request: Request) -> Any:
         response = self._response
         if isinstance(response, dict):
-            return response.get(request.question_name)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            by_question = cast("dict[str, Any]", response)
+            # Where an object is asked for, a dict that does not know the question is that object.
+            is_answer = request.schema.get("type") == "object" and request.question_name not in by_question
+            return by_question if is_answer else by_question.get(request.question_name)
         if not callable(response):
             return response
         try:

@@ -30,6 +30,7 @@ class Question(ABC):
     question_text: str
 
     kind: ClassVar[str]
+    is_made_by_jobs: ClassVar[bool] = False  # by Job.map, and by nobody else
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
@@ -98,6 +99,11 @@ class Question(ABC):
     def to_dict(self) -> dict[str, Any]:
         settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"kind": self.kind, **settings}
+
+
+def kinds_for_files() -> list[type[Question]]:
+    """The kinds that a person may write in a survey file, by name."""
+    return [_kinds[name] for name in sorted(_kinds) if not _kinds[name].is_made_by_jobs]
 
 
 def question_from_dict(settings: dict[str, Any]) -> Question:

@@ -26,6 +26,7 @@ class MappedPrompt(Question):
     """Its text names the row's columns directly; nothing is added to it."""
 
     kind = "map"
+    is_made_by_jobs = True
 
     output_schema: Schema | None = None
 
@@ -76,6 +77,7 @@ class MappedProperty(Question):
     """One property of a mapped answer as a column of its own. It is taken from that answer, never asked for."""
 
     kind = "property"
+    is_made_by_jobs = True
 
     of: str
     value_type: str | None = None

@@ -1,0 +1,68 @@
+"""The JSON schema of a survey file, for editors that check and complete while one types.
+
+Made from the kinds of question themselves, so that it cannot fall behind; docs/survey.schema.json is its copy.
+Does not cover: reading a survey file, which says more about what is wrong (plan.survey_file).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from headrace.plan.survey_file import SHORT_FOR
+from headrace.survey.questions.base import Question, kinds_for_files
+
+_VALUES: dict[str, dict[str, Any]] = {
+    "question_name": {"type": "string", "pattern": "^[^\\W\\d]\\w*$", "description": "Names the answer's column."},
+    "question_text": {"type": "string", "minLength": 1, "description": "May name {{ scenario.x }} and {{ agent.x }}."},
+    "question_options": {
+        "description": "What to choose from, or one template that names a list: {{ scenario.brands }}.",
+        "oneOf": [{"type": "array", "minItems": 2}, {"type": "string", "pattern": "\\{\\{"}],
+    },
+    "min_value": {"type": ["number", "null"]},
+    "max_value": {"type": ["number", "null"]},
+    "option_labels": {"type": "object", "additionalProperties": {"type": "string"}},
+}
+
+
+def survey_schema() -> dict[str, Any]:
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Headrace survey",
+        "type": "object",
+        "properties": {
+            "questions": {"type": "array", "minItems": 1, "items": {"oneOf": list(map(_question, kinds_for_files()))}},
+            "skip": {
+                "description": "When to skip a question: one `question: rule` each.",
+                "type": ["object", "null"],
+                "additionalProperties": {"type": "string"},
+            },
+        },
+        "required": ["questions"],
+        "additionalProperties": False,
+    }
+
+
+def _question(kind: type[Question]) -> dict[str, Any]:
+    fields = dataclasses.fields(kind)
+    needed = [field.name for field in fields if _is_required(field)]
+    properties: dict[str, Any] = {"kind": {"const": kind.kind}}
+    for field in fields:
+        properties |= dict.fromkeys(_names(field.name), _VALUES[field.name])
+    return {
+        "title": kind.kind,
+        "type": "object",
+        "properties": properties,
+        "required": ["kind"],
+        "allOf": [{"oneOf": [{"required": [name]} for name in _names(field)]} for field in needed],
+        "additionalProperties": False,
+    }
+
+
+def _names(field: str) -> list[str]:
+    """A setting's short name, where it has one, and its full name."""
+    return [*(short for short, full in SHORT_FOR.items() if full == field), field]
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
