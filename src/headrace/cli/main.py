@@ -8,6 +8,8 @@ them: what a command needs is imported inside it.
 from __future__ import annotations
 
 import sys
+import traceback
+from typing import Annotated
 
 import typer
 
@@ -20,6 +22,7 @@ from headrace.cli.watching import status
 from headrace.errors import HeadraceError, Interrupted
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+_DEBUG = "--debug"
 COMMANDS = {
     "demo": demo,
     "run": run,
@@ -34,20 +37,30 @@ for name, command in COMMANDS.items():
 
 
 @app.callback()
-def headrace() -> None:
+def headrace(
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from. May stand anywhere.")] = False,
+) -> None:
     """Run LLM jobs of any size in a fixed amount of memory."""
+    del debug  # main() has read it: it must serve errors that are met before this is called
 
 
 def main() -> None:
+    words = sys.argv[1:]
     try:
-        app()
+        app([word for word in words if word != _DEBUG])
     except Interrupted as stopped:
         print(stopped, file=sys.stderr)
         sys.exit(INTERRUPTED)
     except HeadraceError as error:
+        if _DEBUG in words:
+            traceback.print_exception(error)
         print(f"headrace: {error}", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:
         # Whoever read our output, `head` for instance, has seen enough; the interpreter must not complain at exit.
         sys.stdout = None
         sys.exit(0)
+    except Exception:  # noqa: BLE001 - the last place it could be told at
+        traceback.print_exc()
+        print("headrace: this is a fault of Headrace, not yours. Please report the lines above.", file=sys.stderr)
+        sys.exit(1)

@@ -14,6 +14,7 @@ A question's settings are those of its class; `name`, `text`, `options`, `min`, 
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,7 +26,7 @@ from headrace.survey.questions.base import kinds_for_files
 from headrace.survey.survey import Survey
 
 _PARTS = ("questions", "skip")
-SHORT_FOR = {
+_SHORT_FOR = {
     "name": "question_name",
     "text": "question_text",
     "options": "question_options",
@@ -33,6 +34,11 @@ SHORT_FOR = {
     "max": "max_value",
     "labels": "option_labels",
 }
+
+
+def names_of(setting: str) -> list[str]:
+    """What a setting may be called: in short, where there is a short name, and in full."""
+    return [*(short for short, full in _SHORT_FOR.items() if full == setting), setting]
 
 
 def read_survey(path: Path) -> Survey:
@@ -87,17 +93,25 @@ def _read_yaml(path: Path, text: str) -> Any:
 def _question(path: Path, number: int, item: Any) -> Question:
     place = f"{path}, question {number}"
     settings = _as_mapping(item, place, "Write its kind, name and text.")
-    full = {SHORT_FOR.get(str(name), str(name)): value for name, value in settings.items()}
+    _check_settings(place, settings)
+    full = {_SHORT_FOR.get(name, name): value for name, value in settings.items()}
     if len(full) < len(settings):
         raise SurveyError(f"{place} has a setting twice, once in short.", fix="Leave one out.")
-    kinds = [kind.kind for kind in kinds_for_files()]
-    if full.get("kind") not in kinds:
-        held = full.get("kind")
-        raise SurveyError(f"{place}: there is no kind of question called {held!r}.", fix=nearest(str(held), kinds))
     try:
         return question_from_dict(full)
     except HeadraceError as error:
         raise SurveyError(f"{place}: {error.message}", fix=error.fix) from None
+
+
+def _check_settings(place: str, settings: dict[Any, Any]) -> None:
+    kinds = {kind.kind: kind for kind in kinds_for_files()}
+    held = settings.get("kind")
+    if held not in kinds:
+        raise SurveyError(f"{place}: there is no kind of question called {held!r}.", fix=nearest(str(held), kinds))
+    known = ["kind", *(name for field in dataclasses.fields(kinds[held]) for name in names_of(field.name))]
+    for name in settings:
+        if name not in known:
+            raise SurveyError(f"{place}: a {held} question has no setting {name!r}.", fix=nearest(str(name), known))
 
 
 def _as_mapping(value: Any, place: str, fix: str) -> dict[Any, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from headrace.plan.survey_file import SHORT_FOR
+from headrace.plan.survey_file import names_of
 from headrace.survey.questions.base import Question, kinds_for_files
 
 _VALUES: dict[str, dict[str, Any]] = {
@@ -48,20 +48,15 @@ def _question(kind: type[Question]) -> dict[str, Any]:
     needed = [field.name for field in fields if _is_required(field)]
     properties: dict[str, Any] = {"kind": {"const": kind.kind}}
     for field in fields:
-        properties |= dict.fromkeys(_names(field.name), _VALUES[field.name])
+        properties |= dict.fromkeys(names_of(field.name), _VALUES[field.name])
     return {
         "title": kind.kind,
         "type": "object",
         "properties": properties,
         "required": ["kind"],
-        "allOf": [{"oneOf": [{"required": [name]} for name in _names(field)]} for field in needed],
+        "allOf": [{"oneOf": [{"required": [name]} for name in names_of(field)]} for field in needed],
         "additionalProperties": False,
     }
-
-
-def _names(field: str) -> list[str]:
-    """A setting's short name, where it has one, and its full name."""
-    return [*(short for short, full in SHORT_FOR.items() if full == field), field]
 
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:

@@ -1,0 +1,158 @@
+"""A table of mistakes and what is printed: what happened, where, and what to do next; never a traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SURVEY = "questions:\n  - {kind: free_text, name: why, text: 'Why {{ scenario.city }}?'}\n"
+RUN = ("run", "survey.yaml", "--scenarios", "cities.csv", "--model", "test")
+MAP = ("map", "Label: {{ text }}", "--data", "rows.jsonl", "--model", "test")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("mistakes")
+    files = {
+        "survey.yaml": SURVEY,
+        "tab.yaml": "questions:\n\t- kind: free_text\n",
+        "part.yaml": SURVEY + "skips: {}\n",
+        "setting.yaml": "questions:\n  - {kind: free_text, name: why, txt: 'Why?'}\n",
+        "kind.yaml": "questions:\n  - {kind: freetext, name: why, text: 'Why?'}\n",
+        "broken.json": '{"questions": [',
+        "cities.csv": "city\nOslo\n",
+        "short.csv": "city,size\nOslo\n",
+        "latin.csv": "city\nK\u00f6ln\n",
+        "rows.jsonl": '{"text": "fine"}\n{"text": "awful"}\n',
+        "gap.jsonl": '{"text": "fine"}\n{"txt": "awful"}\n',
+        "list.jsonl": '{"text": "fine"}\n[1]\n',
+        "label.json": '{"type": "objekt"}',
+        "notes.txt": "not a run file",
+        "program.py": "survey = 7\n",
+    }
+    for name, text in files.items():
+        (place / name).write_text(text, "latin-1" if name == "latin.csv" else "utf-8")
+    headrace(place, *RUN, "-o", "city.run")
+    return place
+
+
+def headrace(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "headrace", *words]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=60)
+
+
+MISTAKES = {
+    ("run", "nothere.yaml"): "nothere.yaml cannot be read: No such file or directory. Check the path.",
+    ("run", "tab.yaml"): "tab.yaml, line 2: found character '\\t' that cannot start any token. "
+    "That line holds a tab: YAML wants spaces.",
+    ("run", "part.yaml"): "part.yaml has a part 'skips'. Did you mean 'skip'?",
+    (
+        "run",
+        "setting.yaml",
+    ): "setting.yaml, question 1: a free_text question has no setting 'txt'. Did you mean 'text'?",
+    ("run", "kind.yaml"): "kind.yaml, question 1: there is no kind of question called 'freetext'. "
+    "Did you mean 'free_text'?",
+    ("run", "broken.json"): "broken.json is not valid JSON",
+    ("run", "program:survay"): "program:survay cannot be imported: module 'program' has no attribute 'survay'",
+    ("run", "program:survey"): "program:survey is a int, not a Survey.",
+    (*RUN[:2], "--scenarios", "short.csv", "--model", "test"): "short.csv, line 2: 1 cells where the header has 2.",
+    (*RUN[:2], "--scenarios", "latin.csv", "--model", "test"): "Save it as UTF-8 CSV.",
+    (
+        *RUN[:2],
+        "--scenarios",
+        "notes.txt",
+        "--model",
+        "test",
+    ): "notes.txt ends in '.txt'. Give a .csv or a .jsonl file.",
+    (*RUN[:2], "--model", "test"): "no scenario has a field 'city'. No scenarios with fields were given",
+    (*RUN[:4],): "The job has no model.",
+    (*RUN[:4], "--model", "test,latency=2"): "no parameter 'latency'. Did you mean 'latency_s'?",
+    (*RUN[:4], "--model", "test,latency_s"): "'latency_s' is not a parameter. Write name,key=value,...",
+    (*RUN, "-o", "notes.txt"): "notes.txt is not a run file.",
+    (*RUN, "-o", "notes.txt/x.run"): "notes.txt",
+    (*RUN, "-o", "/proc/x.run"): "/proc/x.run cannot be",
+    (*RUN, "--memory", "12 parsecs"): "12 parsecs",
+    (*RUN, "--memory", "1MB"): "the process already uses",
+    (*RUN, "--fresh", "--extend"): "Choose one of them.",
+    (
+        *RUN,
+        "--n",
+        "2",
+        "-o",
+        "city.run",
+        "--scenarios",
+        "rows.jsonl",
+    ): "no scenario has a field 'city'. Known here: text.",
+    (*MAP[:2], "--data", "gap.jsonl", "--model", "test"): "names 'text', which row 2 of 2 does not have. "
+    "Give it one, or write {{ text | default('') }}.",
+    (
+        *MAP[:2],
+        "--data",
+        "list.jsonl",
+        "--model",
+        "test",
+    ): "list.jsonl, line 2: not a JSON object. Write one JSON object",
+    ("map", "Label: {{ txt }}", *MAP[2:]): "The text names 'txt', and no row has such a column. Did you mean 'text'?",
+    ("map", "@nothere.txt", *MAP[2:]): "nothere.txt cannot be read: No such file or directory.",
+    (*MAP, "--schema", "label.json"): "label.json is not a valid JSON schema",
+    ("results", "nothere.run"): "nothere.run",
+    ("results", "notes.txt"): "notes.txt is not a run file.",
+    ("results", "city.run", "--where", "answer.wy == 'x'"): "There is no column 'answer.wy'",
+    ("results", "city.run", "--select", "scenario.citty"): "Did you mean 'scenario.city'?",
+    ("results", "city.run", "--format", "xml"): "--format xml is not known. Use one of table, csv, jsonl.",
+    ("status", "notes.txt"): "notes.txt is not a run file.",
+    ("resume", "notes.txt"): "notes.txt is not a run file.",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES, ids=" ".join)
+def test_a_mistake_is_told_in_words(place: Path, words: tuple[str, ...]):
+    ended = headrace(place, *words)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("headrace: ")
+    assert MISTAKES[words] in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("rum",), ("run",), ("run", "x.yaml", "--concurency", "3"), ("run", "x", "--n", "0")]
+)
+def test_a_command_that_cannot_be_read_has_its_own_exit_code(place: Path, words: tuple[str, ...]):
+    ended = headrace(place, *words)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
+
+
+def test_debug_shows_where_an_error_came_from(place: Path):
+    ended = headrace(place, "run", "nothere.yaml", "--debug")
+    assert ended.returncode == 1
+    assert "Traceback" in ended.stderr
+    assert ended.stderr.rstrip().endswith("Check the path.")
+
+
+def test_a_fault_of_our_own_shows_a_traceback_and_says_so(place: Path):
+    program = (
+        "import sys; from headrace.cli import main, shown\n"
+        "def broken(*_, **__): raise RuntimeError('oh')\n"
+        "shown.show_status = broken; sys.argv = ['headrace', 'status', 'city.run']; main.main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "RuntimeError: oh" in ended.stderr
+    assert "fault of Headrace" in ended.stderr
+
+
+def test_a_data_file_that_grows_while_it_is_read_is_noticed(place: Path):
+    program = (
+        "from headrace import Job, Model\n"
+        "from pathlib import Path\n"
+        "rows = Path('growing.jsonl'); rows.write_text('{\"text\": 1}\\n')\n"
+        "job = Job.map('{{ text }}', rows).by(Model('test', canned_response='x'))\n"
+        'rows.write_text(\'{"text": 1}\\n{"text": 2}\\n\')\n'
+        "job.run('growing.run')"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, text=True, check=False)
+    assert "growing.jsonl changed while the job was set up" in ended.stderr
+    assert not (place / "growing.run").exists()
