@@ -94,7 +94,7 @@ def _question(path: Path, number: int, item: Any) -> Question:
     place = f"{path}, question {number}"
     settings = _as_mapping(item, place, "Write its kind, name and text.")
     _check_settings(place, settings)
-    full: dict[str, Any] = {_SHORT_FOR.get(name, name): value for name, value in settings.items()}
+    full: dict[str, Any] = {_SHORT_FOR.get(str(name), str(name)): value for name, value in settings.items()}
     if len(full) < len(settings):
         raise SurveyError(f"{place} has a setting twice, once in short.", fix="Leave one out.")
     try:
