@@ -37,7 +37,13 @@ def run_child(
     return run_python("-m", f"benchmarks.children.{program}", *arguments, python=python, env=env)
 
 
-def run_python(*arguments: object, python: str | Path = sys.executable, env: dict[str, str] | None = None) -> Ended:
+def run_python(
+    *arguments: object,
+    python: str | Path = sys.executable,
+    env: dict[str, str] | None = None,
+    is_quiet: bool = False,
+) -> Ended:
+    """`is_quiet` where what it prints are no figures."""
     began_s = time.perf_counter()
     process = start_python(*arguments, python=python, env=env)
     assert process.stdout is not None
@@ -49,7 +55,7 @@ def run_python(*arguments: object, python: str | Path = sys.executable, env: dic
     if process.returncode:
         raise ChildFailed(f"{' '.join(map(str, arguments))} ended with {process.returncode}")
     return Ended(
-        figures=json.loads(printed.splitlines()[-1]) if printed.strip() else {},
+        figures=json.loads(printed.splitlines()[-1]) if printed.strip() and not is_quiet else {},
         cpu_s=usage.ru_utime + usage.ru_stime,
         wall_s=wall_s,
         peak_bytes=usage.ru_maxrss * 1024,
@@ -57,12 +63,17 @@ def run_python(*arguments: object, python: str | Path = sys.executable, env: dic
 
 
 def start_python(
-    *arguments: object, python: str | Path = sys.executable, env: dict[str, str] | None = None
+    *arguments: object,
+    python: str | Path = sys.executable,
+    env: dict[str, str] | None = None,
+    stderr: int | None = None,
 ) -> subprocess.Popen[str]:
     # Where byte code may not be written, every start would compile everything, and that would be measured.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [str(python), *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, env=environment | (env or {}), stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment | (env or {}), stdout=subprocess.PIPE, stderr=stderr, text=True
+    )
 
 
 def print_figures(**figures: object) -> None:
