@@ -1,7 +1,7 @@
 """A model service and its callers with an invented clock: as many calls as wanted, in no time at all.
 
-The service works on `capacity` calls at once and lets the rest queue, or refuses what is above `refuses_above`; it takes
-`requests_per_minute` of its own; and it has storms (429), outages (5xx or time-outs) and times without a network.
+The service works on `capacity` calls at once and lets the rest queue, or refuses what is above `refuses_above`; it
+takes `requests_per_minute` of its own; and it has storms (429), outages (5xx or time-outs) and times without a network.
 """
 
 import heapq

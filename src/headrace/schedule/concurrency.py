@@ -4,8 +4,8 @@ The rule. A round is as many calls as the limit, all begun since the last change
 round is the limit divided by how long its calls took on average. The limit starts small and doubles with each round, as
 long as throughput rises by at least 0.4 of what the limit rose by: where twice the calls take twice as long, they only
 queue. Where doubling does not help, a quarter more is tried; where that does not either, the limit rests where it was,
-and a quarter more is tried again after some rounds, more of them each time it was in vain. A round in which nobody had to wait
-for the limit tells nothing about it.
+and a quarter more is tried again after some rounds, more of them each time it was in vain. A round in which nobody had
+to wait for the limit tells nothing about it.
 
 A busy service or a time-out halves the limit, at most once a round trip: only a call that began after the last cut may
 cause the next. The way back up is taken in doublings, without judging, to just below where it was too much; there it
