@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -65,6 +66,50 @@ class BreakerLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointLimits:
+    """How a model's endpoint is treated. None is no limit but what its own replies tell.
+
+    A busy service is left alone for `first_pause_s`, doubling to `longest_pause_s`, or for as long as it asks, up to
+    `longest_asked_pause_s`. A network that is away is tried after `first_away_s`, doubling to `longest_away_s`.
+    """
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    first_concurrency: int = 8
+    most_concurrency: int = 500
+    first_pause_s: float = 1.0
+    longest_pause_s: float = 60.0
+    longest_asked_pause_s: float = 600.0
+    first_away_s: float = 2.0
+    longest_away_s: float = 30.0
+    breaker: BreakerLimits = BreakerLimits()
+
+    def __post_init__(self) -> None:
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            _check_rate(name, getattr(self, name))
+        for name in ("first_concurrency", "most_concurrency"):
+            object.__setattr__(self, name, _whole(name, getattr(self, name), may_be_none=False))
+        if self.first_concurrency > self.most_concurrency:
+            object.__setattr__(self, "first_concurrency", self.most_concurrency)
+        if not 0 < self.first_pause_s <= self.longest_pause_s <= self.longest_asked_pause_s < math.inf:
+            raise OptionError("The pauses of a busy endpoint must rise: first, longest, longest asked for.")
+        if not 0 < self.first_away_s <= self.longest_away_s < math.inf:
+            raise OptionError("The waits for a network that is away must rise: first, longest.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheLimits:
+    """How much room the response cache takes, and how much of a disk it leaves to others, to run files above all."""
+
+    most_bytes: int = 2_000_000_000
+    spare_disk_bytes: int = 200_000_000
+
+    def __post_init__(self) -> None:
+        if self.most_bytes < 1 or self.spare_disk_bytes < 0:
+            raise OptionError("The response cache needs some room, and cannot leave less than nothing to others.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """What `job.run(...)` was asked for. `n` and `memory` are None where the user left the choice to us."""
 
@@ -92,6 +137,14 @@ class RunOptions:
             raise OptionError(
                 "fresh=True (--fresh) starts over and extend=True (--extend) goes on.", fix="Choose one of them."
             )
+
+
+def _check_rate(name: str, value: Any) -> None:
+    if value is None:
+        return
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0 < value < math.inf:
+        raise OptionError(f"{name}={value!r} must be a number above 0.", fix="Leave it out for no limit.")
 
 
 def _whole(name: str, value: Any, *, may_be_none: bool) -> int | None:
