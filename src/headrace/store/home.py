@@ -1,4 +1,4 @@
-"""Where run files live when no path is given: the user's data directory, or HEADRACE_HOME."""
+"""Where files live when no path is given: the user's data directory, or HEADRACE_HOME."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def default_path(job: Job) -> Path:
     """The same plan has the same name, so that the same program run twice goes on."""
     first_question = re.sub(r"\W", "", job.survey.questions[0].question_name, flags=re.ASCII)[:30] or "survey"
     return home() / "runs" / f"{first_question}-{job.identity().digest[:12]}.run"
+
+
+def cache_path() -> Path:
+    """The response cache, one for all runs."""
+    return home() / "cache.sqlite"
