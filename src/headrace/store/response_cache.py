@@ -29,7 +29,7 @@ _BATCH = 2_000
 _BATCH_BYTES = 4_000_000
 _OLDEST_S = 5.0  # a trickle is written this often
 _MOST_REPLY_BYTES = 4_000_000
-_LEVEL = 1
+_LEVEL = -1  # half the time of level 1, for a third more bytes
 
 
 class _Kept(msgspec.Struct, array_like=True, gc=False):
