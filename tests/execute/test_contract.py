@@ -26,11 +26,12 @@ from headrace.execute.contract import (
     Spec,
     Work,
 )
+from headrace.execute.gate import Standing
 from headrace.limits import RetryLimits
 from headrace.providers.contract import Request
 from headrace.store.creation import specimen
 from headrace.store.rows import DetailPacker, Row, Status
-from headrace.survey.record import AnswerRecord, Cause, Failure, State
+from headrace.survey.record import AnswerRecord, Cause, Failure, State, Usage
 from tests.execute.executors import EXECUTORS
 
 SURVEY = Survey(
@@ -45,7 +46,11 @@ PATIENCE_S = 20.0
 def spec_for(model: Model) -> Spec:
     job = SURVEY.by(AgentList([Agent({"n": 0})]), Scenario(), model)
     return Spec(
-        survey=SURVEY.to_row(), models=[model.to_row()], dictionary=specimen(job), retry=RetryLimits(first_wait_s=0.01)
+        survey=SURVEY.to_row(),
+        models=[model.to_row()],
+        prices=[None],
+        dictionary=specimen(job),
+        retry=RetryLimits(first_wait_s=0.01),
     )
 
 
@@ -129,7 +134,7 @@ async def test_rows_are_encoded_and_hold_the_whole_interview(name: str):
         await controller.executor.start(chunk(1, 5, 1))
         await controller.read_until(lambda: 1 in controller.ended)
     (row,) = controller.rows
-    assert (row.ordinal, row.agent, row.status, row.answers, row.calls) == (5, 5, Status.DONE, ["x", "x"], 2)
+    assert (row.ordinal, row.agent, row.status, row.answers, row.usage.calls) == (5, 5, Status.DONE, ["x", "x"], 2)
     detail = DetailPacker(spec_for(model).dictionary).unpack(row.detail)
     assert [record.raw for record in detail.records] == [b"x", b"x"]
     assert detail.records[0].prompt.startswith("One, 5?")
@@ -162,7 +167,7 @@ async def test_answers_that_are_kept_are_not_asked_for_again(name: str):
         await controller.read_until(lambda: 1 in controller.ended)
     assert asked == ["two"]
     assert controller.rows[0].answers == ["old", "new Two after old?"]
-    assert controller.rows[0].calls == 1  # what is kept was counted before
+    assert controller.rows[0].usage.calls == 1  # what is kept was counted before
 
 
 @each_executor
@@ -254,7 +259,7 @@ async def test_an_interview_that_waits_for_a_busy_model_can_be_cancelled(name: s
 
 def test_every_message_can_be_sent_as_bytes():
     record = AnswerRecord(0, State.FAILED, b"\x01", failure=Failure(0, Cause.INVALID, "no"))
-    row = Row(1, 0, 0, 0, 0, Status.FAILED, [1, 2.5, "x", None, b"[1]"], None, b"\x00", [], 1, 2, 3)
+    row = Row(1, 0, 0, 0, 0, Status.FAILED, [1, 2.5, "x", None, b"[1]"], None, b"\x00", [], Usage(1, 2, 3))
     common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
     events: list[AnyEvent] = [
         Rows(**common, rows=[row]),
@@ -263,7 +268,7 @@ def test_every_message_can_be_sent_as_bytes():
         contract.StepDone(**common, step="s", result=b"r"),
         contract.Checkpoint(**common, state=b"s"),
         contract.Emitted(**common, payload=b"p"),
-        contract.Observed(**common, model=0, available=True, took_s=0.5),
+        contract.Observed(**common, model=0, standing=Standing.HELD, reason="busy"),
         contract.Reading(**common, memory_bytes=5),
         Ended(**common, outcome=Outcome.LOST, reason="gone"),
     ]

@@ -15,7 +15,7 @@ from headrace.survey.agents import Agent
 from headrace.survey.models import Model
 from headrace.survey.questions.free_text import QuestionFreeText
 from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
-from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, encode_detail
+from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, Usage, encode_detail
 from headrace.survey.scenarios import Scenario
 from headrace.survey.survey import Survey
 from headrace.survey.values import encode_value, to_sql
@@ -71,9 +71,7 @@ def row(file: RunFile, of: Job, ordinal: int, answers: list[Any]) -> Row:
         more=more,
         detail=_packer(file.dictionary).compress(encode_detail(Detail(f"You are number {ordinal}.", 1000.5, records))),
         failures=failures,
-        calls=len(answers),
-        input_tokens=10,
-        output_tokens=3,
+        usage=Usage(calls=len(answers), input_tokens=10, output_tokens=3),
     )
 
 

@@ -31,7 +31,7 @@ from headrace.execute.outbox import Outbox
 from headrace.providers.contract import Request
 from headrace.runtime import memory, session
 from headrace.store.rows import Row, Status
-from headrace.survey.record import AnswerRecord, State, encode_record
+from headrace.survey.record import AnswerRecord, State, Usage, encode_record
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_endings_do_not_wait_for_other_chunks():
     chunks = [Chunk(number, 1, [], {}, {}) for number in range(3)]
     for chunk in chunks:
         for number in range(600):
-            outbox.row(chunk, Row(number, 0, 0, 0, 0, Status.DONE, ["x"], None, b"", [], 1, 1, 1))
+            outbox.row(chunk, Row(number, 0, 0, 0, 0, Status.DONE, ["x"], None, b"", [], Usage(1, 1, 1)))
         outbox.ending(chunk, Outcome.DONE)
 
     async def first_batch() -> Batch:

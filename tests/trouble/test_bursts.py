@@ -15,7 +15,7 @@ async def test_an_executor_whose_chunks_all_end_at_the_same_moment_reports_every
     executor = InlineExecutor([{}])
     survey = Survey([QuestionFreeText(question_name="word", question_text="Say something")])
     model = Model("test", canned_response="something", latency_s=0.05)
-    await executor.open(Spec(survey.to_row(), [model.to_row()], b"", RetryLimits()))
+    await executor.open(Spec(survey.to_row(), [model.to_row()], [None], b"", RetryLimits()))
     executor.lease(Lease(interviews=MANY, buffer_bytes=100_000_000))
     for number in range(MANY):
         await executor.start(Chunk(number, 1, [Interview(number, 0, 0, 0, 0)], {0: b"{}"}, {0: b"{}"}))

@@ -23,9 +23,11 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
+from headrace.execute.gate import Standing
 from headrace.limits import RetryLimits
+from headrace.plan.prices import Price
 from headrace.store.rows import Row
-from headrace.survey.record import AnswerRecord
+from headrace.survey.record import AnswerRecord, Usage
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -33,6 +35,7 @@ class Spec(msgspec.Struct, frozen=True):
 
     survey: bytes
     models: list[bytes]
+    prices: list[Price | None]
     dictionary: bytes
     retry: RetryLimits
 
@@ -46,7 +49,7 @@ class Interview(msgspec.Struct, array_like=True):
     scenario: int
     model: int
     kept: list[AnswerRecord] = []
-    uncounted: tuple[int, int, int] = (0, 0, 0)  # calls, input tokens, output tokens
+    uncounted: Usage | None = None
 
 
 class Chunk(msgspec.Struct, tag="chunk"):
@@ -135,11 +138,11 @@ class Emitted(Event):
 
 
 class Observed(Event):
-    """How a call to a model ended, for the limits and the breaker of its endpoint, which the controller owns."""
+    """A model's endpoint stands otherwise than before; of no work, so `id` and `epoch` are 0."""
 
     model: int
-    available: bool
-    took_s: float
+    standing: Standing
+    reason: str = ""
 
 
 class Reading(Event):

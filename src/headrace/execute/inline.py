@@ -9,14 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from headrace.errors import HeadraceError
+from headrace.execute.calls import ModelCalls, PlainCalls, ServiceCalls
 from headrace.execute.contract import Batch, Chunk, Interview, Lease, Outcome, Signal, Spec, Work
+from headrace.execute.endpoints import Endpoints
 from headrace.execute.interview import Interviewer, Respondent
 from headrace.execute.outbox import Outbox
 from headrace.providers.contract import Provider
 from headrace.providers.services import provider_for
+from headrace.store.response_cache import ResponseCache
 from headrace.store.rows import DetailPacker, Row
 from headrace.survey.models import Model
 from headrace.survey.prompts import persona
@@ -54,12 +58,26 @@ class _ChunkInProgress:
     def is_preempted(self) -> bool:
         return self.signal is Signal.PREEMPT
 
+    def is_stopping(self) -> bool:
+        return self.signal is not None
+
 
 class InlineExecutor:
-    """`functions` are, for each model, its parameters that are functions: they do not travel in a spec."""
+    """`functions` are, for each model, its parameters that are functions: they do not travel in a spec.
 
-    def __init__(self, functions: list[dict[str, Any]]) -> None:
+    `endpoints` and `cache` are shared with whatever else calls models in this process; by default there is no cache.
+    """
+
+    def __init__(
+        self,
+        functions: list[dict[str, Any]],
+        endpoints: Endpoints | None = None,
+        cache: ResponseCache | None = None,
+    ) -> None:
         self._functions = functions
+        self._endpoints = endpoints or Endpoints()
+        self._cache = cache
+        self._models: list[ModelCalls] = []
         self._providers: list[Provider] = []
         self._interviewer: Interviewer | None = None
         self._packer = DetailPacker(b"")
@@ -74,8 +92,17 @@ class InlineExecutor:
     async def open(self, spec: Spec) -> None:
         models = [Model.from_row(row, functions) for row, functions in zip(spec.models, self._functions, strict=True)]
         self._providers = [provider_for(model) for model in models]
+        self._models = [self._calls(place, model, spec) for place, model in enumerate(models)]
         self._packer = DetailPacker(spec.dictionary)
-        self._interviewer = Interviewer(Survey.from_row(spec.survey), self._providers, spec.retry)
+        self._interviewer = Interviewer(Survey.from_row(spec.survey), self._models, spec.retry)
+
+    def _calls(self, place: int, model: Model, spec: Spec) -> ModelCalls:
+        provider = self._providers[place]
+        if model.service_name == "test":
+            return PlainCalls(provider)
+        gate = self._endpoints.gate(model)
+        gate.listen(partial(self._outbox.observed, place))
+        return ServiceCalls(model, provider, gate, spec.prices[place], self._cache)
 
     def lease(self, lease: Lease) -> None:
         # A model that never waits keeps one worker busy and gains nothing from others.
@@ -98,6 +125,7 @@ class InlineExecutor:
             handle.cancel()
             del self._later[handle]
             self._count_down(begun)
+        self._endpoints.release_stopped()
         if what is Signal.KILL:
             doomed = [worker for worker, conducted in self._workers.items() if conducted is begun]
             for worker in doomed:
@@ -120,6 +148,7 @@ class InlineExecutor:
             worker.cancel()
         if workers:
             await asyncio.wait(workers, timeout=_CLOSE_WITHIN_S)
+        self._endpoints.close()
         for provider in self._providers:
             await provider.close()
 
@@ -180,7 +209,7 @@ class InlineExecutor:
 
     def _begin(self, begun: _ChunkInProgress, interview: Interview) -> Respondent:
         fields, system = begun.agent(interview.agent)
-        return self._opened.begin(interview, fields, begun.scenario(interview.scenario), system)
+        return self._opened.begin(interview, fields, begun.scenario(interview.scenario), system, begun.is_stopping)
 
     def _conducted(self, begun: _ChunkInProgress, respondent: Respondent, row: Row | None) -> None:
         if row is not None:
@@ -194,7 +223,7 @@ class InlineExecutor:
         self, begun: _ChunkInProgress, respondent: Respondent
     ) -> Callable[[int, AnswerRecord], None] | None:
         """Who is told each answer as it comes; nobody where the interview will have ended before anyone could look."""
-        if self._providers[respondent.interview.model].is_instant:
+        if self._models[respondent.interview.model].is_instant:
             return None
         return lambda ordinal, record: self._outbox.answer(begun.chunk, ordinal, record)
 

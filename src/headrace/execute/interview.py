@@ -9,23 +9,27 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from headrace.errors import InvalidAnswer, ProviderRefused, ProviderUnavailable
+from headrace.errors import InvalidAnswer, ModelUnusable, ProviderRefused, ProviderUnavailable
+from headrace.execute.calls import ModelCalls
 from headrace.execute.contract import Interview
+from headrace.execute.gate import CallNotMade
 from headrace.limits import RetryLimits
-from headrace.providers.contract import Provider, Request
+from headrace.providers.contract import Finish, Reply, Request
 from headrace.schedule.retry import wait_before_retry_s
 from headrace.store.rows import ANSWER_COLUMNS, Row, Status
 from headrace.survey.prompts import AskedQuestion, Context
 from headrace.survey.questions.base import Options
-from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, encode_detail
+from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, Usage, encode_detail
 from headrace.survey.replies import NoAnswer
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, repair_text, to_sql
 
 _LONGEST_MESSAGE = 2_000
+_LONGEST_QUOTE = 200
+_STOP = Finish.STOP
 _MOST_AT_ONCE = 20  # questions of one interview
 _ANSWERED, _FAILED = State.ANSWERED, State.FAILED  # looking a member up in its enum costs more than using it
 
@@ -36,6 +40,7 @@ class Respondent:
     __slots__ = (
         "context",
         "interview",
+        "is_stopping",
         "records",
         "resume_after_s",
         "started_at",
@@ -45,8 +50,17 @@ class Respondent:
         "unfinished",
     )
 
-    def __init__(self, interview: Interview, agent: Fields, scenario: Fields, system: str, questions: int) -> None:
+    def __init__(
+        self,
+        interview: Interview,
+        agent: Fields,
+        scenario: Fields,
+        system: str,
+        questions: int,
+        is_stopping: Callable[[], bool],
+    ) -> None:
         self.interview = interview
+        self.is_stopping = is_stopping
         self.system = system
         self.context: Context = {"agent": agent, "scenario": scenario}
         self.records: list[AnswerRecord | None] = [None] * questions
@@ -60,11 +74,11 @@ class Respondent:
 class Interviewer:
     """Conducts interviews of one survey; compiled once and shared by all of them."""
 
-    def __init__(self, survey: Survey, providers: list[Provider], retry: RetryLimits) -> None:
+    def __init__(self, survey: Survey, models: Sequence[ModelCalls], retry: RetryLimits) -> None:
         self._asked = [AskedQuestion(survey, position) for position in range(len(survey))]
         needed = frozenset[int]().union(*(asked.needs for asked in self._asked))
         self._is_needed = [position in needed for position in range(len(survey))]
-        self._providers = providers
+        self._models = models
         self._retry = retry
         self._bools = [question.holds_bools for question in survey.questions]
         # A chain has one question to ask at any time: nothing to overlap.
@@ -72,10 +86,12 @@ class Interviewer:
 
     @property
     def is_instant(self) -> bool:
-        return all(provider.is_instant for provider in self._providers)
+        return all(model.is_instant for model in self._models)
 
-    def begin(self, interview: Interview, agent: Fields, scenario: Fields, system: str) -> Respondent:
-        respondent = Respondent(interview, agent, scenario, system, len(self._asked))
+    def begin(
+        self, interview: Interview, agent: Fields, scenario: Fields, system: str, is_stopping: Callable[[], bool]
+    ) -> Respondent:
+        respondent = Respondent(interview, agent, scenario, system, len(self._asked), is_stopping)
         for record in interview.kept:
             self._keep(respondent, record)
         return respondent
@@ -88,7 +104,7 @@ class Interviewer:
     ) -> Row | None:
         """Ask what is not answered yet. None where it must go on later: `resume_after_s` tells when, or never."""
         respondent.resume_after_s = None
-        if self._is_chain or self._providers[respondent.interview.model].is_instant:
+        if self._is_chain or self._models[respondent.interview.model].is_instant:
             await self._ask_in_turn(respondent, on_answer, stopped)
         else:
             await self._ask_overlapping(respondent, on_answer, stopped)
@@ -169,6 +185,9 @@ class Interviewer:
                 await self._ask_again(respondent, asked, record, options, reason)
         except CannotRender as error:
             _fail(record, Cause.DATA, error.message)
+        except (CallNotMade, ModelUnusable):
+            # No fault of this interview: it stays as it is for a later run.
+            return self._leave(respondent, record, failed_calls)
         except ProviderRefused as error:
             _fail(record, Cause.REFUSED, error.message)
         except ProviderUnavailable as error:
@@ -188,16 +207,20 @@ class Interviewer:
             asked.name, respondent.system, record.prompt, asked.schema(options),
             context["agent"], context["scenario"], interview.iteration, record.attempts,
         )  # fmt: skip
-        reply = await self._providers[interview.model].ask(request)
+        model = self._models[interview.model]
+        reply = await model.ask(request, record, respondent.is_stopping)
         record.raw = reply.raw
         record.repaired = reply.repaired
         record.input_tokens += reply.input_tokens
         record.output_tokens += reply.output_tokens
+        if reply.finish is not _STOP:
+            return _cut_short(reply)
         try:
             given, record.comment = asked.question.read(reply.text)
             record.value = to_sql(asked.question.accept(given, options), as_bool=self._bools[asked.position])
         except (InvalidAnswer, NoAnswer) as error:
             return error
+        model.accepted(request, reply)
         return None
 
     async def _ask_again(
@@ -244,11 +267,15 @@ class Interviewer:
         wait_s = wait_before_retry_s(failed_calls, error.retry_after_s, self._retry, random.random())
         if wait_s is None:
             return False
-        # Kept as it is: the calls made so far were made, and count.
+        respondent.resume_after_s = max(wait_s, respondent.resume_after_s or 0.0)
+        self._leave(respondent, record, failed_calls)
+        return True
+
+    def _leave(self, respondent: Respondent, record: AnswerRecord, failed_calls: int) -> bool:
+        """Keep a question that has no answer yet as it is: the calls made so far were made, and count."""
         respondent.unfinished = respondent.unfinished or {}
         respondent.unfinished[record.question] = record, failed_calls
-        respondent.resume_after_s = max(wait_s, respondent.resume_after_s or 0.0)
-        return True
+        return False
 
     def _keep(self, respondent: Respondent, record: AnswerRecord) -> bool:
         position = record.question
@@ -263,23 +290,18 @@ class Interviewer:
         interview = respondent.interview
         records = [record for record in respondent.records if record is not None]
         failures: list[Failure] = []
-        calls, input_tokens, output_tokens = interview.uncounted
+        usage = interview.uncounted or Usage()
         for record in records:
             if record.failure is not None:
                 failures.append(record.failure)
-            calls += record.attempts
-            input_tokens += record.input_tokens
-            output_tokens += record.output_tokens
+            usage.add(record)
         for record in interview.kept:  # counted before, or among the uncounted
-            calls -= record.attempts
-            input_tokens -= record.input_tokens
-            output_tokens -= record.output_tokens
+            usage.add(record, -1)
         answers, more = self._columns(records)
         detail = encode_detail(Detail(respondent.system, respondent.started_at, records))
         return Row(
             interview.ordinal, interview.iteration, interview.agent, interview.scenario, interview.model,
-            Status.FAILED if failures else Status.DONE, answers, more, detail, failures,
-            calls, input_tokens, output_tokens,
+            Status.FAILED if failures else Status.DONE, answers, more, detail, failures, usage,
         )  # fmt: skip
 
     def _columns(self, records: list[AnswerRecord]) -> tuple[list[SqlValue], str | None]:
@@ -289,6 +311,13 @@ class Interviewer:
             return answers, None
         rest = zip(answers[ANSWER_COLUMNS:], self._bools[ANSWER_COLUMNS:], strict=True)
         return answers[:ANSWER_COLUMNS], encode_value([from_sql(value, as_bool=held) for value, held in rest]).decode()
+
+
+def _cut_short(reply: Reply) -> InvalidAnswer | NoAnswer:
+    """Why a reply that did not end by itself is no answer, whatever it says."""
+    if reply.finish is Finish.REFUSED:
+        return NoAnswer(f"the model refused to answer: {reply.text[:_LONGEST_QUOTE]}")
+    return InvalidAnswer(f"the answer was cut off after {reply.output_tokens} tokens; be brief")
 
 
 def _fail(record: AnswerRecord, cause: Cause, message: str) -> None:

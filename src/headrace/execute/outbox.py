@@ -10,7 +10,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-from headrace.execute.contract import Answers, AnyEvent, Batch, Chunk, Ended, Outcome, Rows
+from headrace.execute.contract import Answers, AnyEvent, Batch, Chunk, Ended, Observed, Outcome, Rows
+from headrace.execute.gate import Standing
 from headrace.store.rows import Row
 from headrace.survey.record import AnswerRecord
 
@@ -39,6 +40,7 @@ class Outbox:
         self._rows: dict[int, _ChunkRows] = {}
         self._answers: dict[int, tuple[Chunk, list[AnswerRecord]]] = {}
         self._endings: list[tuple[Chunk, Outcome]] = []
+        self._standings: dict[int, tuple[Standing, str]] = {}
         self._unacked: deque[tuple[int, int]] = deque()  # (seq, bytes)
         self._seq = 0
         self._ready = asyncio.Event()
@@ -79,6 +81,10 @@ class Outbox:
         self._endings.append((chunk, outcome))
         self._ready.set()
 
+    def observed(self, model: int, standing: Standing, reason: str) -> None:
+        self._standings[model] = standing, reason  # only the latest matters
+        self._ready.set()
+
     def fail(self, error: BaseException) -> None:
         """Hand an error of the executor itself to whoever reads the events."""
         self._failure = error
@@ -100,7 +106,7 @@ class Outbox:
 
     def _collect(self, compress: Callable[[bytes], bytes]) -> Batch | None:
         """What waits, in order: rows and answers, then the endings, so that nothing follows its work's ending."""
-        events: list[AnyEvent] = [*self._take_rows(compress), *self._take_answers()]
+        events: list[AnyEvent] = [*self._take_standings(), *self._take_rows(compress), *self._take_answers()]
         if self._rows:
             self._ready.set()  # more than fits: the rest is the next batch
         waiting = [ending for ending in self._endings if ending[0].id in self._rows]
@@ -121,6 +127,14 @@ class Outbox:
             chunk = waiting.chunk
             events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), rows=waiting.rows))
             self._unacked.append((self._seq, waiting.held_bytes))
+        return events
+
+    def _take_standings(self) -> list[AnyEvent]:
+        events: list[AnyEvent] = [
+            Observed(id=0, epoch=0, seq=self._next_seq(), model=model, standing=standing, reason=reason)
+            for model, (standing, reason) in self._standings.items()
+        ]
+        self._standings.clear()
         return events
 
     def _take_answers(self) -> list[AnyEvent]:

@@ -83,7 +83,7 @@ class Job:
         return Cell(n, len(self.agents), len(self.scenarios), len(self.models))
 
     def identity(self) -> Identity:
-        survey, models = self.survey.to_row(), b"\n".join(model.to_row() for model in self.models)
+        survey, models = self.survey.to_row(), b"\n".join(model.identity_row() for model in self.models)
         return Identity(
             survey=described(len(self.survey), "question", digest(survey)),
             agents=described(len(self.agents), "agent", self.agents.source.digest),

@@ -14,6 +14,9 @@ from headrace.errors import ListError, nearest
 from headrace.survey.questions.base import Schema
 from headrace.survey.values import Fields
 
+# Read by those who call (execute.calls, plan.prices), whatever the service.
+_OF_EVERY_MODEL = frozenset({"price", "requests_per_minute", "tokens_per_minute"})
+
 
 class Request(msgspec.Struct, gc=False):
     """One call. `attempt` counts from 1 for each question of an interview."""
@@ -80,8 +83,10 @@ class Provider(Protocol):
 def check_parameters(service: str, given: dict[str, Any], known: frozenset[str]) -> None:
     """Refuse a parameter that the service would silently ignore."""
     for name in given:
-        if name not in known:
-            raise ListError(f"A {service!r} model has no parameter {name!r}.", fix=nearest(name, known))
+        if name not in known | _OF_EVERY_MODEL:
+            raise ListError(
+                f"A {service!r} model has no parameter {name!r}.", fix=nearest(name, known | _OF_EVERY_MODEL)
+            )
 
 
 def answer_envelope(schema: Schema) -> Schema | None:

@@ -115,7 +115,7 @@ class Results(Tabular):
 
     def stats(self) -> Stats:
         """What the whole file took to make, whatever this view shows of it."""
-        return read_stats(self._file.reader, self._file.book)
+        return read_stats(self._file.reader)
 
     def sql(self, query: str) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers by question, `"agent.age"` in quotes."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.store.book import RunBook
 from headrace.store.outcomes import read_counters, read_runs
 from headrace.store.reader import Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """`reused` is what the latest run found done. `cost` is in US dollars, None where no price is known.
+    """`reused` is what the latest run found done. `cost` is in US dollars, None where a call's price is not known.
+
+    `cached_tokens`, of the input, are those the service itself had cached; `cache_hits` are answers that the response
+    cache had, at no cost. `reasoning_tokens` are among the output's.
 
     `seconds` leaves out a run that has not ended, or never noted its end; `peak_memory` is in bytes.
     """
@@ -23,12 +25,15 @@ class Stats:
     input_tokens: int
     output_tokens: int
     tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
     cost: float | None
+    cache_hits: int
     seconds: float
     peak_memory: int | None
 
 
-def read_stats(reader: Reader, book: RunBook) -> Stats:
+def read_stats(reader: Reader) -> Stats:
     with reader.snapshot() as connection:
         counted = read_counters(connection)
         reused, seconds, peak_memory = read_runs(connection)
@@ -40,7 +45,10 @@ def read_stats(reader: Reader, book: RunBook) -> Stats:
         input_tokens=counted["input_tokens"],
         output_tokens=counted["output_tokens"],
         tokens=counted["input_tokens"] + counted["output_tokens"],
-        cost=0.0 if all(model.service_name == "test" for model in book.models) else None,
+        cached_tokens=counted["cached_tokens"],
+        reasoning_tokens=counted["reasoning_tokens"],
+        cost=None if counted["unpriced"] else counted["cost"],
+        cache_hits=counted["cache_hits"],
         seconds=seconds,
         peak_memory=peak_memory,
     )

@@ -30,6 +30,7 @@ from headrace.execute.contract import (
 from headrace.limits import MemoryLimits, RetryLimits, RunOptions
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
+from headrace.plan.prices import price_of
 from headrace.runtime.memory import give_back, tree_bytes
 from headrace.schedule.admission import Admission
 from headrace.schedule.cursors import Cursors
@@ -191,6 +192,7 @@ class SurveyRun:
         return Spec(
             survey=self._job.survey.to_row(),
             models=[model.to_row() for model in self._job.models],
+            prices=[price_of(model) for model in self._job.models],
             dictionary=self._file.dictionary,
             retry=RetryLimits(),
         )

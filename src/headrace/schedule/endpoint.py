@@ -62,6 +62,11 @@ class Endpoint:
         self.closed_reason: str | None = None
 
     @property
+    def is_held(self) -> bool:
+        """Whether an incident holds calls back, or the endpoint is closed."""
+        return self._is_held
+
+    @property
     def away_since_s(self) -> float | None:
         return self._away.since_s
 

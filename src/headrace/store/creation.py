@@ -22,12 +22,12 @@ from headrace.plan.product import Plan
 from headrace.plan.sources import Source
 from headrace.store.schema import create_tables, create_view
 from headrace.survey.prompts import AskedQuestion, persona
-from headrace.survey.record import AnswerRecord, Detail, State, encode_detail
+from headrace.survey.record import AnswerRecord, Detail, State, Usage, encode_detail
 
 _BATCH = 10_000
 _MOST_DICTIONARY_BYTES = 64_000
 _KIND_BITS = {kind: 1 << position for position, kind in enumerate(Kind)}
-COUNTERS = ("done", "failed", "calls", "input_tokens", "output_tokens")
+COUNTERS = ("done", "failed", *Usage.__struct_fields__)
 
 
 def kinds_to_bits(kinds: Iterable[Kind]) -> int:

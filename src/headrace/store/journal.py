@@ -15,7 +15,7 @@ from headrace.expressions import Kind
 from headrace.plan.bitmap import Bitmap
 from headrace.store.creation import kinds_to_bits
 from headrace.store.rows import ANSWER_COLUMNS, Row
-from headrace.survey.record import AnswerRecord, encode_record
+from headrace.survey.record import AnswerRecord, Usage, encode_record
 from headrace.survey.values import SqlValue
 
 _KINDS_OF_TYPE: dict[type, frozenset[Kind]] = {
@@ -91,23 +91,18 @@ class Journal:
             )
 
     def _count(self, rows: list[Row]) -> None:
-        failed = calls = input_tokens = output_tokens = replaced = 0
-        for row in rows:
-            failed += row.status
-            calls += row.calls
-            input_tokens += row.input_tokens
-            output_tokens += row.output_tokens
-            replaced += row.ordinal in self._stored
-        added = {
+        replaced = sum([row.ordinal in self._stored for row in rows])
+        # Only failed interviews are ever run again.
+        added: dict[str, float] = {
             "done": len(rows) - replaced,
-            "failed": failed - replaced,  # only failed interviews are ever run again
-            "calls": calls,
-            "input_tokens": input_tokens,
-            "output_tokens": output_tokens,
+            "failed": sum([row.status for row in rows]) - replaced,
         }
+        usages = [row.usage for row in rows]
+        for name in Usage.__struct_fields__:
+            added[name] = sum([getattr(usage, name) for usage in usages])
         self._connection.executemany(
             "UPDATE counters SET value = value + ? WHERE name = ?",
-            ((value, name) for name, value in added.items()),
+            ((value, name) for name, value in added.items() if value),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import apsw
 import msgspec
@@ -50,7 +50,7 @@ def failures_of(connection: apsw.Connection, ordinals: list[int]) -> list[Failur
     )
 
 
-def read_counters(connection: apsw.Connection) -> dict[str, int]:
+def read_counters(connection: apsw.Connection) -> dict[str, Any]:
     return dict(rows(connection, "SELECT name, value FROM counters"))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import zstandard
 
-from headrace.survey.record import Detail, Failure, decode_detail
+from headrace.survey.record import Detail, Failure, Usage, decode_detail
 
 # SQLite stops at 2000 columns, in a table and in a view; the answers beyond this many share one JSON column.
 ANSWER_COLUMNS = 1000
@@ -36,9 +36,7 @@ class Row(msgspec.Struct, array_like=True, gc=False):
     more: str | None
     detail: bytes
     failures: list[Failure]
-    calls: int
-    input_tokens: int
-    output_tokens: int
+    usage: Usage
 
     def held_bytes(self) -> int:
         """About how many bytes this row holds on to; only what can be large counts."""

@@ -25,7 +25,7 @@ from headrace.store.journal import Journal
 from headrace.store.lock import WriterLock
 from headrace.store.outcomes import stored_detail
 from headrace.store.rows import DetailPacker
-from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, decode_record
+from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, Usage, decode_record
 from headrace.survey.survey import Survey
 
 
@@ -115,20 +115,18 @@ class RunFile:
     def has_answers(self, ordinal: int) -> bool:
         return ordinal in self._pending or ordinal in self.stored
 
-    def answers_kept(self, ordinal: int) -> tuple[list[AnswerRecord], tuple[int, int, int]]:
+    def answers_kept(self, ordinal: int) -> tuple[list[AnswerRecord], Usage]:
         """The answers that an unfinished or failed interview has on disk, and what the uncounted of them cost."""
         pending = self._pending.pop(ordinal, [])
-        cost = (
-            sum(record.attempts for record in pending),
-            sum(record.input_tokens for record in pending),
-            sum(record.output_tokens for record in pending),
-        )
+        uncounted = Usage()
+        for record in pending:
+            uncounted.add(record)
         sealed: list[AnswerRecord] = []
         if ordinal in self.stored:
             sealed = stored_detail(self._lists, self._packer, ordinal, self.path).records
         # What is pending came after what was sealed, so it stands where both have a record.
         kept = {record.question: record for record in (*sealed, *pending) if self._is_settled(record)}
-        return list(kept.values()), cost
+        return list(kept.values()), uncounted
 
     def _is_settled(self, record: AnswerRecord) -> bool:
         """Whether a record stands: an answer does, and so does a failure that is not to be tried again."""

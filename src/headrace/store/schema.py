@@ -30,7 +30,7 @@ CREATE TABLE pending(ordinal INTEGER, question INTEGER, record BLOB NOT NULL, PR
     WITHOUT ROWID;
 CREATE TABLE failures(ordinal INTEGER, question INTEGER, cause TEXT NOT NULL, message TEXT NOT NULL,
                       PRIMARY KEY(ordinal, question)) WITHOUT ROWID;
-CREATE TABLE counters(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE counters(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs(number INTEGER PRIMARY KEY, started_at REAL NOT NULL, ended_at REAL, reused INTEGER NOT NULL,
                   peak_memory_bytes INTEGER, outcome TEXT);
 """

@@ -9,6 +9,19 @@ from headrace.survey.functions import function_reference
 from headrace.survey.values import UnusableValue, decode_value, encode_value
 
 _FUNCTION = "function"
+_ABOUT_CALLING = frozenset(
+    {
+        "api_key",
+        "api_key_env",
+        "connect_timeout_s",
+        "max_response_bytes",
+        "price",
+        "read_timeout_s",
+        "requests_per_minute",
+        "timeout_s",
+        "tokens_per_minute",
+    }
+)
 
 
 class Model:
@@ -27,6 +40,11 @@ class Model:
     def functions(self) -> dict[str, Any]:
         """The parameters that are functions; they do not travel, they are looked up where the program runs."""
         return {name: value for name, value in self.parameters.items() if callable(value)}
+
+    def identity_row(self) -> bytes:
+        """What makes it another model: all but its price and how often and how patiently it is called."""
+        given = {name: value for name, value in self.parameters.items() if name not in _ABOUT_CALLING}
+        return Model(self.name, service_name=self.service_name, **given).to_row()
 
     def to_row(self) -> bytes:
         """The model as stored. A function is stored as a reference that can be compared, not called."""

@@ -42,6 +42,46 @@ class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):
     message: str
 
 
+class Usage(msgspec.Struct, array_like=True, gc=False):
+    """What calls took. `cost` is in US dollars and leaves out `unpriced` calls, whose price is not known.
+
+    `cached_tokens` are among the input's, `reasoning_tokens` among the output's; `cache_hits` are answers that the
+    response cache had, which cost nothing and are no calls.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    cache_hits: int = 0
+
+    def add(self, record: AnswerRecord, sign: int = 1) -> None:
+        self.calls += sign * record.attempts
+        self.input_tokens += sign * record.input_tokens
+        self.output_tokens += sign * record.output_tokens
+        if record.service is not None:
+            service = record.service
+            self.calls -= sign * service.cache_hits
+            self.cached_tokens += sign * service.cached_tokens
+            self.reasoning_tokens += sign * service.reasoning_tokens
+            self.cost += sign * service.cost
+            self.unpriced += sign * service.unpriced
+            self.cache_hits += sign * service.cache_hits
+
+
+class ServiceUsage(msgspec.Struct, array_like=True, gc=False):
+    """What a real service's calls for one question took beyond their tokens; the test model has none of it."""
+
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    cache_hits: int = 0
+
+
 class AnswerRecord(msgspec.Struct, array_like=True, gc=False):
     """One question of one interview. `value` is the answer in its SQL form, `raw` the model's bytes."""
 
@@ -58,6 +98,7 @@ class AnswerRecord(msgspec.Struct, array_like=True, gc=False):
     took_ms: int = 0
     repaired: bool = False
     failure: Failure | None = None
+    service: ServiceUsage | None = None
 
 
 class Detail(msgspec.Struct, array_like=True, gc=False):

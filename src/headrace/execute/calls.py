@@ -1,0 +1,103 @@
+"""How one model is called: from the response cache where it has the answer, else by its provider, through its gate.
+
+Covers: what a call is expected to take and what it took. Does not cover: what to do with a reply, or after an error
+(execute.interview).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from headrace.execute.gate import Gate
+from headrace.limits import EndpointLimits
+from headrace.plan.prices import Price
+from headrace.providers.contract import Provider, Reply, Request
+from headrace.store.response_cache import ResponseCache, cache_key
+from headrace.survey.models import Model
+from headrace.survey.record import AnswerRecord, ServiceUsage
+
+_CHARS_PER_TOKEN = 4
+_FIRST_OUTPUT_TOKENS = 100.0
+_FORGET = 0.95
+
+
+class ModelCalls(Protocol):
+    """What an interview needs of a model."""
+
+    @property
+    def is_instant(self) -> bool: ...
+
+    async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply: ...
+
+    def accepted(self, request: Request, reply: Reply) -> None:
+        """The reply held an answer: it may be kept for other runs."""
+        ...
+
+
+class PlainCalls:
+    """Calls of the test model: nothing is limited, cached or paid for."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._ask = provider.ask
+        self.is_instant = provider.is_instant
+
+    async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply:
+        return await self._ask(request)
+
+    def accepted(self, request: Request, reply: Reply) -> None:
+        pass
+
+
+class ServiceCalls:
+    """Calls of a real model."""
+
+    def __init__(
+        self, model: Model, provider: Provider, gate: Gate, price: Price | None, cache: ResponseCache | None
+    ) -> None:
+        self._row = model.identity_row()
+        self._provider = provider
+        self._gate = gate
+        self._price = price
+        self._cache = cache
+        self._output_tokens = _FIRST_OUTPUT_TOKENS
+        self.is_instant = False
+
+    async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply:
+        service = record.service = record.service or ServiceUsage()
+        # Only a first attempt: what was asked again was asked because the cached kind of answer did not do.
+        if self._cache is not None and request.attempt == 1:
+            found = self._cache.get(self._key(request))
+            if found is not None:
+                service.cache_hits += 1
+                found.input_tokens = found.output_tokens = 0  # paid for by another run
+                return found
+        reply = await self._gate.ask(self._provider, request, self._expected_tokens(request), is_stopping)
+        self._account(service, reply)
+        return reply
+
+    def accepted(self, request: Request, reply: Reply) -> None:
+        if self._cache is not None and request.attempt == 1:
+            self._cache.put(self._key(request), reply)
+
+    def _key(self, request: Request) -> bytes:
+        return cache_key(self._row, request.system_prompt, request.user_prompt, request.schema, request.iteration)
+
+    def _expected_tokens(self, request: Request) -> float:
+        return (len(request.system_prompt) + len(request.user_prompt)) / _CHARS_PER_TOKEN + self._output_tokens
+
+    def _account(self, service: ServiceUsage, reply: Reply) -> None:
+        self._output_tokens = self._output_tokens * _FORGET + reply.output_tokens * (1 - _FORGET)
+        service.cached_tokens += reply.cached_tokens
+        service.reasoning_tokens += reply.reasoning_tokens
+        if self._price is None:
+            service.unpriced += 1
+        else:
+            service.cost += self._price.of(reply.input_tokens, reply.output_tokens, reply.cached_tokens)
+
+
+def endpoint_limits(model: Model) -> EndpointLimits:
+    given = model.parameters
+    return EndpointLimits(
+        requests_per_minute=given.get("requests_per_minute"), tokens_per_minute=given.get("tokens_per_minute")
+    )

@@ -1,0 +1,37 @@
+"""The endpoints of all models that one process calls: two models of one service and name share its limits.
+
+Owned by the controller, and handed to executors that run in its process.
+"""
+
+from __future__ import annotations
+
+from headrace.execute.calls import endpoint_limits
+from headrace.execute.gate import Gate
+from headrace.schedule.outcomes import EndpointStatus
+from headrace.survey.models import Model
+from headrace.survey.values import encode_value
+
+
+class Endpoints:
+    """Gates by endpoint; `status` shows each under its model's name."""
+
+    def __init__(self) -> None:
+        self._gates: dict[bytes, tuple[str, Gate]] = {}  # as many as there are models
+
+    def gate(self, model: Model) -> Gate:
+        address = model.parameters.get("base_url")
+        key = encode_value([model.service_name, model.name, address])
+        if key not in self._gates:
+            self._gates[key] = model.name, Gate(endpoint_limits(model))
+        return self._gates[key][1]
+
+    def status(self) -> list[tuple[str, EndpointStatus]]:
+        return [(name, gate.status()) for name, gate in self._gates.values()]
+
+    def release_stopped(self) -> None:
+        for _, gate in self._gates.values():
+            gate.release_stopped()
+
+    def close(self) -> None:
+        for _, gate in self._gates.values():
+            gate.close()

@@ -1,0 +1,202 @@
+"""The gate before a model's endpoint: calls go out one by one as the endpoint allows, in the order they came.
+
+Covers: waiting for a turn without a connection, telling the endpoint how each call ended, calls that were no attempt
+(the network was away, the service was busy), and telling who listens when the endpoint's standing changes.
+Does not cover: whether a call may go out (schedule.endpoint), or trying a failed one again (execute.interview).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import assert_never
+
+from headrace.errors import (
+    HeadraceError,
+    ModelUnusable,
+    NetworkAway,
+    ProviderBusy,
+    ProviderError,
+    ProviderRefused,
+    ProviderTimeout,
+)
+from headrace.limits import EndpointLimits
+from headrace.providers.contract import Provider, Reply, Request
+from headrace.schedule.endpoint import Endpoint
+from headrace.schedule.outcomes import (
+    Abandoned,
+    Away,
+    Busy,
+    Closed,
+    EndpointStatus,
+    Go,
+    Ok,
+    Outcome,
+    Refused,
+    TimedOut,
+    Unavailable,
+    Unusable,
+    Wait,
+)
+
+_ABANDONED = Abandoned()
+# Paused as long as it is, a service that answers each of these with "busy" will not serve this question.
+_MOST_BUSY = 50
+
+
+class Standing(Enum):
+    """What an endpoint's state means for the plan."""
+
+    OPEN = "open"
+    HELD = "held"  # busy, ill or away: start nothing more for it
+    CLOSED = "closed"  # for good
+
+
+class CallNotMade(HeadraceError):
+    """The run is stopping, and the call was still waiting for its turn."""
+
+
+class Gate:
+    """One endpoint's calls. `listen` is told each change of standing, with its reason."""
+
+    def __init__(self, limits: EndpointLimits) -> None:
+        self._endpoint = Endpoint(limits, random.random)
+        self._line: deque[_Waiting] = deque()  # bounded by the window
+        self._timer: asyncio.TimerHandle | None = None
+        self._listeners: list[Callable[[Standing, str], None]] = []
+        self.standing = Standing.OPEN
+
+    def listen(self, listener: Callable[[Standing, str], None]) -> None:
+        self._listeners.append(listener)
+
+    def status(self) -> EndpointStatus:
+        return self._endpoint.status(time.monotonic(), waiting=len(self._line))
+
+    async def ask(self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Reply:
+        """Make one call when its turn comes; raises what the provider raises, or CallNotMade."""
+        busy = 0
+        while True:
+            go = self._go_at_once(tokens) or await self._turn(tokens, is_stopping)
+            try:
+                reply = await provider.ask(request)
+            except ProviderError as error:
+                self._ended(go, outcome_of(error))
+                busy += isinstance(error, ProviderBusy)
+                if isinstance(error, NetworkAway) or (isinstance(error, ProviderBusy) and busy < _MOST_BUSY):
+                    continue  # it was no attempt: the endpoint holds everything back until a probe gets through
+                raise
+            except BaseException:
+                self._ended(go, _ABANDONED)
+                raise
+            self._ended(go, Ok(reply.input_tokens + reply.output_tokens, reply.rates))
+            return reply
+
+    def release_stopped(self) -> None:
+        """Let the calls in line go whose work is stopping: nobody should wait for a network to come back first."""
+        for waiting in [each for each in self._line if each.is_stopping()]:
+            self._line.remove(waiting)
+            waiting.refuse(CallNotMade("the run is stopping"))
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _go_at_once(self, tokens: float) -> Go | None:
+        if self._line:
+            return None  # first come, first served
+        answer = self._endpoint.ask(time.monotonic(), tokens)
+        return answer if isinstance(answer, Go) else None
+
+    async def _turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Go:
+        if is_stopping():
+            raise CallNotMade("the run is stopping")
+        waiting = _Waiting(tokens, is_stopping)
+        self._line.append(waiting)
+        self._advance()
+        try:
+            return await waiting.future
+        except asyncio.CancelledError:
+            if waiting.future.done() and not waiting.future.cancelled() and waiting.future.exception() is None:
+                self._ended(waiting.future.result(), _ABANDONED)  # its turn had just come
+            elif waiting in self._line:
+                self._line.remove(waiting)
+            raise
+
+    def _advance(self) -> None:
+        """Give turns to the head of the line for as long as the endpoint allows."""
+        while self._line:
+            if self._line[0].future.done():  # cancelled, and about to leave the line itself
+                self._line.popleft()
+                continue
+            now_s = time.monotonic()
+            answer = self._endpoint.ask(now_s, self._line[0].tokens)
+            match answer:
+                case Go():
+                    self._line.popleft().give(answer)
+                case Wait():
+                    self._wake_at(answer.until_s, now_s)
+                    return
+                case Closed():
+                    while self._line:
+                        self._line.popleft().refuse(ModelUnusable(answer.reason))
+                case _:
+                    assert_never(answer)
+
+    def _wake_at(self, until_s: float | None, now_s: float) -> None:
+        self.close()
+        if until_s is not None:
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, until_s - now_s), self._advance)
+
+    def _ended(self, go: Go, outcome: Outcome) -> None:
+        self._endpoint.ended(time.monotonic(), go, outcome)
+        if self._line:
+            self._advance()
+        standing = self._standing()
+        if standing is not self.standing:
+            self.standing = standing
+            for listener in self._listeners:
+                listener(standing, self._endpoint.closed_reason or "")
+
+    def _standing(self) -> Standing:
+        if self._endpoint.closed_reason is not None:
+            return Standing.CLOSED
+        return Standing.HELD if self._endpoint.is_held else Standing.OPEN
+
+
+class _Waiting:
+    """A call in line."""
+
+    __slots__ = ("future", "is_stopping", "tokens")
+
+    def __init__(self, tokens: float, is_stopping: Callable[[], bool]) -> None:
+        self.future: asyncio.Future[Go] = asyncio.get_running_loop().create_future()
+        self.tokens = tokens
+        self.is_stopping = is_stopping
+
+    def give(self, go: Go) -> None:
+        self.future.set_result(go)
+
+    def refuse(self, error: Exception) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+def outcome_of(error: ProviderError) -> Outcome:
+    match error:
+        case ProviderBusy():
+            return Busy(error.retry_after_s)
+        case ProviderTimeout():
+            return TimedOut()
+        case NetworkAway():
+            return Away()
+        case ModelUnusable():
+            return Unusable(str(error))
+        case ProviderRefused():
+            return Refused()
+        case _:
+            return Unavailable()

@@ -1,0 +1,79 @@
+"""What a model's tokens cost: as given with the model, or looked up. US dollars per million tokens.
+
+A look-up loads genai-prices (the extra `prices`, 41 MB) in a process of its own, once per model, before the run.
+Does not cover: what calls took (survey.record), or stopping at a budget (runtime.survey_run).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import msgspec
+
+from headrace.errors import ListError
+from headrace.survey.models import Model
+
+_MILLION = 1_000_000
+_FREE = frozenset({"local", "test"})
+_LOOK_UP_WITHIN_S = 30.0
+# Some prices rise with the length of a prompt: a short one has the usual price.
+_PROGRAM = """
+import sys
+from genai_prices import Usage, calc_price
+def of(**tokens):
+    priced = calc_price(Usage(**tokens), model_ref=sys.argv[1], provider_id=sys.argv[2] or None)
+    return float(priced.total_price) * 1000
+read = of(input_tokens=1000)
+print('{"input": %r, "output": %r, "cached": %r}' % (
+    read, of(output_tokens=1000), of(input_tokens=1000, cache_read_tokens=1000)))
+"""
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of a million tokens; `cached` are input tokens that the service had cached, by default at the input's price."""
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    def of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
+        cached = self.input if self.cached is None else self.cached
+        read = (input_tokens - cached_tokens) * self.input + cached_tokens * cached
+        return (read + output_tokens * self.output) / _MILLION
+
+
+def price_of(model: Model) -> Price | None:
+    """The model's price; None where nobody knows it, which is not the same as free."""
+    given = model.parameters.get("price")
+    if given is not None:
+        return _given(model.name, given)
+    return Price(0.0, 0.0) if model.service_name in _FREE else _looked_up(model.name, model.service_name)
+
+
+def _given(name: str, given: Any) -> Price:
+    try:
+        price = msgspec.convert(given, Price)
+    except msgspec.ValidationError as error:
+        raise ListError(
+            f"Model {name!r}: price={given!r}: {error}.",
+            fix='Give US dollars per million tokens, like price={"input": 2.5, "output": 10}.',
+        ) from None
+    if any(not 0 <= each < 1e6 for each in (price.input, price.output, price.cached or 0.0)):
+        raise ListError(f"Model {name!r}: price={given!r} is below zero or out of all reason.")
+    return price
+
+
+@lru_cache(maxsize=256)
+def _looked_up(name: str, service: str) -> Price | None:
+    if find_spec("genai_prices") is None:
+        return None
+    command = [sys.executable, "-c", _PROGRAM, name, "" if service == "openai_compatible" else service]
+    try:
+        ended = subprocess.run(command, capture_output=True, timeout=_LOOK_UP_WITHIN_S, check=False)
+        return msgspec.json.decode(ended.stdout, type=Price) if ended.returncode == 0 else None
+    except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError):
+        return None  # a run does not fail for want of a price
