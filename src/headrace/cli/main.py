@@ -7,20 +7,48 @@ them: what a command needs is imported inside it.
 
 from __future__ import annotations
 
+import functools
+import io
+import os
 import sys
+from collections.abc import Callable
 
 import typer
 
-from headrace.cli.first_steps import demo
+from headrace.cli.first_steps import demo, doctor
 from headrace.cli.options import INTERRUPTED
 from headrace.cli.reading import results, runs
 from headrace.cli.running import resume, run
 from headrace.cli.watching import status
 from headrace.errors import HeadraceError, Interrupted
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-for command in (demo, run, resume, status, results, runs):
-    app.command()(command)
+# Plain help: with markup it would load a Markdown parser, 80 ms, and draw boxes that a narrow terminal breaks.
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+def _told(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its errors told in words. Here and not around `app()`, which swallows some of them."""
+
+    @functools.wraps(command)
+    def telling(*words: object, **options: object) -> None:
+        try:
+            command(*words, **options)
+            sys.stdout.flush()  # a pipe that closed must show itself here, not at the interpreter's end
+        except Interrupted as stopped:
+            print(stopped, file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+        except HeadraceError as error:
+            print(f"headrace: {error}", file=sys.stderr)
+            raise typer.Exit(1) from None
+        except BrokenPipeError:
+            # Whoever read our output, `head` for instance, has seen enough; the interpreter must not complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return telling
+
+
+for _command in (demo, doctor, run, resume, status, results, runs):
+    app.command()(_told(_command))
 
 
 @app.callback()
@@ -29,15 +57,7 @@ def headrace() -> None:
 
 
 def main() -> None:
-    try:
-        app()
-    except Interrupted as stopped:
-        print(stopped, file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    except HeadraceError as error:
-        print(f"headrace: {error}", file=sys.stderr)
-        sys.exit(1)
-    except BrokenPipeError:
-        # Whoever read our output, `head` for instance, has seen enough; the interpreter must not complain at exit.
-        sys.stdout = None
-        sys.exit(0)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what the locale has no letters for is told all the same
+    app(prog_name="headrace")
