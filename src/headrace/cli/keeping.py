@@ -37,7 +37,8 @@ class Kept:
 
 def kept_runs() -> Iterator[Kept]:
     """The latest first."""
-    found = [(path.stat().st_mtime, path) for path in (home() / "runs").glob("*.run")]  # as many as a person keeps
+    files = filter(Path.is_file, (home() / "runs").glob("*.run"))
+    found = [(path.stat().st_mtime, path) for path in files]  # as many as a person keeps
     return (_kept(path, changed_at) for changed_at, path in sorted(found, reverse=True))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable
 
@@ -33,7 +34,7 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
     def telling(*words: object, **options: object) -> None:
         try:
             command(*words, **options)
-            sys.stdout.flush()  # a pipe that closed must show itself here, not at the interpreter's end
+            print(end="", flush=True)  # a pipe that closed must show itself here, not at the interpreter's end
         except Interrupted as stopped:
             print(stopped, file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
@@ -60,4 +61,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what the locale has no letters for is told all the same
-    app(prog_name="headrace")
+    # As wide as the terminal is: left alone, help is never narrower than 50 columns.
+    app(prog_name="headrace", terminal_width=min(80, shutil.get_terminal_size().columns))

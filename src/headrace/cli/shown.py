@@ -97,4 +97,4 @@ def _print_table(results: Results) -> None:
     columns = [showable(name, _LONGEST, terminal.encoding) for name in results.columns]
     print_rows(terminal, columns, texts)
     if len(results) > _ROWS_OF_A_TABLE:
-        print(f"the first {_ROWS_OF_A_TABLE} of {len(results):,}; --format csv prints them all")
+        terminal.print(f"the first {_ROWS_OF_A_TABLE} of {len(results):,}; --format csv prints them all")

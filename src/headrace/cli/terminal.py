@@ -16,6 +16,8 @@ from typing import Any, TextIO
 import msgspec
 from rich.console import Console
 
+from headrace.results.text_export import to_json
+
 
 class Terminal(Console):
     """Standard output: colours only on a terminal and without NO_COLOR, lines as wide as it is."""
@@ -42,7 +44,7 @@ class Terminal(Console):
 
 def showable(value: Any, longest: int, encoding: str) -> str:
     """A value on one line, without what would steer the terminal, in letters that it has."""
-    text = msgspec.json.encode(value).decode() if isinstance(value, (list, dict)) else str(value)
+    text = to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
     text = " ".join(text[: 4 * longest].split())
     text = text if len(text) <= longest else text[: longest - 3] + "..."
     if not text.isprintable():

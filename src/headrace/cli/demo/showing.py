@@ -130,21 +130,29 @@ def _show_moods(terminal: Terminal, results: Results) -> None:
 
 def _show_cost(terminal: Terminal, results: Results, took_s: float) -> None:
     stats = results.stats()
+    if stats.reused:
+        terminal.print(f"\nreused: {stats.reused:,} of an earlier run", end="")
     new = stats.interviews - stats.reused
-    terminal.print(f"\n{new:,} interviews in {format_duration(took_s)}: {new / took_s:,.0f} a second")
+    terminal.print(f"\ntime: {format_duration(took_s)}, {new / took_s:,.0f} interviews/s")
     terminal.print(f"memory: {format_bytes(stats.peak_memory or 0)} at most")
 
 
 def _show_next(terminal: Terminal, path: Path, size: int) -> None:
     command, here = own_command(), seen_from_here(path)
     opened = f"from headrace import Results; r = Results.open({json.dumps(str(path))})"
-    one_liner = f'{opened}; print(r.sql("select mood, avg(rating) from self group by mood"))'
-    terminal.say(f"The run file ({format_bytes(disk_bytes(path))}) is {here}")
-    terminal.print("\nType next", style="bold")
-    terminal.say(f"{command} status {here}")
-    terminal.say(f"{command} results {here} --select 'scenario.city,answer.*' --where 'answer.rating > 7' --limit 5")
-    terminal.say(f"{own_python()} -c {shlex.quote(one_liner)}")
+    asked = f'{opened}; print(r.sql("select mood, avg(rating) from self group by mood"))'
+    chosen = "--select 'scenario.city,answer.*' --where 'answer.rating > 7' --limit 5"
+    hints = {
+        "see how it went": f"{command} status {here}",
+        "look at some answers": f"{command} results {here} {chosen}",
+        "ask SQL, from Python": f"{own_python()} -c {shlex.quote(asked)}",
+    }
     if size < _LARGE:
-        terminal.say(f"{command} demo --size 100000")
+        hints["see memory stay flat"] = f"{command} demo --size 100000"
     else:
-        terminal.say(f"{command} runs --remove {here}")
+        hints["remove the run file"] = f"{command} runs --remove {here}"
+    terminal.say(f"run file: {here}, {format_bytes(disk_bytes(path))}")
+    terminal.print("\nType next, to", style="bold")
+    for what, words in hints.items():
+        terminal.print(what, style="dim")
+        terminal.say(f"  {words}")

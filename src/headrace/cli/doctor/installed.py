@@ -129,7 +129,7 @@ def _declared_extras() -> dict[str, str]:
     for requirement in declared:
         extra = re.search(r"""extra == ['"]([\w-]+)['"]""", requirement)
         name = re.match(r"[\w.-]+", requirement)
-        if extra and name and name[0] != _LOCAL_MODEL:
+        if extra and name and extra[1] != "all" and name[0] != _LOCAL_MODEL:
             found.setdefault(name[0], extra[1])
     return found
 

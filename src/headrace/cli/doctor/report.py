@@ -1,42 +1,49 @@
-"""The doctor's findings, for people and as JSON. Does not cover: finding them (installed, host)."""
+"""The doctor's findings, for people and as JSON. Does not cover: finding them (installed, host).
+
+The standard library alone prints them: a patient without rich or SQLite is told so all the same.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
 import textwrap
-from collections.abc import Callable, Iterable
 
-from headrace.cli.doctor import host, installed
+from headrace.cli.doctor import installed
 from headrace.cli.doctor.finding import Finding, State
-from headrace.cli.terminal import Terminal, print_json
 
-_SECTIONS: dict[str, Callable[[], Iterable[Finding]]] = {
-    "Python": installed.python,
-    "Core libraries": installed.core_libraries,
-    "Extras": installed.extras,
-    "Models": installed.keys,
-    "Memory": host.memory,
-    "Limits": host.limits,
-    "Run files": host.run_files,
-}
-_STYLES = {
-    State.OK: "green",
-    State.NONE: "dim",
-    State.UNPROVEN: "yellow",
-    State.CARE: "yellow",
-    State.BROKEN: "bold red",
-}
 _MARGIN = max(len(state.value) for state in State) + 3
 
 
 def show_report(*, as_json: bool) -> bool:
     """Say how things are; tells whether something is broken that Headrace needs."""
-    report = {title: list(find()) for title, find in _SECTIONS.items()}
+    report = _report()
     broken = [f for findings in report.values() for f in findings if f.state is State.BROKEN]
     if as_json:
-        print_json({"broken": [finding.name for finding in broken], **_by_name(report)})
+        print(json.dumps({"broken": [finding.name for finding in broken], **_by_name(report)}, indent=2))
     else:
-        _print(Terminal(), report, broken)
+        _print(report)
+        print(f"{len(broken)} broken" if broken else "nothing is broken")
     return bool(broken)
+
+
+def _report() -> dict[str, list[Finding]]:
+    report = {
+        "Python": list(installed.python()),
+        "Core libraries": list(installed.core_libraries()),
+        "Extras": list(installed.extras()),
+        "Models": list(installed.keys()),
+    }
+    try:
+        from headrace.cli.doctor import host
+    except (ImportError, OSError):  # it needs some core libraries, and those that are broken stand above
+        return report
+    return {
+        **report,
+        "Memory": list(host.memory()),
+        "Limits": list(host.limits()),
+        "Run files": list(host.run_files()),
+    }
 
 
 def _by_name(report: dict[str, list[Finding]]) -> dict[str, object]:
@@ -49,24 +56,18 @@ def _by_name(report: dict[str, list[Finding]]) -> dict[str, object]:
     }
 
 
-def _print(terminal: Terminal, report: dict[str, list[Finding]], broken: list[Finding]) -> None:
+def _print(report: dict[str, list[Finding]]) -> None:
+    room = max(10, shutil.get_terminal_size().columns - _MARGIN)
     for title, findings in report.items():
-        terminal.print(title, style="bold")
+        print(title)
         for finding in findings:
-            _print_finding(terminal, finding)
-    verdict = f"{len(broken)} broken: see above" if broken else "nothing is broken"
-    terminal.print(verdict, style="bold red" if broken else "bold green")
+            first, *more = _lines(finding, room)
+            print(f"  {finding.state.value:<{_MARGIN - 2}}{first}")
+            for line in more:
+                print(f"{'':<{_MARGIN}}{line}")
 
 
-def _print_finding(terminal: Terminal, finding: Finding) -> None:
-    margin, room = " " * _MARGIN, max(10, terminal.width - _MARGIN)
-    # Paths are kept whole, for copying: the terminal wraps what is longer than it.
-    first, *more = textwrap.wrap(
-        f"{finding.name}: {finding.found}", room, break_long_words=False, break_on_hyphens=False
-    ) or [finding.name]
-    terminal.print(f"  {finding.state.value:<{_MARGIN - 2}}", style=_STYLES[finding.state], end="")
-    terminal.say(first)
-    for line in more:
-        terminal.say(f"{margin}{line}")
-    if finding.fix:
-        terminal.say(f"{margin}{finding.fix}")
+def _lines(finding: Finding, room: int) -> list[str]:
+    """Paths and commands stay whole, for copying: the terminal wraps what is longer than it."""
+    told = textwrap.wrap(f"{finding.name}: {finding.found}", room, break_long_words=False, break_on_hyphens=False)
+    return [*told, finding.fix] if finding.fix else told
