@@ -29,9 +29,10 @@ def test_run_files_are_listed_with_size_progress_and_age(runs: Path):
     mine = next(run for run in told if run["path"].endswith("a.run"))
     assert (mine["interviews"], mine["total"], mine["failed"], mine["trouble"]) == (2, 3, 0, None)
     assert mine["size_bytes"] == (runs / "a.run").stat().st_size
+    assert {run["trouble"] for run in told} == {None, f"{runs / 'b.run'} is not a run file."}
     shown = headrace("runs").stdout
     assert "2/3" in shown
-    assert "unreadable (NotARunFile)" in shown
+    assert "unreadable" in shown
     assert f"in {runs}" in shown
 
 

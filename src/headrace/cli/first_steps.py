@@ -24,7 +24,7 @@ def demo(
 
 
 def doctor(json: Json = False) -> None:
-    """Say what is installed, and which limits hold here."""
+    """Say what is installed and which limits hold here."""
     from headrace.cli.doctor.report import show_report
 
     if show_report(as_json=json):

@@ -77,9 +77,9 @@ _COLUMNS = ("size", "done", "age", "run file")
 
 
 def _row(run: Kept, name: str, encoding: str) -> list[str]:
-    done = run.trouble if run.interviews is None else f"{run.interviews:,}/{run.total:,}"
+    done = "unreadable" if run.interviews is None else f"{run.interviews:,}/{run.total:,}"
     age = _age(time.time() - run.changed_at)
-    return [format_bytes(run.size_bytes), done or "", age, showable(name, 500, encoding)]
+    return [format_bytes(run.size_bytes), done, age, showable(name, 500, encoding)]
 
 
 def _age(age_s: float) -> str:
@@ -97,8 +97,7 @@ def _kept(path: Path, changed_at: float) -> Kept:
             stats = results.stats()
         total = planned_interviews(path)
     except HeadraceError as error:
-        trouble = f"unreadable ({type(error).__name__})"
-        return Kept(path=path_text(path), size_bytes=size, changed_at=changed_at, trouble=trouble)
+        return Kept(path=path_text(path), size_bytes=size, changed_at=changed_at, trouble=error.message)
     return Kept(
         path=path_text(path),
         size_bytes=size,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import io
 import os
+import select
 import shutil
 import sys
 from collections.abc import Callable
@@ -42,10 +43,19 @@ def _told(command: Callable[..., None]) -> Callable[..., None]:
             print(f"headrace: {error}", file=sys.stderr)
             raise typer.Exit(1) from None
         except BrokenPipeError:
+            if not _has_no_reader():
+                raise  # some other pipe
             # Whoever read our output, `head` for instance, has seen enough; the interpreter must not complain at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return telling
+
+
+def _has_no_reader() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)
+    return any(event & select.POLLERR for _, event in output.poll(0))
 
 
 for _command in (demo, doctor, run, resume, status, results, runs):

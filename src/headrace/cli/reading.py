@@ -30,7 +30,7 @@ def runs(
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     json: Json = False,
 ) -> None:
-    """List the run files that were given no path of their own, or remove some."""
+    """List, size and remove the run files that have no path of their own."""
     from headrace.cli.keeping import remove_runs, show_runs
 
     if remove:

@@ -58,6 +58,8 @@ def bar_chart(bars: Sequence[Bar], width: int, *, unicode: bool) -> Text:
 
 
 def _bar(share: float, room: int, *, unicode: bool) -> str:
+    if not share:
+        return ""
     if not unicode:
         return "#" * max(1, round(share * room))
     whole, eighths = divmod(max(1, round(share * room * 8)), 8)
@@ -88,9 +90,9 @@ class MemoryPicture:
         self.done, self.last_bytes = done, memory_bytes
         self.most_bytes = max(self.most_bytes, memory_bytes)
 
-    def finish(self) -> None:
-        """The run is over: what was read last stands for the rest."""
-        self.note(self._interviews, self.last_bytes)
+    def finish(self, memory_bytes: int) -> None:
+        """The run is over, and this is what is in use at its end."""
+        self.note(self._interviews, memory_bytes)
 
     def drawn(self, width: int, *, unicode: bool) -> Text:
         letters = _UNICODE if unicode else _ASCII

@@ -18,6 +18,7 @@ from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.results.results import Results
 from headrace.runtime.arrivals import Arrivals
+from headrace.runtime.memory import tree_bytes
 from headrace.store.connections import open_reader, translated_errors
 from headrace.store.creation import read_identity
 from headrace.store.home import home
@@ -99,7 +100,7 @@ def _run(terminal: Terminal, job: Job, path: Path, options: RunOptions) -> None:
             if terminal.is_live:
                 live.update(picture.drawn(terminal.width, unicode=terminal.has_unicode), refresh=True)
         arrivals.ended()
-        picture.finish()
+        picture.finish(tree_bytes())
         drawn = picture.drawn(terminal.width, unicode=terminal.has_unicode)
         live.update(drawn, refresh=True) if terminal.is_live else terminal.print(drawn)
 
