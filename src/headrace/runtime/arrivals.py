@@ -58,10 +58,11 @@ class Arrivals:
     def ended(self) -> None:
         self._session.ended.result()
 
-    def progress(self, wait_s: float) -> Progress | None:
-        """How far the run is after a while; None once it has ended, which is seen at once."""
-        _, running = wait([self._session.ended], wait_s)
-        return self._session.progress() if running else None
+    def progress(self, every_s: float) -> Iterator[Progress]:
+        """How far the run is, every so often until it ends."""
+        while wait([self._session.ended], every_s).not_done:
+            if (progress := self._session.progress()) is not None:
+                yield progress
 
     def _wait_for_end(self) -> None:
         while self._session.is_running:

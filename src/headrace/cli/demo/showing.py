@@ -95,7 +95,7 @@ def _run(terminal: Terminal, job: Job, path: Path, options: RunOptions) -> None:
     live = Live(console=terminal, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
     with Arrivals(job, path, options, listening=False) as arrivals, live if terminal.is_live else nullcontext():
         arrivals.opened()
-        while progress := arrivals.progress(_REDRAWN_EVERY_S):
+        for progress in arrivals.progress(_REDRAWN_EVERY_S):
             picture.note(progress.done, progress.memory_bytes)
             if terminal.is_live:
                 live.update(picture.drawn(terminal.width, unicode=terminal.has_unicode), refresh=True)
