@@ -54,7 +54,7 @@ def test_the_demo_shows_answers_and_the_memory_line(tmp_path: Path):
     command = [sys.executable, "-m", "headrace", "demo", "--size", "100", "-o", str(path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     assert ran.stderr == ""
-    for shown in ("100 interviews", "mean rating", "memory", "at most", str(path)):
+    for shown in ("100 interviews", "The first few answers", "memory", "at most", str(path)):
         assert shown in ran.stdout
     assert path.exists()
 

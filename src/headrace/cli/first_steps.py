@@ -1,4 +1,4 @@
-"""What a new user types first: `demo` and `doctor`. Does not cover: what they do (cli.demo)."""
+"""What a new user types first: `demo` and `doctor`. Does not cover: what they do (cli.demo, cli.doctor)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ from typing import Annotated
 
 import typer
 
+from headrace.cli.options import Json
+
 
 def demo(
-    size: Annotated[int, typer.Option(min=1, help="How many interviews to run.")] = 600,
+    size: Annotated[int, typer.Option(min=1, help="How many interviews; a large job draws its memory.")] = 600,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Keep the run file here; by default it is a temporary one.")
+        Path | None,
+        typer.Option("--output", "-o", help="The run file; by default demo.run among the others, made anew each time."),
     ] = None,
 ) -> None:
-    """Run a small survey with the test model and show its answers and its memory."""
-    from headrace.cli.demo import run_demo
+    """Run a survey with the test model, and show its answers."""
+    from headrace.cli.demo.showing import run_demo
 
     run_demo(size, output)
+
+
+def doctor(json: Json = False) -> None:
+    """Say what is installed and which limits hold here."""
+    from headrace.cli.doctor.report import show_report
+
+    if show_report(as_json=json):
+        raise typer.Exit(1)

@@ -9,6 +9,7 @@ import typer
 
 SOME_FAILED = 3
 INTERRUPTED = 130
+DEBUG = "--debug"
 
 RunFileArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
@@ -25,5 +26,5 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Count and estimate; run
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="The run file; by default one named by the job.")]
 Models = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME,KEY=VALUE,...", help="A model and its parameters: gpt-4o,temperature=0.2. Repeatable."),
+    typer.Option(help="A model: gpt-4o,temperature=0.2. Repeatable.", metavar="MODEL"),
 ]

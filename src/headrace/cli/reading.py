@@ -1,4 +1,4 @@
-"""The commands about what is on disk: `results` and `runs`. Does not cover: how it looks (cli.shown)."""
+"""The commands about what is on disk: `results` and `runs`. Does not cover: how it looks (cli.shown, cli.keeping)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,17 @@ def results(
     show_results(path, select=select, where=where, sort_by=sort_by, limit=limit, layout=format)
 
 
-def runs(json: Json = False) -> None:
-    """List the run files that were given no path of their own."""
-    from headrace.cli.shown import show_runs
+def runs(
+    remove: Annotated[
+        list[str] | None, typer.Option(metavar="RUN", help="Delete this one, by name or path. May be repeated.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    json: Json = False,
+) -> None:
+    """List, size and remove the run files that have no path of their own."""
+    from headrace.cli.keeping import remove_runs, show_runs
 
-    show_runs(as_json=json)
+    if remove:
+        remove_runs(remove, agreed=yes, as_json=json)
+    else:
+        show_runs(as_json=json)

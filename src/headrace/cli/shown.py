@@ -2,49 +2,51 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-import msgspec
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
-from headrace.errors import HeadraceError, OptionError
+from headrace.cli.tables import print_rows
+from headrace.cli.terminal import (
+    Terminal,
+    own_command,
+    path_text,
+    print_data_as_utf8,
+    print_json,
+    seen_from_here,
+    showable,
+)
+from headrace.errors import OptionError
 from headrace.plan.estimate import Estimate
 from headrace.results.results import Results
-from headrace.store.home import home
 from headrace.store.lists import planned_interviews
 from headrace.units import format_bytes, format_duration
 
 _LAYOUTS = ("table", "csv", "jsonl")
 _ROWS_OF_A_TABLE = 50
+_LONGEST = 500
 
 
 def show_finished(results: Results, *, as_json: bool) -> bool:
     """Say how a run ended and what to type next; tells whether some interviews failed."""
     stats = results.stats()
     if as_json:
-        _print_json({"path": str(results.path), **asdict(stats)})
+        print_json({"path": path_text(results.path), **asdict(stats)})
         return stats.failed > 0
     failed = f", {stats.failed:,} failed" if stats.failed else ""
-    path = _seen_from_here(results.path)
+    path = seen_from_here(results.path)
     print(f"{stats.interviews:,} interviews in {path}{failed}; {stats.calls:,} calls, {stats.tokens:,} tokens")
-    print(f"look at them: headrace results {path}")
+    print(f"look at them: {own_command()} results {path}")
     if stats.failed:
         first = next(iter(results.failed()))
         print(f"the first failure: interview {first.ordinal}, {first.question}: {first.cause}: {first.message}")
-        print(f"ask the failed ones again: headrace resume {path} --retry-failed")
+        print(f"ask the failed ones again: {own_command()} resume {path} --retry-failed")
     return stats.failed > 0
 
 
 def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
     if as_json:
-        _print_json(asdict(estimate))
+        print_json(asdict(estimate))
         return
     cost = "not known" if estimate.cost is None else f"${estimate.cost:,.2f}"
     print(f"interviews  {estimate.interviews:,}")
@@ -59,14 +61,14 @@ def show_status(path: Path, *, as_json: bool) -> None:
         stats = results.stats()
     total = planned_interviews(path)
     if as_json:
-        _print_json({"path": str(path), "total": total, "size_bytes": path.stat().st_size, **asdict(stats)})
+        print_json({"path": path_text(path), "total": total, "size_bytes": path.stat().st_size, **asdict(stats)})
         return
     print(f"{path}: {stats.interviews:,} of {total:,} interviews, {stats.failed:,} failed")
     print(f"{stats.calls:,} calls, {stats.tokens:,} tokens, {format_duration(stats.seconds)} of running")
     peak = f", at most {format_bytes(stats.peak_memory)} of memory" if stats.peak_memory else ""
     print(f"{format_bytes(path.stat().st_size)} on disk{peak}")
     if stats.interviews < total:
-        print(f"go on: headrace resume {path}")
+        print(f"go on: {own_command()} resume {seen_from_here(path)}")
 
 
 def show_results(
@@ -81,50 +83,20 @@ def show_results(
         chosen = chosen.head(limit) if limit else chosen
         match layout:
             case "csv":
+                print_data_as_utf8()
                 chosen.print_csv(sys.stdout)
             case "jsonl":
+                print_data_as_utf8()
                 chosen.print_jsonl(sys.stdout)
             case _:
                 _print_table(chosen)
 
 
-def show_runs(*, as_json: bool) -> None:
-    found = list(_runs())  # as many as a person keeps
-    if as_json:
-        _print_json(found)
-        return
-    if not found:
-        print(f"no run files in {home() / 'runs'}")
-        return
-    for run in found:
-        print(f"{format_bytes(run['size_bytes']):>8}  {run['interviews']:>12,}  {run['path']}")
-
-
-def _runs() -> Iterator[dict[str, Any]]:
-    for path in sorted((home() / "runs").glob("*.run")):
-        try:
-            with Results.open(path) as results:
-                interviews = len(results)
-        except HeadraceError:
-            continue  # not a run file, or one that cannot be read: `headrace status` says which
-        yield {"path": str(path), "interviews": interviews, "size_bytes": path.stat().st_size}
-
-
 def _print_table(results: Results) -> None:
-    shown = Table()
-    for name in results.columns:
-        shown.add_column(name)
-    for row in results.head(_ROWS_OF_A_TABLE).to_dicts():
-        shown.add_row(*("" if value is None else escape(str(value)) for value in row.values()))
-    Console(highlight=False).print(shown)
+    terminal = Terminal()
+    found = results.head(_ROWS_OF_A_TABLE).to_dicts()
+    texts = [["" if v is None else showable(v, _LONGEST, terminal.encoding) for v in row.values()] for row in found]
+    columns = [showable(name, _LONGEST, terminal.encoding) for name in results.columns]
+    print_rows(terminal, columns, texts)
     if len(results) > _ROWS_OF_A_TABLE:
-        print(f"the first {_ROWS_OF_A_TABLE} of {len(results):,}; --format csv prints them all")
-
-
-def _seen_from_here(path: Path) -> str:
-    here = Path.cwd()
-    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
-
-
-def _print_json(value: Any) -> None:
-    print(msgspec.json.format(msgspec.json.encode(value)).decode())
+        terminal.print(f"the first {_ROWS_OF_A_TABLE} of {len(results):,}; --format csv prints them all")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import wait
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -18,7 +19,7 @@ from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.results.result import Result
 from headrace.runtime.session import Opened, Session
-from headrace.runtime.survey_run import Sealed
+from headrace.runtime.survey_run import Progress, Sealed
 from headrace.store.book import RunBook
 
 
@@ -56,6 +57,12 @@ class Arrivals:
 
     def ended(self) -> None:
         self._session.ended.result()
+
+    def progress(self, every_s: float) -> Iterator[Progress]:
+        """How far the run is, every so often until it ends."""
+        while wait([self._session.ended], every_s).not_done:
+            if (progress := self._session.progress()) is not None:
+                yield progress
 
     def _wait_for_end(self) -> None:
         while self._session.is_running:

@@ -68,6 +68,17 @@ def total_bytes() -> int:
     return min(host, *(limit for limit, _ in _container_limits()), _UNLIMITED_BYTES)
 
 
+def host_bytes() -> tuple[int, int]:
+    """What the host has in all, and what of it is free."""
+    memory = _meminfo()
+    return memory.get("MemTotal", _UNLIMITED_BYTES), memory.get("MemAvailable", _UNLIMITED_BYTES)
+
+
+def container_bytes() -> tuple[int, int] | None:
+    """What the container may use, and what of it is in use; None where it has no limit of its own."""
+    return min(_container_limits(), default=None, key=lambda group: group[0] - group[1])
+
+
 def give_back() -> None:
     """Collect garbage and hand free heap back to the system; sure only for large blocks."""
     gc.collect()

@@ -21,7 +21,7 @@ from headrace.providers.services import provider_for
 from headrace.runtime.engine_thread import EngineThread
 from headrace.runtime.memory import memory_limits
 from headrace.runtime.progress import ProgressLine
-from headrace.runtime.survey_run import Sealed, SurveyRun
+from headrace.runtime.survey_run import Progress, Sealed, SurveyRun
 from headrace.store.book import RunBook
 from headrace.store.connections import translated_errors
 from headrace.store.home import default_path
@@ -84,6 +84,10 @@ class Session:
     def delivered(self, count: int) -> None:
         if self._run is not None:
             self._thread.call(self._run.delivered, count)
+
+    def progress(self) -> Progress | None:
+        """How far the run is, from any thread; None before it has opened its file."""
+        return self._run.progress() if self._run is not None else None
 
     def join(self) -> None:
         self._thread.join()

@@ -1,0 +1,159 @@
+"""The demo from its first line to what to type next. Does not cover: its survey (cli.demo.job)."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+from rich.live import Live
+
+from headrace.cli.demo.job import MOODS, demo_job
+from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
+from headrace.cli.tables import print_rows, table_width
+from headrace.cli.terminal import Terminal, own_command, own_python, seen_from_here, showable
+from headrace.limits import RunOptions
+from headrace.plan.job import Job
+from headrace.results.results import Results
+from headrace.runtime.arrivals import Arrivals
+from headrace.runtime.memory import tree_bytes
+from headrace.store.connections import open_reader, translated_errors
+from headrace.store.creation import read_identity
+from headrace.store.home import home
+from headrace.store.removal import disk_bytes, remove_run
+from headrace.units import format_bytes, format_duration
+
+# What EDSL 1.0.9 was measured to keep in RAM for each interview; see benchmarks/.
+_THEIR_BYTES_EACH = 40_000
+_LARGE = 20_000
+_REDRAWN_EVERY_S = 0.4
+_MOOD_STYLES = dict(zip(MOODS, ("green", "yellow", "red"), strict=True))
+_COLUMNS = {
+    "name": "agent.agent_name",
+    "city": "scenario.city",
+    "mood": "answer.mood",
+    "rating": "answer.rating",
+    "why": "answer.why",
+    "job": "agent.job",
+    "age": "agent.age",
+}
+
+
+def run_demo(size: int, output: Path | None) -> None:
+    terminal = Terminal()
+    job = demo_job(size)
+    terminal.print(f"Asking {size:,} interviews of {len(job.survey)} questions ...")
+    path = (output if output is not None else home() / "runs" / "demo.run").absolute()
+    options = RunOptions(fresh=output is None and _is_in_the_way(path), progress_bar=size < _LARGE)
+    if output is None:
+        _clear_earlier(path, job, size)
+    started_s = time.monotonic()
+    _run(terminal, job, path, options)
+    took_s = time.monotonic() - started_s
+    with Results.open(path) as results:
+        _show_answers(terminal, results)
+        _show_moods(terminal, results)
+        _show_cost(terminal, results, took_s)
+    _show_next(terminal, path, size)
+
+
+def _is_in_the_way(path: Path) -> bool:
+    """Whether the demo's place holds a run file of something else, which is then kept under another name."""
+    if not path.exists():
+        return False
+    with Results.open(path) as results:
+        return not set(_COLUMNS.values()) <= set(results.columns)
+
+
+def _clear_earlier(path: Path, job: Job, size: int) -> None:
+    """An earlier demo makes way, so that there is a run to see; one that was cut short goes on."""
+    if not path.exists() or _is_in_the_way(path):
+        return
+    with Results.open(path) as results:
+        done = len(results)
+    if done >= size or not _is_of(path, job):
+        remove_run(path)
+
+
+def _is_of(path: Path, job: Job) -> bool:
+    connection = open_reader(path)
+    try:
+        with translated_errors(path):
+            return read_identity(connection) == job.identity()
+    finally:
+        connection.close()
+
+
+def _run(terminal: Terminal, job: Job, path: Path, options: RunOptions) -> None:
+    """A large one is drawn while it runs, in this thread; where that is no use, once at the end."""
+    if options.progress_bar:
+        job.run(path, fresh=options.fresh, progress_bar=True).close()
+        return
+    picture = MemoryPicture(len(job), _THEIR_BYTES_EACH)
+    live = Live(console=terminal, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+    with Arrivals(job, path, options, listening=False) as arrivals, live if terminal.is_live else nullcontext():
+        arrivals.opened()
+        for progress in arrivals.progress(_REDRAWN_EVERY_S):
+            picture.note(progress.done, progress.memory_bytes)
+            if terminal.is_live:
+                live.update(picture.drawn(terminal.width, unicode=terminal.has_unicode), refresh=True)
+        arrivals.ended()
+        picture.finish(tree_bytes())
+        drawn = picture.drawn(terminal.width, unicode=terminal.has_unicode)
+        live.update(drawn, refresh=True) if terminal.is_live else terminal.print(drawn)
+
+
+def _show_answers(terminal: Terminal, results: Results) -> None:
+    """The first few, with as many columns as fit."""
+    found = results.select(*_COLUMNS.values()).head(5).to_dicts()
+    rows = [["-" if value is None else showable(value, 40, terminal.encoding) for value in r.values()] for r in found]
+    names, count = list(_COLUMNS), len(_COLUMNS)
+    while count > 1 and table_width(names[:count], [row[:count] for row in rows]) > terminal.width:
+        count -= 1
+    terminal.print("\nThe first few answers", style="bold")
+    print_rows(terminal, names[:count], [row[:count] for row in rows], right=("rating", "age"))
+
+
+def _show_moods(terminal: Terminal, results: Results) -> None:
+    counted = results.sql('select "scenario.city", mood, count(*) from self group by 1, 2')
+    counts = {(city, mood): count for city, mood, count in counted}
+    cities = sorted({city for city, _ in counts})
+    bars = [
+        Bar(group=city, name=mood, count=counts.get((city, mood), 0), style=_MOOD_STYLES[mood])
+        for city in cities
+        for mood in MOODS
+    ]
+    terminal.print("\nHow do they feel about living there?", style="bold")
+    terminal.print(bar_chart(bars, terminal.width, unicode=terminal.has_unicode))
+
+
+def _show_cost(terminal: Terminal, results: Results, took_s: float) -> None:
+    stats = results.stats()
+    if stats.reused:
+        terminal.print(f"\nreused: {stats.reused:,} of an earlier run", end="")
+    new = stats.interviews - stats.reused
+    terminal.print(f"\ntime: {format_duration(took_s)}, {new / took_s:,.0f} interviews/s")
+    terminal.print(f"memory: {format_bytes(stats.peak_memory or 0)} at most")
+
+
+def _show_next(terminal: Terminal, path: Path, size: int) -> None:
+    command, here = own_command(), seen_from_here(path)
+    opened = f"from headrace import Results; r = Results.open({json.dumps(str(path))})"
+    asked = f'{opened}; print(r.sql("select mood, avg(rating) from self group by mood"))'
+    chosen = "--select 'scenario.city,answer.*' --where 'answer.rating > 7' --limit 5"
+    hints = {
+        "see how it went": f"{command} status {here}",
+        "look at some answers": f"{command} results {here} {chosen}",
+        "ask SQL, from Python": f"{own_python()} -c {shlex.quote(asked)}",
+    }
+    if size < _LARGE:
+        hints["see memory stay flat"] = f"{command} demo --size 100000"
+    else:
+        hints["remove the run file"] = f"{command} runs --remove {here}"
+    terminal.say(f"run file: {here}, {format_bytes(disk_bytes(path))}")
+    terminal.print("\nType next, to", style="bold")
+    for what, words in hints.items():
+        terminal.print(what, style="dim")
+        terminal.say(f"  {words}")

@@ -1,0 +1,22 @@
+"""What the doctor found: one thing, how it is, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class State(Enum):
+    OK = "ok"
+    NONE = "none"  # not there, and not needed
+    UNPROVEN = "unproven"  # looks possible; only trying would tell
+    CARE = "care"  # works, with something to know
+    BROKEN = "broken"  # Headrace cannot run like this
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    name: str
+    state: State
+    found: str
+    fix: str = ""

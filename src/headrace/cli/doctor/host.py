@@ -1,0 +1,165 @@
+"""What this host offers: memory, limits that hold, room for run files. Covers: looking, and trying in a child process.
+
+Nothing is left behind, and nothing outside the run files' own directory and the temporary one is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.cli.doctor.finding import Finding, State
+from headrace.runtime.memory import container_bytes, host_bytes, memory_limits, tree_bytes
+from headrace.store.home import home
+from headrace.store.removal import disk_bytes
+from headrace.units import format_bytes
+
+_LIKELY_ENOUGH_BYTES = 1_000_000_000
+_TRIAL_S = 20
+# 512 MB under a limit of 256 MB: a limit that holds makes this a MemoryError.
+_TRIAL = """
+import resource
+resource.setrlimit(resource.RLIMIT_DATA, (256_000_000, 256_000_000))
+try:
+    bytearray(512_000_000)
+except MemoryError:
+    print("held")
+"""
+
+
+def memory() -> Iterator[Finding]:
+    total, free = host_bytes()
+    found = f"{format_bytes(total)}, {format_bytes(free)} free"
+    yield Finding(name="host", state=State.OK, found=found)
+    if (limit := container_bytes()) is None:
+        yield Finding(name="container", state=State.NONE, found="no limit of its own")
+    else:
+        found = f"limit {format_bytes(limit[0])}, {format_bytes(limit[1])} in use"
+        yield Finding(name="container", state=State.OK, found=found)
+    budget = memory_limits(None).budget_bytes - tree_bytes()
+    yield Finding(name="default budget", state=State.OK, found=f"{format_bytes(budget)} on top of what is in use")
+
+
+def limits() -> Iterator[Finding]:
+    yield _data_limit()
+    yield _readings()
+    yield _cgroup()
+    yield _file_locks()
+    yield _unix_sockets()
+
+
+def run_files() -> Iterator[Finding]:
+    place = home() / "runs"
+    files = list(place.glob("*.run"))  # as many as a person keeps
+    size = format_bytes(sum(map(disk_bytes, files)))
+    yield Finding(name="place", state=State.OK, found=str(place))
+    yield Finding(name="kept", state=State.OK if files else State.NONE, found=f"{len(files):,}, taking {size}")
+    ground = _ground(place)
+    is_writable = ground.is_dir() and os.access(ground, os.W_OK)
+    fix = "" if is_writable else "Set HEADRACE_HOME to a directory of yours, or give each run a path."
+    found = "yes" if is_writable else f"{ground} is not"
+    yield Finding(name="writable", state=State.OK if is_writable else State.CARE, found=found, fix=fix)
+    free = shutil.disk_usage(ground).free
+    state = State.OK if free >= _LIKELY_ENOUGH_BYTES else State.CARE
+    yield Finding(name="disk", state=state, found=f"{format_bytes(free)} free")
+
+
+def _data_limit() -> Finding:
+    """Tried in a child process: some kernels and sandboxes take the limit and do not hold it."""
+    try:
+        import resource
+    except ImportError:
+        found = "this system has no resource limits: agent runs are not isolated here"
+        return Finding(name="RLIMIT_DATA", state=State.NONE, found=found)
+    del resource
+    try:
+        command = [sys.executable, "-I", "-S", "-c", _TRIAL]
+        tried = subprocess.run(command, capture_output=True, timeout=_TRIAL_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(name="RLIMIT_DATA", state=State.UNPROVEN, found=f"trying it failed: {error}")
+    if tried.stdout.strip() == b"held":
+        return Finding(name="RLIMIT_DATA", state=State.OK, found="holds; tried in a child process")
+    found = "does not hold here: only the watchdog limits a worker"
+    return Finding(name="RLIMIT_DATA", state=State.CARE, found=found)
+
+
+def _readings() -> Finding:
+    if Path("/proc/self/statm").exists():
+        children = Path(f"/proc/self/task/{os.getpid()}/children").exists()
+        found = "memory of the whole process tree" if children else "memory of this process; children are not listed"
+        return Finding(name="/proc", state=State.OK if children else State.CARE, found=found)
+    return Finding(name="/proc", state=State.NONE, found="not here: memory is read through psutil, which is slower")
+
+
+def _cgroup() -> Finding:
+    """Only looked at: writing would make a group that others see."""
+    name, group = "cgroup v2", _own_group()
+    if group is None:
+        return Finding(name=name, state=State.NONE, found="not in use here; other limits stand in for it")
+    if "memory" not in _words(group / "cgroup.controllers"):
+        return Finding(name=name, state=State.NONE, found=f"{group} has no memory controller")
+    needed = (group, group / "cgroup.procs", group / "cgroup.subtree_control")
+    if all(os.access(path, os.W_OK) for path in needed):
+        return Finding(name=name, state=State.UNPROVEN, found=f"{group} looks delegated to us; not tried")
+    return Finding(name=name, state=State.NONE, found=f"{group} is not delegated to us")
+
+
+def _own_group() -> Path | None:
+    for root in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")):
+        if (root / "cgroup.controllers").exists():
+            own = next((line for line in _lines(Path("/proc/self/cgroup")) if line.startswith("0::")), "0::/")
+            return root / own.removeprefix("0::").lstrip("/")
+    return None
+
+
+def _file_locks() -> Finding:
+    """Tried where run files live, if that is there: network file systems differ."""
+    try:
+        import fcntl
+    except ImportError:
+        found = "not on this system: do not write one run file from two processes"
+        return Finding(name="file locks", state=State.CARE, found=found)
+    place = home() / "runs"
+    try:
+        with tempfile.NamedTemporaryFile(dir=place if os.access(place, os.W_OK) else None) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with Path(file.name).open() as other:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return Finding(name="file locks", state=State.OK, found="one writer a run file")
+    except OSError as error:
+        return Finding(name="file locks", state=State.CARE, found=f"flock fails: {error.strerror}")
+    return Finding(name="file locks", state=State.CARE, found="flock does not hold on this file system")
+
+
+def _unix_sockets() -> Finding:
+    if not hasattr(socket, "AF_UNIX"):
+        return Finding(name="Unix sockets", state=State.NONE, found="not on this system: work runs inline only")
+    try:
+        for end in socket.socketpair(socket.AF_UNIX):
+            end.close()
+    except OSError as error:
+        return Finding(name="Unix sockets", state=State.CARE, found=f"cannot be made: {error.strerror}")
+    return Finding(name="Unix sockets", state=State.OK, found="yes")
+
+
+def _ground(place: Path) -> Path:
+    """The directory itself, or the one in which it would be made."""
+    return next(path for path in (place.absolute(), *place.absolute().parents) if path.exists())
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("ascii").splitlines()
+    except OSError:
+        return []
+
+
+def _words(path: Path) -> list[str]:
+    return " ".join(_lines(path)).split()

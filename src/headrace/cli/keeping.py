@@ -1,0 +1,122 @@
+"""The run files that lie in the home of run files. Covers: listing, sizing and removing them for `headrace runs`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import typer
+
+from headrace.cli.tables import print_rows, table_width
+from headrace.cli.terminal import Terminal, path_text, print_json, showable
+from headrace.errors import HeadraceError, OptionError
+from headrace.results.results import Results
+from headrace.store.home import home
+from headrace.store.lists import planned_interviews
+from headrace.store.removal import check_is_removable, disk_bytes, remove_run
+from headrace.units import format_bytes
+
+_AGES_S = (("day", 86_400), ("hour", 3600), ("minute", 60))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A run file. `interviews` and `total` are None where it cannot be read, and `trouble` says why."""
+
+    path: str
+    size_bytes: int
+    changed_at: float
+    interviews: int | None = None
+    total: int | None = None
+    failed: int | None = None
+    trouble: str | None = None
+
+
+def kept_runs() -> Iterator[Kept]:
+    """The latest first."""
+    files = filter(Path.is_file, (home() / "runs").glob("*.run"))
+    found = [(path.stat().st_mtime, path) for path in files]  # as many as a person keeps
+    return (_kept(path, changed_at) for changed_at, path in sorted(found, reverse=True))
+
+
+def show_runs(*, as_json: bool) -> None:
+    found = list(kept_runs())
+    if as_json:
+        print_json([asdict(run) for run in found])
+        return
+    terminal, place = Terminal(), home() / "runs"
+    if not found:
+        terminal.say(f"no run files in {place}")
+        return
+    by_path = [_row(run, run.path, terminal.encoding) for run in found]
+    by_name = [_row(run, Path(run.path).name, terminal.encoding) for run in found]
+    is_wide = table_width(_COLUMNS, by_path) <= terminal.width
+    print_rows(terminal, _COLUMNS, by_path if is_wide else by_name, right=("size", "done"))
+    terminal.say(f"{format_bytes(sum(run.size_bytes for run in found))} in {place}")
+
+
+def remove_runs(names: list[str], *, agreed: bool, as_json: bool) -> None:
+    """All of them or none: each is looked at before the first is removed."""
+    paths = list(dict.fromkeys(map(_named, names)))
+    for path in paths:
+        check_is_removable(path)
+    if not agreed:
+        _ask(paths)
+    removed = [{"path": path_text(path), "size_bytes": remove_run(path)} for path in paths]
+    if as_json:
+        print_json(removed)
+        return
+    for run in removed:
+        print(f"removed {run['path']}, {format_bytes(float(run['size_bytes']))}")
+
+
+_COLUMNS = ("size", "done", "age", "run file")
+
+
+def _row(run: Kept, name: str, encoding: str) -> list[str]:
+    done = "unreadable" if run.interviews is None else f"{run.interviews:,}/{run.total:,}"
+    age = _age(time.time() - run.changed_at)
+    return [format_bytes(run.size_bytes), done, age, showable(name, 500, encoding)]
+
+
+def _age(age_s: float) -> str:
+    for unit, length_s in _AGES_S:
+        if age_s >= length_s:
+            count = int(age_s // length_s)
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return "now"
+
+
+def _kept(path: Path, changed_at: float) -> Kept:
+    size = disk_bytes(path)
+    try:
+        with Results.open(path) as results:
+            stats = results.stats()
+        total = planned_interviews(path)
+    except HeadraceError as error:
+        return Kept(path=path_text(path), size_bytes=size, changed_at=changed_at, trouble=error.message)
+    return Kept(
+        path=path_text(path),
+        size_bytes=size,
+        changed_at=changed_at,
+        interviews=stats.interviews,
+        total=total,
+        failed=stats.failed,
+    )
+
+
+def _named(name: str) -> Path:
+    """A name as `headrace runs` lists it, or else a path."""
+    listed = home() / "runs" / name
+    return listed if listed.exists() else Path(name)
+
+
+def _ask(paths: list[Path]) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise OptionError("Nobody is here to confirm the removal.", fix="Add --yes.")
+    for path in paths:
+        print(f"{format_bytes(disk_bytes(path)):>8}  {path}")
+    typer.confirm("Remove for good?", abort=True)

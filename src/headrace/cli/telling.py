@@ -1,0 +1,68 @@
+"""How a command's errors become messages and exit codes. Covers: users' mistakes, Ctrl-C, closed pipes, our own faults.
+
+Exit codes: 0 done; 1 an error, told in words; 2 a command that cannot be read; 3 done, and some interviews failed;
+130 stopped by Ctrl-C, resumable.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import select
+import sys
+from collections.abc import Callable
+
+import typer
+
+from headrace.cli.options import DEBUG, INTERRUPTED
+from headrace.errors import HeadraceError, Interrupted
+
+
+def told(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its errors told in words. Here and not around the app, which swallows some of them."""
+
+    @functools.wraps(command)
+    def telling(*words: object, **options: object) -> None:
+        try:
+            command(*words, **options)
+            print(end="", flush=True)  # a pipe that closed must show itself here, not at the interpreter's end
+        except Interrupted as stopped:
+            print(stopped, file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+        except HeadraceError as error:
+            _tell_mistake(error)
+            raise typer.Exit(1) from None
+        except BrokenPipeError:
+            if not _has_no_reader():
+                raise  # some other pipe
+            # Whoever read our output, `head` for instance, has seen enough; the interpreter must not complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception:  # noqa: BLE001 - the last place where it can be told
+            _tell_fault()
+            raise typer.Exit(1) from None
+
+    return telling
+
+
+def _tell_mistake(error: HeadraceError) -> None:
+    if DEBUG in sys.argv:
+        import traceback
+
+        traceback.print_exception(error)
+    print(f"headrace: {error}", file=sys.stderr)
+
+
+def _tell_fault() -> None:
+    import traceback
+
+    traceback.print_exc()
+    print("headrace: this is a fault of Headrace, not yours. Please report the lines above.", file=sys.stderr)
+
+
+def _has_no_reader() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)
+    return any(event & select.POLLERR for _, event in output.poll(0))

@@ -1,0 +1,87 @@
+"""The terminal as it is. Covers: what it can show, data that is no picture, and how the user calls us from there.
+
+Does not cover: tables (cli.tables) or pictures (cli.demo.pictures).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
+from rich.console import Console
+
+from headrace.results.text_export import to_json
+
+
+class Terminal(Console):
+    """Standard output: colours only on a terminal and without NO_COLOR, lines as wide as it is."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether what was printed can be drawn over."""
+        return self.file.isatty() and not self.is_dumb_terminal
+
+    @property
+    def has_unicode(self) -> bool:
+        return self.encoding.startswith("utf")
+
+    def say(self, line: str) -> None:
+        """A line that may be copied: the terminal wraps it, we never do."""
+        self.print(line, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # cli.main ends quietly; rich would call it a failure
+
+
+def showable(value: Any, longest: int, encoding: str) -> str:
+    """A value on one line, without what would steer the terminal, in letters that it has."""
+    text = to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
+    text = " ".join(text[: 4 * longest].split())
+    text = text if len(text) <= longest else text[: longest - 3] + "..."
+    if not text.isprintable():
+        text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def print_data_as_utf8() -> None:
+    """CSV and JSON are UTF-8 whatever the locale: a program reads them."""
+    stream: TextIO = sys.stdout
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8")
+
+
+def print_json(value: Any) -> None:
+    print_data_as_utf8()
+    print(msgspec.json.format(msgspec.json.encode(value)).decode())
+
+
+def path_text(path: Path) -> str:
+    """A path as text that any encoding of Unicode can hold; bytes that are none are replaced."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def seen_from_here(path: Path) -> str:
+    """A path as it is typed in a shell, short where it lies below the current directory."""
+    here = Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+
+def own_command() -> str:
+    """How to call this program again from here: `headrace` where that is this one, or else by its place."""
+    called, found = Path(sys.argv[0]).absolute(), shutil.which("headrace")
+    if found and (called == Path(found) or Path(found).resolve().parent == Path(sys.executable).parent):
+        return "headrace"
+    return seen_from_here(called) if called.name == "headrace" else f"{own_python()} -m headrace"
+
+
+def own_python() -> str:
+    return seen_from_here(Path(sys.executable))

@@ -1,0 +1,131 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace import Agent, AgentList, Model, QuestionFreeText, ScenarioList, Survey
+from tests.cli.terminals import HEADRACE, environment, headrace, in_terminal
+
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+COLOURS = re.compile(r"\x1b\[[0-9;]*(3|4|9)\d[;m]")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run file whose people and answers are of many scripts and manners."""
+    path = tmp_path_factory.mktemp("told") / "told.run"
+    asked = Survey([QuestionFreeText(question_name="why", question_text="Why?")])
+    people = AgentList(Agent({"note": "a\tb\x1b[2Jc" if i else "x" * 300}, name=f"Zoë {i}") for i in range(60))
+    cities = ScenarioList.from_list("city", ["東京"])
+    asked.by(people, cities, Model("test", canned_response="Здравствуйте, " * 5 + "[bold]")).run(path).close()
+    return path
+
+
+@pytest.mark.parametrize("words", ["demo --size 60", "doctor", "run --help", "results {}"])
+def test_no_line_is_wider_than_the_terminal(words: str, told: Path):
+    shown = in_terminal(*words.format(told).split(), columns=40)
+    assert shown.returncode == 0
+    lines = shown.text.partition("run file:")[0].splitlines()
+    # What is there to be copied stays whole.
+    assert [line for line in lines if len(line) > 40 and "/" not in line] == []
+
+
+def test_columns_that_do_not_fit_become_a_block_of_lines_a_row(told: Path):
+    words = ("results", str(told), "--select", "agent.agent_name,scenario.city,answer.why", "--limit", "2")
+    narrow = in_terminal(*words, columns=40).lines
+    assert narrow[0] == "[1]"
+    assert "agent.agent_name: Zoë 0" in narrow
+    wide = in_terminal(*words, columns=120).lines
+    assert wide[0].split() == ["agent.agent_name", "scenario.city", "answer.why"]
+    assert [line.count("[bold]") for line in wide[2:4]] == [1, 1]
+
+
+def test_an_answer_cannot_steer_the_terminal(told: Path):
+    shown = in_terminal("results", str(told), "--select", "agent.note", "--limit", "2", columns=80)
+    assert "\x1b[2J" not in shown.raw
+    assert r"a b\x1b[2Jc" in shown.text
+
+
+def test_a_table_ends_with_how_many_more_there_are(told: Path):
+    ended = headrace("results", str(told), "--select", "agent.agent_name")
+    assert "the first 50 of 60" in ended.stdout
+
+
+def test_colours_are_for_terminals_and_not_with_no_color():
+    assert COLOURS.search(in_terminal("demo", "--size", "6").raw)
+    assert COLOURS.search(in_terminal("demo", "--size", "6", NO_COLOR="1").raw) is None
+
+
+@pytest.mark.parametrize("locale", [ASCII, {"PYTHONIOENCODING": "latin-1"}])
+def test_a_locale_without_utf_8_is_no_error(told: Path, locale: dict[str, str]):
+    for words in (("demo", "--size", "6"), ("results", str(told), "--limit", "2")):
+        ended = headrace(*words, **locale)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert ended.stdout.replace("Zoë", "").isascii()
+
+
+@pytest.mark.parametrize("layout", ["csv", "jsonl"])
+def test_data_for_programs_is_utf_8_in_any_locale(told: Path, layout: str):
+    words = ("results", str(told), "--select", "scenario.city", "--limit", "1", "--format", layout)
+    assert "東京" in headrace(*words, **ASCII).stdout
+
+
+@pytest.mark.parametrize("words", ["demo --size 6", "results {} --format csv", "--help"])
+def test_a_pipe_that_closes_early_is_no_failure(told: Path, words: str):
+    command = f"{' '.join(HEADRACE)} {words.format(told)} | head -1; exit ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(["bash", "-c", command], env=environment(), capture_output=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout.count(b"\n") == 1
+
+
+def test_a_pipe_that_is_closed_from_the_start_is_no_failure(told: Path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        command = [*HEADRACE, "status", str(told)]
+        ended = subprocess.run(command, env=environment(), stdout=pipe, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_ctrl_c_says_what_is_saved_and_how_to_go_on(headrace_home: Path):
+    process = subprocess.Popen(
+        [*HEADRACE, "demo", "--size", "100000"], env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    while process.poll() is None and not (headrace_home / "runs" / "demo.run").exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert re.fullmatch(rb"Stopped after .* Run the same job again to go on.\n", told)
+
+
+def test_shells_complete_our_commands():
+    script = subprocess.run(
+        ["bash", "-c", f"{' '.join(HEADRACE)} --show-completion bash; true"],
+        env=environment(), capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert "complete -o default -F _headrace_completion headrace" in script.stdout
+    asked = headrace(_HEADRACE_COMPLETE="complete_bash", COMP_WORDS="headrace r", COMP_CWORD="1")
+    assert asked.stdout.split() == ["run", "resume", "results", "runs"]
+
+
+def test_help_waits_for_nothing_heavy():
+    program = """
+import json, sys
+from headrace.cli.main import main
+try:
+    main()
+finally:
+    heavy = {"aiohttp", "apsw", "asyncio", "minijinja", "msgspec", "rich", "yaml", "zstandard"}
+    print(json.dumps(sorted(heavy & set(sys.modules))), file=sys.stderr)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "--help"], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert json.loads(ended.stderr) == []
