@@ -5,11 +5,13 @@ Does not cover: prices. The cost of a model whose price is not known here is Non
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace.plan.sources import Source
+from headrace.survey.models import Model
 from headrace.survey.prompts import AskedQuestion, Context, persona
 from headrace.survey.questions.base import Schema
 from headrace.survey.templates import CannotRender
@@ -50,11 +52,16 @@ def estimate(job: Job, n: int) -> Estimate:
         calls=interviews * len(questions),
         input_tokens=round(interviews * prompt_chars / _CHARS_PER_TOKEN),
         output_tokens=interviews * output_tokens,
-        cost=0.0 if all(model.service_name == "test" for model in job.models) else None,
+        cost=known_cost(job.models),
         disk_bytes=round(interviews * (_ROW_BYTES + text_bytes * _LEFT_BY_COMPRESSION))
         + _list_bytes(job.agents.source)
         + _list_bytes(job.scenarios.source),
     )
+
+
+def known_cost(models: Iterable[Model]) -> float | None:
+    """In US dollars; None where no price is known."""
+    return 0.0 if all(model.service_name == "test" for model in models) else None
 
 
 def _list_bytes(source: Source) -> int:

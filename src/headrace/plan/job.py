@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from headrace.errors import ListError, SurveyError, nearest
-from headrace.limits import RunOptions
+from headrace.limits import ProgressBar, RunOptions
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.identity import Identity, described, digest
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
@@ -35,7 +35,7 @@ class RunSettings(TypedDict, total=False):
     extend: bool
     retry_failed: bool
     stop_on_exception: bool
-    progress_bar: bool
+    progress_bar: ProgressBar
 
 
 class Job:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headrace.plan.estimate import known_cost
 from headrace.store.book import RunBook
 from headrace.store.outcomes import read_counters, read_runs
 from headrace.store.reader import Reader
@@ -40,7 +41,7 @@ def read_stats(reader: Reader, book: RunBook) -> Stats:
         input_tokens=counted["input_tokens"],
         output_tokens=counted["output_tokens"],
         tokens=counted["input_tokens"] + counted["output_tokens"],
-        cost=0.0 if all(model.service_name == "test" for model in book.models) else None,
+        cost=known_cost(book.models),
         seconds=seconds,
         peak_memory=peak_memory,
     )

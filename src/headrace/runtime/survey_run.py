@@ -28,8 +28,10 @@ from headrace.execute.contract import (
     Spec,
 )
 from headrace.limits import MemoryLimits, RetryLimits, RunOptions
+from headrace.plan.estimate import known_cost
 from headrace.plan.job import Job
 from headrace.runtime.memory import give_back, tree_bytes
+from headrace.runtime.progress import Progress
 from headrace.schedule.admission import Admission
 from headrace.schedule.cursors import Cursors
 from headrace.schedule.governor import Governor
@@ -59,17 +61,6 @@ Listener: TypeAlias = Callable[[list[Sealed]], None]
 class _InFlight:
     chunk: Chunk
     left: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    done: int
-    total: int
-    reused: int
-    failed: int
-    in_flight: int
-    memory_bytes: int
-    budget_bytes: int
 
 
 class SurveyRun:
@@ -102,6 +93,8 @@ class SurveyRun:
         self._seen_seq = 0
         self._failed = 0
         self._sealed = 0
+        self._input_tokens = 0
+        self._output_tokens = 0
         self._failure: HeadraceError | None = None
         self._memory_bytes = 0
         self._sealed_since_reading = 0
@@ -182,6 +175,9 @@ class SurveyRun:
             in_flight=self._admission.in_flight,
             memory_bytes=self._memory_bytes,
             budget_bytes=self._governor.limits.budget_bytes,
+            input_tokens=self._input_tokens,
+            output_tokens=self._output_tokens,
+            cost=known_cost(self._job.models),
         )
 
     def _spec(self) -> Spec:
@@ -252,6 +248,8 @@ class SurveyRun:
 
     def _note_sealed(self, rows: list[Row]) -> None:
         self._sealed += len(rows)
+        self._input_tokens += sum([row.input_tokens for row in rows])
+        self._output_tokens += sum([row.output_tokens for row in rows])
         for row in rows:
             self._file.done.add(row.ordinal)
             if row.status is _FAILED:

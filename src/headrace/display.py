@@ -1,14 +1,12 @@
 """A few rows for people to look at: as plain text, and as HTML for notebooks. Covers: cutting and escaping.
 
-Does not cover: which rows (results.results, results.table).
+Does not cover: which rows (the classes that show themselves: a survey, lists, a job, results).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
-
-from headrace.results.text_export import to_json
 
 SHOWN_ROWS = 10
 _MOST_COLUMNS = 30
@@ -17,7 +15,9 @@ _LONGEST_HTML, _LONGEST_TEXT = 200, 40
 
 def cell_text(value: Any, longest: int) -> str:
     """A value on one line, cut to `longest`."""
-    text = to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
+    import json  # only who looks needs it
+
+    text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else str(value)
     text = " ".join(text[: 4 * longest].split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
