@@ -31,7 +31,18 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: s
         f"<tr>{''.join(f'<td>{_html_cell(value)}</td>' for value in row[:_MOST_COLUMNS])}</tr>" for row in rows
     )
     note = f"; {len(shown)} of {len(columns)} columns" if len(columns) > len(shown) else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(caption)}{note}</p>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{html_note(caption + note)}"
+
+
+def first_of(shown: int, total: int, what: str) -> str:
+    """A caption: `the first 10 of 2,000 agents`."""
+    return f"the first {shown:,} of {total:,} {what}s" if shown < total else f"{total:,} {what}{'s' * (total != 1)}"
+
+
+def html_note(text: str) -> str:
+    import html
+
+    return f"<p>{html.escape(text)}</p>"
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, more: bool) -> str:

@@ -96,9 +96,11 @@ def format_short_duration(seconds: float) -> str:
 
 
 def format_count(count: float) -> str:
-    """`12345` as `"12.3k"`: three figures, where room is short."""
+    """`12345` as `"12.3k"`: three figures, where room is short. A whole number below 1000 stays whole."""
+    if count < 1000 and count == int(count):
+        return f"{count:.0f}"
     for unit in ("", "k", "M", "G"):
         if abs(count) < 999.5:
-            return f"{count:.3g}{unit}"
+            return f"{f'{count:#.3g}'.rstrip('.')}{unit}"
         count /= 1000
     return f"{count:,.1f}T"

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from headrace.display import SHOWN_ROWS, first_of, html_note, html_table
 from headrace.errors import ListError, SurveyError, nearest
 from headrace.limits import ProgressBar, RunOptions
 from headrace.plan.estimate import Estimate, estimate
@@ -165,6 +166,19 @@ class Job:
         if self._models is None:
             return f"Job({self.survey!r}, no model yet)"
         return f"Job({self.survey!r} x {self.agents!r} x {self.scenarios!r} x {len(self.models)} models)"
+
+    def _repr_html_(self) -> str:
+        """What is asked of whom, about what: the first few of each. A list that was not given is not shown."""
+        count = "no model yet" if self._models is None else f"{len(self):,} interviews"
+        parts = (self.survey, self._agents, self._scenarios)
+        tables = [part._repr_html_() for part in parts if part is not None]  # pyright: ignore[reportPrivateUsage] # Jupyter's name
+        return "".join([html_note(f"A job: {count}"), *tables, self._models_html()])
+
+    def _models_html(self) -> str:
+        """Without their parameters: a key may be among them, and notebooks are passed on."""
+        models = self._models or ModelList(())
+        rows = [(model.name, model.service_name) for model in models[:SHOWN_ROWS]]
+        return html_table(("model", "service"), rows, first_of(len(rows), len(models), "model")) if rows else ""
 
     def _take(self, given: Any) -> None:
         match _as_list(given):

@@ -7,13 +7,14 @@ Covers: one line, several lines, and the line of a log. Does not cover: where an
 from __future__ import annotations
 
 from enum import Enum
+from math import ceil
 from typing import NamedTuple, TypeAlias
 
 from headrace.runtime.progress import Pace, Progress
 from headrace.units import format_bytes, format_count, format_short_duration
 
 _GAP = "  "
-_SHORTEST_BAR, _LONGEST_BAR = 5, 30
+_SHORTEST_BAR, _LONGEST_BAR, _BAR_STEP = 5, 30, 5
 _HEAVY, _LIGHT = "━", "─"
 _HEAVY_ASCII, _LIGHT_ASCII = "#", "-"
 
@@ -62,6 +63,7 @@ def one_line(progress: Progress, pace: Pace, width: int, *, is_ascii: bool) -> L
     length = min(_LONGEST_BAR, width - len(plain(told)) - len(_GAP))
     if length < _SHORTEST_BAR:
         return told
+    length -= length % _BAR_STEP  # a figure that grows by a letter should not make the whole line jump
     return [*_bar(_share(progress.done, progress.total), length, is_ascii=is_ascii), Piece(_GAP), *told]
 
 
@@ -84,20 +86,6 @@ def figures_line(progress: Progress, pace: Pace) -> Line:
     return _of(_figures(progress, pace), *_Figure)
 
 
-def several_lines(progress: Progress, pace: Pace, width: int, *, is_ascii: bool) -> list[Line]:
-    """A bar, the pace, what it costs, and memory as a bar; each cut to the width."""
-    figures = _figures(progress, pace)
-    length = min(_LONGEST_BAR, max(0, width - 40))
-    done, used = _share(progress.done, progress.total), _share(progress.memory_bytes, progress.budget_bytes)
-    lines = [
-        [*_bar(done, length, is_ascii=is_ascii), Piece(f"{_GAP}{done:4.0%}{_GAP}{figures[_Figure.COUNT]}")],
-        _of(figures, _Figure.LEFT, _Figure.RATE, _Figure.IN_FLIGHT, _Figure.REUSED, _Figure.FAILED),
-        _of(figures, _Figure.TOKENS, _Figure.COST) or [Piece("no tokens yet")],
-        [*_bar(used, length, is_ascii=is_ascii), Piece(f"{_GAP}{used:4.0%}{_GAP}{figures[_Figure.MEMORY]} of memory")],
-    ]
-    return [_cut(line, width) for line in lines]
-
-
 def log_line(progress: Progress, pace: Pace) -> str:
     """Every figure, for a file."""
     done = _share(progress.done, progress.total)
@@ -112,7 +100,7 @@ def _figures(progress: Progress, pace: Pace) -> dict[_Figure, str]:
     """In the order of the enum; one that has nothing to say is left out."""
     per_s = pace.overall_per_s if progress.is_over else pace.recent_per_s
     sayings = {
-        _Figure.COUNT: f"{progress.done:,}/{progress.total:,}",
+        _Figure.COUNT: f"{progress.done:>{len(f'{progress.total:,}')},}/{progress.total:,}",
         _Figure.LEFT: _time_text(progress, pace),
         _Figure.RATE: _rate_text(per_s) if per_s is not None else "",
         _Figure.FAILED: f"{progress.failed:,} failed" if progress.failed else "",
@@ -129,7 +117,7 @@ def _time_text(progress: Progress, pace: Pace) -> str:
     if progress.is_over:
         return f"in {format_short_duration(pace.elapsed_s)}"
     left_s = pace.left_s(progress)
-    return f"ETA {format_short_duration(left_s)}" if left_s is not None else "ETA ?"
+    return f"ETA {format_short_duration(ceil(left_s))}" if left_s is not None else "ETA ?"
 
 
 def _rate_text(per_s: float) -> str:

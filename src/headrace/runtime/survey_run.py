@@ -96,7 +96,7 @@ class SurveyRun:
         self._input_tokens = 0
         self._output_tokens = 0
         self._failure: HeadraceError | None = None
-        self._memory_bytes = 0
+        self._memory_bytes = tree_bytes()
         self._sealed_since_reading = 0
         self._read_at_s = 0.0
         self.reused = file.done.count_below(self.total)
