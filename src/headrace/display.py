@@ -25,13 +25,17 @@ def cell_text(value: Any, longest: int) -> str:
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> str:
     import html  # only notebooks need it
 
+    if not columns:
+        return html_note(caption)
     shown = columns[:_MOST_COLUMNS]
     head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
     body = "".join(
         f"<tr>{''.join(f'<td>{_html_cell(value)}</td>' for value in row[:_MOST_COLUMNS])}</tr>" for row in rows
     )
     note = f"; {len(shown)} of {len(columns)} columns" if len(columns) > len(shown) else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{html_note(caption + note)}"
+    # Notebooks would set what stands between two dollar signs as a formula.
+    table = '<table class="tex2jax_ignore mathjax_ignore">'
+    return f"{table}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{html_note(caption + note)}"
 
 
 def first_of(shown: int, total: int, what: str) -> str:

@@ -16,3 +16,5 @@ Memory = Annotated[str | None, typer.Option(help='A budget: "512MB", "60%" of th
 Concurrency = Annotated[int, typer.Option(min=1, help="How many interviews may be in flight.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many interviews of the plan.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Ask again where an answer was not valid.")]
+Log = Annotated[bool, typer.Option("--log", help="Progress as a plain line a minute, also into a file.")]
+Lines = Annotated[bool, typer.Option("--lines", help="Progress in several lines.")]

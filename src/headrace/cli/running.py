@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.options import SOME_FAILED, Concurrency, Json, Limit, Memory, RetryFailed, RunFileArgument
-from headrace.limits import RunOptions
+from headrace.cli.options import (
+    SOME_FAILED,
+    Concurrency,
+    Json,
+    Limit,
+    Lines,
+    Log,
+    Memory,
+    RetryFailed,
+    RunFileArgument,
+)
+from headrace.errors import OptionError
+from headrace.limits import ProgressBar, RunOptions
 
 if TYPE_CHECKING:
     from headrace.plan.job import Job
@@ -30,6 +41,8 @@ def run(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over; the old file is kept.")] = False,
     extend: Annotated[bool, typer.Option("--extend", help="The lists grew at their end.")] = False,
     retry_failed: RetryFailed = False,
+    log: Log = False,
+    lines: Lines = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count and estimate; run nothing.")] = False,
     json: Json = False,
 ) -> None:
@@ -37,6 +50,7 @@ def run(
     from headrace.cli.arguments import job_from
     from headrace.cli.shown import show_estimate
 
+    progress_bar = _progress_bar(log=log, lines=lines)
     job = job_from(survey, agents, scenarios, model or [])
     if dry_run:
         show_estimate(job.estimate(n or 1), as_json=json)
@@ -49,7 +63,7 @@ def run(
         fresh=fresh,
         extend=extend,
         retry_failed=retry_failed,
-        progress_bar=True,
+        progress_bar=progress_bar,
     )
     _run_and_show(job, output, options, as_json=json)
 
@@ -60,15 +74,27 @@ def resume(
     concurrency: Concurrency = 200,
     limit: Limit = None,
     retry_failed: RetryFailed = False,
+    log: Log = False,
+    lines: Lines = False,
     json: Json = False,
 ) -> None:
     """Go on with the job that a run file holds."""
     from headrace.plan.job import Job
 
     options = RunOptions(
-        concurrency=concurrency, limit=limit, memory=memory, retry_failed=retry_failed, progress_bar=True
+        concurrency=concurrency,
+        limit=limit,
+        memory=memory,
+        retry_failed=retry_failed,
+        progress_bar=_progress_bar(log=log, lines=lines),
     )
     _run_and_show(Job.open(path), path, options, as_json=json)
+
+
+def _progress_bar(*, log: bool, lines: bool) -> ProgressBar:
+    if log and lines:
+        raise OptionError("--log and --lines are two ways to show the same.", fix="Choose one of them.")
+    return "log" if log else "lines" if lines else True
 
 
 def _run_and_show(job: Job, path: Path | None, options: RunOptions, *, as_json: bool) -> None:

@@ -169,8 +169,8 @@ class Job:
 
     def _repr_html_(self) -> str:
         """What is asked of whom, about what: the first few of each. A list that was not given is not shown."""
-        count = "no model yet" if self._models is None else f"{len(self):,} interviews"
         parts = (self.survey, self._agents, self._scenarios)
+        count = "no model yet" if self._models is None else first_of(len(self), len(self), "interview")
         tables = [part._repr_html_() for part in parts if part is not None]  # pyright: ignore[reportPrivateUsage] # Jupyter's name
         return "".join([html_note(f"A job: {count}"), *tables, self._models_html()])
 

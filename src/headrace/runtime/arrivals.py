@@ -53,7 +53,9 @@ class Arrivals:
 
     def opened(self) -> Opened:
         self._session.start()
-        return self._session.opened.result()
+        opened = self._session.opened.result()
+        _show(self._display, self._session)
+        return opened
 
     def each(self, book: RunBook) -> Iterator[Result]:
         while (batch := self._next_batch()) is not None:
@@ -127,7 +129,9 @@ class AsyncArrivals:
 
     async def opened(self) -> Opened:
         self._session.start()
-        return await asyncio.wrap_future(self._session.opened)
+        opened = await asyncio.wrap_future(self._session.opened)
+        _show(self._display, self._session)
+        return opened
 
     async def each(self, book: RunBook) -> AsyncIterator[Result]:
         while (batch := await self._queue.get()) is not None:

@@ -48,18 +48,25 @@ class _Figure(Enum):
     MEMORY = "memory"
 
 
-# What a narrow terminal shows first; the bar comes after what only figures can say.
-_FIRST = (_Figure.COUNT, _Figure.LEFT, _Figure.FAILED, _Figure.MEMORY, _Figure.RATE, _Figure.IN_FLIGHT)
-_THEN = (_Figure.REUSED, _Figure.TOKENS, _Figure.COST)
+# What a narrow terminal shows first.
+_BY_IMPORTANCE = (
+    _Figure.COUNT,
+    _Figure.LEFT,
+    _Figure.FAILED,
+    _Figure.MEMORY,
+    _Figure.RATE,
+    _Figure.IN_FLIGHT,
+    _Figure.REUSED,
+    _Figure.TOKENS,
+    _Figure.COST,
+)
 
 
 def one_line(progress: Progress, pace: Pace, width: int, *, is_ascii: bool) -> Line:
     """As many figures as fit, the important ones first; the bar takes what they leave."""
     figures = _figures(progress, pace)
-    first = _fitting(figures, _FIRST, width)
-    room = width - _length(figures, first)
-    then = _fitting(figures, _THEN, room - 2 * len(_GAP) - _SHORTEST_BAR)
-    told = _of(figures, *(figure for figure in _Figure if figure in first or figure in then))
+    fitting = _fitting(figures, _BY_IMPORTANCE, width)
+    told = _of(figures, *(figure for figure in _Figure if figure in fitting))
     length = min(_LONGEST_BAR, width - len(plain(told)) - len(_GAP))
     if length < _SHORTEST_BAR:
         return told
@@ -77,7 +84,7 @@ def several_lines(progress: Progress, pace: Pace, width: int, *, is_ascii: bool)
         [*_bar(done, length, is_ascii=is_ascii), Piece(f"{_GAP}{done:4.0%}{_GAP}{figures[_Figure.COUNT]}")],
         _of(figures, *_fitting(figures, paces, width)),
         _of(figures, _Figure.TOKENS, _Figure.COST),
-        [*_bar(used, length, is_ascii=is_ascii), Piece(f"{_GAP}{used:4.0%}{_GAP}{figures[_Figure.MEMORY]}")],
+        [*_bar(used, length, is_ascii=is_ascii), Piece(f"{_GAP}{used:4.0%}{_GAP}{figures[_Figure.MEMORY]} memory")],
     ]
 
 
@@ -151,10 +158,10 @@ def _of(figures: dict[_Figure, str], *wanted: _Figure) -> Line:
 
 
 def _fitting(figures: dict[_Figure, str], by_importance: tuple[_Figure, ...], width: int) -> list[_Figure]:
-    chosen: list[_Figure] = []
-    for figure in by_importance:
-        if figure in figures and _length(figures, [*chosen, figure]) <= width:
-            chosen.append(figure)
+    """Up to the first that does not fit: a lesser one in its place would come and go."""
+    chosen = [figure for figure in by_importance if figure in figures]
+    while chosen and _length(figures, chosen) > width:
+        chosen.pop()
     return chosen
 
 
