@@ -131,7 +131,7 @@ def test_nothing_is_foretold_from_one_reading():
 def test_a_narrow_line_has_the_essentials_and_a_wide_one_everything():
     progress, pace = paced((0.0, 895_000), (10.0, 900_000))
     narrow, usual, wide = (plain(one_line(progress, pace, columns - 1, is_ascii=False)) for columns in (40, 80, 120))
-    assert narrow.startswith("  900,000/1,234,567  ETA 11m10s")
+    assert narrow.endswith("  900,000/1,234,567  ETA 11m10s")
     for told in ("12 failed", "45/512 MB", "500/s", "200 in flight"):
         assert told in usual
     for told in ("800k reused", "12.3M+1.23M tok", "$12.34", "45/512 MB"):
@@ -234,7 +234,7 @@ def test_progress_is_one_line_that_never_wraps(tmp_path: Path, columns: int):
     assert "60/60" in drawn[-1]
     assert shown.rstrip("\x1b[?25h").count("\n") == 1
     assert "\n" not in shown[: shown.rindex("60/60")]
-    assert ("━" in shown) is (columns == 100)
+    assert "━" in shown or columns < 100
 
 
 def test_a_terminal_without_utf_8_and_colours_gets_plain_characters(tmp_path: Path):
@@ -274,10 +274,10 @@ def test_only_a_log_is_written_where_there_is_no_terminal(tmp_path: Path):
     assert ran.stdout == ""
     first, last = ran.stderr.splitlines()
     assert re.fullmatch(r"[-\d]+ [:\d]+  headrace: 0\.0%  +0/60  .*", first)
-    assert re.search(r"headrace: 100\.0%  60/60  in \d+s .* tok  \$0\.00  \d+/\d+ MB$", last)
+    assert re.search(r"headrace: 100\.0%  60/60  in \d+s .*\+60 tok  \$0\.00  \d+/\d+ MB$", last)
 
 
-# --- options and figures of a run
+# --- options
 
 
 @pytest.mark.parametrize("value", ["line", 1, 0, "", "Log", []])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class RunSettings(TypedDict, total=False):
-    """The options that `run`, `run_async`, `stream` and `astream` share; limits.RunOptions checks them."""
+    """The options that `run`, `run_async`, `stream` and `astream` share; limits.RunOptions checks and explains them."""
 
     concurrency: int
     n: int | None
