@@ -6,11 +6,14 @@ import math
 import operator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from headrace.errors import OptionError
 
 _MOST = 10**9
+
+_KINDS_OF_BAR = ("lines", "log")
+ProgressBar: TypeAlias = bool | Literal["lines", "log"] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +114,11 @@ class CacheLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What `job.run(...)` was asked for. `n` and `memory` are None where the user left the choice to us."""
+    """What `job.run(...)` was asked for. `n` and `memory` are None where the user left the choice to us.
+
+    `progress_bar` is True for one line on a terminal or in a notebook, "lines" for several, "log" for a plain line a
+    minute on standard error whatever that is, False for silence. None is True in a notebook, and False elsewhere.
+    """
 
     concurrency: int = 200
     n: int | None = None
@@ -123,16 +130,21 @@ class RunOptions:
     extend: bool = False
     retry_failed: bool = False
     stop_on_exception: bool = False
-    progress_bar: bool = False
+    progress_bar: ProgressBar = None
 
     def __post_init__(self) -> None:
         for name in ("concurrency", "n", "limit", "sample"):
             object.__setattr__(self, name, _whole(name, getattr(self, name), may_be_none=name != "concurrency"))
-        for name in ("fresh", "extend", "retry_failed", "stop_on_exception", "progress_bar"):
+        for name in ("fresh", "extend", "retry_failed", "stop_on_exception"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name}={getattr(self, name)!r} must be True or False.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise OptionError(f"seed={self.seed!r} must be a whole number.")
+        if not (self.progress_bar is None or isinstance(self.progress_bar, bool) or self.progress_bar in _KINDS_OF_BAR):
+            raise OptionError(
+                f"progress_bar={self.progress_bar!r} is not known.",
+                fix='Use True for one line, "lines" for several, "log" for a line a minute, or False.',
+            )
         if self.fresh and self.extend:
             raise OptionError(
                 "fresh=True (--fresh) starts over and extend=True (--extend) goes on.", fix="Choose one of them."

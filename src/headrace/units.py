@@ -1,4 +1,4 @@
-"""Bytes and durations as text and back. Covers: parsing what users write once, at the edge, and saying figures.
+"""Bytes, durations and counts as text and back. Covers: parsing what users write once, at the edge, and saying figures.
 
 Does not cover: what a memory budget means on this machine (runtime.memory).
 """
@@ -81,3 +81,26 @@ def format_duration(seconds: float) -> str:
     minutes, left_s = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {left_s} s"
+
+
+def format_short_duration(seconds: float) -> str:
+    """`75.2` as `"1m15s"`: the two largest units, without blanks, where room is short."""
+    whole = int(max(0.0, seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02}s"
+    if whole < 86_400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
+    return f"{whole // 86_400:,}d{whole % 86_400 // 3600:02}h"
+
+
+def format_count(count: float) -> str:
+    """`12345` as `"12.3k"`: three figures, where room is short. A whole number below 1000 stays whole."""
+    if count < 1000 and count == int(count):
+        return f"{count:.0f}"
+    for unit in ("", "k", "M", "G"):
+        if abs(count) < 999.5:
+            return f"{f'{count:#.3g}'.rstrip('.')}{unit}"
+        count /= 1000
+    return f"{count:,.1f}T"

@@ -82,6 +82,14 @@ def test_a_survey_may_be_an_object_of_the_user_s_own_program(place: Path):
     assert json.loads(ended.stdout)["interviews"] == 1
 
 
+def test_a_log_of_progress_is_written_when_asked_for(place: Path):
+    first, last = run_city(place, "-o", "city.run", "--limit", "2", "--log").stderr.splitlines()
+    assert "headrace: 0.0%  0/2" in first
+    assert "headrace: 100.0%  2/2" in last
+    assert "headrace: 100.0%  4/4  in 0s" in headrace(place, "resume", "city.run", "--log").stderr
+    assert headrace(place, "resume", "city.run", "--lines").stderr == ""  # not a terminal
+
+
 def test_run_files_without_a_path_are_listed(place: Path):
     run_city(place, answers="No")
     (found,) = json.loads(headrace(place, "runs", "--json").stdout)
@@ -128,6 +136,8 @@ def test_a_survey_file_that_cannot_be_read_says_what_is_wrong_and_where(
         (("run", "nowhere.yaml"), "nowhere.yaml cannot be read"),
         (("run", "survey.yaml", "--agents", "people.txt"), "ends in '.txt'"),
         (("run", "survey.yaml", "--model", "test,x"), "'x' is not a parameter"),
+        (("run", "survey.yaml", "--log", "--lines"), "--log and --lines are two ways"),
+        (("resume", "nowhere.run", "--log", "--lines"), "Choose one of them"),
         (("run", "nothing:here"), "cannot be imported"),
         (("results", "survey.yaml"), "is not a run file"),
         (("status", "nowhere.run"), "There is no run file at"),

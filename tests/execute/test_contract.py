@@ -1,6 +1,7 @@
 """What every executor must do, whatever it runs on."""
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -43,6 +44,7 @@ SURVEY = Survey(
 PATIENCE_S = 20.0
 
 
+@functools.cache  # its dictionary is made with the time: what was packed with one is unpacked with it
 def spec_for(model: Model) -> Spec:
     job = SURVEY.by(AgentList([Agent({"n": 0})]), Scenario(), model)
     return Spec(

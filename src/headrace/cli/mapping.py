@@ -15,6 +15,8 @@ from headrace.cli.options import (
     Iterations,
     Json,
     Limit,
+    Lines,
+    Log,
     Memory,
     Models,
     Output,
@@ -22,7 +24,7 @@ from headrace.cli.options import (
     Sample,
     Seed,
 )
-from headrace.cli.running import start
+from headrace.cli.running import progress_asked_for, start
 from headrace.limits import RunOptions
 
 
@@ -44,6 +46,8 @@ def map_rows(
     fresh: Fresh = False,
     extend: Extend = False,
     retry_failed: RetryFailed = False,
+    log: Log = False,
+    lines: Lines = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -61,6 +65,6 @@ def map_rows(
         fresh=fresh,
         extend=extend,
         retry_failed=retry_failed,
-        progress_bar=True,
+        progress_bar=progress_asked_for(log=log, lines=lines),
     )
     start(job, output, options, dry_run=dry_run, as_json=json)

@@ -28,3 +28,5 @@ Models = Annotated[
     list[str] | None,
     typer.Option(help="A model: gpt-4o,temperature=0.2. Repeatable.", metavar="MODEL"),
 ]
+Log = Annotated[bool, typer.Option("--log", help="Progress as a plain line a minute, also into a file.")]
+Lines = Annotated[bool, typer.Option("--lines", help="Progress in several lines.")]

@@ -17,6 +17,8 @@ from headrace.cli.options import (
     Iterations,
     Json,
     Limit,
+    Lines,
+    Log,
     Memory,
     Models,
     Output,
@@ -25,7 +27,8 @@ from headrace.cli.options import (
     Sample,
     Seed,
 )
-from headrace.limits import RunOptions
+from headrace.errors import OptionError
+from headrace.limits import ProgressBar, RunOptions
 
 if TYPE_CHECKING:
     from headrace.plan.job import Job
@@ -46,12 +49,15 @@ def run(
     fresh: Fresh = False,
     extend: Extend = False,
     retry_failed: RetryFailed = False,
+    log: Log = False,
+    lines: Lines = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Run a survey. Run it again to go on where it was: what is journaled is never repeated."""
     from headrace.cli.arguments import job_from
 
+    progress_bar = progress_asked_for(log=log, lines=lines)
     job = job_from(survey, agents, scenarios, model or [])
     options = RunOptions(
         concurrency=concurrency,
@@ -63,7 +69,7 @@ def run(
         fresh=fresh,
         extend=extend,
         retry_failed=retry_failed,
-        progress_bar=True,
+        progress_bar=progress_bar,
     )
     start(job, output, options, dry_run=dry_run, as_json=json)
 
@@ -74,15 +80,27 @@ def resume(
     concurrency: Concurrency = 200,
     limit: Limit = None,
     retry_failed: RetryFailed = False,
+    log: Log = False,
+    lines: Lines = False,
     json: Json = False,
 ) -> None:
     """Go on with the job that a run file holds."""
     from headrace.plan.job import Job
 
     options = RunOptions(
-        concurrency=concurrency, limit=limit, memory=memory, retry_failed=retry_failed, progress_bar=True
+        concurrency=concurrency,
+        limit=limit,
+        memory=memory,
+        retry_failed=retry_failed,
+        progress_bar=progress_asked_for(log=log, lines=lines),
     )
     start(Job.open(path), path, options, dry_run=False, as_json=json)
+
+
+def progress_asked_for(*, log: bool, lines: bool) -> ProgressBar:
+    if log and lines:
+        raise OptionError("--log and --lines are two ways to show the same.", fix="Choose one of them.")
+    return "log" if log else "lines" if lines else True
 
 
 def start(job: Job, path: Path | None, options: RunOptions, *, dry_run: bool, as_json: bool) -> None:

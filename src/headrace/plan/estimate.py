@@ -1,6 +1,6 @@
-"""What a job will take, told before anything is spent. Covers: calls, tokens and disk, from a sample of real prompts.
+"""What a job will take, told before anything is spent, from a sample of real prompts: calls, tokens, cost, disk.
 
-Does not cover: prices. The cost of a model whose price is not known here is None, never zero.
+Does not cover: where prices come from (plan.prices). The cost of a model whose price is not known is None, never zero.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from headrace.plan.prices import price_of
 from headrace.plan.sources import Source
 from headrace.survey.prompts import AskedQuestion, Context, persona
 from headrace.survey.questions.base import Schema
@@ -51,11 +52,20 @@ def estimate(job: Job, n: int) -> Estimate:
         calls=interviews * len(questions),
         input_tokens=round(interviews * prompt_chars / _CHARS_PER_TOKEN),
         output_tokens=interviews * output_tokens,
-        cost=0.0 if all(model.service_name == "test" for model in job.models) else None,
+        cost=_cost(job, interviews * prompt_chars / _CHARS_PER_TOKEN, interviews * output_tokens),
         disk_bytes=round(interviews * (_ROW_BYTES + text_bytes * _LEFT_BY_COMPRESSION))
         + _list_bytes(job.agents.source)
         + _list_bytes(job.scenarios.source),
     )
+
+
+def _cost(job: Job, input_tokens: float, output_tokens: float) -> float | None:
+    """In US dollars, every model answering an equal share; None where a price is not known."""
+    prices = [price_of(model) for model in job.models]
+    known = [price for price in prices if price is not None]
+    if len(known) < len(prices):
+        return None
+    return sum(price.of(round(input_tokens), round(output_tokens)) for price in known) / len(known)
 
 
 def _list_bytes(source: Source) -> int:
@@ -66,10 +76,11 @@ def _list_bytes(source: Source) -> int:
 
 def _mean_prompt_chars(job: Job, questions: list[AskedQuestion]) -> float:
     total = sampled = 0
-    agents = islice(job.agents.source.rows(), _SAMPLE)
+    agents = list(islice(job.agents.source.rows(), _SAMPLE))
     scenarios = list(islice(job.scenarios.source.rows(), _SAMPLE))
-    for position, row in enumerate(agents):
-        agent, scenario = decode_fields(row), decode_fields(scenarios[position % len(scenarios)])
+    for position in range(max(len(agents), len(scenarios))):
+        agent = decode_fields(agents[position % len(agents)])
+        scenario = decode_fields(scenarios[position % len(scenarios)])
         answers = {asked.name: {"answer": "an answer", "comment": ""} for asked in questions}
         total += _prompt_chars(questions, {"agent": agent, "scenario": scenario, **answers}, persona(agent))
         sampled += 1

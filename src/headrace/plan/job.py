@@ -6,8 +6,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from headrace.display import SHOWN_ROWS, first_of, html_note, html_table
 from headrace.errors import ListError
-from headrace.limits import RunOptions
+from headrace.limits import ProgressBar, RunOptions
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit
 from headrace.plan.identity import Identity, described, digest
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class RunSettings(TypedDict, total=False):
-    """The options that `run`, `run_async`, `stream` and `astream` share; limits.RunOptions checks them."""
+    """The options that `run`, `run_async`, `stream` and `astream` share; limits.RunOptions checks and explains them."""
 
     concurrency: int
     n: int | None
@@ -37,7 +38,7 @@ class RunSettings(TypedDict, total=False):
     extend: bool
     retry_failed: bool
     stop_on_exception: bool
-    progress_bar: bool
+    progress_bar: ProgressBar
 
 
 class Job:
@@ -157,6 +158,19 @@ class Job:
         if self._models is None:
             return f"Job({self.survey!r}, no model yet)"
         return f"Job({self.survey!r} x {self.agents!r} x {self.scenarios!r} x {len(self.models)} models)"
+
+    def _repr_html_(self) -> str:
+        """What is asked of whom, about what: the first few of each. A list that was not given is not shown."""
+        parts = (self.survey, self._agents, self._scenarios)
+        count = "no model yet" if self._models is None else first_of(len(self), len(self), "interview")
+        tables = [part._repr_html_() for part in parts if part is not None]  # pyright: ignore[reportPrivateUsage] # Jupyter's name
+        return "".join([html_note(f"A job: {count}"), *tables, self._models_html()])
+
+    def _models_html(self) -> str:
+        """Without their parameters: a key may be among them, and notebooks are passed on."""
+        models = self._models or ModelList(())
+        rows = [(model.name, model.service_name) for model in models[:SHOWN_ROWS]]
+        return html_table(("model", "service"), rows, first_of(len(rows), len(models), "model")) if rows else ""
 
     def _take(self, given: Any) -> None:
         match _as_list(given):

@@ -6,10 +6,12 @@ Covers: what users make and pass to `by`. Does not cover: reading files (plan.so
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from headrace.errors import ListError
+from headrace.display import SHOWN_ROWS, first_of, html_note, html_table
+from headrace.errors import HeadraceError, ListError
 from headrace.plan.sources import CsvSource, JsonlSource, Source, Spool
 from headrace.survey.agents import NAME, Agent
 from headrace.survey.models import Model
@@ -50,6 +52,15 @@ class RowList(Generic[Item]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} {self.what}s)"
+
+    def _repr_html_(self) -> str:
+        try:
+            rows = [decode_fields(row) for row in islice(self.source.rows(), SHOWN_ROWS)]
+        except HeadraceError as error:  # a file that was moved away: a notebook would show where in our code
+            return html_note(f"{self!r}: {error}")
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        caption = first_of(len(rows), len(self), self.what)
+        return html_table(columns, ([row.get(name) for name in columns] for row in rows), caption)
 
     def _fields(self, items: Iterable[Item]) -> Iterator[Fields]:
         for position, item in enumerate(items):

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, overload
 
+from headrace.display import SHOWN_ROWS, html_table
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import Kind, parse
 from headrace.results.columns import Catalog, ResultColumn, column_kinds, read_catalog
 from headrace.results.conditions import check_names
-from headrace.results.display import SHOWN_ROWS, html_table
 from headrace.results.result import Failed, Result
 from headrace.results.stages import view_count, view_pages, view_values
 from headrace.results.stats import Stats, read_stats

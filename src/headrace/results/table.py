@@ -15,10 +15,10 @@ from typing import Any
 import apsw
 import msgspec
 
+from headrace.display import SHOWN_ROWS, html_table, text_table
 from headrace.errors import InvalidInput, nearest
 from headrace.expressions import Kind
 from headrace.results.columns import Catalog
-from headrace.results.display import SHOWN_ROWS, html_table, text_table
 from headrace.results.stages import chosen
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import View

@@ -1,6 +1,7 @@
 """Results as they arrive at the caller, in its own thread or on its own event loop.
 
-Covers: starting a session, taking what it seals, and ending it whatever happens to the caller.
+Covers: starting a session, taking what it seals, and ending it whatever happens to the caller; and showing a notebook
+how far it is meanwhile, which only the caller's side can do.
 Does not cover: what is done with results (runtime.surveys).
 """
 
@@ -9,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import wait
+from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
 
@@ -18,8 +20,11 @@ from headrace.errors import Interrupted
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.results.result import Result
+from headrace.runtime.notebook import panel_for
+from headrace.runtime.progress import Progress
+from headrace.runtime.progress_display import Display
 from headrace.runtime.session import Opened, Session
-from headrace.runtime.survey_run import Progress, Sealed
+from headrace.runtime.survey_run import Sealed
 from headrace.store.book import RunBook
 
 
@@ -29,6 +34,9 @@ class Arrivals:
     def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
         self._queue: SimpleQueue[list[Sealed] | None] = SimpleQueue()
         self._session = Session(job, path, options, self._queue.put if listening else None)
+        panel = panel_for(options.progress_bar)
+        self._display = Display(panel)
+        self._look_every_s = panel.every_s if panel is not None else None
 
     def __enter__(self) -> Self:
         return self
@@ -40,15 +48,18 @@ class Arrivals:
             self._session.stop()
             self._wait_for_end()
         self._session.join()
+        _close(self._display, self._session)
         if kind is KeyboardInterrupt and isinstance(stopped := self._session.failure(), Interrupted):
             raise stopped from None  # the same, but it says what is saved and how to go on
 
     def opened(self) -> Opened:
         self._session.start()
-        return self._session.opened.result()
+        opened = self._session.opened.result()
+        _show(self._display, self._session)
+        return opened
 
     def each(self, book: RunBook) -> Iterator[Result]:
-        while (batch := self._queue.get()) is not None:
+        while (batch := self._next_batch()) is not None:
             try:
                 for sealed in batch:
                     yield as_result(sealed, book)
@@ -56,6 +67,8 @@ class Arrivals:
                 self._session.delivered(len(batch))
 
     def ended(self) -> None:
+        while wait([self._session.ended], self._look_every_s).not_done:
+            _show(self._display, self._session)
         self._session.ended.result()
 
     def progress(self, every_s: float) -> Iterator[Progress]:
@@ -63,6 +76,12 @@ class Arrivals:
         while wait([self._session.ended], every_s).not_done:
             if (progress := self._session.progress()) is not None:
                 yield progress
+
+    def _next_batch(self) -> list[Sealed] | None:
+        while True:
+            _show(self._display, self._session)
+            with suppress(Empty):
+                return self._queue.get(timeout=self._look_every_s)
 
     def _wait_for_end(self) -> None:
         while self._session.is_running:
@@ -79,8 +98,13 @@ class AsyncArrivals:
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[list[Sealed] | None] = asyncio.Queue()
         self._session = Session(job, path, options, self._deliver if listening else None)
+        self._panel = panel_for(options.progress_bar)
+        self._display = Display(self._panel)
+        self._looking: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
+        if self._panel is not None:
+            self._looking = asyncio.create_task(self._look_every(self._panel.every_s))
         return self
 
     async def __aexit__(
@@ -90,6 +114,14 @@ class AsyncArrivals:
             self._session.stop()
             await self._wait_for_end()
         self._session.join()
+        if self._looking is not None:
+            self._looking.cancel()
+        _close(self._display, self._session)
+
+    async def _look_every(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            _show(self._display, self._session)
 
     async def _wait_for_end(self) -> None:
         if not self._session.is_running:
@@ -104,7 +136,9 @@ class AsyncArrivals:
 
     async def opened(self) -> Opened:
         self._session.start()
-        return await asyncio.wrap_future(self._session.opened)
+        opened = await asyncio.wrap_future(self._session.opened)
+        _show(self._display, self._session)
+        return opened
 
     async def each(self, book: RunBook) -> AsyncIterator[Result]:
         while (batch := await self._queue.get()) is not None:
@@ -122,6 +156,16 @@ class AsyncArrivals:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, batch)
         except RuntimeError:
             self._session.stop()  # the caller's loop is gone: nobody will take this, or anything after it
+
+
+def _show(display: Display, session: Session) -> None:
+    if (progress := session.progress()) is not None:
+        display.show(progress)
+
+
+def _close(display: Display, session: Session) -> None:
+    if (progress := session.progress()) is not None:
+        display.close(progress)
 
 
 def as_result(sealed: Sealed, book: RunBook) -> Result:

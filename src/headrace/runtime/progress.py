@@ -1,73 +1,74 @@
-"""What a person at a terminal sees of a run: one line. Silent wherever the output is not a terminal."""
+"""How far a run is, and how fast it goes. Covers: one reading of it, and the pace that readings make. No clock, no I/O.
+
+Does not cover: saying it in words (runtime.progress_text), or showing it (runtime.progress_display, runtime.notebook).
+"""
 
 from __future__ import annotations
 
-import sys
-import time
-from typing import TYPE_CHECKING, Self
+from collections import deque
+from dataclasses import dataclass
 
-from headrace.units import format_bytes
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
-
-    from headrace.runtime.survey_run import Progress
+_WINDOW_S = 15.0
+_SAMPLES = 30
 
 
-_WIDE = 60
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """`done` includes `reused`; tokens and `cost`, in US dollars, are of this run. None: no price is known."""
+
+    done: int
+    total: int
+    reused: int
+    failed: int
+    in_flight: int
+    memory_bytes: int
+    budget_bytes: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.done >= self.total
 
 
-class ProgressLine:
-    """Shows itself on standard error when asked for; says in one line what is reused in any case."""
+class Pace:
+    """Interviews a second over the last seconds: what came long ago says little about what is left."""
 
-    def __init__(self, *, shown: bool) -> None:
-        stream = sys.stderr
-        self._is_terminal = stream is not None and not stream.closed and stream.isatty()  # pyright: ignore[reportUnnecessaryComparison]
-        self._bar: RichProgress | None = _bar() if shown and self._is_terminal else None
-        self._task: TaskID | None = None
+    def __init__(self, window_s: float = _WINDOW_S) -> None:
+        self._window_s = window_s
+        self._samples: deque[tuple[float, int]] = deque(maxlen=_SAMPLES + 2)
+        self._first: tuple[float, int] | None = None
+        self._now: tuple[float, int] | None = None
 
-    def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._bar.start()
-        return self
+    def read(self, progress: Progress, now_s: float) -> None:
+        self._now = now_s, progress.done
+        if self._first is None:
+            self._first = self._now
+        if not self._samples or now_s - self._samples[-1][0] >= self._window_s / _SAMPLES:
+            self._samples.append(self._now)
+        # The oldest sample kept is the last one outside the window, so that the window is always full.
+        while len(self._samples) > 1 and now_s - self._samples[1][0] >= self._window_s:
+            self._samples.popleft()
 
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.refresh()
-            self._bar.stop()
+    @property
+    def elapsed_s(self) -> float:
+        return self._now[0] - self._first[0] if self._now and self._first else 0.0
 
-    def say_reused(self, progress: Progress, last_run_at: float | None) -> None:
-        if not self._is_terminal or not progress.reused:
-            return
-        day = time.strftime(" from %d %b", time.localtime(last_run_at)) if last_run_at else ""
-        left = progress.total - progress.reused
-        sys.stderr.write(f"reused {progress.reused:,} of {progress.total:,}{day}, running {left:,}\n")
+    @property
+    def recent_per_s(self) -> float | None:
+        """None until something can be said."""
+        return _per_second(self._samples[0], self._now) if self._now else None
 
-    def show(self, progress: Progress) -> None:
-        if self._bar is None:
-            return
-        if self._task is None:
-            # Drawn at once, so the columns' fields must be there from the start.
-            self._task = self._bar.add_task("", total=progress.total, completed=progress.reused, memory="", failed="")
-        memory = f"{format_bytes(progress.memory_bytes)}/{format_bytes(progress.budget_bytes)}"
-        failed = f"{progress.failed:,} failed" if progress.failed else ""
-        self._bar.update(self._task, completed=progress.done, memory=memory, failed=failed)
-        self._bar.refresh()
+    @property
+    def overall_per_s(self) -> float | None:
+        return _per_second(self._first, self._now) if self._now and self._first else None
+
+    def left_s(self, progress: Progress) -> float | None:
+        """How long the rest will take; where nothing came lately, by the pace of the whole run."""
+        per_s = self.recent_per_s or self.overall_per_s
+        return (progress.total - progress.done) / per_s if per_s else None
 
 
-def _bar() -> RichProgress:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
-
-    console = Console(stderr=True)
-    return RichProgress(
-        BarColumn(bar_width=20 if console.width >= _WIDE else 5),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[failed]}"),
-        TextColumn("{task.fields[memory]}"),
-        console=console,
-        auto_refresh=False,
-    )
+def _per_second(before: tuple[float, int], now: tuple[float, int]) -> float | None:
+    return (now[1] - before[1]) / (now[0] - before[0]) if now[0] > before[0] else None

@@ -20,8 +20,10 @@ from headrace.plan.job import Job
 from headrace.providers.services import provider_for
 from headrace.runtime.engine_thread import EngineThread
 from headrace.runtime.memory import memory_limits
-from headrace.runtime.progress import ProgressLine
-from headrace.runtime.survey_run import Progress, Sealed, SurveyRun
+from headrace.runtime.progress import Progress
+from headrace.runtime.progress_display import Display
+from headrace.runtime.survey_run import Sealed, SurveyRun
+from headrace.runtime.terminal import canvas_for, say_reused
 from headrace.store.book import RunBook
 from headrace.store.connections import translated_errors
 from headrace.store.home import default_path
@@ -135,10 +137,13 @@ class Session:
         return run
 
     async def _run_with_progress(self, run: SurveyRun, file: RunFile) -> None:
-        with ProgressLine(shown=self._options.progress_bar) as line:
-            line.say_reused(run.progress(), file.last_run_at)
-            await run.run(line.show)
-            line.show(run.progress())
+        say_reused(run.progress(), file.last_run_at)
+        display = Display(canvas_for(self._options.progress_bar))
+        try:
+            display.show(run.progress())
+            await run.run(display.show)
+        finally:
+            display.close(run.progress())
 
     def _pass_stop_on(self) -> None:
         if self._run is not None:

@@ -32,12 +32,14 @@ from headrace.plan.job import Job
 from headrace.plan.portion import Portion
 from headrace.plan.prices import price_of
 from headrace.runtime.memory import give_back, tree_bytes
+from headrace.runtime.progress import Progress
 from headrace.schedule.admission import Admission
 from headrace.schedule.cursors import Cursors
 from headrace.schedule.governor import Governor
 from headrace.store.connections import translated_errors
 from headrace.store.rows import Row, Status
 from headrace.store.runfile import RunFile
+from headrace.survey.record import Usage
 
 _READING_EVERY_S = 0.1
 _READING_AT_MOST_EVERY_S = 0.003
@@ -61,17 +63,6 @@ Listener: TypeAlias = Callable[[list[Sealed]], None]
 class _InFlight:
     chunk: Chunk
     left: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    done: int
-    total: int
-    reused: int
-    failed: int
-    in_flight: int
-    memory_bytes: int
-    budget_bytes: int
 
 
 class SurveyRun:
@@ -106,8 +97,9 @@ class SurveyRun:
         self._seen_seq = 0
         self._failed = 0
         self._sealed = 0
+        self._spent = Usage()
         self._failure: HeadraceError | None = None
-        self._memory_bytes = 0
+        self._memory_bytes = tree_bytes()
         self._sealed_since_reading = 0
         self._read_at_s = 0.0
         self.reused = self.portion.count(file.done)
@@ -186,6 +178,9 @@ class SurveyRun:
             in_flight=self._admission.in_flight,
             memory_bytes=self._memory_bytes,
             budget_bytes=self._governor.limits.budget_bytes,
+            input_tokens=self._spent.input_tokens,
+            output_tokens=self._spent.output_tokens,
+            cost=None if self._spent.unpriced else self._spent.cost,
         )
 
     def _spec(self) -> Spec:
@@ -257,12 +252,22 @@ class SurveyRun:
 
     def _note_sealed(self, rows: list[Row]) -> None:
         self._sealed += len(rows)
+        self._count([row.usage for row in rows])
         for row in rows:
             self._file.done.add(row.ordinal)
             if row.status is _FAILED:
                 self._note_failed(row)
         self._admission.answered(max(row.held_bytes() for row in rows[:_SIZES_LOOKED_AT]))
         self._read_memory_early(len(rows))
+
+    def _count(self, usages: list[Usage]) -> None:
+        spent = self._spent
+        spent.calls += sum([usage.calls for usage in usages])
+        spent.input_tokens += sum([usage.input_tokens for usage in usages])
+        spent.output_tokens += sum([usage.output_tokens for usage in usages])
+        spent.cost += sum([usage.cost for usage in usages])
+        spent.unpriced += sum([usage.unpriced for usage in usages])
+        spent.cache_hits += sum([usage.cache_hits for usage in usages])
 
     def _hand_on(self, events: list[AnyEvent], count: int) -> None:
         """To whoever listens; where nobody does, the places are free at once."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from headrace.display import SHOWN_ROWS, first_of, html_table
 from headrace.errors import SurveyError, nearest
 from headrace.expressions import Expression, parse
 from headrace.survey.questions import Question, question_from_dict
@@ -114,6 +115,16 @@ class Survey:
     def __repr__(self) -> str:
         return f"Survey({', '.join(self._positions)})"
 
+    def _repr_html_(self) -> str:
+        shown = self.questions[:SHOWN_ROWS]
+        rows = ((q.question_name, q.kind, q.question_text, _choices(q), self._rule_text(q)) for q in shown)
+        columns = ("question", "kind", "text", "options", "skipped where")
+        return html_table(columns, rows, first_of(len(shown), len(self), "question"))
+
+    def _rule_text(self, question: Question) -> str:
+        rule = self.skip_rules.get(question.question_name)
+        return rule.source if rule is not None else ""
+
     def _check_name(self, asked: Question, place: str, name: str) -> None:
         root, _, rest = name.partition(".")
         where = f"Question {asked.question_name!r}, {place}"
@@ -130,6 +141,11 @@ class Survey:
             raise SurveyError(f"{where}: {name!r} is not known.", fix=f"Write {root}.answer or {root}.comment.")
         if self._positions[root] >= self._positions[asked.question_name]:
             raise SurveyError(f"{where}: {root!r} is not asked before it.", fix="Put it earlier in the survey.")
+
+
+def _choices(question: Question) -> str:
+    options = question.options
+    return options if isinstance(options, str) else ", ".join(map(str, options))
 
 
 def _positions(questions: tuple[Question, ...]) -> dict[str, int]:

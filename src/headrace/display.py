@@ -1,14 +1,12 @@
 """A few rows for people to look at: as plain text, and as HTML for notebooks. Covers: cutting and escaping.
 
-Does not cover: which rows (results.results, results.table).
+Does not cover: which rows (the classes that show themselves: a survey, lists, a job, results).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
-
-from headrace.results.text_export import to_json
 
 SHOWN_ROWS = 10
 _MOST_COLUMNS = 30
@@ -17,7 +15,9 @@ _LONGEST_HTML, _LONGEST_TEXT = 200, 40
 
 def cell_text(value: Any, longest: int) -> str:
     """A value on one line, cut to `longest`."""
-    text = to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
+    import json  # only who looks needs it
+
+    text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else str(value)
     text = " ".join(text[: 4 * longest].split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
@@ -25,13 +25,28 @@ def cell_text(value: Any, longest: int) -> str:
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> str:
     import html  # only notebooks need it
 
+    if not columns:
+        return html_note(caption)
     shown = columns[:_MOST_COLUMNS]
     head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
     body = "".join(
         f"<tr>{''.join(f'<td>{_html_cell(value)}</td>' for value in row[:_MOST_COLUMNS])}</tr>" for row in rows
     )
     note = f"; {len(shown)} of {len(columns)} columns" if len(columns) > len(shown) else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(caption)}{note}</p>"
+    # Notebooks would set what stands between two dollar signs as a formula.
+    table = '<table class="tex2jax_ignore mathjax_ignore">'
+    return f"{table}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{html_note(caption + note)}"
+
+
+def first_of(shown: int, total: int, what: str) -> str:
+    """A caption: `the first 10 of 2,000 agents`."""
+    return f"the first {shown:,} of {total:,} {what}s" if shown < total else f"{total:,} {what}{'s' * (total != 1)}"
+
+
+def html_note(text: str) -> str:
+    import html
+
+    return f"<p>{html.escape(text)}</p>"
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, more: bool) -> str:
