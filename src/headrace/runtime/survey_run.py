@@ -70,6 +70,7 @@ class Progress:
     in_flight: int
     memory_bytes: int
     budget_bytes: int
+    is_paused: bool = False
 
 
 class SurveyRun:
@@ -113,6 +114,10 @@ class SurveyRun:
         return self._stops > 0
 
     @property
+    def concurrency(self) -> int:
+        return self._admission.concurrency
+
+    @property
     def peak_bytes(self) -> int:
         return self._governor.peak_bytes
 
@@ -144,10 +149,27 @@ class SurveyRun:
 
         Whoever listened is gone: what waits to be delivered gives its places free.
         """
-        self._stops += 1
         self._listener = None
         self.delivered(self._undelivered)
+        self.stop()
+
+    def stop(self) -> None:
+        """The same asked for from outside: whoever listens is still there and gets what is sealed."""
+        self._stops += 1
         self._stop(Signal.CANCEL if self._stops == 1 else Signal.KILL)
+
+    def pause(self) -> None:
+        """Admit nothing more, let what runs end, and wait."""
+        self._admission.pause()
+
+    def resume(self) -> None:
+        self._admission.resume()
+        self._changed.set()
+
+    def tune(self, concurrency: int) -> None:
+        """Let so many interviews be in flight; the executor hears of it with the next lease."""
+        self._admission.tune(concurrency)
+        self._changed.set()
 
     def _stop(self, what: Signal) -> None:
         self._admission.stop()
@@ -182,6 +204,7 @@ class SurveyRun:
             in_flight=self._admission.in_flight,
             memory_bytes=self._memory_bytes,
             budget_bytes=self._governor.limits.budget_bytes,
+            is_paused=self._admission.is_paused,
         )
 
     def _spec(self) -> Spec:
@@ -311,4 +334,4 @@ class SurveyRun:
         self._changed.set()
 
     def _lease(self) -> None:
-        self._executor.lease(Lease(interviews=self._options.concurrency, buffer_bytes=self._admission.buffer_bytes))
+        self._executor.lease(Lease(interviews=self._admission.concurrency, buffer_bytes=self._admission.buffer_bytes))

@@ -31,6 +31,10 @@ class Cursors:
                 taken.append(ordinal)
         return taken
 
+    def is_at_end(self) -> bool:
+        """Whether nothing is left to take."""
+        return all(lane.peek(self._done) is None for lane in self._lanes)
+
 
 class _Lane:
     """One model's ordinals: in each box, every `sides.model`-th one."""
@@ -44,13 +48,17 @@ class _Lane:
         self._step = 1
 
     def next(self, done: Bitmap) -> int | None:
-        while True:
-            ordinal = self._undone(done)
-            if ordinal is not None:
-                self._at = ordinal + self._step
-                return ordinal
+        ordinal = self.peek(done)
+        if ordinal is not None:
+            self._at = ordinal + self._step
+        return ordinal
+
+    def peek(self, done: Bitmap) -> int | None:
+        """The ordinal that comes next, left where it is."""
+        while (ordinal := self._undone(done)) is None:
             if not self._enter_next_box():
                 return None
+        return ordinal
 
     def _undone(self, done: Bitmap) -> int | None:
         at, end, step = self._at, self._end, self._step
