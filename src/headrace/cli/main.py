@@ -7,7 +7,9 @@ them: what a command needs is imported inside it.
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -15,12 +17,37 @@ from headrace.cli.first_steps import demo
 from headrace.cli.options import INTERRUPTED
 from headrace.cli.reading import results, runs
 from headrace.cli.running import resume, run
-from headrace.cli.watching import status
+from headrace.cli.watching import pause, status, stop, tune
 from headrace.errors import HeadraceError, Interrupted
 
+
+def _telling_how_to_go_on(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that says what a Ctrl-C left; outside of it, typer would take the error for its own."""
+
+    @functools.wraps(command)
+    def told(*arguments: object, **options: object) -> None:
+        try:
+            command(*arguments, **options)
+        except Interrupted as stopped:
+            print(_how_to_go_on(stopped), file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+
+    return told
+
+
+def _how_to_go_on(stopped: Interrupted) -> str:
+    from headrace.cli.seen import seen_from_here
+
+    if not stopped.path.exists():
+        return "Stopped before the run file was made; the same command starts again."
+    path = seen_from_here(stopped.path)
+    saved = f"{stopped.done:,} of {stopped.total:,} interviews are saved in {path}; " if stopped.total else ""
+    return f"Stopped. {saved}go on with: headrace resume {path}"
+
+
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-for command in (demo, run, resume, status, results, runs):
-    app.command()(command)
+for command in (demo, run, resume, pause, tune, stop, status, results, runs):
+    app.command()(_telling_how_to_go_on(command))
 
 
 @app.callback()
@@ -31,9 +58,6 @@ def headrace() -> None:
 def main() -> None:
     try:
         app()
-    except Interrupted as stopped:
-        print(stopped, file=sys.stderr)
-        sys.exit(INTERRUPTED)
     except HeadraceError as error:
         print(f"headrace: {error}", file=sys.stderr)
         sys.exit(1)

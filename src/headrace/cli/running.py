@@ -62,12 +62,15 @@ def resume(
     retry_failed: RetryFailed = False,
     json: Json = False,
 ) -> None:
-    """Go on with the job that a run file holds."""
+    """Go on with the job that a run file holds: here, or in the process where it was paused."""
+    from headrace.cli.steered import go_on_elsewhere
     from headrace.plan.job import Job
 
     options = RunOptions(
         concurrency=concurrency, limit=limit, memory=memory, retry_failed=retry_failed, progress_bar=True
     )
+    if go_on_elsewhere(path, has_options=options != RunOptions(progress_bar=True), as_json=json):
+        return
     _run_and_show(Job.open(path), path, options, as_json=json)
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from headrace.cli.seen import print_json, seen_from_here
 from headrace.errors import HeadraceError, OptionError
 from headrace.plan.estimate import Estimate
 from headrace.results.results import Results
 from headrace.store.home import home
-from headrace.store.lists import planned_interviews
-from headrace.units import format_bytes, format_duration
+from headrace.units import format_bytes
 
 _LAYOUTS = ("table", "csv", "jsonl")
 _ROWS_OF_A_TABLE = 50
@@ -29,10 +27,10 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
     """Say how a run ended and what to type next; tells whether some interviews failed."""
     stats = results.stats()
     if as_json:
-        _print_json({"path": str(results.path), **asdict(stats)})
+        print_json({"path": str(results.path), **asdict(stats)})
         return stats.failed > 0
     failed = f", {stats.failed:,} failed" if stats.failed else ""
-    path = _seen_from_here(results.path)
+    path = seen_from_here(results.path)
     print(f"{stats.interviews:,} interviews in {path}{failed}; {stats.calls:,} calls, {stats.tokens:,} tokens")
     print(f"look at them: headrace results {path}")
     if stats.failed:
@@ -42,7 +40,7 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
 
 def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
     if as_json:
-        _print_json(asdict(estimate))
+        print_json(asdict(estimate))
         return
     cost = "not known" if estimate.cost is None else f"${estimate.cost:,.2f}"
     print(f"interviews  {estimate.interviews:,}")
@@ -50,21 +48,6 @@ def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
     print(f"tokens      about {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
     print(f"cost        {cost}")
     print(f"disk        about {format_bytes(estimate.disk_bytes)}")
-
-
-def show_status(path: Path, *, as_json: bool) -> None:
-    with Results.open(path) as results:
-        stats = results.stats()
-    total = planned_interviews(path)
-    if as_json:
-        _print_json({"path": str(path), "total": total, "size_bytes": path.stat().st_size, **asdict(stats)})
-        return
-    print(f"{path}: {stats.interviews:,} of {total:,} interviews, {stats.failed:,} failed")
-    print(f"{stats.calls:,} calls, {stats.tokens:,} tokens, {format_duration(stats.seconds)} of running")
-    peak = f", at most {format_bytes(stats.peak_memory)} of memory" if stats.peak_memory else ""
-    print(f"{format_bytes(path.stat().st_size)} on disk{peak}")
-    if stats.interviews < total:
-        print(f"go on: headrace resume {path}")
 
 
 def show_results(
@@ -89,7 +72,7 @@ def show_results(
 def show_runs(*, as_json: bool) -> None:
     found = list(_runs())  # as many as a person keeps
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     if not found:
         print(f"no run files in {home() / 'runs'}")
@@ -117,12 +100,3 @@ def _print_table(results: Results) -> None:
     Console(highlight=False).print(shown)
     if len(results) > _ROWS_OF_A_TABLE:
         print(f"the first {_ROWS_OF_A_TABLE} of {len(results):,}; --format csv prints them all")
-
-
-def _seen_from_here(path: Path) -> str:
-    here = Path.cwd()
-    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
-
-
-def _print_json(value: Any) -> None:
-    print(msgspec.json.format(msgspec.json.encode(value)).decode())

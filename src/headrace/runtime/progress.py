@@ -50,7 +50,8 @@ class ProgressLine:
         if self._task is None:
             # Drawn at once, so the columns' fields must be there from the start.
             self._task = self._bar.add_task("", total=progress.total, completed=progress.reused, memory="", failed="")
-        memory = f"{format_bytes(progress.memory_bytes)}/{format_bytes(progress.budget_bytes)}"
+        paused = "paused " if progress.is_paused else ""
+        memory = f"{paused}{format_bytes(progress.memory_bytes)}/{format_bytes(progress.budget_bytes)}"
         failed = f"{progress.failed:,} failed" if progress.failed else ""
         self._bar.update(self._task, completed=progress.done, memory=memory, failed=failed)
         self._bar.refresh()
