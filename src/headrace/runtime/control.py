@@ -20,9 +20,9 @@ from typing import assert_never
 import msgspec
 
 from headrace.runtime.control_protocol import (
-    EXCHANGE_WITHIN_S,
     HEADER_BYTES,
     MOST_REQUEST_BYTES,
+    SERVE_WITHIN_S,
     AskState,
     Pause,
     Refused,
@@ -115,7 +115,7 @@ class _Control:
     async def _serve(self, connection: socket.socket) -> None:
         try:
             with connection, suppress(OSError):  # it is gone, or out of time
-                async with asyncio.timeout(EXCHANGE_WITHIN_S):
+                async with asyncio.timeout(SERVE_WITHIN_S):
                     if is_same_user(connection):
                         reply = self._reply_to(await _request_from(connection))
                         await asyncio.get_running_loop().sock_sendall(connection, framed(reply))

@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.errors import NotRunning, NotSteerable, RunFileError
 from headrace.runtime.control_protocol import (
-    EXCHANGE_WITHIN_S,
+    ANSWER_WITHIN_S,
     HEADER_BYTES,
     MOST_REPLY_BYTES,
     AskState,
@@ -63,7 +63,7 @@ def _connected(path: Path) -> Generator[socket.socket]:
     if not hasattr(socket, "AF_UNIX"):
         raise FileNotFoundError
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(EXCHANGE_WITHIN_S)
+        connection.settimeout(ANSWER_WITHIN_S)
         with short_name(socket_path(path)) as name:
             connection.connect(str(name))
         if not is_same_user(connection):
@@ -96,7 +96,7 @@ def _received(connection: socket.socket, count: int) -> bytes:
 
 def _unanswered(path: Path) -> NotSteerable:
     return NotSteerable(
-        f"The run of {path} (process {writer_of(path) or 'unknown'}) does not answer within {EXCHANGE_WITHIN_S:g} s.",
+        f"The run of {path} (process {writer_of(path) or 'unknown'}) does not answer within {ANSWER_WITHIN_S:g} s.",
         path=path,
         fix="It may be stopped or very busy: try again, or look at that process.",
     )
