@@ -33,7 +33,7 @@ class Cursors:
 
     def is_at_end(self) -> bool:
         """Whether nothing is left to take."""
-        return all(lane.peek(self._done) is None for lane in self._lanes)
+        return not any(lane.has_next(self._done) for lane in self._lanes)
 
 
 class _Lane:
@@ -48,17 +48,19 @@ class _Lane:
         self._step = 1
 
     def next(self, done: Bitmap) -> int | None:
-        ordinal = self.peek(done)
-        if ordinal is not None:
-            self._at = ordinal + self._step
-        return ordinal
-
-    def peek(self, done: Bitmap) -> int | None:
-        """The ordinal that comes next, left where it is."""
-        while (ordinal := self._undone(done)) is None:
+        while True:
+            ordinal = self._undone(done)
+            if ordinal is not None:
+                self._at = ordinal + self._step
+                return ordinal
             if not self._enter_next_box():
                 return None
-        return ordinal
+
+    def has_next(self, done: Bitmap) -> bool:
+        ordinal = self.next(done)
+        if ordinal is not None:
+            self._at = ordinal  # looked at, and left where it is
+        return ordinal is not None
 
     def _undone(self, done: Bitmap) -> int | None:
         at, end, step = self._at, self._end, self._step
