@@ -58,6 +58,12 @@ class Live:
     def interrupt(self) -> None:
         self._process.send_signal(signal.SIGINT)
 
+    def freeze(self) -> None:
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         self._process.kill()
         self._process.communicate()

@@ -9,7 +9,7 @@ import pytest
 
 from headrace import Model, QuestionFreeText, Result, Survey
 from headrace.errors import Interrupted, NotRunning, NotSteerable
-from headrace.runtime.control_protocol import AskState, Pause, Resume, Stop, Tune
+from headrace.runtime.control_protocol import AskState, Pause, Resume, Stop, Tune, framed
 from headrace.runtime.steering import ask, state_of
 from tests.cli.live import SURVEY, endless, headrace, live, told
 from tests.trouble.children import until
@@ -139,6 +139,18 @@ def test_clients_that_misbehave_do_not_hurt_a_run(place: Path):
         assert not seen.progress.is_paused
         assert Path(f"/proc/{run.pid}").exists()
         until(lambda: _sockets_of(run.pid) <= 3, "their connections to be closed")
+
+
+def test_a_request_whose_sender_gave_up_is_not_carried_out_later(place: Path):
+    path = place / "a.run"
+    with live(place, *endless("a.run")) as run:
+        before = run.state_once(path).progress.done
+        run.freeze()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(place / "a.run.sock"))
+            client.send(framed(Pause()))
+        run.thaw()
+        assert not run.state_once(path, done=before + 10).progress.is_paused
 
 
 def _sockets_of(pid: int) -> int:

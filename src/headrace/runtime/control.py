@@ -149,7 +149,17 @@ class _Control:
 
 async def _request_from(connection: socket.socket) -> bytes:
     size = int.from_bytes(await _received(connection, HEADER_BYTES))
-    return await _received(connection, min(size, MOST_REQUEST_BYTES))
+    body = await _received(connection, min(size, MOST_REQUEST_BYTES))
+    if _has_left(connection):
+        raise ConnectionResetError("the client was told that nobody answers: what it asked for must not happen later")
+    return body
+
+
+def _has_left(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
 
 
 async def _received(connection: socket.socket, count: int) -> bytes:

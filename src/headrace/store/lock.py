@@ -69,13 +69,13 @@ class WriterLock:
 
 def writer_of(run_path: Path) -> str | None:
     """The process that writes a run file at this moment, as far as it is known; None where nobody does."""
+    if fcntl is None:
+        return None
     try:
         file = _lock_path(run_path).open(encoding="ascii")
     except OSError:
         return None
     with file:
-        if fcntl is None:
-            return _named_in(file)
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
