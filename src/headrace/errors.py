@@ -10,6 +10,8 @@
     │   ├── NotARunFile              some other file
     │   ├── RunFileTooNew            written by a newer Headrace
     │   ├── RunFileBusy              another process is writing it
+    │   ├── NotRunning               no process is writing it, so there is nothing to steer
+    │   ├── NotSteerable             the process that writes it cannot be asked
     │   ├── RunFileDamaged           it cannot be read back
     │   └── PlanMismatch             it belongs to another job
     ├── StorageFull                  no room to journal; everything journaled so far is safe
@@ -82,6 +84,14 @@ class RunFileTooNew(RunFileError):
 
 
 class RunFileBusy(RunFileError):
+    pass
+
+
+class NotRunning(RunFileError):
+    pass
+
+
+class NotSteerable(RunFileError):
     pass
 
 

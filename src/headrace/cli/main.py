@@ -19,7 +19,7 @@ from headrace.cli.options import DEBUG
 from headrace.cli.reading import results, runs
 from headrace.cli.running import resume, run
 from headrace.cli.telling import told
-from headrace.cli.watching import status
+from headrace.cli.watching import pause, status, stop, tune
 
 # Plain help: with markup it would load a Markdown parser, 80 ms, and draw boxes that a narrow terminal breaks.
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -29,6 +29,9 @@ COMMANDS = {
     "run": run,
     "map": map_rows,
     "resume": resume,
+    "pause": pause,
+    "tune": tune,
+    "stop": stop,
     "status": status,
     "results": results,
     "runs": runs,

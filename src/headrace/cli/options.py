@@ -11,6 +11,8 @@ SOME_FAILED = 3
 INTERRUPTED = 130
 DEBUG = "--debug"
 
+WATCH_EVERY_S = 1.0
+
 RunFileArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Memory = Annotated[str | None, typer.Option(help='A budget: "512MB", "60%" of the machine, or "+512MB" on top.')]

@@ -84,7 +84,8 @@ def resume(
     lines: Lines = False,
     json: Json = False,
 ) -> None:
-    """Go on with the job that a run file holds."""
+    """Go on with the job that a run file holds: here, or in the process where it was paused."""
+    from headrace.cli.steered import go_on_elsewhere
     from headrace.plan.job import Job
 
     options = RunOptions(
@@ -94,6 +95,8 @@ def resume(
         retry_failed=retry_failed,
         progress_bar=progress_asked_for(log=log, lines=lines),
     )
+    if go_on_elsewhere(path, has_options=options != RunOptions(progress_bar=True), as_json=json):
+        return
     start(Job.open(path), path, options, dry_run=False, as_json=json)
 
 

@@ -19,8 +19,7 @@ from headrace.cli.terminal import (
 from headrace.errors import OptionError
 from headrace.plan.estimate import Estimate
 from headrace.results.results import Results
-from headrace.store.lists import planned_interviews
-from headrace.units import format_bytes, format_duration
+from headrace.units import format_bytes
 
 _LAYOUTS = ("table", "csv", "jsonl")
 _ROWS_OF_A_TABLE = 50
@@ -54,21 +53,6 @@ def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
     print(f"tokens      about {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
     print(f"cost        {cost}")
     print(f"disk        about {format_bytes(estimate.disk_bytes)}")
-
-
-def show_status(path: Path, *, as_json: bool) -> None:
-    with Results.open(path) as results:
-        stats = results.stats()
-    total = planned_interviews(path)
-    if as_json:
-        print_json({"path": path_text(path), "total": total, "size_bytes": path.stat().st_size, **asdict(stats)})
-        return
-    print(f"{path}: {stats.interviews:,} of {total:,} interviews, {stats.failed:,} failed")
-    print(f"{stats.calls:,} calls, {stats.tokens:,} tokens, {format_duration(stats.seconds)} of running")
-    peak = f", at most {format_bytes(stats.peak_memory)} of memory" if stats.peak_memory else ""
-    print(f"{format_bytes(path.stat().st_size)} on disk{peak}")
-    if stats.interviews < total:
-        print(f"go on: {own_command()} resume {seen_from_here(path)}")
 
 
 def show_results(

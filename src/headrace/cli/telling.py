@@ -27,7 +27,7 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
             command(*words, **options)
             print(end="", flush=True)  # a pipe that closed must show itself here, not at the interpreter's end
         except Interrupted as stopped:
-            print(stopped, file=sys.stderr)
+            print(_how_to_go_on(stopped), file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         except HeadraceError as error:
             _tell_mistake(error)
@@ -44,6 +44,16 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(1) from None
 
     return telling
+
+
+def _how_to_go_on(stopped: Interrupted) -> str:
+    from headrace.cli.terminal import own_command, seen_from_here
+
+    if not stopped.path.exists():
+        return "Stopped before the run file was made; the same command starts again."
+    path = seen_from_here(stopped.path)
+    saved = f"{stopped.done:,} of {stopped.total:,} interviews are saved in {path}; " if stopped.total else ""
+    return f"Stopped. {saved}go on with: {own_command()} resume {path}"
 
 
 def _tell_mistake(error: HeadraceError) -> None:

@@ -59,9 +59,10 @@ def print_data_as_utf8() -> None:
         stream.reconfigure(encoding="utf-8")
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, *, on_one_line: bool = False) -> None:
     print_data_as_utf8()
-    print(msgspec.json.format(msgspec.json.encode(value)).decode())
+    encoded = msgspec.json.encode(value)
+    print((encoded if on_one_line else msgspec.json.format(encoded)).decode(), flush=on_one_line)
 
 
 def path_text(path: Path) -> str:

@@ -1,12 +1,54 @@
-"""The commands about a run that goes on, here or elsewhere: `status`."""
+"""The commands about a run that goes on, here or elsewhere: `status`, `pause`, `tune`, `stop`.
+
+Does not cover: `resume`, which may have to run the job itself (cli.running), or how it looks (cli.steered).
+"""
 
 from __future__ import annotations
+
+from typing import Annotated
+
+import typer
 
 from headrace.cli.options import Json, RunFileArgument
 
 
-def status(path: RunFileArgument, json: Json = False) -> None:
+def status(
+    path: RunFileArgument,
+    watch: Annotated[bool, typer.Option("--watch", help="Look again every second until the run ends.")] = False,
+    json: Json = False,
+) -> None:
     """How far a run is, also while it goes on elsewhere."""
-    from headrace.cli.shown import show_status
+    from headrace.cli.steered import show_status, watch_status
 
-    show_status(path, as_json=json)
+    if watch:
+        watch_status(path, as_json=json)
+    else:
+        show_status(path, as_json=json)
+
+
+def pause(path: RunFileArgument, json: Json = False) -> None:
+    """Have a run start nothing more and wait; what is in flight ends. `headrace resume` lets it go on."""
+    from headrace.cli.steered import tell_run
+    from headrace.runtime.control_protocol import Pause
+
+    tell_run(path, Pause(), as_json=json)
+
+
+def tune(
+    path: RunFileArgument,
+    concurrency: Annotated[int, typer.Option(min=1, max=10**9, help="How many interviews may be in flight.")],
+    json: Json = False,
+) -> None:
+    """Change how many interviews a run has in flight, while it goes on."""
+    from headrace.cli.steered import tell_run
+    from headrace.runtime.control_protocol import Tune
+
+    tell_run(path, Tune(concurrency), as_json=json)
+
+
+def stop(path: RunFileArgument, json: Json = False) -> None:
+    """Stop a run as Ctrl-C does where it was started: what is in flight ends. Twice: stop now. Both can be resumed."""
+    from headrace.cli.steered import tell_run
+    from headrace.runtime.control_protocol import Stop
+
+    tell_run(path, Stop(), as_json=json)

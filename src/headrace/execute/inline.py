@@ -108,6 +108,7 @@ class InlineExecutor:
         # A model that never waits keeps one worker busy and gains nothing from others.
         self._most_workers = 1 if self._opened.is_instant else lease.interviews
         self._outbox.bound(lease.buffer_bytes)
+        self._staff()  # a wider lease serves what already waits
 
     async def start(self, work: Work) -> None:
         if not isinstance(work, Chunk):

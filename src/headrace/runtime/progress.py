@@ -14,7 +14,10 @@ _SAMPLES = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """`done` includes `reused`; tokens and `cost`, in US dollars, are of this run. None: no price is known."""
+    """`done` includes `reused`; tokens and `cost`, in US dollars, are of this run. None: no price is known.
+
+    `notice` is what else one must know, such as a model that cannot be reached.
+    """
 
     done: int
     total: int
@@ -26,6 +29,8 @@ class Progress:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
+    is_paused: bool = False
+    notice: str = ""
 
     @property
     def is_over(self) -> bool:

@@ -38,6 +38,7 @@ class _Figure(Enum):
     """What there is to say, in the order it is said in."""
 
     COUNT = "count"
+    NOTICE = "notice"
     LEFT = "time left"
     RATE = "rate"
     FAILED = "failed"
@@ -51,6 +52,7 @@ class _Figure(Enum):
 # What a narrow terminal shows first.
 _BY_IMPORTANCE = (
     _Figure.COUNT,
+    _Figure.NOTICE,
     _Figure.LEFT,
     _Figure.FAILED,
     _Figure.MEMORY,
@@ -79,7 +81,7 @@ def several_lines(progress: Progress, pace: Pace, width: int, *, is_ascii: bool)
     figures = _figures(progress, pace)
     length = min(_LONGEST_BAR, max(_SHORTEST_BAR, width - 40))
     done, used = _share(progress.done, progress.total), _share(progress.memory_bytes, progress.budget_bytes)
-    paces = (_Figure.LEFT, _Figure.RATE, _Figure.FAILED, _Figure.IN_FLIGHT, _Figure.REUSED)
+    paces = (_Figure.NOTICE, _Figure.LEFT, _Figure.RATE, _Figure.FAILED, _Figure.IN_FLIGHT, _Figure.REUSED)
     return [
         [*_bar(done, length, is_ascii=is_ascii), Piece(f"{_GAP}{done:4.0%}{_GAP}{figures[_Figure.COUNT]}")],
         _of(figures, *_fitting(figures, paces, width)),
@@ -108,6 +110,7 @@ def _figures(progress: Progress, pace: Pace) -> dict[_Figure, str]:
     per_s = pace.overall_per_s if progress.is_over else pace.recent_per_s
     sayings = {
         _Figure.COUNT: f"{progress.done:>{len(f'{progress.total:,}')},}/{progress.total:,}",
+        _Figure.NOTICE: " ".join(part for part in ("paused" if progress.is_paused else "", progress.notice) if part),
         _Figure.LEFT: _time_text(progress, pace),
         _Figure.RATE: _rate_text(per_s) if per_s is not None else "",
         _Figure.FAILED: f"{progress.failed:,} failed" if progress.failed else "",

@@ -18,6 +18,7 @@ from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.providers.services import provider_for
+from headrace.runtime.control import steerable
 from headrace.runtime.engine_thread import EngineThread
 from headrace.runtime.memory import memory_limits
 from headrace.runtime.progress import Progress
@@ -113,7 +114,8 @@ class Session:
             with translated_errors(self.path):
                 number = run_started(file.connection, time.time(), run.reused)
             try:
-                await self._run_with_progress(run, file)
+                async with steerable(self.path, run):
+                    await self._run_with_progress(run, file)
                 outcome = "complete" if run.progress().done == run.total else "stopped"
             finally:
                 run_ended(file.connection, number, time.time(), run.peak_bytes, outcome)

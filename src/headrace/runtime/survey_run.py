@@ -109,6 +109,10 @@ class SurveyRun:
         return self._stops > 0
 
     @property
+    def concurrency(self) -> int:
+        return self._admission.concurrency
+
+    @property
     def peak_bytes(self) -> int:
         return self._governor.peak_bytes
 
@@ -140,10 +144,27 @@ class SurveyRun:
 
         Whoever listened is gone: what waits to be delivered gives its places free.
         """
-        self._stops += 1
         self._listener = None
         self.delivered(self._undelivered)
+        self.stop()
+
+    def stop(self) -> None:
+        """The same asked for from outside: whoever listens is still there and gets what is sealed."""
+        self._stops += 1
         self._stop(Signal.CANCEL if self._stops == 1 else Signal.KILL)
+
+    def pause(self) -> None:
+        """Admit nothing more, let what runs end, and wait."""
+        self._admission.pause()
+
+    def resume(self) -> None:
+        self._admission.resume()
+        self._changed.set()
+
+    def tune(self, concurrency: int) -> None:
+        """Let so many interviews be in flight; the executor hears of it with the next lease."""
+        self._admission.tune(concurrency)
+        self._changed.set()
 
     def _stop(self, what: Signal) -> None:
         self._admission.stop()
@@ -181,6 +202,7 @@ class SurveyRun:
             input_tokens=self._spent.input_tokens,
             output_tokens=self._spent.output_tokens,
             cost=None if self._spent.unpriced else self._spent.cost,
+            is_paused=self._admission.is_paused,
         )
 
     def _spec(self) -> Spec:
@@ -321,4 +343,4 @@ class SurveyRun:
         self._changed.set()
 
     def _lease(self) -> None:
-        self._executor.lease(Lease(interviews=self._options.concurrency, buffer_bytes=self._admission.buffer_bytes))
+        self._executor.lease(Lease(interviews=self._admission.concurrency, buffer_bytes=self._admission.buffer_bytes))

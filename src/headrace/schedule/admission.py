@@ -1,4 +1,4 @@
-"""How many interviews may be in flight. Covers: the window, and how memory pressure narrows it.
+"""How many interviews may be in flight. Covers: the window, how memory pressure narrows it, pausing and tuning.
 
 An interview holds its place from admission until its row is committed and, where someone listens, delivered: the
 window bounds what a crash repeats and what RAM holds. Does not cover: which interview is next (schedule.cursors).
@@ -21,7 +21,9 @@ _FORGET = 0.9
 
 
 class Admission:
-    """Events: `read_memory`, `answered`, `released`, `stop`. Commands: `next_chunk` (ordinals), `buffer_bytes`.
+    """Events: `read_memory`, `answered`, `released`, `pause`, `resume`, `tune`, `stop`.
+
+    Commands: `next_chunk` (ordinals), `concurrency`, `buffer_bytes`.
 
     The window opens step by step: memory is read in between, and nobody knows beforehand how large answers are.
     """
@@ -29,7 +31,8 @@ class Admission:
     def __init__(self, cursors: Cursors, governor: Governor, concurrency: int) -> None:
         self._cursors = cursors
         self._governor = governor
-        self._concurrency = concurrency
+        self.concurrency = concurrency
+        self.is_paused = False
         self._places = min(concurrency, _FIRST_PLACES)
         self._exhausted = False
         self._first_used_bytes = 0
@@ -50,7 +53,7 @@ class Admission:
     @property
     def is_narrowed(self) -> bool:
         """Whether the window is not all open, so that the next reading is worth taking early."""
-        return self.places < self._concurrency
+        return self.places < self.concurrency
 
     @property
     def buffer_bytes(self) -> int:
@@ -67,13 +70,17 @@ class Admission:
         if is_first:
             return False  # it says what there was before any work, and nothing of what work takes
         if pressure is Pressure.CALM:
-            self._places = min(self._concurrency, self._places * 2)
+            self._places = min(self.concurrency, self._places * 2)
         else:
             # Not below a part: a process may stand above the line with what it held before.
-            self._places = max(1, self._concurrency // _NARROWEST_PART, self._places // 2)
+            self._places = max(1, self.concurrency // _NARROWEST_PART, self._places // 2)
         return pressure > before
 
     def next_chunk(self) -> list[int]:
+        if self.is_paused:
+            # Looked at, not taken: a run whose last interviews end while it is paused has ended.
+            self._exhausted = self._exhausted or self._cursors.is_at_end()
+            return []
         free = min(self.places - self.in_flight, MOST_PER_CHUNK)
         if free <= 0 or self._exhausted:
             return []
@@ -88,6 +95,18 @@ class Admission:
 
     def released(self, count: int) -> None:
         self.in_flight -= count
+
+    def pause(self) -> None:
+        """Admit nothing until `resume`; what is in flight ends."""
+        self.is_paused = True
+
+    def resume(self) -> None:
+        self.is_paused = False
+
+    def tune(self, concurrency: int) -> None:
+        """Let so many be in flight from now on. Fewer takes effect as those in flight end; more opens step by step."""
+        self.concurrency = concurrency
+        self._places = min(self._places, concurrency)
 
     def stop(self) -> None:
         """Admit nothing more; what is in flight ends."""

@@ -31,6 +31,10 @@ class Cursors:
                 taken.append(ordinal)
         return taken
 
+    def is_at_end(self) -> bool:
+        """Whether nothing is left to take."""
+        return not any(lane.has_next(self._done) for lane in self._lanes)
+
 
 class _Lane:
     """One model's ordinals: in each box, every `sides.model`-th one."""
@@ -51,6 +55,12 @@ class _Lane:
                 return ordinal
             if not self._enter_next_box():
                 return None
+
+    def has_next(self, done: Bitmap) -> bool:
+        ordinal = self.next(done)
+        if ordinal is not None:
+            self._at = ordinal  # looked at, and left where it is
+        return ordinal is not None
 
     def _undone(self, done: Bitmap) -> int | None:
         at, end, step = self._at, self._end, self._step

@@ -1,0 +1,212 @@
+"""What `status`, `pause`, `tune`, `stop` and `resume` say about a run that goes on elsewhere.
+
+Covers: looking at a run from both sides, its file and its process, once or until it ends. Does not cover: the commands
+(cli.watching, cli.running), or how a process is asked (runtime.steering).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
+from headrace.cli.terminal import print_json, seen_from_here
+from headrace.errors import NotRunning, NotSteerable, RunFileBusy
+from headrace.results.results import Results
+from headrace.results.stats import Stats
+from headrace.runtime.control_protocol import Request, Resume, RunState
+from headrace.runtime.steering import ask, state_of
+from headrace.store.lists import planned_interviews
+from headrace.store.lock import writer_of
+from headrace.units import format_bytes, format_duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """A run at one moment. `live` is what its process says; `holder` is that process, which may not say anything."""
+
+    path: Path
+    stats: Stats
+    total: int
+    size_bytes: int
+    live: RunState | None
+    holder: str | None
+
+    @classmethod
+    def at(cls, path: Path) -> _Look:
+        live, holder = None, None
+        try:
+            live = state_of(path)
+        except NotSteerable:
+            holder = writer_of(path.expanduser().resolve())
+        # The file after the process: of a run that has just ended, the end is seen.
+        with Results.open(path) as results:
+            stats = results.stats()
+        size_bytes = path.stat().st_size
+        return cls(
+            path=path, stats=stats, total=planned_interviews(path), size_bytes=size_bytes, live=live, holder=holder
+        )
+
+    @property
+    def goes_on(self) -> bool:
+        return self.live is not None or self.holder is not None
+
+    @property
+    def state(self) -> str:
+        if self.live is not None:
+            return _state(self.live)
+        if self.holder is not None:
+            return "running"
+        return "complete" if self.stats.interviews >= self.total else "not running"
+
+    @property
+    def counted(self) -> str:
+        return f"{self.stats.interviews:,} of {self.total:,} interviews, {self.stats.failed:,} failed"
+
+    def as_dict(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"path": str(self.path), "state": self.state, "total": self.total}
+        told |= {"size_bytes": self.size_bytes, **asdict(self.stats)}
+        return told | (_live_facts(self.live) if self.live is not None else {"pid": _number(self.holder)})
+
+
+def show_status(path: Path, *, as_json: bool) -> None:
+    look = _Look.at(path)
+    if as_json:
+        print_json(look.as_dict())
+    else:
+        print("\n".join(_lines(look)))
+
+
+def watch_status(path: Path, *, as_json: bool) -> None:
+    """Once a second until the run ends: redrawn on a terminal, elsewhere a line for whatever is new."""
+    try:
+        if as_json:
+            for look in _looks(path):
+                print_json(look.as_dict(), on_one_line=True)
+        elif sys.stdout.isatty():
+            _redraw(path)
+        else:
+            _print_changes(path)
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None  # whoever watches has seen enough; the run goes on
+
+
+def tell_run(path: Path, request: Request, *, as_json: bool) -> None:
+    """Pass a request on and say how the run stands after it."""
+    _say(path, ask(path, request), as_json=as_json)
+
+
+def go_on_elsewhere(path: Path, *, has_options: bool, as_json: bool) -> bool:
+    """Let a paused run go on in its own process; False where no process has it, so that it is to be run here."""
+    live = state_of(path)
+    if live is None:
+        return False
+    if live.is_stopping or not live.progress.is_paused:
+        raise RunFileBusy(
+            f"{path} is already {_state(live)} in process {live.pid},"
+            f" {live.progress.done:,} of {live.progress.total:,} interviews.",
+            path=path,
+            fix=f"Watch it with: headrace status {seen_from_here(path)} --watch",
+        )
+    try:
+        _say(path, ask(path, Resume()), as_json=as_json)
+    except NotRunning:
+        return False  # it ended between the two questions
+    if has_options:
+        print(
+            "it keeps the options it was started with; to change how many are in flight:"
+            f" headrace tune {seen_from_here(path)} --concurrency N",
+            file=sys.stderr,
+        )
+    return True
+
+
+def _say(path: Path, live: RunState, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"path": str(path), "state": _state(live), **_live_facts(live)})
+        return
+    progress = live.progress
+    print(f"{path}: {progress.done:,} of {progress.total:,} interviews")
+    print(_process_line(live))
+    if hint := _hint(_state(live), path):
+        print(hint)
+
+
+def _looks(path: Path) -> Iterator[_Look]:
+    """One a second, the last one when nothing runs any more."""
+    while (look := _Look.at(path)).goes_on:
+        yield look
+        time.sleep(WATCH_EVERY_S)
+    yield look
+
+
+def _print_changes(path: Path) -> None:
+    before = ""
+    for look in _looks(path):
+        in_flight = f", {look.live.progress.in_flight:,} in flight" if look.live is not None else ""
+        line = f"{look.state}: {look.counted}{in_flight}"
+        if line != before:  # a run that is paused overnight is one line, not thousands
+            print(line, flush=True)
+        before = line
+
+
+def _redraw(path: Path) -> None:
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(auto_refresh=False) as screen:
+        for look in _looks(path):
+            screen.update(Text("\n".join(_lines(look))), refresh=True)
+
+
+def _lines(look: _Look) -> Iterator[str]:
+    stats = look.stats
+    yield f"{look.path}: {look.counted}"
+    if look.live is not None:
+        yield _process_line(look.live)
+    elif look.holder is not None:
+        yield f"running in process {look.holder}, which cannot be asked"
+    yield f"{stats.calls:,} calls, {stats.tokens:,} tokens, {format_duration(stats.seconds)} of running"
+    peak = f", at most {format_bytes(stats.peak_memory)} of memory" if stats.peak_memory else ""
+    yield f"{format_bytes(look.size_bytes)} on disk{peak}"
+    if hint := _hint(look.state, look.path):
+        yield hint
+
+
+def _process_line(live: RunState) -> str:
+    progress = live.progress
+    return (
+        f"{_state(live)} in process {live.pid}: {progress.in_flight:,} in flight, concurrency {live.concurrency:,},"
+        f" memory {format_bytes(progress.memory_bytes)} of {format_bytes(progress.budget_bytes)}"
+    )
+
+
+def _hint(state: str, path: Path) -> str:
+    return f"go on: headrace resume {seen_from_here(path)}" if state in ("paused", "not running") else ""
+
+
+def _state(live: RunState) -> str:
+    if live.is_stopping:
+        return "stopping"
+    return "paused" if live.progress.is_paused else "running"
+
+
+def _live_facts(live: RunState) -> dict[str, Any]:
+    progress = live.progress
+    return {
+        "pid": live.pid,
+        "concurrency": live.concurrency,
+        "in_flight": progress.in_flight,
+        "memory_bytes": progress.memory_bytes,
+        "budget_bytes": progress.budget_bytes,
+    }
+
+
+def _number(holder: str | None) -> int | None:
+    return int(holder) if holder is not None and holder.isdecimal() else None
