@@ -94,6 +94,10 @@ class Exchanges(asyncio.Protocol):
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
+        if data.startswith(b"\x16\x03") and not self._received:
+            self.transport.write(b"HTTP/1.1 400 This is no HTTPS server\r\n\r\n")
+            self.transport.close()
+            return
         self._received += data
         head, found, rest = self._received.partition(b"\r\n\r\n")
         if not found:

@@ -5,6 +5,7 @@ Does not cover: what it means (providers.openai_chat, providers.anthropic_messag
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable
 from tempfile import SpooledTemporaryFile
 
@@ -41,9 +42,12 @@ class EventLines:
     def __init__(self, take: Callable[[bytes], bool]) -> None:
         self._take = take
         self._rest = b""
+        self._began = False
 
     def feed(self, piece: bytes) -> bool:
         """Whether the last event has come."""
+        if not self._began:
+            self._began, piece = True, piece.removeprefix(codecs.BOM_UTF8)
         *lines, self._rest = (self._rest + piece).replace(b"\r\n", b"\n").split(b"\n")
         if len(self._rest) > _LONGEST_LINE:
             raise BadReply(f"a line of its stream is longer than {_LONGEST_LINE >> 20} MiB")
