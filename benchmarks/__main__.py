@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import disk, growth, memory, resume, small, speed
+from benchmarks import calls, disk, growth, memory, resume, small, speed
 from benchmarks.bench import FULL, QUICK, Bench
 from benchmarks.processes import ChildFailed
 from benchmarks.report import Table
@@ -23,6 +23,7 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "disk": disk.measure,
     "resume": resume.measure,
     "small": small.measure,
+    "calls": calls.measure,
 }
 
 

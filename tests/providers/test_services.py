@@ -111,6 +111,11 @@ def test_an_address_keeps_its_query(server):
     assert server.last.path == "/v1/chat/completions?api-version=2024"
 
 
+def test_an_address_may_be_the_whole_one(server):
+    ask(Model("m", base_url=f"{server.url}/chat/completions"))
+    assert server.last.path == "/v1/chat/completions"
+
+
 def test_a_proxy_of_the_environment_is_used(server, monkeypatch):
     monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")

@@ -20,7 +20,8 @@ class Endpoint:
 
     def __init__(self, base_url: str, path: str) -> None:
         before, mark, query = base_url.partition("?")
-        self.url = URL(f"{before.rstrip('/')}/{path}{mark}{query}")
+        before = before.rstrip("/").removesuffix(f"/{path}")  # some services tell the whole address
+        self.url = URL(f"{before}/{path}{mark}{query}")
         self.shown = before
         self.proxy = _proxy_for(self.url)
         self.in_flight = 0

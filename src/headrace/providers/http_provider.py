@@ -128,7 +128,7 @@ class HttpProvider:
         body = self._dialect.body(request, in_words, wanted if is_enforced else None)
         try:
             answered = await self._exchange(endpoint, body)
-            if answered.status == 200:
+            if 200 <= answered.status < 300:
                 reply = answered.streamed or self._dialect.reply(self._key.hidden_in_body(answered.body))
                 reply.rates = self._dialect.rates(answered.headers)
                 return reply

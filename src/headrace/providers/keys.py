@@ -6,6 +6,7 @@ Does not cover: refusing keys that are written into a model (survey.secrecy).
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 from collections.abc import Awaitable, Callable
@@ -17,6 +18,7 @@ from headrace.survey.models import MissingFunction
 
 _MOST_ENV_FILE_BYTES = 1 << 20
 _LEAST_SECRET = 16  # shorter "keys" are placeholders such as EMPTY, which an answer may well hold
+_LEAST_HIDDEN = 6
 _HIDDEN = "[key]"
 
 
@@ -27,23 +29,27 @@ class Key:
         self.origin = origin
         self._value = value
         self._source = source
+        self._asking = asyncio.Lock()  # many calls may need the key at once; the function is asked by one of them
 
     async def value(self) -> str | None:
         if self._value is None and self._source is not None:
-            self._value = await _given_by(self._source)
+            async with self._asking:
+                self._value = self._value or await _given_by(self._source)
         return self._value
 
     async def renew(self, refused: str | None) -> bool:
         """Whether there is another key than the refused one."""
         if self._source is None:
             return False
-        if self._value == refused:  # else another call has renewed it already
-            self._value = await _given_by(self._source)
+        async with self._asking:
+            if self._value == refused:  # else another call has renewed it already
+                self._value = await _given_by(self._source)
         return self._value != refused
 
     def hidden(self, text: str) -> str:
         """A text without the key."""
-        return text.replace(self._value, _HIDDEN) if self._value else text
+        secret = self._value or ""
+        return text.replace(secret, _HIDDEN) if len(secret) >= _LEAST_HIDDEN else text
 
     def hidden_in_body(self, body: bytes) -> bytes:
         """A body without the key, which a service might send back."""
@@ -99,9 +105,8 @@ async def _given_by(source: Callable[[], str | Awaitable[str]]) -> str:
     try:
         given = source()
         value = await given if inspect.isawaitable(given) else given
-    except Exception as error:
-        # Its message is not quoted: it may hold the key.
-        raise ModelUnusable(f"the function api_key raised {type(error).__name__}") from error
+    except Exception as error:  # noqa: BLE001 - told by its kind alone: its message may hold the key
+        raise ModelUnusable(f"The function api_key raised {type(error).__name__}.", fix="Mend it.") from None
     return _checked(value, "the function api_key")
 
 

@@ -188,6 +188,8 @@ def _text(content: Any) -> str:
 
 
 def _reply(text: str, refusal: str | None, finish: str | None, usage: Any, body: bytes, repaired: bool) -> Reply:
+    if finish == "error":  # OpenRouter's word for a model that broke down on the way
+        raise BadReply("the model broke down in the middle")
     finished = _FINISHES.get(finish or "", Finish.STOP)
     if refusal and not text:
         text, finished = refusal, Finish.REFUSED
