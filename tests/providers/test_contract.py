@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+import socket
 import sys
 
 import pytest
@@ -223,7 +224,11 @@ def test_no_service_at_all_means_the_network_is_away(service):
     assert "m at http://127.0.0.1:1/v1 cannot be reached" in error.message
 
 
-def test_a_name_that_does_not_exist_means_the_network_is_away(service):
+def test_a_name_that_does_not_exist_means_the_network_is_away(service, monkeypatch):
+    def no_such_name(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_such_name)
     (error,) = ask(Model("m", service_name=service, base_url="http://no-such-host.invalid/v1"))
     assert type(error) is NetworkAway
 

@@ -7,8 +7,8 @@ providers.openai_chat, providers.anthropic_messages), or calling again (schedule
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Protocol
 
 from headrace.errors import NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
 from headrace.providers.contract import RateHint, Reply, Request
@@ -32,41 +32,37 @@ class ErrorInside(Exception):
         self.said = said
 
 
-class Stream(ABC):
+class Stream(Protocol):
     """One streamed reply on its way."""
 
-    @abstractmethod
     def take(self, data: bytes) -> bool:
         """Take one event's data; True where it was the last."""
+        ...
 
-    @abstractmethod
     def reply(self, body: bytes) -> Reply: ...
 
 
-class Dialect(ABC):
+class Dialect(Protocol):
     """A protocol: one file that says how a request is written and a reply is read. It does no I/O."""
 
     path: str
 
-    @abstractmethod
     def headers(self, key: str | None) -> dict[str, str]: ...
 
-    @abstractmethod
     def wanted(self, schema: Schema) -> Wanted | None:
         """How to demand an answer of this shape; None where plain text is wanted."""
+        ...
 
-    @abstractmethod
     def body(self, request: Request, in_words: str, wanted: Wanted | None) -> bytes:
         """A request, with words added to its prompt, or with the shape to enforce."""
+        ...
 
-    @abstractmethod
     def rates(self, headers: Mapping[str, str]) -> RateHint | None: ...
 
-    @abstractmethod
     def reply(self, body: bytes) -> Reply:
         """Raises BadReply where the body makes no sense, ErrorInside where it holds an error."""
+        ...
 
-    @abstractmethod
     def stream(self) -> Stream: ...
 
 
