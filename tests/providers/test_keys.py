@@ -160,13 +160,14 @@ def test_a_refused_key_is_told_by_its_origin(server, monkeypatch):
         assert told in shown
 
 
-@pytest.mark.parametrize("behaviour", ["echo-key", "echo-key-200", "garbage", "reset", "html", "drip"])
+@pytest.mark.parametrize("behaviour", ["echo-key", "echo-key-200", "garbage", "reset", "drip"])
 @pytest.mark.parametrize("service", ["openai_compatible", "anthropic"])
-def test_a_key_is_in_no_reply_error_traceback_or_log(server, monkeypatch, caplog, service, behaviour):
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_key_is_in_no_reply_error_traceback_or_log(server, monkeypatch, caplog, service, behaviour, stream):
     monkeypatch.setenv(NAME, SECRET)
     caplog.set_level(logging.DEBUG)
     server.behave(behaviour)
-    model = Model("m", service_name=service, base_url=server.url, api_key_env=NAME, timeout_s=0.3)
+    model = Model("m", service_name=service, base_url=server.url, api_key_env=NAME, timeout_s=0.3, stream=stream)
     (found,) = ask(model)
     assert server.calls == 1
     shown = [str(found), repr(found), repr(model), repr(provider_for(model)), caplog.text]

@@ -113,8 +113,8 @@ class HttpProvider:
                 return await self._call(endpoint, request, wanted, is_enforced=True)
             except SchemaNotTaken as error:
                 reply = await self._call(endpoint, request, wanted, is_enforced=False)
-                # Only now: had the call failed again, the schema was not to blame.
-                endpoint.takes_schema = not error.is_lasting
+                if error.is_lasting:  # only now: had the call failed again, the schema was not to blame
+                    endpoint.takes_schema = False
                 return reply
         finally:
             endpoint.in_flight -= 1
@@ -125,7 +125,8 @@ class HttpProvider:
         try:
             answered = await self._exchange(endpoint, body)
             if 200 <= answered.status < 300:
-                reply = answered.streamed or self._dialect.reply(self._key.hidden_in_body(answered.body))
+                reply = answered.streamed or self._dialect.reply(answered.body)
+                reply.text = self._key.hidden_in_answer(reply.text)
                 reply.rates = self._dialect.rates(answered.headers)
                 return reply
             problem = self._failure(endpoint, answered, said_by(answered.body), is_enforced)
@@ -150,9 +151,14 @@ class HttpProvider:
         if key != self._sent_key or not self._headers:
             self._sent_key, self._headers = key, self._transport.headers(self._dialect.headers(key))
         stream = self._dialect.stream() if self._transport.streams else None
-        answered = await self._transport.post(endpoint, body, self._headers, stream.take if stream else None)
+
+        def take(data: bytes) -> bool:
+            return stream is not None and stream.take(self._key.hidden_in_body(data))
+
+        answered = await self._transport.post(endpoint, body, self._headers, take if stream else None)
+        answered.body = self._key.hidden_in_body(answered.body)
         if stream is not None and answered.was_streamed:
-            answered.streamed = stream.reply(self._key.hidden_in_body(answered.body))
+            answered.streamed = stream.reply(answered.body)
         return answered
 
     def _failure(self, endpoint: Endpoint, answered: Answered | None, said: Said, sent_schema: bool) -> ProviderError:

@@ -51,6 +51,10 @@ class Key:
         secret = self._value or ""
         return text.replace(secret, _HIDDEN) if len(secret) >= _LEAST_HIDDEN else text
 
+    def hidden_in_answer(self, text: str) -> str:
+        """An answer without the key, which may have come in pieces."""
+        return self.hidden(text) if self._value is not None and len(self._value) >= _LEAST_SECRET else text
+
     def hidden_in_body(self, body: bytes) -> bytes:
         """A body without the key, which a service might send back."""
         if self._value is None or len(self._value) < _LEAST_SECRET:

@@ -27,6 +27,7 @@ _NAMES_KEPT_S = 300
 _LARGE_BODY = 1 << 20
 _USER_AGENT = "headrace"
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 NETWORK_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
@@ -109,6 +110,8 @@ def network_problem(error: Exception, model: str, address: str) -> ProviderError
             return ProviderUnavailable(f"{where}: too many files are open here; lower concurrency or raise `ulimit -n`")
         case aiohttp.ClientConnectorError():
             return NetworkAway(f"{where} cannot be reached: {error.os_error.strerror or type(error).__name__}")
+        case OSError() if error.errno in _NO_ROOM:
+            return ProviderUnavailable(f"{where}: no room on this machine's disk for its reply")
         case _:
             # Only the kind: the words of some of these errors quote headers.
             return ProviderUnavailable(f"{where}: the connection broke ({type(error).__name__})")
