@@ -23,6 +23,8 @@ class Sizes:
     kills: int
     killed_run: int
     imports: int
+    calls: int
+    call_repeats: int
 
 
 FULL = Sizes(
@@ -37,6 +39,8 @@ FULL = Sizes(
     kills=10,
     killed_run=20_000,
     imports=15,
+    calls=6_000,
+    call_repeats=5,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -50,6 +54,8 @@ QUICK = Sizes(
     kills=3,
     killed_run=6_000,
     imports=5,
+    calls=1_000,
+    call_repeats=1,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -16,6 +17,7 @@ from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.mapping import mapped_agent, mapped_survey, rows_of
 from headrace.plan.product import Cell
 from headrace.survey.agents import Agent
+from headrace.survey.known_services import key_names
 from headrace.survey.models import Model
 from headrace.survey.scenarios import Scenario
 from headrace.survey.survey import Survey
@@ -65,7 +67,7 @@ class Job:
     @property
     def models(self) -> ModelList:
         if self._models is None:
-            raise ListError("The job has no model.", fix='Add one: job.by(Model("test", canned_response="...")).')
+            raise ListError("The job has no model.", fix=f"Add one with job.by(...): {_models_at_hand()}")
         return self._models
 
     def by(self, *what: Any) -> Job:
@@ -226,6 +228,17 @@ def _only_once(what: str, before: Any, given: Any) -> Any:
     if not len(given):
         raise ListError(f"The list of {what} is empty.", fix="Give at least one item.")
     return given
+
+
+def _models_at_hand() -> str:
+    """Which models could answer here, as the end of an error's fix."""
+    looked_for = key_names()
+    found = [name for name in looked_for if os.environ.get(name)]
+    keys = f"found {', '.join(found)}" if found else f"none is set of {', '.join(looked_for)}"
+    return (
+        'Model("local") needs no key and no network, Model("test", canned_response="...") answers what you tell it to,'
+        f' and Model("gpt-4o") or another service\'s reads its key from the environment ({keys}).'
+    )
 
 
 def _surveys() -> Any:

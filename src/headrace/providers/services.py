@@ -1,21 +1,40 @@
-"""Which provider serves a model, by its service name."""
+"""Which provider serves a model, by its service name. A provider's module is loaded when a model needs it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 
 from headrace.errors import ListError, nearest
-from headrace.providers.canned import CannedProvider
 from headrace.providers.contract import Provider
+from headrace.survey.known_services import SERVICES, Wire
 from headrace.survey.models import Model
 
-_SERVICES: dict[str, Callable[[Model], Provider]] = {"test": CannedProvider}
+# Module and maker. Not imported here: aiohttp alone is 26 MB, which a run of the test model has no use for.
+_WIRES = {
+    Wire.CHAT: ("openai_chat", "openai_chat"),
+    Wire.MESSAGES: ("anthropic_messages", "anthropic_messages"),
+}
+_IN_PROCESS = {
+    "function": ("function", "FunctionProvider"),
+    "test": ("canned", "CannedProvider"),
+}
 
 
 def provider_for(model: Model) -> Provider:
-    make = _SERVICES.get(model.service_name)
-    if make is None:
-        raise ListError(
-            f"No service is known for the model {model.name!r}.", fix=nearest(model.service_name, _SERVICES)
-        )
-    return make(model)
+    """The provider, with its parameters checked; nothing is opened yet."""
+    name = model.service_name
+    if name in SERVICES:
+        module, maker = _WIRES[SERVICES[name].wire]
+    elif name in _IN_PROCESS:
+        module, maker = _IN_PROCESS[name]
+    else:
+        raise _unknown(model)
+    return getattr(import_module(f"headrace.providers.{module}"), maker)(model)
+
+
+def _unknown(model: Model) -> ListError:
+    known = sorted({*SERVICES, *_IN_PROCESS} - {"function"})
+    close = nearest(model.service_name, known)
+    hint = f"{close} " if close.startswith("Did") else ""
+    told = f"Model({model.name!r}, service_name=...) with one of {', '.join(known)}"
+    return ListError(f"No service is known for the model {model.name!r}.", fix=f"{hint}Name its service: {told}.")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from headrace.errors import ListError
 from headrace.survey.functions import function_reference
+from headrace.survey.known_services import service_of
+from headrace.survey.secrecy import refuse_secrets
 from headrace.survey.values import UnusableValue, decode_value, encode_value
 
 _FUNCTION = "function"
@@ -25,16 +28,32 @@ _ABOUT_CALLING = frozenset(
 
 
 class Model:
-    """`Model("test", canned_response="Good")`: a model by name, with whatever parameters its service knows."""
+    """`Model("test", canned_response="Good")`: a model by name, with whatever parameters its service knows.
+
+    `service_name` is told by the name where it can be: gpt-... is OpenAI's, claude-... is Anthropic's.
+    """
 
     __slots__ = ("name", "parameters", "service_name")
 
     def __init__(self, name: str, *, service_name: str | None = None, **parameters: Any) -> None:
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ListError(f"{name!r} is not the name of a model.", fix='Write it like Model("test").')
+        refuse_secrets(name, parameters)
         self.name = name
-        self.service_name = service_name or name
+        self.service_name = service_name or service_of(name, has_address="base_url" in parameters)
         self.parameters: dict[str, Any] = parameters
+
+    @classmethod
+    def from_function(cls, function: Callable[[Any], Awaitable[Any]], *, name: str | None = None) -> Model:
+        """A model of your own: an async function of one request, a `providers.contract.Request`.
+
+        It returns a text, any JSON value, `{"answer": ..., "comment": ...}`, or a `providers.contract.Reply`.
+        """
+        if not callable(function):
+            raise ListError(f"{function!r} is not a function.", fix="Give an async function of one request.")
+        named = function if hasattr(function, "__name__") else getattr(function, "func", type(function))
+        told = str(getattr(named, "__name__", "function")).strip("<>")
+        return cls(name or told, service_name="function", function=function)
 
     @property
     def functions(self) -> dict[str, Any]:
@@ -74,7 +93,7 @@ class Model:
         return hash(self.to_row())
 
     def __repr__(self) -> str:
-        shown = "".join(f", {name}={value!r}" for name, value in self.parameters.items())
+        shown = "".join(f", {name}={_shown(value)}" for name, value in self.parameters.items())
         return f"Model({self.name!r}{shown})"
 
 
@@ -92,6 +111,13 @@ class MissingFunction:
 
     def __repr__(self) -> str:
         return f"<function {self.reference}>"
+
+
+def _shown(value: Any) -> str:
+    """A function by its name: what it was made with, a partial's arguments for instance, may be secret."""
+    if isinstance(value, MissingFunction) or not callable(value):
+        return repr(value)
+    return f"<function {function_reference(value).partition('@')[0]}>"
 
 
 def _reference(function: Any) -> dict[str, str]:

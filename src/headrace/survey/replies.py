@@ -1,15 +1,22 @@
 """Reading what a model said: the given answer and its comment, then the answer its question accepts.
 
+Small models wrap what they were asked for in thoughts, fences and courtesies; `read_reply` looks through these.
 Does not cover: what each kind accepts (survey.questions), or asking again (execute.interview).
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 import msgspec
 
 from headrace.errors import HeadraceError
+
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_FENCED_JSON = re.compile(r"```(?:json|JSON)\s*(\{.*\})\s*```", re.DOTALL)
+_ENVELOPE = frozenset({"answer", "comment"})
+_MOST_BEGINNINGS = 20
 
 
 class NoAnswer(HeadraceError):
@@ -17,29 +24,65 @@ class NoAnswer(HeadraceError):
 
 
 def read_reply(text: str) -> tuple[Any, str | None]:
-    """A JSON object `{"answer": ..., "comment": ...}`, or else the text itself; NoAnswer for nothing at all."""
-    text = unfenced(text)
-    given, comment = (text, None) if text[:1] != "{" else _read_object(text)
+    """A JSON object `{"answer": ..., "comment": ...}`, or else the text itself; NoAnswer for nothing at all.
+
+    Around such an object there may be words, and a fence around any JSON object. All other text stays as it is: it may
+    be the answer, with its fences and braces.
+    """
+    text = without_thoughts(text)
+    given, comment = (text, None) if "{" not in text else _read_object(text)
     if given is None or given == "":
         raise NoAnswer("the model gave no answer")
     return given, comment
 
 
+def without_thoughts(text: str) -> str:
+    """What a model says after it has thought aloud."""
+    text = text.strip()
+    return _THOUGHTS.sub("", text, count=1).strip() if text.startswith("<think>") else text
+
+
 def unfenced(text: str) -> str:
     """The text without the code fence that models like to put around JSON."""
-    text = text.strip()
-    if not (text.startswith("```") and text.endswith("```") and "\n" in text):
-        return text
-    return text[text.index("\n") : -3].strip()
+    text = without_thoughts(text)
+    is_fenced = text.startswith("```") and text.endswith("```") and "\n" in text
+    return text[text.index("\n") : -3].strip() if is_fenced else text
 
 
 def _read_object(text: str) -> tuple[Any, str | None]:
+    fenced = _FENCED_JSON.fullmatch(text)
+    if fenced is not None and _whole_object(fenced[1]) is not None:
+        text = fenced[1]
+    found = _whole_object(text) if text[0] == "{" else None
+    if found is None or "answer" not in found:
+        found = _object_within(text) if '"answer"' in text and found is None else None
+    if found is None:
+        return text, None
+    comment = found.get("comment")
+    return found["answer"], comment if comment is None else str(comment)
+
+
+def _whole_object(text: str) -> dict[str, Any] | None:
     try:
         found = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return text, None
-    if not isinstance(found, dict) or "answer" not in found:
-        return text, None
-    held = cast("dict[str, Any]", found)
-    comment = held.get("comment")
-    return held["answer"], comment if comment is None else str(comment)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _object_within(text: str) -> dict[str, Any] | None:
+    """The first object that holds an answer, and at most a comment beside it."""
+    import json  # only replies that are not quite what was asked for need it
+
+    decoder, at = json.JSONDecoder(), -1
+    for _ in range(_MOST_BEGINNINGS):
+        at = text.find("{", at + 1)
+        if at < 0:
+            return None
+        try:
+            found, _ = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and "answer" in found and found.keys() <= _ENVELOPE:
+            return cast("dict[str, Any]", found)
+    return None

@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.errors import InvalidAnswer, SurveyError
 from headrace.survey.questions.base import Options, Question, Schema
-from headrace.survey.replies import NoAnswer, read_reply, unfenced
+from headrace.survey.replies import NoAnswer, read_reply, unfenced, without_thoughts
 from headrace.survey.schemas import SchemaCheck
 
 _PLAIN_TEXT: Schema = {"type": "string", "minLength": 1}
@@ -46,7 +46,7 @@ class MappedPrompt(Question):
 
     def read(self, text: str) -> tuple[Any, str | None]:
         if self.output_schema is None:
-            if not (text := text.strip()):
+            if not (text := without_thoughts(text)):
                 raise NoAnswer("the model gave no answer")
             return text, None
         if self.output_schema.get("type") == "object":

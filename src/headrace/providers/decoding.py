@@ -1,0 +1,61 @@
+"""JSON from services, which is not always what it should be: unpaired surrogates and bad bytes are repaired.
+
+Does not cover: what the values mean (one file per protocol).
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+Shape = TypeVar("Shape")
+
+_MOST_TOKENS = 1 << 53
+
+
+class BadReply(Exception):
+    """A reply that makes no sense. Whoever knows which model was asked, and where, makes it a ProviderUnavailable."""
+
+
+def decoded(decoder: msgspec.json.Decoder[Shape], body: bytes) -> tuple[Shape, bool]:
+    """The body, and whether it had to be repaired; BadReply where it has not the shape."""
+    try:
+        return decoder.decode(body), False
+    except msgspec.ValidationError:
+        raise BadReply(f"its reply has an unknown shape: {beginning(body)}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _repaired(decoder, body)
+
+
+def whole_number(given: Any) -> int:
+    """A count of tokens, 0 where the service tells none that could be one."""
+    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    return int(given) if is_number and 0 <= given <= _MOST_TOKENS else 0
+
+
+def fields(given: Any) -> dict[str, Any]:
+    """A JSON object, or an empty one for anything else."""
+    return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+
+
+def beginning(body: bytes) -> str:
+    """The first words of a body, for a message."""
+    if not body:
+        return "nothing at all"
+    words = " ".join(body[:400].decode("utf-8", "replace").split())
+    return words if len(words) <= 120 else f"{words[:117]}..."
+
+
+def _repaired(decoder: msgspec.json.Decoder[Shape], body: bytes) -> tuple[Shape, bool]:
+    has_mark = body.startswith(codecs.BOM_UTF8)
+    if has_mark:
+        return decoded(decoder, body.removeprefix(codecs.BOM_UTF8))
+    try:
+        # The standard library reads unpaired surrogates, which msgspec refuses.
+        found = json.loads(body.decode("utf-8", "replace"))
+        return msgspec.convert(found, decoder.type), True
+    except (ValueError, msgspec.ValidationError, RecursionError):
+        raise BadReply(f"its reply is not the JSON it should be: {beginning(body)}") from None

@@ -1,0 +1,144 @@
+"""What models reached over HTTP have in common: addresses, time-outs, caps. Checked before anything runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from headrace.errors import ListError
+from headrace.survey.known_services import Service
+
+HTTP_PARAMETERS = frozenset(
+    {
+        "api_key",
+        "api_key_env",
+        "base_url",
+        "connect_timeout_s",
+        "extra_body",
+        "extra_headers",
+        "max_response_bytes",
+        "read_timeout_s",
+        "stream",
+        "timeout_s",
+    }
+)
+_LONGEST_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpOptions:
+    """`read_timeout_s` is the longest silence, `timeout_s` the longest call from beginning to end."""
+
+    base_urls: tuple[str, ...]
+    connect_timeout_s: float = 10.0
+    read_timeout_s: float = 300.0
+    timeout_s: float = 600.0
+    max_response_bytes: int = 16 << 20
+    stream: bool = False
+    extra_headers: dict[str, str]
+    extra_body: dict[str, Any]
+
+    @classmethod
+    def of(cls, model: str, service: Service, parameters: dict[str, Any]) -> HttpOptions:
+        given: dict[str, Any] = {
+            name: number(parameters, name, least=0.001, most=_LONGEST_S)
+            for name in ("connect_timeout_s", "read_timeout_s", "timeout_s")
+            if name in parameters
+        }
+        if "max_response_bytes" in parameters:
+            given["max_response_bytes"] = whole(parameters, "max_response_bytes", least=1024)
+        return cls(
+            base_urls=_addresses(model, parameters.get("base_url", service.base_url)),
+            stream=flag(parameters, "stream"),
+            extra_headers=_headers(parameters),
+            extra_body=_body(parameters),
+            **given,
+        )
+
+
+def usual_key(service: Service, base_urls: tuple[str, ...]) -> str | None:
+    """The variable of a service's own key, where all addresses are the service's own: no one else is to be sent it."""
+    if service.key_env is None or service.base_url is None:
+        return None
+    own = ".".join((urlsplit(service.base_url).hostname or "").split(".")[-2:])
+    hosts = [urlsplit(url) for url in base_urls]
+    is_own = all(host.scheme == "https" and f".{host.hostname}".endswith(f".{own}") for host in hosts)
+    return service.key_env if is_own else None
+
+
+def number(parameters: dict[str, Any], name: str, *, least: float, most: float) -> float:
+    value = parameters[name]
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not least <= value <= most:
+        raise ListError(f"{name}={value!r} must be a number from {least:g} to {most:g}.")
+    return value
+
+
+def whole(parameters: dict[str, Any], name: str, *, least: int) -> int:
+    value = parameters[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 63:
+        raise ListError(f"{name}={value!r} must be a whole number of at least {least}.")
+    return value
+
+
+def flag(parameters: dict[str, Any], name: str) -> bool:
+    value = parameters.get(name, False)
+    if not isinstance(value, bool):
+        raise ListError(f"{name}={value!r} must be True or False.")
+    return value
+
+
+def stop_texts(given: Any) -> list[str]:
+    texts: list[Any] = [given] if isinstance(given, str) else list(given) if isinstance(given, (list, tuple)) else []  # pyright: ignore[reportUnknownArgumentType]
+    if not texts or not all(isinstance(text, str) and text for text in texts):
+        raise ListError(f"stop={given!r} must be a text or a list of texts.")
+    return texts
+
+
+def without_none(constant: dict[str, Any]) -> dict[str, Any]:
+    """None in extra_body takes a field out, for a server that does not know it."""
+    return {name: value for name, value in constant.items() if value is not None}
+
+
+def _addresses(model: str, given: Any) -> tuple[str, ...]:
+    """The addresses, in the order given and each once."""
+    listed = cast("list[Any]", list(given)) if isinstance(given, (list, tuple)) else [given]  # pyright: ignore[reportUnknownArgumentType]
+    fix = 'Give where its paths begin, like base_url="http://localhost:8000/v1", or a list of these.'
+    if given is None or not listed:
+        raise ListError(f"Model {model!r} needs a base_url.", fix=fix)
+    for url in listed:
+        if not isinstance(url, str) or not _is_address(url):
+            raise ListError(f"Model {model!r}: base_url={url!r} is not an address.", fix=fix)
+    return tuple(dict.fromkeys(url.rstrip("/") for url in listed))
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return (
+            parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and url.isascii()
+            and url.isprintable() and " " not in url and not parts.fragment
+        )  # fmt: skip
+    except ValueError:
+        return False
+
+
+def _headers(parameters: dict[str, Any]) -> dict[str, str]:
+    given = cast("dict[Any, Any]", parameters.get("extra_headers", {}))
+    if not isinstance(given, dict) or not all(_is_header(*each) for each in given.items()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ListError("extra_headers must be a dict of texts.", fix='Like extra_headers={"X-Project": "a"}.')
+    return given
+
+
+def _is_header(name: Any, value: Any) -> bool:
+    is_text = isinstance(name, str) and isinstance(value, str)
+    return is_text and bool(name) and name.isascii() and f"{name}{value}".isprintable()
+
+
+def _body(parameters: dict[str, Any]) -> dict[str, Any]:
+    given = parameters.get("extra_body", {})
+    if not isinstance(given, dict) or "messages" in given:
+        raise ListError("extra_body must be a dict of further fields of a request, without 'messages'.")
+    return cast("dict[str, Any]", given)

@@ -1,0 +1,169 @@
+"""A model reached over HTTP, whatever is spoken: which address, which key, what is sent again, what went wrong.
+
+Covers: one call from request to reply or typed error. Does not cover: what requests and replies look like (a Dialect:
+providers.openai_chat, providers.anthropic_messages), or calling again (schedule, execute).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from headrace.errors import NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
+from headrace.providers.contract import RateHint, Reply, Request
+from headrace.providers.decoding import BadReply
+from headrace.providers.endpoints import Endpoint, Endpoints
+from headrace.providers.failures import About, Said, SchemaNotTaken, failure, said_by
+from headrace.providers.http_options import HttpOptions, usual_key
+from headrace.providers.keys import key_for
+from headrace.providers.structured import Wanted
+from headrace.providers.transport import NETWORK_ERRORS, Answered, Transport, network_problem
+from headrace.survey.known_services import Service
+from headrace.survey.models import Model
+from headrace.survey.questions.base import Schema
+
+
+class ErrorInside(Exception):
+    """A reply that was sent as a success and holds an error."""
+
+    def __init__(self, said: Said) -> None:
+        super().__init__(said.words)
+        self.said = said
+
+
+class Stream(Protocol):
+    """One streamed reply on its way."""
+
+    def take(self, data: bytes) -> bool:
+        """Take one event's data; True where it was the last."""
+        ...
+
+    def reply(self, body: bytes) -> Reply: ...
+
+
+class Dialect(Protocol):
+    """A protocol: one file that says how a request is written and a reply is read. It does no I/O."""
+
+    path: str
+
+    def headers(self, key: str | None) -> dict[str, str]: ...
+
+    def wanted(self, schema: Schema) -> Wanted | None:
+        """How to demand an answer of this shape; None where plain text is wanted."""
+        ...
+
+    def body(self, request: Request, in_words: str, wanted: Wanted | None) -> bytes:
+        """A request, with words added to its prompt, or with the shape to enforce."""
+        ...
+
+    def rates(self, headers: Mapping[str, str]) -> RateHint | None: ...
+
+    def reply(self, body: bytes) -> Reply:
+        """Raises BadReply where the body makes no sense, ErrorInside where it holds an error."""
+        ...
+
+    def stream(self) -> Stream: ...
+
+
+class HttpProvider:
+    """Meets the contract of providers for any dialect."""
+
+    def __init__(self, model: Model, service: Service, options: HttpOptions, dialect: Dialect) -> None:
+        self._model = model.name
+        self._dialect = dialect
+        self._key = key_for(model.name, model.parameters, usual_key(service, options.base_urls))
+        self._endpoints = Endpoints(options.base_urls, dialect.path, time.monotonic)
+        self._transport = Transport(options)
+        self._sent_key: str | None = None
+        self._headers: Mapping[str, str] = {}
+
+    @property
+    def is_instant(self) -> bool:
+        return False
+
+    async def ask(self, request: Request) -> Reply:
+        """Ask the least busy address; where one cannot answer, the others in turn."""
+        tried: list[Endpoint] = []
+        first: ProviderUnavailable | None = None
+        while (endpoint := self._endpoints.pick(tried)) is not None:
+            try:
+                return await self._ask_at(endpoint, request)
+            except ProviderTimeout:
+                self._endpoints.failed(endpoint)
+                raise  # its time is up
+            except ProviderUnavailable as error:
+                self._endpoints.failed(endpoint)
+                tried.append(endpoint)
+                # One address that answered at all says more than one that was not reached.
+                first = error if first is None or isinstance(first, NetworkAway) else first
+        assert first is not None
+        raise first
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def _ask_at(self, endpoint: Endpoint, request: Request) -> Reply:
+        endpoint.in_flight += 1
+        try:
+            wanted = self._dialect.wanted(request.schema)
+            if wanted is None or not endpoint.takes_schema:
+                return await self._call(endpoint, request, wanted, is_enforced=False)
+            try:
+                return await self._call(endpoint, request, wanted, is_enforced=True)
+            except SchemaNotTaken as error:
+                reply = await self._call(endpoint, request, wanted, is_enforced=False)
+                if error.is_lasting:  # only now: had the call failed again, the schema was not to blame
+                    endpoint.takes_schema = False
+                return reply
+        finally:
+            endpoint.in_flight -= 1
+
+    async def _call(self, endpoint: Endpoint, request: Request, wanted: Wanted | None, *, is_enforced: bool) -> Reply:
+        in_words = "" if is_enforced or wanted is None else wanted.in_words
+        body = self._dialect.body(request, in_words, wanted if is_enforced else None)
+        try:
+            answered = await self._exchange(endpoint, body)
+            if 200 <= answered.status < 300:
+                reply = answered.streamed or self._dialect.reply(answered.body)
+                reply.text = self._key.hidden_in_answer(reply.text)
+                reply.rates = self._dialect.rates(answered.headers)
+                return reply
+            problem = self._failure(endpoint, answered, said_by(answered.body), is_enforced)
+        except ErrorInside as error:
+            problem = self._failure(endpoint, None, error.said, is_enforced)
+        except BadReply as error:
+            problem = ProviderUnavailable(self._key.hidden(f"{self._model} at {endpoint.shown}: {error}"))
+        except NETWORK_ERRORS as error:
+            problem = network_problem(error, self._model, endpoint.shown)
+        # Out here, so that no error of the client hangs on to it: some of them hold the headers, with the key.
+        raise problem
+
+    async def _exchange(self, endpoint: Endpoint, body: bytes) -> Answered:
+        """Send, and once more where a function has another key than the one that was refused."""
+        key = await self._key.value()
+        answered = await self._send(endpoint, body, key)
+        if answered.status == 401 and await self._key.renew(key):
+            answered = await self._send(endpoint, body, await self._key.value())
+        return answered
+
+    async def _send(self, endpoint: Endpoint, body: bytes, key: str | None) -> Answered:
+        if key != self._sent_key or not self._headers:
+            self._sent_key, self._headers = key, self._transport.headers(self._dialect.headers(key))
+        stream = self._dialect.stream() if self._transport.streams else None
+
+        def take(data: bytes) -> bool:
+            return stream is not None and stream.take(self._key.hidden_in_body(data))
+
+        answered = await self._transport.post(endpoint, body, self._headers, take if stream else None)
+        answered.body = self._key.hidden_in_body(answered.body)
+        if stream is not None and answered.was_streamed:
+            answered.streamed = stream.reply(answered.body)
+        return answered
+
+    def _failure(self, endpoint: Endpoint, answered: Answered | None, said: Said, sent_schema: bool) -> ProviderError:
+        about = About(self._model, endpoint.shown, self._key.origin)
+        said = Said(said.marks, self._key.hidden(said.words), said.status)
+        if answered is None:
+            return failure(about, said.status, {}, said, sent_schema=sent_schema)
+        return failure(about, answered.status, answered.headers, said, sent_schema=sent_schema)

@@ -1,0 +1,64 @@
+"""The services whose address and key are known, and which of them a model's name belongs to.
+
+Covers: data only. Does not cover: reaching a service (providers), or where keys are read (providers.keys).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Wire(Enum):
+    """What is spoken with a service."""
+
+    CHAT = "OpenAI's chat completions"
+    MESSAGES = "Anthropic's messages"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """`base_url` is None where the user must give one, `key_env` where no key is needed."""
+
+    wire: Wire
+    base_url: str | None
+    key_env: str | None
+
+
+COMPATIBLE = "openai_compatible"
+SERVICES: dict[str, Service] = {
+    "anthropic": Service(Wire.MESSAGES, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "cerebras": Service(Wire.CHAT, "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "deepinfra": Service(Wire.CHAT, "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+    "deepseek": Service(Wire.CHAT, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "fireworks": Service(Wire.CHAT, "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "google": Service(Wire.CHAT, "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "groq": Service(Wire.CHAT, "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "llama_cpp": Service(Wire.CHAT, "http://localhost:8080/v1", None),
+    "mistral": Service(Wire.CHAT, "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "ollama": Service(Wire.CHAT, "http://localhost:11434/v1", None),
+    "openai": Service(Wire.CHAT, "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    COMPATIBLE: Service(Wire.CHAT, None, None),
+    "openrouter": Service(Wire.CHAT, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "together": Service(Wire.CHAT, "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "vllm": Service(Wire.CHAT, "http://localhost:8000/v1", None),
+    "xai": Service(Wire.CHAT, "https://api.x.ai/v1", "XAI_API_KEY"),
+}
+
+_PREFIXES = {
+    "openai": ("gpt-", "chatgpt-", "ft:gpt-", "o1", "o3", "o4"),
+    "anthropic": ("claude-",),
+}
+
+
+def service_of(name: str, *, has_address: bool) -> str:
+    """The service a model's name tells; its own name where it tells none, which `providers.services` refuses."""
+    for service, prefixes in _PREFIXES.items():
+        if name.startswith(prefixes):
+            return service
+    return COMPATIBLE if has_address and name not in {"test", "local"} else name
+
+
+def key_names() -> list[str]:
+    """The environment variables that hold keys of known services."""
+    return sorted(service.key_env for service in SERVICES.values() if service.key_env is not None)
