@@ -9,7 +9,14 @@ from headrace.providers.canned import CannedProvider
 from headrace.providers.contract import Provider
 from headrace.survey.models import Model
 
-_SERVICES: dict[str, Callable[[Model], Provider]] = {"test": CannedProvider}
+
+def _local(model: Model) -> Provider:
+    from headrace.providers.local import LocalProvider  # only for those who have one
+
+    return LocalProvider(model)
+
+
+_SERVICES: dict[str, Callable[[Model], Provider]] = {"test": CannedProvider, "local": _local}
 
 
 def provider_for(model: Model) -> Provider:

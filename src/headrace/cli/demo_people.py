@@ -1,0 +1,63 @@
+"""The people of `headrace demo`: who they are, what they are asked, and the small local model that answers for them.
+
+Covers: the job. Does not cover: running it and showing what came of it (cli.demo).
+"""
+
+from __future__ import annotations
+
+from headrace.plan.job import Job
+from headrace.plan.lists import AgentList, ScenarioList
+from headrace.survey.agents import Agent
+from headrace.survey.models import Model
+from headrace.survey.questions.free_text import QuestionFreeText
+from headrace.survey.questions.linear_scale import QuestionLinearScale
+from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
+from headrace.survey.survey import Survey
+
+_PEOPLE = (
+    ("Ada", 34, "nurse", "Oslo"),
+    ("Bruno", 58, "baker", "Lisbon"),
+    ("Chioma", 27, "software developer", "Lagos"),
+    ("Dmitri", 45, "bus driver", "Riga"),
+    ("Elif", 19, "student", "Izmir"),
+    ("Farid", 62, "retired teacher", "Tunis"),
+    ("Grace", 39, "farmer", "Nakuru"),
+    ("Hiro", 31, "cook", "Osaka"),
+    ("Ines", 51, "judge", "Porto"),
+    ("Jonas", 23, "bicycle courier", "Berlin"),
+    ("Kamala", 47, "shop owner", "Pune"),
+    ("Liam", 36, "fisherman", "Galway"),
+    ("Mei", 29, "architect", "Taipei"),
+    ("Nils", 70, "retired sailor", "Bergen"),
+    ("Olga", 42, "accountant", "Krakow"),
+)
+_PRODUCTS = ("an electric bicycle", "a robot vacuum cleaner", "an e-book reader", "a bread machine")
+_LONGEST_ANSWER_TOKENS = 40
+
+
+def people_job() -> Job:
+    """15 people x 4 products: 60 interviews of three short questions."""
+    survey = Survey(
+        [
+            QuestionMultipleChoice(
+                question_name="buy",
+                question_text="Would you buy {{ scenario.product }}?",
+                question_options=["Yes, soon", "Maybe later", "Never"],
+            ),
+            QuestionLinearScale(
+                question_name="useful",
+                question_text="How useful is {{ scenario.product }} to you?",
+                question_options=[1, 2, 3, 4, 5],
+                option_labels={1: "not at all", 5: "very"},
+            ),
+            QuestionFreeText(
+                question_name="why",
+                question_text="You said {{ buy.answer }} to {{ scenario.product }}. Why? One short sentence.",
+            ),
+        ]
+    )
+    people = AgentList(
+        Agent({"name": name, "age": age, "job": job, "city": city}, name=name) for name, age, job, city in _PEOPLE
+    )
+    products = ScenarioList.from_list("product", list(_PRODUCTS))
+    return survey.by(people, products, Model("local", max_tokens=_LONGEST_ANSWER_TOKENS))
