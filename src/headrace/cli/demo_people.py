@@ -32,32 +32,36 @@ _PEOPLE = (
     ("Olga", 42, "accountant", "Krakow"),
 )
 _PRODUCTS = ("an electric bicycle", "a robot vacuum cleaner", "an e-book reader", "a bread machine")
-_LONGEST_ANSWER_TOKENS = 40
+_LONGEST_ANSWER_TOKENS = 24
+# Each token takes about 7 ms to read and 14 ms to write on two cores: what is asked of so many is short.
+_INSTRUCTION = "Answer as this person."
 
 
 def people_job() -> Job:
-    """15 people x 4 products: 60 interviews of three short questions."""
+    """15 people x 4 products: 60 interviews of two or three short questions."""
     survey = Survey(
         [
             QuestionMultipleChoice(
                 question_name="buy",
                 question_text="Would you buy {{ scenario.product }}?",
-                question_options=["Yes, soon", "Maybe later", "Never"],
+                question_options=["Yes", "Maybe", "Never"],
             ),
             QuestionLinearScale(
                 question_name="useful",
                 question_text="How useful is {{ scenario.product }} to you?",
-                question_options=[1, 2, 3, 4, 5],
-                option_labels={1: "not at all", 5: "very"},
+                question_options=[1, 2, 3],
+                option_labels={1: "little", 3: "very"},
             ),
             QuestionFreeText(
                 question_name="why",
-                question_text="You said {{ buy.answer }} to {{ scenario.product }}. Why? One short sentence.",
+                question_text="Why do you want {{ scenario.product }}? One short sentence.",
             ),
         ]
-    )
+    ).add_skip_rule("why", "{{ buy.answer }} != 'Yes'")
     people = AgentList(
-        Agent({"name": name, "age": age, "job": job, "city": city}, name=name) for name, age, job, city in _PEOPLE
+        Agent({"age": age, "job": job, "city": city}, name=name, instruction=_INSTRUCTION)
+        for name, age, job, city in _PEOPLE
     )
     products = ScenarioList.from_list("product", list(_PRODUCTS))
-    return survey.by(people, products, Model("local", max_tokens=_LONGEST_ANSWER_TOKENS))
+    # `cache`: a person is read once for several questions.
+    return survey.by(people, products, Model("local", temperature=1.0, max_tokens=_LONGEST_ANSWER_TOKENS, cache=True))

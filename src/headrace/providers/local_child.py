@@ -8,6 +8,7 @@ loaded. When the socket closes, for whatever reason, the program ends at once. W
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 import queue
@@ -60,9 +61,8 @@ class Line:
 
 def load(settings: dict[str, Any], socket_path: Path) -> Any:
     """llama.cpp's server. It insists on listening somewhere: on a path that is removed as soon as it does."""
-    import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
-
-    params: Any = xllamacpp.CommonParams()
+    xllamacpp = _xllamacpp()
+    params = xllamacpp.CommonParams()
     params.model.path = settings["path"]
     params.n_parallel = settings["parallel"]
     params.n_ctx = settings["context"] * settings["parallel"]
@@ -80,9 +80,8 @@ def load(settings: dict[str, Any], socket_path: Path) -> Any:
 @functools.lru_cache(maxsize=64)
 def grammar(schema: str) -> str:
     """What the answer may look like, without blanks: a small model would fill a line with them."""
-    import xllamacpp  # pyright: ignore[reportMissingTypeStubs]
-
-    return xllamacpp.json_schema_to_grammar({**json.loads(schema), "x-guidance": {"whitespace_flexible": False}})  # pyright: ignore
+    compact = {**json.loads(schema), "x-guidance": {"whitespace_flexible": False}}
+    return _xllamacpp().json_schema_to_grammar(compact)
 
 
 def answer(server: Any, body: bytes) -> bytes:
@@ -96,6 +95,10 @@ def answer(server: Any, body: bytes) -> bytes:
     except (RuntimeError, ValueError) as error:
         return _failed(400, str(error))
     return replies[0] if replies else _failed(500, "the model gave no reply")
+
+
+def _xllamacpp() -> Any:
+    return importlib.import_module("xllamacpp")  # it has no types
 
 
 def _failed(code: int, message: str) -> bytes:

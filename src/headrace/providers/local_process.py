@@ -55,7 +55,7 @@ class _Child:
         command = [sys.executable, "-P", local_child.__file__, msgspec.json.encode(settings).decode()]
         self._process = subprocess.Popen(
             command,
-            stdin=connection,
+            stdin=connection.fileno(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, **_ENVIRONMENT},
