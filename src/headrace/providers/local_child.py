@@ -1,23 +1,27 @@
 """The program that holds a local model: reads chats from its standard input, a socket, and writes the replies there.
 
-Started by providers.local_process with its settings as JSON; it needs nothing but the standard library and xllamacpp.
+Started by providers.local_process with its settings as JSON and a directory of its own; it needs nothing but the
+standard library and xllamacpp.
 A message is a header (number, length) and JSON. The first one it writes has number 0 and says whether the model is
 loaded. When the socket closes, for whatever reason, the program ends at once. What llama.cpp says goes to stderr.
 """
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import importlib
 import json
 import os
 import queue
+import select
 import shutil
 import socket
 import struct
 import sys
-import tempfile
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -105,36 +109,46 @@ def _failed(code: int, message: str) -> bytes:
     return json.dumps({"error": {"code": code, "message": message}}).encode()
 
 
-def _listen(line: Line, calls: queue.SimpleQueue[tuple[int, bytes]], directory: Path) -> None:
-    while (message := line.read()) is not None:
-        calls.put(message)
-    shutil.rmtree(directory, ignore_errors=True)
-    os._exit(0)
-
-
 def _serve(line: Line, calls: queue.SimpleQueue[tuple[int, bytes]], server: Any) -> None:
     while True:
         number, body = calls.get()
         line.write(number, answer(server, body))
 
 
-def main() -> None:
-    settings = json.loads(sys.argv[1])
-    line = Line(socket.socket(fileno=0))
-    calls: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()  # the parent bounds what is in flight
-    directory = Path(tempfile.mkdtemp(prefix="headrace-model-"))
-    threading.Thread(target=_listen, args=(line, calls, directory), daemon=True).start()
+@contextmanager
+def _ending_with(descriptor: int) -> Generator[None]:
+    """Loading keeps Python's lock, for minutes where a model is large: meanwhile the kernel ends us, by SIGIO.
+
+    Until a model is loaded nothing but the end can come.
+    """
+    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    fcntl.fcntl(descriptor, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_ASYNC)
+    if select.select([descriptor], [], [], 0)[0]:
+        os._exit(0)
     try:
-        server = load(settings, directory / "unused.sock")
+        yield
+    finally:
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
+
+
+def main() -> None:
+    settings, directory = json.loads(sys.argv[1]), Path(sys.argv[2])
+    line = Line(socket.socket(fileno=0))
+    try:
+        with _ending_with(0):
+            server = load(settings, directory / "unused.sock")
     except _CANNOT_LOAD as error:
         line.write(0, _failed(400, str(error)))
         os._exit(1)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)
     line.write(0, b"{}")
-    for _ in range(settings["parallel"] - 1):
+    calls: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()  # the parent bounds what is in flight
+    for _ in range(settings["parallel"]):
         threading.Thread(target=_serve, args=(line, calls, server), daemon=True).start()
-    _serve(line, calls, server)
+    while (message := line.read()) is not None:
+        calls.put(message)
+    os._exit(0)  # at once: nobody waits for what is being written
 
 
 if __name__ == "__main__":

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -48,17 +50,23 @@ class _Death(HeadraceError):
     """The process ended before it replied."""
 
 
+class _CannotLoad(HeadraceError):
+    """The process says that it cannot have this model."""
+
+
 class _Child:
     """One process, from its start to its end."""
 
     def __init__(self, settings: Settings, connection: socket.socket) -> None:
-        command = [sys.executable, "-P", local_child.__file__, msgspec.json.encode(settings).decode()]
+        # Kept from everybody else; the program removes it when it has loaded the model.
+        self._directory = tempfile.mkdtemp(prefix="headrace-model-")
+        written = msgspec.json.encode(settings).decode()
         self._process = subprocess.Popen(
-            command,
+            [sys.executable, "-P", local_child.__file__, written, self._directory],
             stdin=connection.fileno(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **_ENVIRONMENT},
+            env={**_ENVIRONMENT, **os.environ},
             start_new_session=True,  # Ctrl-C is for the parent, which lets calls in flight end
         )
         self._replies: dict[int, asyncio.Future[bytes]] = {}  # bounded by the calls in flight
@@ -90,7 +98,7 @@ class _Child:
             raise
         if "error" in told:
             await child.close()
-            raise _unusable(settings, child.last_words() or told["error"]["message"])
+            raise _CannotLoad(child.last_words() or told["error"]["message"])
         return child
 
     async def call(self, body: bytes) -> bytes:
@@ -121,6 +129,7 @@ class _Child:
         for task in self._tasks:
             with suppress(asyncio.CancelledError):
                 await task
+        shutil.rmtree(self._directory, ignore_errors=True)
         assert self._process.stdout is not None
         self._process.stdout.close()
 
@@ -169,7 +178,7 @@ class ModelProcess:
         self._child: _Child | None = None
         self._starting = asyncio.Lock()
         self._crashes = 0
-        self._unusable: ModelUnusable | None = None
+        self._fault = ""  # why no call will succeed any more
         self.users = 0
 
     async def call(self, body: bytes) -> bytes:
@@ -186,14 +195,15 @@ class ModelProcess:
 
     async def _running(self) -> _Child:
         while self._child is None or not self._child.is_alive:
-            if self._unusable is not None:
-                raise self._unusable
             if self._child is not None:
                 await self._note_crash(self._child)
-            try:
-                self._child = await _Child.start(self._settings)
-            except ModelUnusable as error:
-                self._unusable = error
+            if not self._fault:
+                try:
+                    self._child = await _Child.start(self._settings)
+                except _CannotLoad as error:
+                    self._fault = error.message
+            if self._fault:
+                raise self._unusable()
         return self._child
 
     async def _note_crash(self, child: _Child) -> None:
@@ -202,15 +212,14 @@ class ModelProcess:
         self._crashes = 1 if child.answered else self._crashes + 1
         if self._crashes >= _MOST_CRASHES:
             words = child.last_words() or "it said nothing; perhaps there was not enough memory"
-            self._unusable = _unusable(self._settings, f"its process ended {_MOST_CRASHES} times in a row: {words}")
-            raise self._unusable
+            self._fault = f"its process ended {_MOST_CRASHES} times in a row: {words}"
 
-
-def _unusable(settings: Settings, reason: str) -> ModelUnusable:
-    return ModelUnusable(
-        f"The local model {Path(settings.path).name} cannot be used: {reason}.",
-        fix="Give path= a whole GGUF file, and a smaller context= or parallel= where memory is short.",
-    )
+    def _unusable(self) -> ModelUnusable:
+        """A new one for each call: an error that is raised again and again keeps every place it was raised at."""
+        return ModelUnusable(
+            f"The local model {Path(self._settings.path).name} cannot be used: {self._fault}.",
+            fix="Give path= a whole GGUF file, and a smaller context= or parallel= where memory is short.",
+        )
 
 
 # By event loop: futures and streams belong to one.
