@@ -1,9 +1,9 @@
 """The program that holds a local model: reads chats from its standard input, a socket, and writes the replies there.
 
 Started by providers.local_process with its settings as JSON and a directory of its own; it needs nothing but the
-standard library and xllamacpp.
-A message is a header (number, length) and JSON. The first one it writes has number 0 and says whether the model is
-loaded. When the socket closes, for whatever reason, the program ends at once. What llama.cpp says goes to stderr.
+standard library and xllamacpp. A message is a header (number, length) and JSON. The first one it writes has number 0
+and says whether the model is loaded. When the socket closes, for whatever reason, the program ends at once. What
+llama.cpp says goes to stderr.
 """
 
 from __future__ import annotations
