@@ -157,6 +157,16 @@ async def test_models_of_one_loop_share_a_process_that_ends_with_the_last_of_the
     assert children(os.getpid()) == []
 
 
+async def test_a_call_given_up_while_the_model_loads_leaves_no_process() -> None:
+    async with a_model() as model:
+        asking = asyncio.create_task(model.ask(request(WORD)))
+        await asyncio.sleep(0.05)
+        assert len(children(os.getpid())) == 1
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        assert children(os.getpid()) == []
+
+
 def test_the_process_ends_when_its_parent_is_killed() -> None:
     with Child("ask_local_model") as parent:
         (told,) = parent.wait_until_told()
