@@ -63,6 +63,6 @@ def people_job() -> Job:
         for name, age, job, city in _PEOPLE
     )
     products = ScenarioList.from_list("product", list(_PRODUCTS))
-    # `prompt_cache` reads a person once for several questions: a third of the time.
+    # `prompt_cache` reads a person once for several questions, which saves more than a third of the time.
     model = Model("local", temperature=0.8, max_tokens=_LONGEST_ANSWER_TOKENS, context=512, prompt_cache=True)
     return survey.by(people, products, model)

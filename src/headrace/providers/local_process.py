@@ -30,7 +30,7 @@ _KEPT_BYTES = 4_000
 _KEPT_LINES = 5
 _RETRY_AFTER_S = 0.1
 _ENVIRONMENT = {
-    # Threads that wait for each other sleep. Where they spin, a busy machine makes answers ten times slower.
+    # Threads that wait for each other sleep. Where they spin, a busy machine makes answers several times slower.
     "OMP_WAIT_POLICY": "PASSIVE",
     # llama.cpp would look for a debugger when it aborts.
     "GGML_NO_BACKTRACE": "1",
