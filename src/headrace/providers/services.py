@@ -16,6 +16,7 @@ _WIRES = {
 }
 _IN_PROCESS = {
     "function": ("function", "FunctionProvider"),
+    "local": ("local", "LocalProvider"),
     "test": ("canned", "CannedProvider"),
 }
 

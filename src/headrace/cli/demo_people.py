@@ -1,0 +1,68 @@
+"""The people of `headrace demo`: who they are, what they are asked, and the small local model that answers for them.
+
+Covers: the job. Does not cover: running it and showing what came of it (cli.demo).
+"""
+
+from __future__ import annotations
+
+from headrace.plan.job import Job
+from headrace.plan.lists import AgentList, ScenarioList
+from headrace.survey.agents import Agent
+from headrace.survey.models import Model
+from headrace.survey.questions.free_text import QuestionFreeText
+from headrace.survey.questions.linear_scale import QuestionLinearScale
+from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
+from headrace.survey.survey import Survey
+
+_PEOPLE = (
+    ("Ada", 34, "nurse", "Oslo"),
+    ("Bruno", 58, "baker", "Lisbon"),
+    ("Chioma", 27, "software developer", "Lagos"),
+    ("Dmitri", 45, "bus driver", "Riga"),
+    ("Elif", 19, "student", "Izmir"),
+    ("Farid", 62, "retired teacher", "Tunis"),
+    ("Grace", 39, "farmer", "Nakuru"),
+    ("Hiro", 31, "cook", "Osaka"),
+    ("Ines", 51, "judge", "Porto"),
+    ("Jonas", 23, "bicycle courier", "Berlin"),
+    ("Kamala", 47, "shop owner", "Pune"),
+    ("Liam", 36, "fisherman", "Galway"),
+    ("Mei", 29, "architect", "Taipei"),
+    ("Nils", 70, "retired sailor", "Bergen"),
+    ("Olga", 42, "accountant", "Krakow"),
+)
+_PRODUCTS = ("an electric bicycle", "a robot vacuum cleaner", "an e-book reader", "a bread machine")
+_LONGEST_ANSWER_TOKENS = 80  # most end by themselves after 20 or 30
+# Each token takes about 7 ms to read and 14 ms to write on two cores: what is asked of so many is short.
+_INSTRUCTION = "Answer as this person."
+
+
+def people_job() -> Job:
+    """15 people x 4 products: 60 interviews of two or three short questions."""
+    survey = Survey(
+        [
+            QuestionMultipleChoice(
+                question_name="buy",
+                question_text="Would you buy {{ scenario.product }}?",
+                question_options=["Yes", "Maybe", "Never"],
+            ),
+            QuestionLinearScale(
+                question_name="useful",
+                question_text="How useful is {{ scenario.product }} to you?",
+                question_options=[1, 2, 3],
+                option_labels={1: "little", 3: "very"},
+            ),
+            QuestionFreeText(
+                question_name="why",
+                question_text="Why do you want {{ scenario.product }}? One short sentence.",
+            ),
+        ]
+    ).add_skip_rule("why", "{{ buy.answer }} != 'Yes'")
+    people = AgentList(
+        Agent({"age": age, "job": job, "city": city}, name=name, instruction=_INSTRUCTION)
+        for name, age, job, city in _PEOPLE
+    )
+    products = ScenarioList.from_list("product", list(_PRODUCTS))
+    # `prompt_cache` reads a person once for several questions, which saves more than a third of the time.
+    model = Model("local", temperature=0.8, max_tokens=_LONGEST_ANSWER_TOKENS, context=512, prompt_cache=True)
+    return survey.by(people, products, model)
