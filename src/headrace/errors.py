@@ -15,6 +15,7 @@
     │   ├── RunFileDamaged           it cannot be read back
     │   └── PlanMismatch             it belongs to another job
     ├── StorageFull                  no room to journal; everything journaled so far is safe
+    ├── BudgetSpent                  max_cost or max_tokens_total is reached; resumable
     ├── BudgetTooSmall               the memory budget cannot hold even one piece of work
     ├── MissingExtra                 an optional package that this call needs is not installed
     ├── InvalidAnswer                a model's answer that its question does not accept
@@ -117,6 +118,10 @@ class StorageFull(HeadraceError):
             fix="Everything journaled so far is safe; make room and run the same job again to go on.",
         )
         self.path = path
+
+
+class BudgetSpent(HeadraceError):
+    pass
 
 
 class BudgetTooSmall(HeadraceError):

@@ -126,6 +126,9 @@ class RunOptions:
     sample: int | None = None
     seed: int = 0
     memory: str | int | None = None
+    max_cost: float | None = None
+    max_tokens_total: int | None = None
+    cache: bool = True
     fresh: bool = False
     extend: bool = False
     retry_failed: bool = False
@@ -133,9 +136,10 @@ class RunOptions:
     progress_bar: ProgressBar = None
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "n", "limit", "sample"):
+        _check_rate("max_cost", self.max_cost)
+        for name in ("concurrency", "n", "limit", "sample", "max_tokens_total"):
             object.__setattr__(self, name, _whole(name, getattr(self, name), may_be_none=name != "concurrency"))
-        for name in ("fresh", "extend", "retry_failed", "stop_on_exception"):
+        for name in ("cache", "fresh", "extend", "retry_failed", "stop_on_exception"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name}={getattr(self, name)!r} must be True or False.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 SOME_FAILED = 3
+BUDGET_SPENT = 4
 INTERRUPTED = 130
 DEBUG = "--debug"
 
@@ -22,6 +23,11 @@ RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Ask again whe
 Sample = Annotated[int | None, typer.Option(min=1, help="Only so many interviews, chosen at random from the plan.")]
 Seed = Annotated[int, typer.Option(help="Which sample: the same seed chooses the same interviews.")]
 Iterations = Annotated[int | None, typer.Option("--n", min=1, help="How often each interview is asked.")]
+MaxCost = Annotated[float | None, typer.Option(help="Stop, resumably, before more dollars than this are spent.")]
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens-total", min=1, help="Stop, resumably, before more tokens are used.")
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the replies that earlier runs paid for.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; the old file is kept under another name.")]
 Extend = Annotated[bool, typer.Option("--extend", help="The lists grew at their end.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Count and estimate; run nothing.")]

@@ -1,7 +1,7 @@
 """How a command's errors become messages and exit codes. Covers: users' mistakes, Ctrl-C, closed pipes, our own faults.
 
 Exit codes: 0 done; 1 an error, told in words; 2 a command that cannot be read; 3 done, and some interviews failed;
-130 stopped by Ctrl-C, resumable.
+4 stopped at --max-cost or --max-tokens-total, resumable; 130 stopped by Ctrl-C, resumable.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import typer
 
-from headrace.cli.options import DEBUG, INTERRUPTED
-from headrace.errors import HeadraceError, Interrupted
+from headrace.cli.options import BUDGET_SPENT, DEBUG, INTERRUPTED
+from headrace.errors import BudgetSpent, HeadraceError, Interrupted
 
 
 def told(command: Callable[..., None]) -> Callable[..., None]:
@@ -29,6 +29,9 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
         except Interrupted as stopped:
             print(_how_to_go_on(stopped), file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
+        except BudgetSpent as spent:
+            print(spent, file=sys.stderr)
+            raise typer.Exit(BUDGET_SPENT) from None
         except HeadraceError as error:
             _tell_mistake(error)
             raise typer.Exit(1) from None

@@ -160,7 +160,16 @@ class Gate:
         if standing is not self.standing:
             self.standing = standing
             for listener in self._listeners:
-                listener(standing, self._endpoint.closed_reason or "")
+                listener(standing, self._reason())
+
+    def _reason(self) -> str:
+        status = self.status()
+        if status.closed_reason is not None:
+            return status.closed_reason
+        if status.away_since_s is not None:
+            since = time.localtime(time.time() - (time.monotonic() - status.away_since_s))
+            return f"away since {time.strftime('%H:%M', since)}"
+        return "busy" if status.busy_since_s is not None else "failing" if self._endpoint.is_held else ""
 
     def _standing(self) -> Standing:
         if self._endpoint.closed_reason is not None:

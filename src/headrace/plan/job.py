@@ -36,6 +36,9 @@ class RunSettings(TypedDict, total=False):
     sample: int | None
     seed: int
     memory: str | int | None
+    max_cost: float | None
+    max_tokens_total: int | None
+    cache: bool
     fresh: bool
     extend: bool
     retry_failed: bool
@@ -69,6 +72,11 @@ class Job:
         if self._models is None:
             raise ListError("The job has no model.", fix=f"Add one with job.by(...): {_models_at_hand()}")
         return self._models
+
+    @property
+    def is_test(self) -> bool:
+        """Whether only the test model answers: nothing is limited, cached or paid for."""
+        return all(model.service_name == "test" for model in self.models)
 
     def by(self, *what: Any) -> Job:
         """A job with these agents, scenarios or models added: lists of them, or single ones."""

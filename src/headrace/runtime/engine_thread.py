@@ -13,9 +13,13 @@ Outcome = TypeVar("Outcome")
 
 
 class EngineThread(Generic[Outcome]):
-    """Runs one coroutine to its end; `future` has its result or its error. It handles no signals."""
+    """Runs one coroutine to its end; `future` has its result or its error. It handles no signals.
 
-    def __init__(self, main: Callable[[], Coroutine[Any, Any, Outcome]]) -> None:
+    `has_network` where it makes many calls: then uvloop is worth loading, where there is one.
+    """
+
+    def __init__(self, main: Callable[[], Coroutine[Any, Any, Outcome]], *, has_network: bool = False) -> None:
+        self._has_network = has_network
         self.future: Future[Outcome] = Future()
         self.future.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
         self._main = main
@@ -46,7 +50,8 @@ class EngineThread(Generic[Outcome]):
 
     def _run(self) -> None:
         try:
-            outcome = asyncio.run(self._announced())
+            with asyncio.Runner(loop_factory=_network_loop() if self._has_network else None) as runner:
+                outcome = runner.run(self._announced())
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             self._looping.set()  # nobody may wait for a loop that could not be made
             self.future.set_exception(error)
@@ -57,3 +62,11 @@ class EngineThread(Generic[Outcome]):
         self._loop = asyncio.get_running_loop()
         self._looping.set()
         return await self._main()
+
+
+def _network_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # Windows has none
+        return None
+    return uvloop.new_event_loop

@@ -6,6 +6,7 @@ meanwhile (runtime.surveys).
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -27,8 +28,9 @@ from headrace.runtime.survey_run import Sealed, SurveyRun
 from headrace.runtime.terminal import canvas_for, say_reused
 from headrace.store.book import RunBook
 from headrace.store.connections import translated_errors
-from headrace.store.home import default_path
+from headrace.store.home import cache_path, default_path
 from headrace.store.journal import run_ended, run_started
+from headrace.store.response_cache import ResponseCache
 from headrace.store.runfile import RunFile
 
 
@@ -67,7 +69,7 @@ class Session:
         self._run: SurveyRun | None = None
         self.opened: Future[Opened] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
-        self._thread = EngineThread(self._main)
+        self._thread = EngineThread(self._main, has_network=not job.is_test)
         self.ended = self._thread.future
         self.ended.add_done_callback(self._tell_end)
 
@@ -108,9 +110,9 @@ class Session:
 
     async def _main(self) -> None:
         file = RunFile.open(self.path, self._job, self._options, self._pause)
-        outcome = "failed"
+        outcome, cache = "failed", self._cache()
         try:
-            run = self._run = self._prepared(file)
+            run = self._run = self._prepared(file, cache)
             with translated_errors(self.path):
                 number = run_started(file.connection, time.time(), run.reused)
             try:
@@ -121,17 +123,21 @@ class Session:
                 run_ended(file.connection, number, time.time(), run.peak_bytes, outcome)
         finally:
             file.close()
+            if cache is not None:
+                await asyncio.to_thread(cache.close)
         progress = run.progress()
         if progress.done < progress.total:
             if run.was_stopped:
                 raise Interrupted(self.path, done=progress.done, total=progress.total)
-            raise HeadraceError(
-                f"The run ended with {progress.done:,} of {progress.total:,} interviews.",
-                fix="This is a fault of Headrace: please report it. Everything journaled is safe.",
-            )
+            raise run.why_incomplete()
 
-    def _prepared(self, file: RunFile) -> SurveyRun:
-        executor = InlineExecutor([model.functions for model in self._job.models])
+    def _cache(self) -> ResponseCache | None:
+        """The replies that earlier runs paid for; not for the test model, and not for a fresh start."""
+        is_wanted = self._options.cache and not self._options.fresh and not self._job.is_test
+        return ResponseCache.open(cache_path(), time.time()) if is_wanted else None
+
+    def _prepared(self, file: RunFile, cache: ResponseCache | None) -> SurveyRun:
+        executor = InlineExecutor([model.functions for model in self._job.models], cache=cache)
         run = SurveyRun(self._job, file, self._options, self.limits, executor, self._deliver)
         book = RunBook.load(file.connection)
         stored = run.portion.of(file.done)

@@ -23,23 +23,26 @@ from headrace.execute.contract import (
     Executor,
     Interview,
     Lease,
+    Observed,
     Rows,
     Signal,
     Spec,
 )
+from headrace.execute.gate import Standing
 from headrace.limits import MemoryLimits, RetryLimits, RunOptions
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
 from headrace.plan.prices import price_of
 from headrace.runtime.memory import give_back, tree_bytes
 from headrace.runtime.progress import Progress
+from headrace.runtime.spending import Spending
+from headrace.runtime.standings import Standings
 from headrace.schedule.admission import Admission
 from headrace.schedule.cursors import Cursors
 from headrace.schedule.governor import Governor
 from headrace.store.connections import translated_errors
 from headrace.store.rows import Row, Status
 from headrace.store.runfile import RunFile
-from headrace.survey.record import Usage
 
 _READING_EVERY_S = 0.1
 _READING_AT_MOST_EVERY_S = 0.003
@@ -97,7 +100,9 @@ class SurveyRun:
         self._seen_seq = 0
         self._failed = 0
         self._sealed = 0
-        self._spent = Usage()
+        self._spending = Spending(job, options, file.usage_before())
+        self._standings = Standings(job.models)
+        self._admission.afford(self._spending.affordable())
         self._failure: HeadraceError | None = None
         self._memory_bytes = tree_bytes()
         self._sealed_since_reading = 0
@@ -107,6 +112,16 @@ class SurveyRun:
     @property
     def was_stopped(self) -> bool:
         return self._stops > 0
+
+    def why_incomplete(self) -> HeadraceError:
+        """The error of a run that has ended by itself before its plan has."""
+        done = self.reused + self._sealed
+        if self._admission.is_spent:
+            return self._spending.spent(done, self.total)
+        return self._standings.failure(done, self.total) or HeadraceError(
+            f"The run ended with {done:,} of {self.total:,} interviews.",
+            fix="This is a fault of Headrace: please report it. Everything journaled is safe.",
+        )
 
     @property
     def concurrency(self) -> int:
@@ -191,6 +206,7 @@ class SurveyRun:
         self._changed.set()
 
     def progress(self) -> Progress:
+        spent = self._spending.run
         return Progress(
             done=self.reused + self._sealed,
             total=self.total,
@@ -199,10 +215,11 @@ class SurveyRun:
             in_flight=self._admission.in_flight,
             memory_bytes=self._memory_bytes,
             budget_bytes=self._governor.limits.budget_bytes,
-            input_tokens=self._spent.input_tokens,
-            output_tokens=self._spent.output_tokens,
-            cost=None if self._spent.unpriced else self._spent.cost,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cost=None if spent.unpriced else spent.cost,
             is_paused=self._admission.is_paused,
+            notice=self._standings.notice(),
         )
 
     def _spec(self) -> Spec:
@@ -261,6 +278,21 @@ class SurveyRun:
                 self._note_sealed(rows)
                 self._hand_on(events, len(rows))
             self._end_chunks(events)
+            self._note_standings(batch)
+
+    def _note_standings(self, batch: Batch) -> None:
+        """A model that cannot be asked stops its own cursor; the others go on."""
+        for event in batch.events:
+            if isinstance(event, Observed):
+                self._standings.note(event)
+                match event.standing:
+                    case Standing.OPEN:
+                        self._admission.let_go(event.model)
+                    case Standing.HELD:
+                        self._admission.hold(event.model)
+                    case Standing.CLOSED:
+                        self._admission.drop(event.model)
+                self._changed.set()
 
     def _new_events(self, batch: Batch) -> list[AnyEvent]:
         """What is new in a batch; what came before, or comes from work that was replaced or has ended, is refused."""
@@ -274,22 +306,14 @@ class SurveyRun:
 
     def _note_sealed(self, rows: list[Row]) -> None:
         self._sealed += len(rows)
-        self._count([row.usage for row in rows])
+        self._spending.add([row.usage for row in rows])
+        self._admission.afford(self._spending.affordable())
         for row in rows:
             self._file.done.add(row.ordinal)
             if row.status is _FAILED:
                 self._note_failed(row)
         self._admission.answered(max(row.held_bytes() for row in rows[:_SIZES_LOOKED_AT]))
         self._read_memory_early(len(rows))
-
-    def _count(self, usages: list[Usage]) -> None:
-        spent = self._spent
-        spent.calls += sum([usage.calls for usage in usages])
-        spent.input_tokens += sum([usage.input_tokens for usage in usages])
-        spent.output_tokens += sum([usage.output_tokens for usage in usages])
-        spent.cost += sum([usage.cost for usage in usages])
-        spent.unpriced += sum([usage.unpriced for usage in usages])
-        spent.cache_hits += sum([usage.cache_hits for usage in usages])
 
     def _hand_on(self, events: list[AnyEvent], count: int) -> None:
         """To whoever listens; where nobody does, the places are free at once."""

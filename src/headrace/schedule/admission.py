@@ -21,7 +21,8 @@ _FORGET = 0.9
 
 
 class Admission:
-    """Events: `read_memory`, `answered`, `released`, `pause`, `resume`, `tune`, `stop`.
+    """Events: `read_memory`, `answered`, `released`, `afford`, `hold`, `let_go`, `drop`, `pause`, `resume`,
+    `tune`, `stop`.
 
     Commands: `next_chunk` (ordinals), `concurrency`, `buffer_bytes`.
 
@@ -37,7 +38,9 @@ class Admission:
         self._exhausted = False
         self._first_used_bytes = 0
         self._interview_bytes = 0.0
+        self._affordable: int | None = None
         self.in_flight = 0
+        self.is_spent = False
 
     @property
     def finished(self) -> bool:
@@ -82,10 +85,14 @@ class Admission:
             self._exhausted = self._exhausted or self._cursors.is_at_end()
             return []
         free = min(self.places - self.in_flight, MOST_PER_CHUNK)
+        if self._affordable is not None:
+            free = min(free, self._affordable - self.in_flight)
+            self.is_spent = self._affordable <= 0 and not self._cursors.is_at_end()
+            self._exhausted = self._exhausted or self.is_spent
         if free <= 0 or self._exhausted:
             return []
         ordinals = self._cursors.take(free)
-        self._exhausted = len(ordinals) < free
+        self._exhausted = len(ordinals) < free and self._cursors.is_at_end()
         self.in_flight += len(ordinals)
         return ordinals
 
@@ -95,6 +102,21 @@ class Admission:
 
     def released(self, count: int) -> None:
         self.in_flight -= count
+
+    def afford(self, interviews: int | None) -> None:
+        """The budget has room for so many, those in flight among them; None is no limit."""
+        self._affordable = interviews
+
+    def hold(self, model: int) -> None:
+        """Admit nothing of this model until it is let go."""
+        self._cursors.hold(model)
+
+    def let_go(self, model: int) -> None:
+        self._cursors.let_go(model)
+
+    def drop(self, model: int) -> None:
+        """Admit nothing more of this model."""
+        self._cursors.drop(model)
 
     def pause(self) -> None:
         """Admit nothing until `resume`; what is in flight ends."""

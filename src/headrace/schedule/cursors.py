@@ -18,11 +18,12 @@ class Cursors:
         self._turn = 0
 
     def take(self, count: int) -> list[int]:
-        """At most `count` ordinals; fewer only where all lanes are at their end."""
+        """At most `count` ordinals; fewer only where all lanes are held or at their end."""
         taken: list[int] = []
         ended = 0
         while len(taken) < count and ended < len(self._lanes):
-            ordinal = self._lanes[self._turn].next(self._done)
+            lane = self._lanes[self._turn]
+            ordinal = None if lane.is_held else lane.next(self._done)
             self._turn = (self._turn + 1) % len(self._lanes)
             if ordinal is None:
                 ended += 1
@@ -32,8 +33,19 @@ class Cursors:
         return taken
 
     def is_at_end(self) -> bool:
-        """Whether nothing is left to take."""
-        return not any(lane.has_next(self._done) for lane in self._lanes)
+        """Whether nothing is left to take, now or later."""
+        return not any(lane.has_next(self._done) for lane in self._lanes if not lane.is_dropped)
+
+    def hold(self, model: int) -> None:
+        """Take nothing of this model until it is let go."""
+        self._lanes[model].is_held = True
+
+    def let_go(self, model: int) -> None:
+        self._lanes[model].is_held = self._lanes[model].is_dropped
+
+    def drop(self, model: int) -> None:
+        """Take nothing more of this model."""
+        self._lanes[model].is_held = self._lanes[model].is_dropped = True
 
 
 class _Lane:
@@ -46,6 +58,8 @@ class _Lane:
         self._box = -1
         self._at = self._end = 0
         self._step = 1
+        self.is_held = False
+        self.is_dropped = False
 
     def next(self, done: Bitmap) -> int | None:
         while True:

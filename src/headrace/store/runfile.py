@@ -23,7 +23,7 @@ from headrace.store import creation
 from headrace.store.connections import open_reader, open_writer, translated_errors
 from headrace.store.journal import Journal
 from headrace.store.lock import WriterLock
-from headrace.store.outcomes import stored_detail
+from headrace.store.outcomes import read_counters, stored_detail
 from headrace.store.rows import DetailPacker
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, Usage, decode_record
 from headrace.survey.survey import Survey
@@ -111,6 +111,11 @@ class RunFile:
         places = ", ".join("?" * len(positions))
         found = self._lists.execute(f"SELECT position, fields FROM {table} WHERE position IN ({places})", positions)
         return {position: fields.encode() for position, fields in found}
+
+    def usage_before(self) -> Usage:
+        """What all runs of this file have taken so far."""
+        counted = read_counters(self.connection)
+        return Usage(*(counted[name] for name in Usage.__struct_fields__))
 
     def has_answers(self, ordinal: int) -> bool:
         return ordinal in self._pending or ordinal in self.stored

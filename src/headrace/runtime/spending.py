@@ -1,0 +1,85 @@
+"""What a job has cost so far, and how much of its budget is left. Covers: counting, and how many interviews it affords.
+
+Counted over all runs of the file, so that a run that was killed and started again spends no more than was allowed.
+Does not cover: prices (plan.prices), or stopping (runtime.survey_run).
+"""
+
+from __future__ import annotations
+
+from headrace.errors import BudgetSpent, OptionError
+from headrace.limits import RunOptions
+from headrace.plan.job import Job
+from headrace.plan.prices import price_of
+from headrace.survey.record import Usage
+
+
+class Spending:
+    """`run` is what this run took, `before` what the runs before it did."""
+
+    def __init__(self, job: Job, options: RunOptions, before: Usage) -> None:
+        self._most_cost = options.max_cost
+        self._most_tokens = options.max_tokens_total
+        self._before = before
+        self._interviews = 0
+        self._first_cost = self._first_tokens = 0.0
+        self.run = Usage()
+        if self.is_limited:
+            _check_priced(job, options)
+            expected = job.estimate()
+            self._first_cost = (expected.cost or 0.0) / expected.interviews
+            self._first_tokens = (expected.input_tokens + expected.output_tokens) / expected.interviews
+
+    @property
+    def is_limited(self) -> bool:
+        return self._most_cost is not None or self._most_tokens is not None
+
+    def add(self, usages: list[Usage]) -> None:
+        self._interviews += len(usages)
+        for name in Usage.__struct_fields__:
+            setattr(self.run, name, getattr(self.run, name) + sum([getattr(usage, name) for usage in usages]))
+
+    def affordable(self) -> int | None:
+        """How many interviews more, those in flight among them, the budget has room for; None for no limit."""
+        rooms: list[float] = []
+        if self._most_cost is not None:
+            left = self._most_cost - self._before.cost - self.run.cost
+            rooms.append(_room(left, self._mean(self.run.cost, self._first_cost)))
+        if self._most_tokens is not None:
+            left = self._most_tokens - _tokens(self._before) - _tokens(self.run)
+            rooms.append(_room(left, self._mean(_tokens(self.run), self._first_tokens)))
+        return int(min(rooms)) if rooms else None
+
+    def spent(self, done: int, total: int) -> BudgetSpent:
+        """The error that ends a run whose budget has no room for another interview."""
+        cost, tokens = self._before.cost + self.run.cost, _tokens(self._before) + _tokens(self.run)
+        limit = f"max_cost={self._most_cost}" if self._most_cost is not None else ""
+        limit += f"{' or ' if limit and self._most_tokens is not None else ''}"
+        limit += f"max_tokens_total={self._most_tokens:,}" if self._most_tokens is not None else ""
+        return BudgetSpent(
+            f"The budget is spent: {limit} has no room for another interview after {done:,} of {total:,}"
+            f" (${cost:,.4f}, {tokens:,} tokens).",
+            fix="Everything is saved; run again with a larger budget to go on.",
+        )
+
+    def _mean(self, spent: float, expected: float) -> float:
+        """What an interview takes, from those that ended; before any has, from the estimate."""
+        return spent / self._interviews if self._interviews else expected
+
+
+def _room(left: float, each: float) -> float:
+    if left <= 0:
+        return 0.0
+    return left // each if each > 0 else 1e12
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+def _check_priced(job: Job, options: RunOptions) -> None:
+    unpriced = [model.name for model in job.models if price_of(model) is None]
+    if options.max_cost is not None and unpriced:
+        raise OptionError(
+            f"max_cost needs prices, and none is known of {', '.join(unpriced)}.",
+            fix='Give Model(..., price={"input": 2.5, "output": 10}), or install headrace[prices].',
+        )
