@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import uvloop
+
+# libuv keeps one pipe for the life of a process, from its first loop on.
+uvloop.new_event_loop().close()
 
 GRACE_S = 2.0
 _PROC = Path("/proc/self")
