@@ -3,15 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-
-
-def run_program(program: Path, directory: Path) -> str:
-    command = [sys.executable, "-W", "error", str(program)]
-    ran = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=120)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stderr == ""
-    return ran.stdout
+from tests.docs.documents import ROOT, run_program
 
 
 def test_the_lines_that_were_promised_run_as_written(tmp_path: Path):
