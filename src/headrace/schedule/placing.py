@@ -1,0 +1,143 @@
+"""Which run starts where. Covers: order, reservations, running alone, giving up what can never fit.
+
+The first in order starts, or nobody does: a later, smaller run that slipped past it would starve it. Only levels that
+memory pressure keeps out are passed over. Does not cover: what happens to runs afterwards (schedule.lifecycle).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from headrace.schedule.board import Board
+from headrace.schedule.events import Preempt, Verdict, Why
+from headrace.schedule.families import enter_family
+from headrace.schedule.host import Host
+from headrace.schedule.lifecycle import settle
+from headrace.schedule.preemption import may_preempt_another, to_preempt
+from headrace.schedule.priority import Priority
+from headrace.schedule.tasks import Family, Task
+from headrace.schedule.tenants import Squeeze
+
+_MORE_AFTER_DEATH = 2
+
+
+class Need(NamedTuple):
+    memory_bytes: int
+    is_alone: bool
+
+
+def dispatch(board: Board, now_s: float) -> None:
+    """Start what can start now."""
+    if board.is_closing:
+        return
+    for task in board.circuits.released(now_s):
+        board.waiting.add(task)
+    for host in board.hosts.values():
+        host.squeeze = Squeeze.NONE
+    while _start_next(board, now_s):
+        pass
+
+
+def need_of(board: Board, task: Task, host: Host) -> Need:
+    """What it declares, else what its kind was seen to need, else a slot's memory; the last two as far as there is."""
+    seen = board.reservations.needed_bytes(task.kind)
+    asked = task.declared_bytes or seen or board.limits.slot_memory_bytes
+    if task.deaths:
+        asked = max(asked, _MORE_AFTER_DEATH * task.reserved_bytes)
+    there = host.room_beside_surveys_bytes
+    is_cut = asked > there
+    if is_cut:
+        asked = max(there, task.declared_bytes or board.limits.least_run_bytes)
+    return Need(asked, is_cut or must_be_alone(board, task, host))
+
+
+def must_be_alone(board: Board, task: Task, host: Host) -> bool:
+    """Nobody knows what the first of a kind needs. CRITICAL does not wait for everyone else to find out."""
+    if task.deaths or task.preemptions >= host.limits.most_preemptions:
+        return True
+    is_first = task.declared_bytes is None and not board.reservations.knows(task.kind)
+    return is_first and task.priority is not Priority.CRITICAL
+
+
+def _start_next(board: Board, now_s: float) -> bool:
+    """Whether one was taken from the queue, so that another may follow."""
+    if not _may_start_any(board):
+        return False
+    for task in board.waiting.heads():
+        if board.circuits.holds(task):
+            board.waiting.remove(task)
+            board.circuits.hold(task)
+            return True
+        hosts = [host for host in board.hosts.values() if host.admits(task)]
+        if not hosts:
+            continue  # its level is kept out by pressure; a higher one behind it may not be
+        return _start_or_wait(board, task, hosts, now_s)
+    return False
+
+
+def _may_start_any(board: Board) -> bool:
+    """CRITICAL may make room for itself; anything else needs a slot."""
+    if any(len(host.families) < host.slots for host in board.hosts.values()):
+        return len(board.waiting) > 0
+    return board.waiting.count(Priority.CRITICAL) > 0
+
+
+def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) -> bool:
+    needs = [(host, need_of(board, task, host)) for host in hosts]
+    fitting = [(host, need) for host, need in needs if host.fits(task, *need)]
+    if fitting:
+        start(board, task, *max(fitting, key=lambda found: found[0].room_bytes), now_s)
+        return True
+    if _is_hopeless(board, task, now_s):
+        board.waiting.remove(task)
+        settle(board, task, Verdict.BUDGET_TOO_SMALL, now_s)
+        return True
+    for host, need in needs:
+        host.squeeze = _squeeze_for(host, need, now_s)
+    if task.priority is Priority.CRITICAL:
+        _make_room(board, hosts, now_s)
+    return False
+
+
+def start(board: Board, task: Task, host: Host, need: Need, now_s: float) -> None:
+    board.waiting.remove(task)
+    board.starts += 1
+    pauses = bool(host.tenants.by_id) and need.memory_bytes > host.room_beside_surveys_bytes
+    family = Family(task, host.name, board.starts, now_s, *need, pauses)
+    host.enter(family)
+    enter_family(board, task, family)
+    while task.children:
+        enter_family(board, task.children.popitem()[1], family)
+
+
+def _squeeze_for(host: Host, need: Need, now_s: float) -> Squeeze:
+    """How far surveys must give way to the run that is next."""
+    if need.memory_bytes <= host.room_bytes:
+        return Squeeze.NONE  # it waits for a slot, or to be alone
+    if host.families:
+        return Squeeze.SHARE
+    is_too_much = need.memory_bytes > host.room_beside_surveys_bytes
+    return Squeeze.PAUSE if is_too_much and host.tenants.may_pause(now_s) else Squeeze.ONE
+
+
+def _is_hopeless(board: Board, task: Task, now_s: float) -> bool:
+    """Whether it has not fitted anywhere, even alone, for long enough to say that it never will."""
+    for host in board.hosts.values():
+        if host.families or need_of(board, task, host).memory_bytes <= host.whole_room_bytes:
+            task.hopeless_since_s = None
+            return False
+    if task.hopeless_since_s is None:
+        task.hopeless_since_s = now_s
+    patience_s = min(host.limits.hopeless_after_s for host in board.hosts.values())
+    return now_s - task.hopeless_since_s >= patience_s
+
+
+def _make_room(board: Board, hosts: list[Host], now_s: float) -> None:
+    """CRITICAL never waits for lower work to end by itself."""
+    if any(family.is_stopping() for host in hosts for family in host.families.values()):
+        return
+    for host in hosts:
+        family = to_preempt(host, now_s, below=Priority.CRITICAL) if may_preempt_another(host, now_s) else None
+        if family is not None:
+            board.stop_family(family, Preempt, Why.MAKES_ROOM, now_s)
+            return
