@@ -15,7 +15,7 @@ from headrace.schedule.tasks import Family, State, Task
 from headrace.schedule.waiting import Waiting
 
 _FORGET = 0.9
-_FINAL = (Why.CANCELLED, Why.TIMED_OUT)
+FINAL = (Why.CANCELLED, Why.TIMED_OUT)
 
 
 class Board:
@@ -71,11 +71,11 @@ class Board:
         family.was_killed = family.was_killed or what is Kill
         for task in list(family.running.values()):
             has_parent = task is not family.root and self.knows(family.root)
-            self.stop(task, what, Why.WITH_PARENT if has_parent and why not in _FINAL else why)
+            self.stop(task, what, Why.WITH_PARENT if has_parent and why not in FINAL else why)
 
     def stop(self, task: Task, what: type[Preempt | Kill], why: Why) -> None:
         """A reason to end for good is never replaced by one to come back."""
-        if task.stopping in _FINAL:
+        if task.stopping in FINAL:
             return
         assert task.family is not None
         task.stopping = why

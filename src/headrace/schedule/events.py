@@ -84,6 +84,7 @@ class Why(Enum):
     CANCELLED = "cancelled"
     TIMED_OUT = "time limit"
     WITH_PARENT = "its parent stopped"
+    HOST_LOST = "its host was lost"
     CLOSING = "the engine is closing"
     STILL_RUNNING = "the last beat is still running"
 

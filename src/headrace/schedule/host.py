@@ -81,7 +81,8 @@ class Host:
             return False
         if task.priority is not Priority.CRITICAL and self.families and self.has_alone():
             return False
-        return need_bytes <= self.room_bytes
+        owed_bytes = self.tenants.owed_bytes if self.families else 0
+        return need_bytes <= self.room_bytes - owed_bytes
 
     def enter(self, family: Family) -> None:
         self.families[family.serial] = family
@@ -137,8 +138,8 @@ class Host:
         return max(reserved, self.used_bytes - self.tenants.charged_bytes)
 
     def _note_floor(self, used_bytes: int) -> None:
-        is_idle = not self.families and self.tenants.are_at_rest
-        self.floor_bytes = used_bytes if is_idle else min(self.floor_bytes, used_bytes)
+        own_bytes = max(0, used_bytes - self.tenants.in_use_bytes)
+        self.floor_bytes = min(own_bytes, self.floor_bytes) if self.families else own_bytes
         governor = self.governor
         if used_bytes < governor.limits.shrink_until * governor.budget_bytes:
             governor.zero_bytes = 0

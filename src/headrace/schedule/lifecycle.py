@@ -22,7 +22,7 @@ from headrace.schedule.events import (
     Verdict,
     Why,
 )
-from headrace.schedule.families import join_parent
+from headrace.schedule.families import enter_family, join_parent
 from headrace.schedule.governor import Pressure
 from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import NEVER_KEPT_OUT, Family, State, Task
@@ -199,6 +199,8 @@ def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:
             board.stop_family(family, Kill, Why.WITH_PARENT, now_s)
     elif board.knows(root):
         join_parent(board, task, root)
+    elif family.running and not family.is_stopping():
+        enter_family(board, task, family)
     else:
         _wait(board, task, now_s)
 

@@ -72,6 +72,7 @@ def _start_next(board: Board, now_s: float) -> bool:
         if not hosts:
             continue  # its level is kept out by pressure; a higher one behind it may not be
         return _start_or_wait(board, task, hosts, now_s)
+    _make_surveys_rest(board)
     return False
 
 
@@ -110,9 +111,16 @@ def start(board: Board, task: Task, host: Host, need: Need, now_s: float) -> Non
         enter_family(board, task.children.popitem()[1], family)
 
 
+def _make_surveys_rest(board: Board) -> None:
+    """Pressure keeps all runs out. Where only a survey runs, it rests, to show whether it is what presses."""
+    for host in board.hosts.values():
+        if not host.families and not host.governor.is_falling:
+            host.squeeze = Squeeze.ONE
+
+
 def _squeeze_for(host: Host, need: Need, now_s: float) -> Squeeze:
     """How far surveys must give way to the run that is next."""
-    if need.memory_bytes <= host.room_bytes:
+    if need.memory_bytes <= host.room_bytes - host.tenants.owed_bytes:
         return Squeeze.NONE  # it waits for a slot, or to be alone
     if host.families:
         return Squeeze.SHARE
@@ -137,7 +145,7 @@ def _make_room(board: Board, hosts: list[Host], now_s: float) -> None:
     if any(family.is_stopping() for host in hosts for family in host.families.values()):
         return
     for host in hosts:
-        family = to_preempt(host, now_s, below=Priority.CRITICAL) if may_preempt_another(host, now_s) else None
+        family = to_preempt(host, now_s) if may_preempt_another(host, now_s) else None
         if family is not None:
             board.stop_family(family, Preempt, Why.MAKES_ROOM, now_s)
             return

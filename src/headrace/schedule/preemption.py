@@ -1,7 +1,7 @@
 """Who has to go when memory is short. Covers: the choice. Does not cover: when to choose (schedule.scheduler).
 
 The lowest priority first, of those the newest. Below the last level only work that loses nothing by it: journaled since
-it started, outside a side effect, with its minimum run time behind it, and not preempted too often already.
+it started, outside a side effect, with its minimum run time behind it, not preempted too often already, not CRITICAL.
 """
 
 from __future__ import annotations
@@ -12,15 +12,10 @@ from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import Family
 
 
-def to_preempt(host: Host, now_s: float, below: Priority | None = None) -> Family | None:
-    """One that may be asked to stop at its next step; with `below`, only one of a lower priority."""
-    return _lowest_newest(
-        [
-            family
-            for family in host.families.values()
-            if may_be_preempted(family, host.limits, now_s) and (below is None or family.priority < below)
-        ]
-    )
+def to_preempt(host: Host, now_s: float) -> Family | None:
+    """One that may be asked to stop at its next step."""
+    limits = host.limits
+    return _lowest_newest([family for family in host.families.values() if may_be_preempted(family, limits, now_s)])
 
 
 def to_kill(host: Host, now_s: float) -> Family | None:
@@ -32,12 +27,12 @@ def to_kill(host: Host, now_s: float) -> Family | None:
 
 
 def may_be_preempted(family: Family, limits: MemoryLimits, now_s: float) -> bool:
-    root = family.root
-    if family.is_stopping() or family.is_alone or root.preemptions >= limits.most_preemptions:
+    if family.priority is Priority.CRITICAL or family.is_stopping() or family.is_alone:
         return False
-    if root.preemptions and now_s - family.started_s < limits.min_run_s:
-        return False
-    return root.has_progress and not any(task.in_side_effect for task in family.running.values())
+    leader = family.leader
+    has_run = not leader.preemptions or now_s - family.started_s >= limits.min_run_s
+    is_inside_effect = any(task.in_side_effect for task in family.running.values())
+    return has_run and leader.preemptions < limits.most_preemptions and leader.has_progress and not is_inside_effect
 
 
 def may_preempt_another(host: Host, now_s: float) -> bool:

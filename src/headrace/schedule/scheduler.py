@@ -16,7 +16,7 @@ from typing import assert_never
 
 from headrace.limits import BreakerLimits, QueueLimits
 from headrace.schedule import lifecycle
-from headrace.schedule.board import Board
+from headrace.schedule.board import FINAL, Board
 from headrace.schedule.events import (
     BeatAdded,
     BeatEnded,
@@ -96,6 +96,10 @@ class Scheduler:
             self._regrant(event.host)
         return board.commands
 
+    def __len__(self) -> int:
+        """Runs that wait, are held or run: each was accepted and has not ended."""
+        return len(self._board.tasks)
+
     def has_room(self, level: Priority) -> bool:
         """Whether a submission would not be refused for the queue's depth."""
         return not self._board.is_closing and self._board.waiting.count(level) < self._board.limits.queue_depth
@@ -170,7 +174,8 @@ class Scheduler:
             return
         for family in list(host.families.values()):
             family.stop_sent_s = now_s  # nothing joins it any more
-            for task in list(family.running.values()):
+            for task in reversed(list(family.running.values())):  # children first: nobody is left to be told to stop
+                task.stopping = task.stopping if task.stopping in FINAL else Why.HOST_LOST  # not the run's fault
                 ended = Ended(now_s=now_s, id=task.id, epoch=task.epoch, ending=Ending.LOST)
                 lifecycle.ended(self._board, ended)
         del self._board.hosts[name]

@@ -74,5 +74,10 @@ class Family:
     def priority(self) -> Priority:
         return self.root.priority
 
+    @property
+    def leader(self) -> Task:
+        """The root, or where that has ended, the first of those it left."""
+        return self.root if self.root.id in self.running else next(iter(self.running.values()), self.root)
+
     def is_stopping(self) -> bool:
         return self.stop_sent_s is not None

@@ -3,7 +3,8 @@
 A survey and the agent runs beside it share one budget, and neither may starve the other: while a run waits for memory,
 credits halve with each reading, down to an eighth of what the survey wants; in calm they double. Beside a run that has
 to be alone one credit stays. Only where that run would not fit otherwise, or memory is nearly exhausted, a survey
-pauses, and after a pause it has a turn before the next. Does not cover: which interviews these are (schedule.admission).
+pauses, and after a pause it has a turn before the next.
+Does not cover: which interviews these are (schedule.admission).
 """
 
 from __future__ import annotations
@@ -59,6 +60,16 @@ class Tenants:
         return sum(tenant.charged_bytes for tenant in self.by_id.values()) if self.by_id else 0
 
     @property
+    def in_use_bytes(self) -> int:
+        return sum(tenant.in_use * tenant.credit_bytes for tenant in self.by_id.values()) if self.by_id else 0
+
+    @property
+    def owed_bytes(self) -> int:
+        """What they lack of the part that is theirs beside any number of runs."""
+        lacking = ((tenant.least - max(tenant.granted, tenant.in_use), tenant) for tenant in self.by_id.values())
+        return sum(max(0, lack) * tenant.credit_bytes for lack, tenant in lacking) if self.by_id else 0
+
+    @property
     def are_at_rest(self) -> bool:
         """Whether what is in use says nothing of them: one credit each at most."""
         return all(tenant.in_use <= 1 for tenant in self.by_id.values())
@@ -96,12 +107,10 @@ def _credits(tenant: Tenant, pressure: Pressure, squeeze: Squeeze, room_bytes: i
     most = _most(tenant, pressure, squeeze)
     if most <= 1:
         return min(most, tenant.wanted)
-    if pressure is not Pressure.CALM or squeeze is not Squeeze.NONE:
-        return max(tenant.least, tenant.granted // 2)
-    more = max(_FIRST_CREDITS, tenant.granted)
-    if tenant.credit_bytes:
-        more = min(more, max(0, room_bytes) // tenant.credit_bytes)
-    return max(1, min(tenant.wanted, tenant.granted + more))
+    is_squeezed = pressure is not Pressure.CALM or squeeze is not Squeeze.NONE
+    aim = max(tenant.least, tenant.granted // 2) if is_squeezed else max(_FIRST_CREDITS, tenant.granted * 2)
+    room = max(0, room_bytes) // tenant.credit_bytes if tenant.credit_bytes else tenant.wanted
+    return max(1, min(tenant.wanted, aim, tenant.granted + room))
 
 
 def _most(tenant: Tenant, pressure: Pressure, squeeze: Squeeze) -> int:
