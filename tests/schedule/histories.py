@@ -1,8 +1,8 @@
 """Random histories for a model world. Covers: drawing, playing, ending and shrinking them.
 
-A history is a list of plain actions; one that makes no sense where it stands does nothing, so that any part of a history
-is one too. After its actions a history is drained: memory calms down, or stays where it is stuck, and everything has to
-end.
+A history is a list of plain actions; one that makes no sense where it stands does nothing, so that any part of a
+history is one too. After its actions it is drained: memory calms down, or stays where it is stuck, and everything has
+to end.
 """
 
 import random

@@ -45,8 +45,9 @@ class Circuits:
         task.state = State.HELD
         heapq.heappush(self._held.setdefault(task.kind, []), (task.submitted_s, task.arrival, task))
 
-    def held(self) -> int:
-        return sum(len(tasks) for tasks in self._held.values())
+    @property
+    def holds_any(self) -> bool:
+        return bool(self._held)
 
     def settled(self, task: Task, verdict: Verdict | None, now_s: float) -> Note | None:
         """How a task ended, None where it only left; tells whether its circuit opened or closed."""
@@ -63,15 +64,16 @@ class Circuits:
     def released(self, now_s: float) -> list[Task]:
         """Held tasks that may go on: all of a circuit that closed, one of each that is due for a probe."""
         found: list[Task] = []
-        for kind in [kind for kind, tasks in self._held.items() if tasks]:
+        for kind in list(self._held):
             found += self._released(kind, self._breakers[kind], now_s)
         return found
 
     def release(self, task: Task) -> None:
         """It was cancelled."""
-        kept = [entry for entry in self._held[task.kind] if entry[2] is not task]
+        kept = [entry for entry in self._held.pop(task.kind) if entry[2] is not task]
         heapq.heapify(kept)
-        self._held[task.kind] = kept
+        if kept:
+            self._held[task.kind] = kept
 
     def drain(self) -> list[Task]:
         tasks = [entry[2] for held in self._held.values() for entry in held]
@@ -79,7 +81,7 @@ class Circuits:
         return tasks
 
     def next_tick_s(self) -> float | None:
-        due = [self.next_probe_s(kind) for kind, tasks in self._held.items() if tasks]
+        due = [self.next_probe_s(kind) for kind in self._held]
         return min((at_s for at_s in due if at_s is not None), default=None)
 
     def open_kinds(self) -> dict[str, float | None]:
@@ -102,8 +104,11 @@ class Circuits:
             return [entry[2] for entry in self._held.pop(kind)]
         if not breaker.may_try(now_s):
             return []
-        probe = heapq.heappop(self._held[kind])[2]
+        held = self._held[kind]
+        probe = heapq.heappop(held)[2]
         probe.is_probe = True
+        if not held:
+            del self._held[kind]
         return [probe]
 
 

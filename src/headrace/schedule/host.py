@@ -30,6 +30,7 @@ class Host:
         self.floor_bytes = 0
         self.preempted_at_s: float | None = None
         self._was_reclaimed = False
+        self._charged_bytes = 0  # to runs
 
     @property
     def limits(self) -> MemoryLimits:
@@ -58,7 +59,10 @@ class Host:
 
     @property
     def room_bytes(self) -> int:
-        return self.governor.budget_bytes - self._charged_bytes() - self.tenants.charged_bytes
+        """By what runs may use or by what is really in use, whichever leaves less; surveys are charged as such."""
+        surveys_bytes = self.tenants.charged_bytes
+        reserved_bytes = self.floor_bytes + self._charged_bytes + surveys_bytes
+        return self.governor.budget_bytes - max(reserved_bytes, self.used_bytes)
 
     @property
     def reading(self) -> Reading:
@@ -86,10 +90,12 @@ class Host:
 
     def enter(self, family: Family) -> None:
         self.families[family.serial] = family
+        self._charged_bytes += family.charged_bytes
         self._was_reclaimed = False
 
     def leave(self, family: Family, now_s: float) -> None:
         del self.families[family.serial]
+        self._charged_bytes -= family.charged_bytes
         if family.pauses_tenants:
             self.tenants.pause_ended(now_s)
         if family.is_stopping():
@@ -132,11 +138,6 @@ class Host:
             return max(Squeeze.ONE, self.squeeze)
         return self.squeeze
 
-    def _charged_bytes(self) -> int:
-        """The larger of what runs may use and what is really in use, surveys apart."""
-        reserved = self.floor_bytes + sum(family.charged_bytes for family in self.families.values())
-        return max(reserved, self.used_bytes - self.tenants.charged_bytes)
-
     def _note_floor(self, used_bytes: int) -> None:
         own_bytes = max(0, used_bytes - self.tenants.in_use_bytes)
         self.floor_bytes = min(own_bytes, self.floor_bytes) if self.families else own_bytes
@@ -153,6 +154,7 @@ class Host:
                 _note_use(family, sum(used.get(member, 0) for member in family.running))
         elif self.has_only_one():  # nobody can tell runs apart here, but there is only one
             _note_use(next(iter(self.families.values())), self.used_bytes - self.floor_bytes)
+        self._charged_bytes = sum(family.charged_bytes for family in self.families.values())
 
 
 def _note_use(family: Family, in_use_bytes: int) -> None:

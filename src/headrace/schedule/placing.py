@@ -30,8 +30,9 @@ def dispatch(board: Board, now_s: float) -> None:
     """Start what can start now."""
     if board.is_closing:
         return
-    for task in board.circuits.released(now_s):
-        board.waiting.add(task)
+    if board.circuits.holds_any:
+        for task in board.circuits.released(now_s):
+            board.waiting.add(task)
     for host in board.hosts.values():
         host.squeeze = Squeeze.NONE
     while _start_next(board, now_s):
@@ -78,16 +79,18 @@ def _start_next(board: Board, now_s: float) -> bool:
 
 def _may_start_any(board: Board) -> bool:
     """CRITICAL may make room for itself; anything else needs a slot."""
-    if any(len(host.families) < host.slots for host in board.hosts.values()):
-        return len(board.waiting) > 0
+    for host in board.hosts.values():
+        if len(host.families) < host.slots:
+            return len(board.waiting) > 0
     return board.waiting.count(Priority.CRITICAL) > 0
 
 
 def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) -> bool:
     needs = [(host, need_of(board, task, host)) for host in hosts]
-    fitting = [(host, need) for host, need in needs if host.fits(task, *need)]
+    fitting = [found for found in needs if found[0].fits(task, *found[1])]
     if fitting:
-        start(board, task, *max(fitting, key=lambda found: found[0].room_bytes), now_s)
+        best = fitting[0] if len(fitting) == 1 else max(fitting, key=lambda found: found[0].room_bytes)
+        start(board, task, *best, now_s)
         return True
     if _is_hopeless(board, task, now_s):
         board.waiting.remove(task)
@@ -114,7 +117,7 @@ def start(board: Board, task: Task, host: Host, need: Need, now_s: float) -> Non
 def _make_surveys_rest(board: Board) -> None:
     """Pressure keeps all runs out. Where only a survey runs, it rests, to show whether it is what presses."""
     for host in board.hosts.values():
-        if not host.families and not host.governor.is_falling:
+        if not host.families:
             host.squeeze = Squeeze.ONE
 
 
