@@ -20,11 +20,11 @@ _SECONDS = (0.05, 0.5, 1.0, 2.5, 6.0)
 _WEIGHTS = {
     "submit": 22,
     "wait": 16,
-    "step": 12,
-    "grow": 12,
+    "step": 16,
+    "grow": 15,
     "base": 6,
-    "done": 8,
-    "effect": 4,
+    "done": 6,
+    "effect": 7,
     "survey": 4,
     "child": 3,
     "cancel": 2,
@@ -167,7 +167,9 @@ def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float)
         case "effect":
             world.effect(run)
         case "grow":
-            run.memory = int(BUDGET * much * 0.6)
+            run.memory = int(BUDGET * much * 0.7)
+            if who % 2 and run.family:
+                world.read(world.hosts[run.family.host])
         case "done":
             world.end(run, Ending.DONE)
         case "fail":

@@ -87,7 +87,7 @@ def _may_start_any(board: Board) -> bool:
 
 def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) -> bool:
     needs = [(host, need_of(board, task, host)) for host in hosts]
-    fitting = [found for found in needs if found[0].fits(task, *found[1])]
+    fitting = [found for found in needs if found[0].fits(task, *found[1]) and _surveys_allow(*found, now_s)]
     if fitting:
         best = fitting[0] if len(fitting) == 1 else max(fitting, key=lambda found: found[0].room_bytes)
         start(board, task, *best, now_s)
@@ -119,6 +119,11 @@ def _make_surveys_rest(board: Board) -> None:
     for host in board.hosts.values():
         if not host.families:
             host.squeeze = Squeeze.ONE
+
+
+def _surveys_allow(host: Host, need: Need, now_s: float) -> bool:
+    """A run beside which surveys have to pause waits until they have had their turn."""
+    return need.memory_bytes <= host.room_beside_surveys_bytes or host.tenants.may_pause(now_s)
 
 
 def _squeeze_for(host: Host, need: Need, now_s: float) -> Squeeze:
