@@ -31,6 +31,7 @@ class Host:
         self.preempted_at_s: float | None = None
         self._was_reclaimed = False
         self._charged_bytes = 0  # to runs
+        self._alone = 0
 
     @property
     def limits(self) -> MemoryLimits:
@@ -70,7 +71,7 @@ class Host:
         return Reading(self.name, self.used_bytes, governor.budget_bytes, governor.zero_bytes, governor.pressure)
 
     def has_alone(self) -> bool:
-        return any(family.is_alone for family in self.families.values())
+        return self._alone > 0
 
     def has_only_one(self) -> bool:
         """Whether nothing but one family can be blamed for what is in use."""
@@ -91,11 +92,13 @@ class Host:
     def enter(self, family: Family) -> None:
         self.families[family.serial] = family
         self._charged_bytes += family.charged_bytes
+        self._alone += family.is_alone
         self._was_reclaimed = False
 
     def leave(self, family: Family, now_s: float) -> None:
         del self.families[family.serial]
         self._charged_bytes -= family.charged_bytes
+        self._alone -= family.is_alone
         if family.pauses_tenants:
             self.tenants.pause_ended(now_s)
         if family.is_stopping():

@@ -132,8 +132,9 @@ def _squeeze_for(host: Host, need: Need, now_s: float) -> Squeeze:
         return Squeeze.NONE  # it waits for a slot, or to be alone
     if host.families:
         return Squeeze.SHARE
-    is_too_much = need.memory_bytes > host.room_beside_surveys_bytes
-    return Squeeze.PAUSE if is_too_much and host.tenants.may_pause(now_s) else Squeeze.ONE
+    if need.memory_bytes <= host.room_beside_surveys_bytes:
+        return Squeeze.ONE
+    return Squeeze.PAUSE if host.tenants.may_pause(now_s) else Squeeze.NONE  # it is their turn
 
 
 def _is_hopeless(board: Board, task: Task, now_s: float) -> bool:

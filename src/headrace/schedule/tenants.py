@@ -77,7 +77,7 @@ class Tenants:
     @property
     def least_bytes(self) -> int:
         """What they would hold with one credit each."""
-        return sum(tenant.credit_bytes for tenant in self.by_id.values())
+        return sum(tenant.credit_bytes for tenant in self.by_id.values()) if self.by_id else 0
 
     def open(self, opened: TenantOpened) -> None:
         self.by_id[opened.tenant] = Tenant(opened.tenant, opened.priority, opened.wanted, opened.credit_bytes)
