@@ -77,9 +77,9 @@ class BreakerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLimits:
-    """How agent runs wait and start. Waiting `aging_s` longer is worth one level of priority, in order only.
+    """How agent runs wait and start, and how heartbeats beat.
 
-    `queue_depth` counts for each level, so that a level that is full keeps no other out.
+    Waiting `aging_s` longer is worth one level of priority, in order only. `queue_depth` counts for each level, so that a level that is full keeps no other out.
     """
 
     queue_depth: int = 5

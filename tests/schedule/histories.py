@@ -248,7 +248,7 @@ def _drain(world: CheckedWorld, history: History) -> None:
             break
         _drain_round(world, number)
     check(not world.runs, "everything ends, under pressure that never falls too")
-    if history.stuck_at is None and not world.is_closing:
+    if history.stuck_at is None and world.granted and not world.is_closing:
         _check_surveys_recover(world)
 
 

@@ -193,6 +193,11 @@ class CheckedWorld(World):
             host = self.hosts[note.subject]
             if note.reading.pressure < host.pressure:
                 check(self.now_s - host.changed_s >= LIMITS.calm_s, "no level is left faster than hysteresis allows")
+        if note.notice is Notice.MEASURED and note.reading is not None:
+            alone = [family for family in self.hosts[note.reading.host].families.values() if family.is_alone]
+            check([family.root.kind for family in alone] == [note.subject], "a first run is measured alone")
+            is_old = self.now_s - alone[0].started_s >= LIMITS.min_run_s
+            check(is_old, "nothing joins what runs alone, but CRITICAL work")
         if note.notice is Notice.NEW_ZERO:
             check(not self.hosts[note.subject].families, "only with nothing running the floor becomes the new zero")
 

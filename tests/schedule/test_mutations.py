@@ -99,7 +99,7 @@ MUTATIONS = {
         verdicts, "_died", lambda task: verdicts.Again.AGAIN, "after it ran out of memory it runs alone"
     ),
     "nobody has to be alone": Mutation(
-        placing, "must_be_alone", lambda board, task, host: False, "a kind's first run starts alone"
+        placing, "is_first_of_its_kind", lambda board, task: False, "a kind's first run starts alone"
     ),
     "old news is believed": Mutation(Board, "running", any_attempt, "nothing is settled while it runs"),
     "surveys keep all they want": Mutation(

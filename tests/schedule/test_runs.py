@@ -88,6 +88,15 @@ def test_a_kinds_first_run_starts_alone_and_later_ones_reserve_what_was_seen():
     assert [run.reserved_bytes for run in shown] == [150, 150]
 
 
+def test_others_join_a_kinds_first_run_once_it_has_shown_what_it_needs():
+    driver = Driver(slots=2)
+    first, second = (driver.submit(kind="new", memory=None) for _ in range(2))
+    driver.wait(9.0, used=150)
+    assert starts(driver.sent) == [first]
+    driver.wait(1.0, used=150)
+    assert starts(driver.sent) == [first, second]
+
+
 def test_more_than_every_budget_has_is_refused_at_once():
     driver = Driver()
     driver.submit(memory=1001)

@@ -317,6 +317,10 @@ class World:
             case Note(notice=Notice.LEVEL | Notice.NEW_ZERO):
                 host = self.hosts[command.subject]
                 host.pressure, host.changed_s = command.reading.pressure, self.now_s
+            case Note(notice=Notice.MEASURED):
+                self.known_kinds.add(command.subject)
+                for family in self.hosts[command.reading.host].families.values():
+                    family.is_alone = False  # there was only one, but for CRITICAL ones
             case Note(notice=Notice.CIRCUIT_OPENED):
                 self.open_kinds.add(command.subject)
             case Note(notice=Notice.CIRCUIT_CLOSED):

@@ -15,6 +15,7 @@ from headrace.schedule.tasks import Family, State, Task
 from headrace.schedule.waiting import Waiting
 
 _FORGET = 0.9
+_DEAD_ALLOWED = 64
 FINAL = (Why.CANCELLED, Why.TIMED_OUT)
 
 
@@ -53,6 +54,9 @@ class Board:
 
     def set_deadline(self, task: Task, at_s: float) -> None:
         heapq.heappush(self._deadlines, (at_s, task.id, task.epoch))
+        if len(self._deadlines) > 2 * len(self.tasks) + _DEAD_ALLOWED:  # most are of runs that ended in time
+            self._deadlines = [entry for entry in self._deadlines if self.running(*entry[1:])]
+            heapq.heapify(self._deadlines)
 
     def next_deadline_s(self) -> float | None:
         return self._deadlines[0][0] if self._deadlines else None

@@ -95,6 +95,7 @@ class Notice(Enum):
     LEVEL = "the memory level changed"
     NEW_ZERO = "memory that no work holds became the new zero"
     BLIND = "a heartbeat was skipped so often that nobody watches"
+    MEASURED = "the first run of a kind has shown what it needs"
     CIRCUIT_OPENED = "a kind of task is refused for a while"
     CIRCUIT_CLOSED = "a kind of task is accepted again"
 

@@ -95,6 +95,11 @@ class Host:
         self._alone += family.is_alone
         self._was_reclaimed = False
 
+    def let_others_in(self, family: Family) -> None:
+        """It has shown what it needs."""
+        family.is_alone = family.is_alone_until_seen = False
+        self._alone -= 1
+
     def leave(self, family: Family, now_s: float) -> None:
         del self.families[family.serial]
         self._charged_bytes -= family.charged_bytes

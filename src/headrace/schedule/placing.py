@@ -22,8 +22,11 @@ _MORE_AFTER_DEATH = 2
 
 
 class Need(NamedTuple):
+    """`until_seen`: it has to be alone only until it has shown what runs of its kind need."""
+
     memory_bytes: int
     is_alone: bool
+    until_seen: bool
 
 
 def dispatch(board: Board, now_s: float) -> None:
@@ -49,15 +52,20 @@ def need_of(board: Board, task: Task, host: Host) -> Need:
     is_cut = asked > there
     if is_cut:
         asked = max(there, task.declared_bytes or board.limits.least_run_bytes)
-    return Need(asked, is_cut or must_be_alone(board, task, host))
+    is_alone = is_cut or has_to_be_alone(task, host)
+    is_first = is_first_of_its_kind(board, task)
+    return Need(asked, is_alone or is_first, is_first and not is_alone)
 
 
-def must_be_alone(board: Board, task: Task, host: Host) -> bool:
-    """Nobody knows what the first of a kind needs. CRITICAL does not wait for everyone else to find out."""
-    if task.deaths or task.preemptions >= host.limits.most_preemptions:
-        return True
-    is_first = task.declared_bytes is None and not board.reservations.knows(task.kind)
-    return is_first and task.priority is not Priority.CRITICAL
+def has_to_be_alone(task: Task, host: Host) -> bool:
+    return task.deaths > 0 or task.preemptions >= host.limits.most_preemptions
+
+
+def is_first_of_its_kind(board: Board, task: Task) -> bool:
+    """Nobody knows what it needs. CRITICAL does not wait for everyone else to find out."""
+    if task.declared_bytes is not None or task.priority is Priority.CRITICAL:
+        return False
+    return not board.reservations.knows(task.kind)
 
 
 def _start_next(board: Board, now_s: float) -> bool:
@@ -87,7 +95,7 @@ def _may_start_any(board: Board) -> bool:
 
 def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) -> bool:
     needs = [(host, need_of(board, task, host)) for host in hosts]
-    fitting = [found for found in needs if found[0].fits(task, *found[1]) and _surveys_allow(*found, now_s)]
+    fitting = [found for found in needs if found[0].fits(task, *found[1][:2]) and _surveys_allow(*found, now_s)]
     if fitting:
         best = fitting[0] if len(fitting) == 1 else max(fitting, key=lambda found: found[0].room_bytes)
         start(board, task, *best, now_s)
@@ -110,8 +118,9 @@ def start(board: Board, task: Task, host: Host, need: Need, now_s: float) -> Non
     family = Family(task, host.name, board.starts, now_s, *need, pauses)
     host.enter(family)
     enter_family(board, task, family)
-    while task.children:
-        enter_family(board, task.children.popitem()[1], family)
+    for child in task.children.values():
+        enter_family(board, child, family)
+    task.children.clear()
 
 
 def _make_surveys_rest(board: Board) -> None:

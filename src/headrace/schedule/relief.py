@@ -20,8 +20,19 @@ def take_reading(board: Board, host: Host, read: MemoryRead) -> None:
     if host.pressure > before:
         board.commands.append(Reclaim(host=host.name))
     relieve(board, host, read.now_s)
+    _note_firsts(board, host, read.now_s)
     if host.is_stuck() and _is_wanted(board, host):
         _start_over(board, host)
+
+
+def _note_firsts(board: Board, host: Host, now_s: float) -> None:
+    """The first run of a kind may take hours: others join it as soon as it has shown what it needs."""
+    for family in host.families.values():
+        is_seen = family.peak_bytes > 0 and now_s - family.started_s >= host.limits.min_run_s
+        if family.is_alone_until_seen and is_seen:
+            host.let_others_in(family)
+            board.reservations.seen(family.root.kind, family.peak_bytes)
+            board.commands.append(Note(notice=Notice.MEASURED, subject=family.root.kind, reading=host.reading))
 
 
 def relieve(board: Board, host: Host, now_s: float) -> None:

@@ -59,6 +59,7 @@ class Family:
     started_s: float
     reserved_bytes: int
     is_alone: bool
+    is_alone_until_seen: bool
     pauses_tenants: bool
     in_use_bytes: int = 0
     peak_bytes: int = 0
