@@ -79,7 +79,8 @@ class BreakerLimits:
 class QueueLimits:
     """How agent runs wait and start, and how heartbeats beat.
 
-    Waiting `aging_s` longer is worth one level of priority, in order only. `queue_depth` counts for each level, so that a level that is full keeps no other out.
+    Waiting `aging_s` longer is worth one level of priority, in order only. `queue_depth` counts for each level, so that
+    a level that is full keeps no other out.
     """
 
     queue_depth: int = 5

@@ -9,12 +9,22 @@ import pytest
 from tests.schedule.histories import Action, History, broken_rule, draw, first_broken, play, shortest
 from tests.schedule.rules import Broken, CheckedWorld
 
-_PART = 500
+_IN_ONE_TEST = 10_000
+_IN_ONE_CALL = 500
 
 
-def test_random_histories_break_no_rule(pytestconfig: pytest.Config):
-    histories = pytestconfig.getoption("histories")
-    parts = [range(start, min(start + _PART, histories)) for start in range(0, histories, _PART)]
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "seeds" in metafunc.fixturenames:
+        histories = metafunc.config.getoption("histories")
+        metafunc.parametrize("seeds", _parts(range(histories), _IN_ONE_TEST), ids=str)
+
+
+def _parts(whole: range, size: int) -> list[range]:
+    return [whole[start : start + size] for start in range(0, len(whole), size)]
+
+
+def test_random_histories_break_no_rule(seeds: range):
+    parts = _parts(seeds, _IN_ONE_CALL)
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         broken = [found for found in pool.map(first_broken, parts) if found is not None]
     assert not broken, broken[0]
