@@ -173,6 +173,17 @@ def test_children_stop_and_start_again_with_their_parent():
     assert starts(driver.end(child, Ending.LOST)) == [parent, child]
 
 
+def test_a_child_never_waits_for_a_slot_that_its_own_parent_holds():
+    driver = Driver(slots=1)
+    root = driver.submit()
+    child = driver.submit(parent=root)
+    grandchild = driver.submit(parent=child)
+    driver.end(root)
+    driver.end(child, Ending.LOST)
+    assert starts(driver.end(grandchild, Ending.LOST))[-1] == grandchild
+    assert driver.scheduler.snapshot().running_count == 2
+
+
 def test_a_parked_run_holds_nothing_and_comes_back_by_its_epoch():
     driver = Driver(slots=1)
     run, other = driver.submit(), driver.submit()

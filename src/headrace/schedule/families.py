@@ -12,6 +12,14 @@ from headrace.schedule.events import Start
 from headrace.schedule.tasks import Family, State, Task
 
 
+def elder_of(board: Board, task: Task) -> Task | None:
+    """The nearest of its parents that has not ended, and may be waiting for it."""
+    elder = task.parent
+    while elder is not None and not board.knows(elder):
+        elder = elder.parent
+    return elder
+
+
 def join_parent(board: Board, task: Task, parent: Task) -> None:
     """Now, where the family runs and is not stopping; else when it starts again."""
     head = _head(board, parent)

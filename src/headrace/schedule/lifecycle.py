@@ -22,7 +22,7 @@ from headrace.schedule.events import (
     Verdict,
     Why,
 )
-from headrace.schedule.families import enter_family, join_parent
+from headrace.schedule.families import elder_of, enter_family, join_parent
 from headrace.schedule.governor import Pressure
 from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import NEVER_KEPT_OUT, Family, State, Task
@@ -37,12 +37,12 @@ def submitted(board: Board, event: Submitted) -> None:
     if refusal is not None:
         board.commands.append(_reject(board, task, refusal))
         return
-    parent = board.tasks.get(event.parent) if event.parent is not None else None
+    task.parent = board.tasks.get(event.parent) if event.parent is not None else None
     board.tasks[task.id] = task
-    if parent is None:
+    if task.parent is None:
         board.waiting.add(task)
     else:
-        join_parent(board, task, parent)
+        join_parent(board, task, task.parent)
 
 
 def started(board: Board, event: Started) -> None:
@@ -81,8 +81,8 @@ def ended(board: Board, event: Ended) -> None:
         case Again.AGAIN:
             _come_back(board, task, family, event.now_s)
         case Again.PARKED:
+            _park(board, task, event.now_s)
             _leave_children(board, task, event.now_s)
-            park(board, task, event.now_s)
         case _:
             settle(board, task, verdict, event.now_s)
     if not family.running:
@@ -94,18 +94,16 @@ def settle(board: Board, task: Task, verdict: Verdict, now_s: float) -> None:
     if verdict in (Verdict.CANCELLED, Verdict.TIMED_OUT):
         while task.children:
             settle(board, task.children.popitem()[1], verdict, now_s)
-    else:
-        _leave_children(board, task, now_s)
+    board.commands.append(Settle(id=task.id, epoch=task.epoch, verdict=verdict))
     _forget(board, task, verdict, now_s)
+    _leave_children(board, task, now_s)
 
 
 def park(board: Board, task: Task, now_s: float) -> None:
     """It leaves without an end, and its children that wait for it leave with it."""
     while task.children:
         park(board, task.children.popitem()[1], now_s)
-    board.commands.append(Park(id=task.id, epoch=task.epoch, preemptions=task.preemptions, deaths=task.deaths))
-    del board.tasks[task.id]
-    _tell_circuit(board, task, None, now_s)
+    _park(board, task, now_s)
 
 
 def stop_for_good(board: Board, task: Task, why: Why, verdict: Verdict, now_s: float) -> None:
@@ -197,8 +195,8 @@ def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:
         task.state = State.HELD
         if family.running:  # in the same worker: they start again with it
             board.stop_family(family, Kill, Why.WITH_PARENT, now_s)
-    elif board.knows(root):
-        join_parent(board, task, root)
+    elif elder := elder_of(board, task):
+        join_parent(board, task, elder)
     elif family.running and not family.is_stopping():
         enter_family(board, task, family)
     else:
@@ -221,11 +219,15 @@ def _wait(board: Board, task: Task, now_s: float) -> None:
 
 
 def _leave_children(board: Board, task: Task, now_s: float) -> None:
-    """What waited for a parent that has ended goes on by itself."""
-    while task.children:
-        child = task.children.popitem()[1]
+    """What waited for a parent that has ended goes on by itself, or with one that still has to."""
+    children, task.children = task.children, {}
+    for child in children.values():
         child.held_by = None
-        _wait(board, child, now_s)
+    for child in children.values():
+        if elder := elder_of(board, child):
+            join_parent(board, child, elder)
+        else:
+            _wait(board, child, now_s)
 
 
 def _returns_below(task: Task) -> int:
@@ -235,12 +237,12 @@ def _returns_below(task: Task) -> int:
     return Pressure.EMERGENCY if task.stopping is Why.EMERGENCY else NEVER_KEPT_OUT
 
 
-def _forget(board: Board, task: Task, verdict: Verdict, now_s: float) -> None:
-    board.commands.append(Settle(id=task.id, epoch=task.epoch, verdict=verdict))
+def _park(board: Board, task: Task, now_s: float) -> None:
+    board.commands.append(Park(id=task.id, epoch=task.epoch, preemptions=task.preemptions, deaths=task.deaths))
+    _forget(board, task, None, now_s)
+
+
+def _forget(board: Board, task: Task, verdict: Verdict | None, now_s: float) -> None:
     del board.tasks[task.id]
-    _tell_circuit(board, task, verdict, now_s)
-
-
-def _tell_circuit(board: Board, task: Task, verdict: Verdict | None, now_s: float) -> None:
     if note := board.circuits.settled(task, verdict, now_s):
         board.commands.append(note)

@@ -45,7 +45,8 @@ class Task:
     returns_below: int = NEVER_KEPT_OUT  # a level of pressure that pushed it out, and where it does not come back
     hopeless_since_s: float | None = None
     reserved_bytes: int = 0  # what it was lent last
-    held_by: Task | None = None  # a parent
+    parent: Task | None = None
+    held_by: Task | None = None  # the one it starts with
     children: dict[int, Task] = field(default_factory=dict["int", "Task"])  # those that wait for it to run again
 
 
