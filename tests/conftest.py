@@ -17,6 +17,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 _homes = itertools.count()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--histories", type=int, default=10_000, help="random histories of the scheduler to play")
+
+
 @pytest.fixture(scope="session")
 def _homes_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("homes")

@@ -18,7 +18,12 @@ ProgressBar: TypeAlias = bool | Literal["lines", "log"] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLimits:
-    """The budget and the levels at which the governor acts, as shares of it: enter at, leave at."""
+    """The budget and the levels at which the governor acts, as shares of it: enter at, leave at.
+
+    And what protects work from the governor: a run that was preempted runs at least `min_run_s` before it is again,
+    and after `most_preemptions` it runs alone. A run told to stop that has not within `stop_s` no longer keeps the next
+    from being told. Work that would not fit even alone is given up after `hopeless_after_s`.
+    """
 
     budget_bytes: int
     shrink_at: float = 0.70
@@ -28,6 +33,10 @@ class MemoryLimits:
     emergency_at: float = 0.95
     emergency_until: float = 0.80
     calm_s: float = 2.0
+    min_run_s: float = 10.0
+    most_preemptions: int = 3
+    stop_s: float = 5.0
+    hopeless_after_s: float = 10.0
 
     def __post_init__(self) -> None:
         if self.budget_bytes <= 0:
@@ -38,6 +47,8 @@ class MemoryLimits:
             raise OptionError("Memory levels must rise: shrink below preempt below emergency.")
         if any(leave >= enter for enter, leave in zip(enters, leaves, strict=True)):
             raise OptionError("Each memory level must be left below the line where it is entered.")
+        if min(self.calm_s, self.min_run_s, self.stop_s, self.hopeless_after_s, self.most_preemptions) < 0:
+            raise OptionError("Times and counts of memory limits cannot be negative.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +121,29 @@ class CacheLimits:
     def __post_init__(self) -> None:
         if self.most_bytes < 1 or self.spare_disk_bytes < 0:
             raise OptionError("The response cache needs some room, and cannot leave less than nothing to others.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLimits:
+    """How agent runs wait and start, and how heartbeats beat.
+
+    Waiting `aging_s` longer is worth one level of priority, in order only. `queue_depth` counts for each level, so that
+    a level that is full keeps no other out.
+    """
+
+    queue_depth: int = 5
+    aging_s: float = 60.0
+    slot_memory_bytes: int = 400_000_000
+    least_run_bytes: int = 1_000_000
+    most_losses: int = 2
+    beats_at_once: int = 2
+    max_skips: int = 10
+
+    def __post_init__(self) -> None:
+        if min(self.queue_depth, self.least_run_bytes, self.beats_at_once, self.max_skips) < 1:
+            raise OptionError("A queue needs room for one run, a run some memory, and heartbeats one at a time.")
+        if self.aging_s <= 0 or self.most_losses < 0 or self.slot_memory_bytes < self.least_run_bytes:
+            raise OptionError("Aging takes time, and a slot's memory holds at least the smallest run.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

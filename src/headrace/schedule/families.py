@@ -1,0 +1,59 @@
+"""Runs and their children. Covers: how one joins what runs, or waits for its parent to run again.
+
+A child has its parent's slot, memory and worker: it starts at once, since its parent may be waiting for it. Where the
+parent has been stopped, the child waits for it and starts with it. Does not cover: the first of a family
+(schedule.placing).
+"""
+
+from __future__ import annotations
+
+from headrace.schedule.board import Board
+from headrace.schedule.events import Start
+from headrace.schedule.tasks import Family, State, Task
+
+
+def elder_of(board: Board, task: Task) -> Task | None:
+    """The nearest of its parents that has not ended, and may be waiting for it."""
+    elder = task.parent
+    while elder is not None and not board.knows(elder):
+        elder = elder.parent
+    return elder
+
+
+def join_parent(board: Board, task: Task, parent: Task) -> None:
+    """Now, where the family runs and is not stopping; else when it starts again."""
+    head = _head(board, parent)
+    task.priority = head.priority
+    if parent.state is State.RUNNING and parent.family is not None and not parent.family.is_stopping():
+        enter_family(board, task, parent.family)
+    else:
+        task.state, task.held_by, task.family = State.HELD, head, None
+        head.children[task.id] = task
+
+
+def enter_family(board: Board, task: Task, family: Family) -> None:
+    """A run starts its family; a child joins it, in the same slot and the same memory."""
+    task.epoch += 1
+    task.state, task.family, task.held_by = State.RUNNING, family, None
+    task.started_s, task.stopping, task.hopeless_since_s = None, None, None
+    task.has_progress = task.in_side_effect = False
+    task.reserved_bytes = family.reserved_bytes
+    family.running[task.id] = task
+    board.commands.append(
+        Start(
+            id=task.id,
+            epoch=task.epoch,
+            host=family.host,
+            memory_bytes=family.reserved_bytes,
+            is_alone=family.is_alone,
+        )
+    )
+
+
+def _head(board: Board, parent: Task) -> Task:
+    """The run that brings the family back: the root, or where that has ended, the parent itself."""
+    if parent.held_by is not None:
+        return parent.held_by
+    if parent.family is not None and board.knows(parent.family.root):
+        return parent.family.root
+    return parent

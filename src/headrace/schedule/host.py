@@ -1,0 +1,170 @@
+"""One memory budget and what holds it. Covers: charges, whether one more run fits, the floor that becomes a new zero.
+
+Does not cover: who is next (schedule.waiting), or who has to go (schedule.preemption).
+"""
+
+from __future__ import annotations
+
+from headrace.limits import MemoryLimits
+from headrace.schedule.events import Grant, MemoryRead, Reading
+from headrace.schedule.governor import Governor, Pressure
+from headrace.schedule.priority import Priority
+from headrace.schedule.tasks import Family, Task
+from headrace.schedule.tenants import Squeeze, Tenants
+
+# The lowest priority that may start at each level.
+_ADMITTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
+
+
+class Host:
+    """`floor_bytes` is what was in use when nothing ran: the controller, its caches, what was never given back."""
+
+    def __init__(self, name: str, slots: int, limits: MemoryLimits, turn_s: float) -> None:
+        self.name = name
+        self.slots = slots
+        self.governor = Governor(limits)
+        self.families: dict[int, Family] = {}  # by serial; at most `slots`
+        self.tenants = Tenants(name, turn_s)
+        self.squeeze = Squeeze.NONE
+        self.used_bytes = 0
+        self.floor_bytes = 0
+        self.preempted_at_s: float | None = None
+        self._was_reclaimed = False
+        self._charged_bytes = 0  # to runs
+        self._alone = 0
+
+    @property
+    def limits(self) -> MemoryLimits:
+        return self.governor.limits
+
+    @property
+    def pressure(self) -> Pressure:
+        return self.governor.pressure
+
+    @property
+    def slots_now(self) -> int:
+        """Fewer under pressure, and one above a floor that never falls."""
+        if self.governor.zero_bytes:
+            return 1
+        return self.slots if self.pressure is Pressure.CALM else max(1, self.slots // 2)
+
+    @property
+    def whole_room_bytes(self) -> int:
+        """What a run could have here if it were alone."""
+        return self.governor.budget_bytes - self.floor_bytes
+
+    @property
+    def room_beside_surveys_bytes(self) -> int:
+        """The same where each survey goes on with one credit."""
+        return self.whole_room_bytes - self.tenants.least_bytes
+
+    @property
+    def room_bytes(self) -> int:
+        """By what runs may use or by what is really in use, whichever leaves less; surveys are charged as such."""
+        surveys_bytes = self.tenants.charged_bytes
+        reserved_bytes = self.floor_bytes + self._charged_bytes + surveys_bytes
+        return self.governor.budget_bytes - max(reserved_bytes, self.used_bytes)
+
+    @property
+    def reading(self) -> Reading:
+        governor = self.governor
+        return Reading(self.name, self.used_bytes, governor.budget_bytes, governor.zero_bytes, governor.pressure)
+
+    def has_alone(self) -> bool:
+        return self._alone > 0
+
+    def has_only_one(self) -> bool:
+        """Whether nothing but one family can be blamed for what is in use."""
+        return len(self.families) == 1 and self.tenants.are_at_rest
+
+    def admits(self, task: Task) -> bool:
+        """Whether its priority may start at this level, and whether it may return to the level that pushed it out."""
+        return task.priority >= _ADMITTED[self.pressure] and self.pressure < task.returns_below
+
+    def fits(self, task: Task, need_bytes: int, needs_alone: bool) -> bool:
+        if len(self.families) >= self.slots_now or (needs_alone and self.families):
+            return False
+        if task.priority is not Priority.CRITICAL and self.families and self.has_alone():
+            return False
+        owed_bytes = self.tenants.owed_bytes if self.families else 0
+        return need_bytes <= self.room_bytes - owed_bytes
+
+    def enter(self, family: Family) -> None:
+        self.families[family.serial] = family
+        self._charged_bytes += family.charged_bytes
+        self._alone += family.is_alone
+        self._was_reclaimed = False
+
+    def let_others_in(self, family: Family) -> None:
+        """It has shown what it needs."""
+        family.is_alone = family.is_alone_until_seen = False
+        self._alone -= 1
+
+    def leave(self, family: Family, now_s: float) -> None:
+        del self.families[family.serial]
+        self._charged_bytes -= family.charged_bytes
+        self._alone -= family.is_alone
+        if family.pauses_tenants:
+            self.tenants.pause_ended(now_s)
+        if family.is_stopping():
+            self.preempted_at_s = now_s
+
+    def observe(self, read: MemoryRead) -> None:
+        governor = self.governor
+        self.used_bytes = read.used_bytes
+        governor.budget_bytes = min(read.budget_bytes or governor.limits.budget_bytes, governor.limits.budget_bytes)
+        self._note_floor(read.used_bytes)
+        self._note_runs(read.by_run)
+        governor.observe(read.used_bytes, read.now_s)
+
+    def should_reclaim(self) -> bool:
+        """Once, when nothing runs and pressure stays: only memory that is held after that is a floor."""
+        was_reclaimed, self._was_reclaimed = self._was_reclaimed, True
+        return not was_reclaimed
+
+    def is_stuck(self) -> bool:
+        """Whether pressure is high with nothing running and is not about to fall."""
+        return (
+            self.pressure is not Pressure.CALM
+            and not self.families
+            and self.tenants.are_at_rest
+            and not self.governor.is_falling
+        )
+
+    def start_over(self) -> None:
+        self.governor.start_over(self.used_bytes)
+
+    def regrant(self) -> list[Grant]:
+        """Surveys grow no further than the level where the next thing would be preemption."""
+        kept_free = int(self.governor.budget_bytes * (1 - self.limits.preempt_at))
+        return self.tenants.regrant(self.pressure, self._squeezed(), self.room_bytes - kept_free)
+
+    def _squeezed(self) -> Squeeze:
+        if any(family.pauses_tenants for family in self.families.values()):
+            return Squeeze.PAUSE
+        if self.governor.zero_bytes or self.has_alone():
+            return max(Squeeze.ONE, self.squeeze)
+        return self.squeeze
+
+    def _note_floor(self, used_bytes: int) -> None:
+        own_bytes = max(0, used_bytes - self.tenants.in_use_bytes)
+        self.floor_bytes = min(own_bytes, self.floor_bytes) if self.families else own_bytes
+        governor = self.governor
+        if used_bytes < governor.limits.shrink_until * governor.budget_bytes:
+            governor.zero_bytes = 0
+        else:
+            governor.zero_bytes = min(governor.zero_bytes, used_bytes)
+
+    def _note_runs(self, by_run: tuple[tuple[int, int], ...]) -> None:
+        if by_run:
+            used = dict(by_run)
+            for family in self.families.values():
+                _note_use(family, sum(used.get(member, 0) for member in family.running))
+        elif self.has_only_one():  # nobody can tell runs apart here, but there is only one
+            _note_use(next(iter(self.families.values())), self.used_bytes - self.floor_bytes)
+        self._charged_bytes = sum(family.charged_bytes for family in self.families.values())
+
+
+def _note_use(family: Family, in_use_bytes: int) -> None:
+    family.in_use_bytes = max(0, in_use_bytes)
+    family.peak_bytes = max(family.peak_bytes, in_use_bytes)

@@ -1,0 +1,169 @@
+"""Which run starts where. Covers: order, reservations, running alone, giving up what can never fit.
+
+The first in order starts, or nobody does: a later, smaller run that slipped past it would starve it. Only levels that
+memory pressure keeps out are passed over. Does not cover: what happens to runs afterwards (schedule.lifecycle).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from headrace.schedule.board import Board
+from headrace.schedule.events import Preempt, Verdict, Why
+from headrace.schedule.families import enter_family
+from headrace.schedule.host import Host
+from headrace.schedule.lifecycle import settle
+from headrace.schedule.preemption import may_preempt_another, to_preempt
+from headrace.schedule.priority import Priority
+from headrace.schedule.tasks import Family, Task
+from headrace.schedule.tenants import Squeeze
+
+_MORE_AFTER_DEATH = 2
+
+
+class Need(NamedTuple):
+    """`until_seen`: it has to be alone only until it has shown what runs of its kind need."""
+
+    memory_bytes: int
+    is_alone: bool
+    until_seen: bool
+
+
+def dispatch(board: Board, now_s: float) -> None:
+    """Start what can start now."""
+    if board.is_closing:
+        return
+    if board.circuits.holds_any:
+        for task in board.circuits.released(now_s):
+            board.waiting.add(task)
+    for host in board.hosts.values():
+        host.squeeze = Squeeze.NONE
+    while _start_next(board, now_s):
+        pass
+
+
+def need_of(board: Board, task: Task, host: Host) -> Need:
+    """What it declares, else what its kind was seen to need, else a slot's memory; the last two as far as there is."""
+    seen = board.reservations.needed_bytes(task.kind)
+    asked = task.declared_bytes or seen or board.limits.slot_memory_bytes
+    if task.deaths:
+        asked = max(asked, _MORE_AFTER_DEATH * task.reserved_bytes)
+    there = host.room_beside_surveys_bytes
+    is_cut = asked > there
+    if is_cut:
+        asked = max(there, task.declared_bytes or board.limits.least_run_bytes)
+    is_alone = is_cut or has_to_be_alone(task, host)
+    is_first = is_first_of_its_kind(board, task)
+    return Need(asked, is_alone or is_first, is_first and not is_alone)
+
+
+def has_to_be_alone(task: Task, host: Host) -> bool:
+    return task.deaths > 0 or task.preemptions >= host.limits.most_preemptions
+
+
+def is_first_of_its_kind(board: Board, task: Task) -> bool:
+    """Nobody knows what it needs. CRITICAL does not wait for everyone else to find out."""
+    if task.declared_bytes is not None or task.priority is Priority.CRITICAL:
+        return False
+    return not board.reservations.knows(task.kind)
+
+
+def _start_next(board: Board, now_s: float) -> bool:
+    """Whether one was taken from the queue, so that another may follow."""
+    if not _may_start_any(board):
+        return False
+    for task in board.waiting.heads():
+        if board.circuits.holds(task):
+            board.waiting.remove(task)
+            board.circuits.hold(task)
+            return True
+        hosts = [host for host in board.hosts.values() if host.admits(task)]
+        if not hosts:
+            continue  # its level is kept out by pressure; a higher one behind it may not be
+        return _start_or_wait(board, task, hosts, now_s)
+    _make_surveys_rest(board)
+    return False
+
+
+def _may_start_any(board: Board) -> bool:
+    """CRITICAL may make room for itself; anything else needs a slot."""
+    for host in board.hosts.values():
+        if len(host.families) < host.slots:
+            return len(board.waiting) > 0
+    return board.waiting.count(Priority.CRITICAL) > 0
+
+
+def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) -> bool:
+    needs = [(host, need_of(board, task, host)) for host in hosts]
+    fitting = [found for found in needs if found[0].fits(task, *found[1][:2]) and _surveys_allow(*found, now_s)]
+    if fitting:
+        best = fitting[0] if len(fitting) == 1 else max(fitting, key=lambda found: found[0].room_bytes)
+        start(board, task, *best, now_s)
+        return True
+    if _is_hopeless(board, task, now_s):
+        board.waiting.remove(task)
+        settle(board, task, Verdict.BUDGET_TOO_SMALL, now_s)
+        return True
+    for host, need in needs:
+        host.squeeze = _squeeze_for(host, need, now_s)
+    if task.priority is Priority.CRITICAL:
+        _make_room(board, hosts, now_s)
+    return False
+
+
+def start(board: Board, task: Task, host: Host, need: Need, now_s: float) -> None:
+    board.waiting.remove(task)
+    board.starts += 1
+    pauses = bool(host.tenants.by_id) and need.memory_bytes > host.room_beside_surveys_bytes
+    family = Family(task, host.name, board.starts, now_s, *need, pauses)
+    host.enter(family)
+    enter_family(board, task, family)
+    for child in task.children.values():
+        enter_family(board, child, family)
+    task.children.clear()
+
+
+def _make_surveys_rest(board: Board) -> None:
+    """Pressure keeps all runs out. Where only a survey runs, it rests, to show whether it is what presses."""
+    for host in board.hosts.values():
+        if not host.families:
+            host.squeeze = Squeeze.ONE
+
+
+def _surveys_allow(host: Host, need: Need, now_s: float) -> bool:
+    """A run beside which surveys have to pause waits until they have had their turn."""
+    return need.memory_bytes <= host.room_beside_surveys_bytes or host.tenants.may_pause(now_s)
+
+
+def _squeeze_for(host: Host, need: Need, now_s: float) -> Squeeze:
+    """How far surveys must give way to the run that is next."""
+    if need.memory_bytes <= host.room_bytes - host.tenants.owed_bytes:
+        return Squeeze.NONE  # it waits for a slot, or to be alone
+    if host.families:
+        return Squeeze.SHARE
+    if need.memory_bytes <= host.room_beside_surveys_bytes:
+        return Squeeze.ONE
+    return Squeeze.PAUSE if host.tenants.may_pause(now_s) else Squeeze.NONE  # it is their turn
+
+
+def _is_hopeless(board: Board, task: Task, now_s: float) -> bool:
+    """Whether it has not fitted anywhere, even alone, for long enough to say that it never will."""
+    for host in board.hosts.values():
+        if host.families or need_of(board, task, host).memory_bytes <= host.whole_room_bytes:
+            task.hopeless_since_s = None
+            return False
+    if task.hopeless_since_s is None:
+        task.hopeless_since_s = now_s
+    patience_s = min(host.limits.hopeless_after_s for host in board.hosts.values())
+    return now_s - task.hopeless_since_s >= patience_s
+
+
+def _make_room(board: Board, hosts: list[Host], now_s: float) -> None:
+    """CRITICAL never waits for lower work to end by itself."""
+    if any(family.is_stopping() for host in hosts for family in host.families.values()):
+        return
+    for host in hosts:
+        family = to_preempt(host, now_s) if may_preempt_another(host, now_s) else None
+        if family is not None:
+            board.stop_family(family, Preempt, Why.MAKES_ROOM, now_s)
+            return

@@ -1,0 +1,181 @@
+"""The scheduler: told what happened, it says what to do. Covers: who hears of which event.
+
+A pure state machine. The same events in the same order give the same commands: time comes with the events, and nothing
+here waits, reads or draws lots. schedule.events has the table of both sides; the decisions are in
+
+    placing      which run starts where           relief       what a memory reading leads to
+    lifecycle    what becomes of a run            preemption   who has to go
+    verdicts     what an ending means             tenants      how many interviews surveys may have in flight
+    host         one budget and what holds it     heartbeats   their lane
+    circuits     kinds of task that fail          reservations what runs of a kind need
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from headrace.limits import BreakerLimits, QueueLimits
+from headrace.schedule import lifecycle
+from headrace.schedule.board import FINAL, Board
+from headrace.schedule.events import (
+    BeatAdded,
+    BeatEnded,
+    BeatRemoved,
+    Cancelled,
+    Closing,
+    Command,
+    Ended,
+    Ending,
+    Event,
+    HostJoined,
+    HostLost,
+    MemoryRead,
+    Reading,
+    Started,
+    StepDone,
+    StepStarting,
+    Submitted,
+    TenantClosed,
+    TenantOpened,
+    TenantUsed,
+    Tick,
+    Verdict,
+    Why,
+)
+from headrace.schedule.host import Host
+from headrace.schedule.placing import dispatch
+from headrace.schedule.priority import Priority
+from headrace.schedule.relief import take_reading
+from headrace.schedule.snapshot import Snapshot, snapshot_of
+from headrace.schedule.tenants import Tenants
+
+
+class Scheduler:
+    def __init__(self, limits: QueueLimits, breaker_limits: BreakerLimits) -> None:
+        self._board = Board(limits, breaker_limits)
+
+    def handle(self, event: Event) -> list[Command]:
+        """What to do now, in order; bounded by the slots, but for `Closing`, which parks everything."""
+        board = self._board
+        board.commands = []
+        match event:
+            case Started():
+                lifecycle.started(board, event)
+                return board.commands
+            case StepStarting():
+                lifecycle.step_starting(board, event)
+                return board.commands
+            case StepDone():
+                lifecycle.step_done(board, event)
+                return board.commands
+            case Submitted():
+                lifecycle.submitted(board, event)
+            case Ended():
+                lifecycle.ended(board, event)
+            case MemoryRead():
+                self._read(event)
+            case Tick():
+                self._tick(event.now_s)
+            case Cancelled():
+                if task := board.tasks.get(event.id):
+                    lifecycle.stop_for_good(board, task, Why.CANCELLED, Verdict.CANCELLED, event.now_s)
+            case TenantOpened() | TenantUsed() | TenantClosed():
+                self._tenant(event)
+            case BeatAdded() | BeatRemoved() | BeatEnded():
+                self._beat(event)
+            case HostJoined():
+                self._join(event)
+            case HostLost():
+                self._lose(event.host, event.now_s)
+            case Closing():
+                lifecycle.close(board, event.now_s)
+            case _:
+                assert_never(event)
+        dispatch(board, event.now_s)
+        if isinstance(event, MemoryRead):
+            self._regrant(event.host)
+        return board.commands
+
+    def __len__(self) -> int:
+        """Runs that wait, are held or run: each was accepted and has not ended."""
+        return len(self._board.tasks)
+
+    def has_room(self, level: Priority) -> bool:
+        """Whether a submission would not be refused for the queue's depth."""
+        return not self._board.is_closing and self._board.waiting.count(level) < self._board.limits.queue_depth
+
+    def expected_wait_s(self, level: Priority) -> float:
+        return self._board.expected_wait_s(level)
+
+    def next_tick_s(self) -> float | None:
+        """When time alone will have changed something: a heartbeat, a time limit, a probe."""
+        board = self._board
+        times = (board.heartbeats.next_tick_s(), board.next_deadline_s(), board.circuits.next_tick_s())
+        return min((at_s for at_s in times if at_s is not None), default=None)
+
+    def snapshot(self) -> Snapshot:
+        return snapshot_of(self._board)
+
+    def _read(self, event: MemoryRead) -> None:
+        if host := self._board.hosts.get(event.host):
+            take_reading(self._board, host, event)
+
+    def _regrant(self, name: str) -> None:
+        """After runs had their choice: surveys get what is left, or give back what the next run needs."""
+        if host := self._board.hosts.get(name):
+            self._board.commands += host.regrant()
+
+    def _tick(self, now_s: float) -> None:
+        board = self._board
+        for task in board.overdue(now_s):
+            lifecycle.stop_for_good(board, task, Why.TIMED_OUT, Verdict.TIMED_OUT, now_s)
+        if not board.is_closing:
+            board.commands += board.heartbeats.tick(now_s, self._reading_of)
+
+    def _reading_of(self, name: str) -> Reading | None:
+        host = self._board.hosts.get(name)
+        return host.reading if host else None
+
+    def _tenant(self, event: TenantOpened | TenantUsed | TenantClosed) -> None:
+        if isinstance(event, TenantOpened):
+            if host := self._board.hosts.get(event.host):
+                host.tenants.open(event)
+            return
+        tenants = self._tenants_with(event.tenant)
+        if tenants is None:
+            return
+        if isinstance(event, TenantUsed):
+            tenants.used(event)
+        else:
+            del tenants.by_id[event.tenant]
+
+    def _tenants_with(self, tenant: str) -> Tenants | None:
+        return next((host.tenants for host in self._board.hosts.values() if tenant in host.tenants.by_id), None)
+
+    def _beat(self, event: BeatAdded | BeatRemoved | BeatEnded) -> None:
+        heartbeats = self._board.heartbeats
+        match event:
+            case BeatAdded():
+                heartbeats.add(event)
+            case BeatRemoved():
+                heartbeats.remove(event.name)
+            case BeatEnded():
+                heartbeats.ended(event.name, event.epoch)
+        self._tick(event.now_s)
+
+    def _join(self, event: HostJoined) -> None:
+        self._lose(event.host, event.now_s)  # one of that name is no longer what it was
+        turn_s = self._board.limits.aging_s
+        self._board.hosts[event.host] = Host(event.host, event.slots, event.limits, turn_s)
+
+    def _lose(self, name: str, now_s: float) -> None:
+        host = self._board.hosts.get(name)
+        if host is None:
+            return
+        for family in list(host.families.values()):
+            family.stop_sent_s = now_s  # nothing joins it any more
+            for task in reversed(list(family.running.values())):  # children first: nobody is left to be told to stop
+                task.stopping = task.stopping if task.stopping in FINAL else Why.HOST_LOST  # not the run's fault
+                ended = Ended(now_s=now_s, id=task.id, epoch=task.epoch, ending=Ending.LOST)
+                lifecycle.ended(self._board, ended)
+        del self._board.hosts[name]

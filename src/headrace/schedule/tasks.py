@@ -1,0 +1,85 @@
+"""One run and one family of runs, as the scheduler keeps them. Covers: their data. Does not cover: any decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from headrace.schedule.events import Why
+from headrace.schedule.governor import Pressure
+from headrace.schedule.priority import Priority
+
+NEVER_KEPT_OUT = Pressure.EMERGENCY + 1
+
+
+class State(Enum):
+    WAITING = "waiting"
+    HELD = "held"  # by the circuit of its kind, or by a parent that is not running
+    RUNNING = "running"
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """`submitted_s` and `arrival` stay what they first were: a run that comes back keeps its place in line."""
+
+    id: int
+    kind: str
+    priority: Priority
+    declared_bytes: int | None
+    limit_s: float | None
+    submitted_s: float
+    arrival: int
+    epoch: int
+    preemptions: int
+    deaths: int
+    losses: int = 0
+    state: State = State.WAITING
+    ticket: int = 0
+    family: Family | None = None
+    started_s: float | None = None
+    executed_s: float = 0.0
+    has_progress: bool = False
+    in_side_effect: bool = False
+    stopping: Why | None = None
+    is_probe: bool = False
+    returns_below: int = NEVER_KEPT_OUT  # a level of pressure that pushed it out, and where it does not come back
+    hopeless_since_s: float | None = None
+    reserved_bytes: int = 0  # what it was lent last
+    parent: Task | None = None
+    held_by: Task | None = None  # the one it starts with
+    children: dict[int, Task] = field(default_factory=dict["int", "Task"])  # those that wait for it to run again
+
+
+@dataclass(slots=True, eq=False)
+class Family:
+    """What holds one slot: a run and its children. The root may end first; the slot stays until the last one ends."""
+
+    root: Task
+    host: str
+    serial: int
+    started_s: float
+    reserved_bytes: int
+    is_alone: bool
+    is_alone_until_seen: bool
+    pauses_tenants: bool
+    in_use_bytes: int = 0
+    peak_bytes: int = 0
+    stop_sent_s: float | None = None
+    was_killed: bool = False
+    running: dict[int, Task] = field(default_factory=dict[int, Task])
+
+    @property
+    def charged_bytes(self) -> int:
+        return max(self.in_use_bytes, self.reserved_bytes)
+
+    @property
+    def priority(self) -> Priority:
+        return self.root.priority
+
+    @property
+    def leader(self) -> Task:
+        """The root, or where that has ended, the first of those it left."""
+        return self.root if self.root.id in self.running else next(iter(self.running.values()), self.root)
+
+    def is_stopping(self) -> bool:
+        return self.stop_sent_s is not None
