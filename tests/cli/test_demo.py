@@ -5,7 +5,7 @@ import pytest
 
 from headrace import Model, QuestionFreeText, Results, Survey
 from headrace.cli.demo import showing
-from headrace.cli.demo.job import demo_job
+from headrace.cli.demo.job import demo_job, moods
 from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
 from tests.cli.terminals import headrace, in_terminal
 
@@ -58,7 +58,7 @@ def test_a_large_demo_that_nobody_watches_draws_its_memory_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(showing, "_LARGE", 600)
-    showing.run_demo(600, tmp_path / "demo.run")
+    showing.run_demo(moods(), 600, tmp_path / "demo.run")
     told = capsys.readouterr().out
     assert told.count("40 KB: measured with EDSL") == 1
     assert "MB │" in told

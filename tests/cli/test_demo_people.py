@@ -1,4 +1,4 @@
-from headrace.cli.demo_people import people_job
+from headrace.cli.demo.people import people_job
 
 
 def test_the_demo_asks_sixty_interviews_of_the_local_model_without_starting_it() -> None:

@@ -185,15 +185,20 @@ def test_what_a_function_was_made_with_is_not_shown():
 
 PROGRAM = """
 import subprocess, sys
+import traceback
 from headrace import Model, QuestionFreeText, QuestionMultipleChoice, Survey
+from headrace.errors import ModelUnusable
 survey = Survey([
     QuestionFreeText(question_name="q", question_text="Well?"),
     QuestionMultipleChoice(question_name="m", question_text="Well?", question_options=["Good", "Bad"]),
 ])
 model = Model("m", service_name="openai_compatible", base_url=sys.argv[1], api_key_env="HEADRACE_TEST_KEY")
 print(subprocess.run(["ps", "axww"], capture_output=True, text=True).stdout)
-results = survey.by(model).run("keys.run", progress_bar=True)
-print(results, results[0], results.failed())
+try:
+    results = survey.by(model).run("keys.run", progress_bar=True)
+    print(results, results[0], list(results.failed()))
+except ModelUnusable as error:
+    traceback.print_exception(error)
 """
 
 

@@ -167,11 +167,10 @@ def test_an_error_text_that_no_file_can_hold_harms_nobody(path: Path):
 
 
 def test_a_loop_that_cannot_be_made_is_an_error_and_not_a_hang(path: Path, monkeypatch: pytest.MonkeyPatch):
-    def refuse(main: Any) -> None:
-        main.close()
+    def refuse(**_: Any) -> None:
         raise OSError("too many open files")
 
-    monkeypatch.setattr(asyncio, "run", refuse)
+    monkeypatch.setattr(asyncio, "Runner", refuse)
     with pytest.raises(OSError, match="too many"):
         job_of(1).run(path)
     with pytest.raises(OSError, match="too many"):

@@ -64,7 +64,7 @@ def survey_from(text: str) -> Survey:
 
 def model_from(text: str) -> Model:
     """`test,canned_response=Good,latency_s=0.1`: a name and its parameters; values are JSON where they can be."""
-    name, *parameters = text.split(",")
+    name, *parameters = _parts(text)
     given: dict[str, Any] = {}
     for parameter in parameters:
         key, equals, value = parameter.partition("=")
@@ -72,6 +72,19 @@ def model_from(text: str) -> Model:
             raise OptionError(f"--model {text!r}: {parameter!r} is not a parameter.", fix="Write name,key=value,...")
         given[key] = _value(value)
     return Model(name, **given)
+
+
+def _parts(text: str) -> list[str]:
+    """Split at commas, but not at those inside a JSON value."""
+    parts, depth, is_quoted = [""], 0, False
+    for before, letter in zip(" " + text, text, strict=False):
+        is_quoted ^= letter == '"' and before != "\\"
+        depth += 0 if is_quoted else (letter in "[{") - (letter in "]}")
+        if letter == "," and depth <= 0 and not is_quoted:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def _value(text: str) -> Any:

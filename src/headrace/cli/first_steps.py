@@ -16,11 +16,18 @@ def demo(
         Path | None,
         typer.Option("--output", "-o", help="The run file; by default demo.run among the others, made anew each time."),
     ] = None,
+    people: Annotated[
+        bool, typer.Option("--people", help="Ask a real model on this machine, some 60 interviews; no key, no network.")
+    ] = False,
 ) -> None:
-    """Run a survey with the test model, and show its answers."""
+    """Run a survey with the test model, or with a real one on this machine, and show its answers."""
     from headrace.cli.demo.showing import run_demo
 
-    run_demo(size, output)
+    if people:
+        from headrace.cli.demo.people import people as subject
+    else:
+        from headrace.cli.demo.job import moods as subject
+    run_demo(subject(), size, output)
 
 
 def doctor(json: Json = False) -> None:

@@ -25,7 +25,8 @@ Seed = Annotated[int, typer.Option(help="Which sample: the same seed chooses the
 Iterations = Annotated[int | None, typer.Option("--n", min=1, help="How often each interview is asked.")]
 MaxCost = Annotated[float | None, typer.Option(help="Stop, resumably, before more dollars than this are spent.")]
 MaxTokens = Annotated[
-    int | None, typer.Option("--max-tokens-total", min=1, help="Stop, resumably, before more tokens are used.")
+    int | None,
+    typer.Option("--max-tokens-total", min=1, metavar="N", help="Stop, resumably, before more tokens."),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the replies that earlier runs paid for.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; the old file is kept under another name.")]

@@ -70,7 +70,7 @@ class Job:
     @property
     def models(self) -> ModelList:
         if self._models is None:
-            raise ListError("The job has no model.", fix=f"Add one with job.by(...): {_models_at_hand()}")
+            raise ListError("The job has no model.", fix=f"Add one with job.by(...) or --model: {_models_at_hand()}")
         return self._models
 
     @property

@@ -25,7 +25,7 @@ from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.questions.base import kinds_for_files
 from headrace.survey.survey import Survey
 
-_PARTS = ("questions", "skip")
+_PARTS = ("questions", "skip", "$schema")
 _SHORT_FOR = {
     "name": "question_name",
     "text": "question_text",

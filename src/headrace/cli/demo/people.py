@@ -1,10 +1,11 @@
-"""The people of `headrace demo`: who they are, what they are asked, and the small local model that answers for them.
+"""The people of `headrace demo --people`: who they are, what they are asked, and the local model that answers.
 
-Covers: the job. Does not cover: running it and showing what came of it (cli.demo).
+Covers: the job. Does not cover: running it and showing what came of it (cli.demo.showing).
 """
 
 from __future__ import annotations
 
+from headrace.cli.demo.subject import Subject
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.survey.agents import Agent
@@ -32,9 +33,35 @@ _PEOPLE = (
     ("Olga", 42, "accountant", "Krakow"),
 )
 _PRODUCTS = ("an electric bicycle", "a robot vacuum cleaner", "an e-book reader", "a bread machine")
+_CHOICES = ("Yes", "Maybe", "Never")
 _LONGEST_ANSWER_TOKENS = 80  # most end by themselves after 20 or 30
 # Each token takes about 7 ms to read and 14 ms to write on two cores: what is asked of so many is short.
 _INSTRUCTION = "Answer as this person."
+
+
+def people() -> Subject:
+    return Subject(
+        file_name="people.run",
+        opening="Asking a model on this machine for {size:,} interviews with 15 people ...",
+        job=lambda _: people_job(),
+        columns={
+            "name": "agent.agent_name",
+            "product": "scenario.product",
+            "buy": "answer.buy",
+            "why": "answer.why",
+            "useful": "answer.useful",
+            "job": "agent.job",
+            "city": "agent.city",
+            "age": "agent.age",
+        },
+        right=("useful", "age"),
+        heading="Would they buy it?",
+        question="buy",
+        group="scenario.product",
+        styles=dict(zip(_CHOICES, ("green", "yellow", "red"), strict=True)),
+        where="answer.useful > 2",
+        query="select buy, avg(useful) from self group by buy",
+    )
 
 
 def people_job() -> Job:
@@ -44,7 +71,7 @@ def people_job() -> Job:
             QuestionMultipleChoice(
                 question_name="buy",
                 question_text="Would you buy {{ scenario.product }}?",
-                question_options=["Yes", "Maybe", "Never"],
+                question_options=_CHOICES,
             ),
             QuestionLinearScale(
                 question_name="useful",
@@ -57,7 +84,7 @@ def people_job() -> Job:
                 question_text="Why do you want {{ scenario.product }}? One short sentence.",
             ),
         ]
-    ).add_skip_rule("why", "{{ buy.answer }} != 'Yes'")
+    ).add_skip_rule("why", "{{ buy.answer }} != 'Yes' or {{ useful.answer }} < 2")
     people = AgentList(
         Agent({"age": age, "job": job, "city": city}, name=name, instruction=_INSTRUCTION)
         for name, age, job, city in _PEOPLE
