@@ -3,7 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.docs.documents import ROOT, run_program
+from benchmarks.__main__ import MEASURES
+from tests.docs.documents import ROOT, Shell, files, is_as_shown, run_program, session
 
 
 def test_the_lines_that_were_promised_run_as_written(tmp_path: Path):
@@ -28,17 +29,30 @@ def test_the_readme_s_commands_exist():
         assert (ROOT / command).stat().st_mode & 0o111
 
 
-def test_the_readme_s_session_runs_as_written(tmp_path: Path):
+def test_the_readme_s_session_runs_as_shown(tmp_path: Path):
     readme = (ROOT / "README.md").read_text("utf-8")
-    (tmp_path / "survey.yaml").write_text(re.findall(r"```yaml\n(.*?)```", readme, re.DOTALL)[0], "utf-8")
-    (tmp_path / "people.csv").write_text("age\n25\n35\n")
-    (tmp_path / "cities.csv").write_text("city\nOslo\nLima\n")
-    session = re.findall(r"^\$ headrace (.*)$", readme, re.MULTILINE)
-    assert len(session) == 5
-    for line in session:
-        command = f"{sys.executable} -m headrace {line}"
-        ran = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
-        assert (ran.returncode, ran.stderr) == (0, ""), line
+    work = tmp_path / "work"
+    work.mkdir()
+    for name, content in files(readme).items():
+        (work / name).write_text(content, "utf-8")
+    shell = Shell(tmp_path, work)
+    typed = [command for command in session(readme) if command.words.startswith("headrace")]
+    assert len(typed) == 7
+    for command in typed:
+        code, printed = shell.run(command.words)
+        assert code == command.exit_code, f"{command.words}\n{printed}"
+        assert is_as_shown(printed, command.shown), f"$ {command.words}\n{printed}\nand not\n{command.shown}"
+
+
+def test_what_the_readme_points_to_exists():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    measures = set(re.findall(r"`\./scripts/bench (\w+)`", readme))
+    assert measures
+    assert measures <= set(MEASURES)
+    places = set(re.findall(r"`\./scripts/test (\S+)`", readme)) | set(re.findall(r"\]\((?!http)([^)#]+)", readme))
+    assert places
+    for place in places:
+        assert (ROOT / place).exists(), place
 
 
 def test_the_demo_shows_answers_and_the_memory_line(tmp_path: Path):
