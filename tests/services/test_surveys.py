@@ -98,6 +98,10 @@ def test_a_storm_of_429_costs_no_interview_and_few_calls(server: HostileServer, 
     stats = a_job(400, a_model(server)).run(tmp_path / "a.run", concurrency=50).stats()
     assert (stats.interviews, stats.failed) == (400, 0)
     assert server.calls <= 400 + 60
+    (endpoint,) = stats.endpoints
+    assert (endpoint.model, endpoint.circuit, endpoint.closed_reason) == ("m", "closed", None)
+    assert endpoint.calls == server.calls
+    assert endpoint.busy == server.calls - 400
 
 
 def test_a_network_that_is_away_is_waited_for(tmp_path: Path):

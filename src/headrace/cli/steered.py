@@ -170,6 +170,8 @@ def _lines(look: _Look) -> Iterator[str]:
     yield f"{look.path}: {look.counted}"
     if look.live is not None:
         yield _process_line(look.live)
+        if notice := look.live.progress.notice:
+            yield notice
     elif look.holder is not None:
         yield f"running in process {look.holder}, which cannot be asked"
     yield f"{stats.calls:,} calls, {stats.tokens:,} tokens, {format_duration(stats.seconds)} of running"

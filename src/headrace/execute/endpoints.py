@@ -5,6 +5,8 @@ Owned by the controller, and handed to executors that run in its process.
 
 from __future__ import annotations
 
+import msgspec
+
 from headrace.execute.calls import endpoint_limits
 from headrace.execute.gate import Gate
 from headrace.schedule.outcomes import EndpointStatus
@@ -27,6 +29,23 @@ class Endpoints:
 
     def status(self) -> list[tuple[str, EndpointStatus]]:
         return [(name, gate.status()) for name, gate in self._gates.values()]
+
+    def figures(self) -> bytes:
+        """What is kept of them when a run has ended, as JSON (results.stats has the shape)."""
+        return msgspec.json.encode(
+            [
+                {
+                    "model": name,
+                    "calls": status.calls,
+                    "tokens": status.tokens,
+                    "busy": status.busy,
+                    "failures": status.failures,
+                    "circuit": status.circuit.value,
+                    "closed_reason": status.closed_reason,
+                }
+                for name, status in self.status()
+            ]
+        )
 
     def release_stopped(self) -> None:
         for _, gate in self._gates.values():

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.store.outcomes import read_counters, read_runs
+import msgspec
+
+from headrace.store.outcomes import read_counters, read_endpoints, read_runs
 from headrace.store.reader import Reader
+
+
+class EndpointStats(msgspec.Struct, frozen=True):
+    """How a model's service did in the latest run: calls it answered as busy, failures, and where its circuit ended.
+
+    `circuit` is "closed" where all is well; `closed_reason` says why no more was asked of a model.
+    """
+
+    model: str
+    calls: int
+    tokens: int
+    busy: int
+    failures: int
+    circuit: str
+    closed_reason: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +48,14 @@ class Stats:
     cache_hits: int
     seconds: float
     peak_memory: int | None
+    endpoints: tuple[EndpointStats, ...]
 
 
 def read_stats(reader: Reader) -> Stats:
     with reader.snapshot() as connection:
         counted = read_counters(connection)
         reused, seconds, peak_memory = read_runs(connection)
+        endpoints = msgspec.json.decode(read_endpoints(connection), type=tuple[EndpointStats, ...])
     return Stats(
         interviews=counted["done"],
         reused=reused,
@@ -51,4 +70,5 @@ def read_stats(reader: Reader) -> Stats:
         cache_hits=counted["cache_hits"],
         seconds=seconds,
         peak_memory=peak_memory,
+        endpoints=endpoints,
     )

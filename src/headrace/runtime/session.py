@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.errors import HeadraceError, Interrupted, OptionError
+from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline import InlineExecutor
 from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
@@ -67,6 +68,7 @@ class Session:
         self._options = options
         self._deliver = deliver
         self._stopping = False
+        self._endpoints = Endpoints()
         self._run: SurveyRun | None = None
         self.opened: Future[Opened] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
@@ -121,7 +123,9 @@ class Session:
                     await self._run_with_progress(run, file)
                 outcome = "complete" if run.progress().done == run.total else "stopped"
             finally:
-                run_ended(file.connection, number, time.time(), run.peak_bytes, outcome)
+                run_ended(
+                    file.connection, number, time.time(), run.peak_bytes, outcome, self._endpoints.figures().decode()
+                )
         finally:
             file.close()
             if cache is not None:
@@ -138,7 +142,7 @@ class Session:
         return ResponseCache.open(cache_path(), time.time()) if is_wanted else None
 
     def _prepared(self, file: RunFile, cache: ResponseCache | None) -> SurveyRun:
-        executor = InlineExecutor([model.functions for model in self._job.models], cache=cache)
+        executor = InlineExecutor([model.functions for model in self._job.models], self._endpoints, cache)
         run = SurveyRun(self._job, file, self._options, self.limits, executor, self._deliver)
         book = RunBook.load(file.connection)
         stored = run.portion.of(file.done)

@@ -136,10 +136,12 @@ def run_started(connection: apsw.Connection, started_at: float, reused: int) -> 
     return connection.last_insert_rowid()
 
 
-def run_ended(connection: apsw.Connection, number: int, ended_at: float, peak_bytes: int, outcome: str) -> None:
+def run_ended(
+    connection: apsw.Connection, number: int, ended_at: float, peak_bytes: int, outcome: str, endpoints: str
+) -> None:
     """Note how a run ended. On a full disk the note is lost, and nothing else: the run's own error must stand."""
     with suppress(apsw.FullError, apsw.IOError), connection:
         connection.execute(
-            "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ? WHERE number = ?",
-            (ended_at, peak_bytes, outcome, number),
+            "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ?, endpoints = ? WHERE number = ?",
+            (ended_at, peak_bytes, outcome, endpoints, number),
         )

@@ -54,6 +54,11 @@ def read_counters(connection: apsw.Connection) -> dict[str, Any]:
     return dict(rows(connection, "SELECT name, value FROM counters"))
 
 
+def read_endpoints(connection: apsw.Connection) -> str:
+    """How the endpoints of the latest run did, as JSON."""
+    return connection.execute("SELECT endpoints FROM runs ORDER BY number DESC LIMIT 1").get or "[]"
+
+
 def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
     """Of all runs of this file: what the latest reused, seconds spent, and the highest memory in bytes."""
     reused = connection.execute("SELECT reused FROM runs ORDER BY number DESC LIMIT 1").get

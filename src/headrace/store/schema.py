@@ -32,7 +32,7 @@ CREATE TABLE failures(ordinal INTEGER, question INTEGER, cause TEXT NOT NULL, me
                       PRIMARY KEY(ordinal, question)) WITHOUT ROWID;
 CREATE TABLE counters(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs(number INTEGER PRIMARY KEY, started_at REAL NOT NULL, ended_at REAL, reused INTEGER NOT NULL,
-                  peak_memory_bytes INTEGER, outcome TEXT);
+                  peak_memory_bytes INTEGER, outcome TEXT, endpoints TEXT);
 """
 
 
