@@ -179,9 +179,8 @@ def test_more_failures_than_a_page_are_all_listed(tmp_path: Path) -> None:
 
 def test_stats_tell_what_the_file_took(path: Path) -> None:
     connection = open_writer(path)
-    connection.execute(
-        "INSERT INTO runs VALUES(1, 100.0, 130.0, 0, 5000, 'done'), (2, 200.0, NULL, 7, NULL, NULL, NULL)"
-    )
+    connection.execute("INSERT INTO runs VALUES(1, 100.0, 130.0, 0, 5000, 'done', '[]')")
+    connection.execute("INSERT INTO runs VALUES(2, 200.0, NULL, 7, NULL, NULL, NULL)")
     connection.close()
     with Results.open(path) as results:
         stats = results.head(3).stats()
