@@ -1,7 +1,7 @@
 import asyncio
-import dataclasses
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from headrace.errors import ModelUnusable, NetworkAway, ProviderBusy, ProviderError, ProviderUnavailable
@@ -93,7 +93,7 @@ async def test_an_unusable_model_closes_its_gate_for_all_in_line():
 
 
 async def test_calls_in_line_are_let_go_when_their_work_stops():
-    patient = dataclasses.replace(QUICK, first_away_s=30.0, longest_away_s=30.0)
+    patient = msgspec.structs.replace(QUICK, first_away_s=30.0, longest_away_s=30.0)
     gate, provider = Gate(patient), Scripted(NetworkAway("no route"), NetworkAway("no route"))
     stopping = False
     waiting = [asyncio.ensure_future(ask(gate, provider, is_stopping=lambda: stopping)) for _ in range(5)]

@@ -28,7 +28,6 @@ from headrace.cli.options import (
     Seed,
 )
 from headrace.cli.running import progress_asked_for, start
-from headrace.limits import RunOptions
 
 
 def map_rows(
@@ -59,6 +58,7 @@ def map_rows(
 ) -> None:
     """Send one prompt per row of a file, exactly as written. Run it again to go on where it was."""
     from headrace.cli.arguments import mapped_job_from
+    from headrace.limits import RunOptions
 
     job = mapped_job_from(template, data, schema, system, model or [])
     options = RunOptions(

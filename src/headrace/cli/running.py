@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,9 +30,9 @@ from headrace.cli.options import (
     Seed,
 )
 from headrace.errors import OptionError
-from headrace.limits import ProgressBar, RunOptions
 
 if TYPE_CHECKING:
+    from headrace.limits import ProgressBar, RunOptions
     from headrace.plan.job import Job
 
 
@@ -62,6 +61,7 @@ def run(
 ) -> None:
     """Run a survey. Run it again to go on where it was: what is journaled is never repeated."""
     from headrace.cli.arguments import job_from
+    from headrace.limits import RunOptions
 
     progress_bar = progress_asked_for(log=log, lines=lines)
     job = job_from(survey, agents, scenarios, model or [])
@@ -98,6 +98,7 @@ def resume(
 ) -> None:
     """Go on with the job that a run file holds: here, or in the process where it was paused."""
     from headrace.cli.steered import go_on_elsewhere
+    from headrace.limits import RunOptions
     from headrace.plan.job import Job
 
     options = RunOptions(
@@ -123,11 +124,13 @@ def progress_asked_for(*, log: bool, lines: bool) -> ProgressBar:
 
 def start(job: Job, path: Path | None, options: RunOptions, *, dry_run: bool, as_json: bool) -> None:
     """Run a job and say how it ended, or only what it would take."""
+    from msgspec import structs
+
     from headrace.cli.shown import show_estimate, show_finished
 
     if dry_run:
         show_estimate(job.estimate(options.n or 1), as_json=as_json)
         return
-    given = {name: value for name, value in asdict(options).items() if value is not None}
+    given = {name: value for name, value in structs.asdict(options).items() if value is not None}
     if show_finished(job.run(path, **given), as_json=as_json):
         raise typer.Exit(SOME_FAILED)

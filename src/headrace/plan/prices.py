@@ -6,10 +6,8 @@ Does not cover: what calls took (survey.record), or stopping at a budget (runtim
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 import msgspec
@@ -69,6 +67,9 @@ def _given(name: str, given: Any) -> Price:
 
 @lru_cache(maxsize=256)
 def _looked_up(name: str, service: str) -> Price | None:
+    import subprocess  # 5 ms, for the few who need it
+    from importlib.util import find_spec
+
     if find_spec("genai_prices") is None:
         return None
     command = [sys.executable, "-c", _PROGRAM, name, "" if service == "openai_compatible" else service]

@@ -6,7 +6,6 @@ KeyboardInterrupt; no signal handler is installed. `run_async` and `astream` do 
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from pathlib import Path
@@ -77,7 +76,7 @@ def open_job(path: str | Path) -> Job:
 
 
 def _options(settings: dict[str, Any]) -> RunOptions:
-    known = {field.name for field in dataclasses.fields(RunOptions)}
+    known = RunOptions.__struct_fields__
     for name in settings:
         if name not in known:
             raise OptionError(f"There is no option {name!r}.", fix=nearest(name, known))
