@@ -104,6 +104,13 @@ def test_its_memory_is_part_of_what_the_run_reports(answered: Answered) -> None:
     assert answered.stats.peak_memory > tree_bytes() + 90_000_000  # the model file alone is 98 MB
 
 
+def test_the_estimate_comes_close_to_what_a_real_model_takes(answered: Answered) -> None:
+    expected = every_kind().estimate()
+    assert (expected.calls, expected.cost) == (answered.stats.calls, answered.stats.cost) == (10, 0.0)
+    assert 0.5 < expected.input_tokens / answered.stats.input_tokens < 1.5
+    assert 0.5 < expected.output_tokens / answered.stats.output_tokens < 3
+
+
 def test_it_answers_the_same_in_another_run(answered: Answered, tmp_path: Path) -> None:
     assert answered_in(tmp_path / "again.run", limit=1, concurrency=1).answers == answered.answers[:1]
 
