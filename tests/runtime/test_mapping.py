@@ -108,6 +108,7 @@ def test_a_run_goes_on_and_properties_are_not_asked_for(path: Path):
         ({"type": "string"}, "42", "42"),
         ({"type": "array", "items": {"type": "string"}}, '["a", "b"]', ["a", "b"]),
         ({"type": "boolean"}, "true", True),
+        ({"type": "array"}, '```json\n["a"]\n```', ["a"]),
         ({"type": "object"}, '```json\n{"answer": 1, "comment": 2}\n```', {"answer": 1, "comment": 2}),
     ],
 )
@@ -116,6 +117,47 @@ def test_a_reply_is_read_as_its_schema_says(path: Path, schema: Any, reply: str,
     results = job.by(Model("test", canned_response=lambda _request: reply)).run(path)  # pyright: ignore[reportUnknownLambdaType]
     assert results[0].answer == {"output": expected}
     assert type(results[0].answer["output"]) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"label": {"enum": ["good", "bad"]}}},
+        {"$ref": "#/$defs/Label", "$defs": {"Label": LABEL}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/L", "definitions": {"L": LABEL}},
+    ],
+)
+def test_an_object_need_not_be_called_one_in_its_schema(path: Path, schema: Any):
+    job = Job.map("{{ text }}", ROWS[:1], schema=schema).by(Model("test", canned_response={"label": "good"}))
+    assert job.run(path).select("label").to_dicts() == [{"label": "good"}]
+
+
+def test_a_rule_beside_a_reference_is_kept(path: Path):
+    schema = {"$ref": "#/$defs/Label", "$defs": {"Label": LABEL}, "required": ["sure"]}
+    job = Job.map("{{ text }}", ROWS[:1], schema=schema).by(
+        Model("test", canned_response=lambda _: '{"label": "good"}')
+    )
+    assert next(iter(job.run(path).failed())).message.startswith('"sure" is a required')
+
+
+@pytest.mark.parametrize("reply", ['{"answer": null}', '{"answer": null, "comment": "none is named"}'])
+def test_null_is_an_answer_where_the_schema_has_room_for_it(path: Path, reply: str):
+    schema = {"type": ["string", "null"]}
+    results = Job.map("{{ text }}", ROWS, schema=schema).by(Model("test", canned_response=lambda _: reply)).run(path)
+    assert (results.stats().failed, results.stats().calls) == (0, 2)
+    assert [row["output"] for row in results.to_dicts()] == [None, None]
+
+
+@pytest.mark.parametrize("schema", [LABEL, {"type": "array"}])
+def test_a_reply_nested_without_end_is_not_valid(path: Path, schema: Any):
+    job = Job.map("{{ text }}", ROWS[:1], schema=schema).by(Model("test", canned_response="[" * 100_000))
+    assert next(iter(job.run(path).failed())).cause == "invalid answer"
+
+
+@pytest.mark.parametrize(("schema", "value"), [({"type": "boolean"}, True), ({"type": "array"}, [1, {"a": None}])])
+def test_the_test_model_says_values_as_json(path: Path, schema: Any, value: Any):
+    job = Job.map("{{ text }}", ROWS[:1], schema=schema).by(Model("test", canned_response=value))
+    assert job.run(path)[0].answer == {"output": value}
 
 
 class Label(TypedDict):
