@@ -213,7 +213,15 @@ def test_data_may_be_a_frame_a_file_or_any_iterable(path: Path, tmp_path: Path):
         ("{{ text }}", ROWS, {"type": "objec"}, "not a valid JSON schema"),
         ("{{ text }}", ROWS, {"$ref": "https://example.org/x.json"}, "not a valid JSON schema.*outside itself"),
         ("{{ text }}", ROWS, 7, "not a schema"),
-        ("{{ text ", ROWS, None, "not a valid template"),
+        ("{{ text ", ROWS, None, "^The prompt: the text is not a valid template"),
+        ("{{ my text }}", ROWS, None, "^The prompt: .*without spaces"),
+        ("{{ text | louder }}", ROWS, None, "^The prompt: unknown filter"),
+        (
+            "{{ text }}",
+            ROWS,
+            {"type": "object", "properties": {"Label": {}, "label": {}}},
+            "has properties 'Label' and 'label'",
+        ),
         ("", ROWS, None, "no text"),
     ],
 )
@@ -223,6 +231,16 @@ def test_what_cannot_be_sent_is_refused_before_anything_runs(
     with pytest.raises(SurveyError, match=message):
         Job.map(template, data, schema=schema).by(Model("test")).run(path)
     assert not path.exists()
+
+
+def test_a_frame_with_a_column_twice_is_refused():
+    with pytest.raises(ListError, match="'text' twice"):
+        Job.map("{{ text }}", pd.DataFrame([["a", "b"]], columns=["text", "text"]))
+
+
+def test_texts_that_are_no_rows_are_refused_with_how_to_write_them():
+    with pytest.raises(ListError, match=r'is a str.* or dicts, like \{"text"'):
+        Job.map("{{ text }}", ["a", "b"])
 
 
 @pytest.mark.parametrize("data", [{"text": "x"}, 7, [7], []])
