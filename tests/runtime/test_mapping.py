@@ -49,6 +49,7 @@ def test_rows_keep_their_columns_and_replies_become_columns(path: Path):
         {"id": 8, "text": "awful", "label": "bad", "sure": True},
     ]
     assert results.filter("label == 'bad' and id > 7").select("text").to_dicts() == [{"text": "awful"}]
+    assert results.select("te*", "lab*").to_dicts()[0] == results.select("text", "answer.la*").to_dicts()[0]
     assert list(results.sql("select id, label from self order by id desc")) == [(8, "bad"), (7, "good")]
     assert (
         results.to_csv(path.with_suffix(".csv")).read_text()

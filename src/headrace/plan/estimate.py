@@ -30,7 +30,7 @@ _LIST_ROW_BYTES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """For the whole job or the part that was asked for, every question asked once. `cost` is in US dollars, None where no price is known."""
+    """For so many interviews, every question asked once. `cost` is in US dollars, None where no price is known."""
 
     interviews: int
     calls: int
