@@ -117,6 +117,23 @@ def test_a_closed_pipe_ends_quietly(place: Path):
         ("a.yaml", "questions:\n  - {kind: free_text, nam: q}\n", "no setting 'nam'"),
         ("a.yaml", "questions:\n  - {kind: free_text, name: q, question_name: p, text: x}\n", "twice, once in short"),
         ("a.yaml", "questions: !!python/object/apply:os.system ['true']\n", "could not determine a constructor"),
+        (
+            "a.yaml",
+            "questions:\n  - kind: free_text\n    text: {{ scenario.city }}\n",
+            "a.yaml, line 3.*may need quotes",
+        ),
+        ("a.yaml", "questions:\n  - {kind: free_text, name: q, text: 5}\n", "'q' has 5 for a text. Put it in quotes"),
+        ("a.yaml", "questions:\n  - {kind: free_text, name: class, text: x}\n", "word of the language of rules"),
+        (
+            "a.yaml",
+            "questions:\n  - {kind: linear_scale, name: q, text: x, options: [1, 2], labels: [a, b]}\n",
+            "question 1: .*labels .*by number",
+        ),
+        (
+            "a.yaml",
+            "questions:\n  - {kind: yes_no, name: q, text: x}\nskip: {p: '1'}\n",
+            "a.yaml, skip, p: .*no question",
+        ),
         ("a.json", '{"questions": [}', "not valid JSON"),
     ],
 )

@@ -30,6 +30,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "label.json": '{"type": "objekt"}',
         "notes.txt": "not a run file",
         "program.py": "survey = 7\n",
+        "raising.py": "raise ValueError('no such luck')\n",
     }
     for name, text in files.items():
         (place / name).write_text(text, "latin-1" if name == "latin.csv" else "utf-8")
@@ -56,6 +57,11 @@ MISTAKES = {
     ("run", "broken.json"): "broken.json is not valid JSON",
     ("run", "program:survay"): "program:survay cannot be imported: module 'program' has no attribute 'survay'",
     ("run", "program:survey"): "program:survey is a int, not a Survey.",
+    (
+        "run",
+        "raising:survey",
+    ): "raising:survey cannot be imported: ValueError: no such luck. To see where, add --debug.",
+    ("run", ":survey"): ":survey cannot be read: No such file or directory.",
     (*RUN[:2], "--scenarios", "short.csv", "--model", "test"): "short.csv, line 2: 1 cells where the header has 2.",
     (*RUN[:2], "--scenarios", "latin.csv", "--model", "test"): "Save it as UTF-8 CSV.",
     (

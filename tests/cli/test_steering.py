@@ -42,7 +42,7 @@ def test_a_run_is_paused_watched_tuned_and_resumed_from_another_terminal(place: 
             assert (status["state"], status["pid"], status["in_flight"]) == ("paused", run.pid, 0)
             assert status["interviews"] == done < 400
             assert told(place, "tune", "a.run", "--concurrency", "50")["concurrency"] == 50
-            assert "go on: headrace resume a.run" in headrace(place, "status", "a.run").stdout
+            assert "headrace resume a.run" in headrace(place, "status", "a.run").stdout
             assert ask(path, AskState()).progress.done == done
             resumed = headrace(place, "resume", "a.run", "--memory", "900MB")
             assert f"running in process {run.pid}" in resumed.stdout

@@ -129,3 +129,22 @@ finally:
         [sys.executable, "-c", program, "--help"], env=environment(), capture_output=True, text=True, check=False
     )
     assert json.loads(ended.stderr) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("layout", ["table", "csv", "jsonl"])
+def test_a_full_disk_behind_the_output_is_told_in_words(told: Path, layout: str):
+    with Path("/dev/full").open("w") as full:
+        command = [*HEADRACE, "results", str(told), "--format", layout]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment())
+    assert ended.returncode == 1
+    assert ended.stderr == "headrace: the output cannot be written: No space left on device. Make room.\n"
+
+
+def test_a_directory_that_was_removed_under_us_is_no_failure(told: Path, tmp_path: Path):
+    here = tmp_path / "here"
+    here.mkdir()
+    command = f'rmdir "{here}" && {" ".join(HEADRACE)} resume "{told}"'
+    ended = subprocess.run(command, shell=True, cwd=here, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert f"results {told}" in ended.stdout

@@ -27,3 +27,10 @@ def test_an_estimate_counts_every_iteration():
     job = survey.by(Agent({"age": 1, "town": "x"}), Model("test"))
     assert job.estimate(n=3).calls == 6
     assert job.estimate(n=3).cost == 0.0
+
+
+def test_an_estimate_of_a_part_is_of_that_part():
+    job = survey.by(AgentList(Agent({"age": n, "town": "x"}) for n in range(100)), Model("test"))
+    assert job.estimate(limit=10).interviews == job.estimate(sample=10).interviews == 10
+    assert job.estimate(n=2, limit=150, sample=120).calls == 240
+    assert job.estimate(limit=10).output_tokens * 10 == job.estimate(limit=1000).output_tokens

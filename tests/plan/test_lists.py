@@ -1,3 +1,4 @@
+import os
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -133,3 +134,9 @@ def test_a_scenario_may_be_a_plain_dict_and_an_agent_only_an_agent():
 def test_too_many_different_fields_are_refused():
     with pytest.raises(ListError, match="more than 10,000 different fields"):
         ScenarioList({f"field{number}": 1} for number in range(10_001))
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "rows.csv")
+    with pytest.raises(ListError, match=r"rows\.csv is not a file"):
+        ScenarioList.from_file(tmp_path / "rows.csv")

@@ -49,6 +49,7 @@ def test_rows_keep_their_columns_and_replies_become_columns(path: Path):
         {"id": 8, "text": "awful", "label": "bad", "sure": True},
     ]
     assert results.filter("label == 'bad' and id > 7").select("text").to_dicts() == [{"text": "awful"}]
+    assert results.select("te*", "lab*").to_dicts()[0] == results.select("text", "answer.la*").to_dicts()[0]
     assert list(results.sql("select id, label from self order by id desc")) == [(8, "bad"), (7, "good")]
     assert (
         results.to_csv(path.with_suffix(".csv")).read_text()
@@ -108,6 +109,7 @@ def test_a_run_goes_on_and_properties_are_not_asked_for(path: Path):
         ({"type": "string"}, "42", "42"),
         ({"type": "array", "items": {"type": "string"}}, '["a", "b"]', ["a", "b"]),
         ({"type": "boolean"}, "true", True),
+        ({"type": "array"}, '```json\n["a"]\n```', ["a"]),
         ({"type": "object"}, '```json\n{"answer": 1, "comment": 2}\n```', {"answer": 1, "comment": 2}),
     ],
 )
@@ -116,6 +118,47 @@ def test_a_reply_is_read_as_its_schema_says(path: Path, schema: Any, reply: str,
     results = job.by(Model("test", canned_response=lambda _request: reply)).run(path)  # pyright: ignore[reportUnknownLambdaType]
     assert results[0].answer == {"output": expected}
     assert type(results[0].answer["output"]) is type(expected)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"label": {"enum": ["good", "bad"]}}},
+        {"$ref": "#/$defs/Label", "$defs": {"Label": LABEL}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/L", "definitions": {"L": LABEL}},
+    ],
+)
+def test_an_object_need_not_be_called_one_in_its_schema(path: Path, schema: Any):
+    job = Job.map("{{ text }}", ROWS[:1], schema=schema).by(Model("test", canned_response={"label": "good"}))
+    assert job.run(path).select("label").to_dicts() == [{"label": "good"}]
+
+
+def test_a_rule_beside_a_reference_is_kept(path: Path):
+    schema = {"$ref": "#/$defs/Label", "$defs": {"Label": LABEL}, "required": ["sure"]}
+    job = Job.map("{{ text }}", ROWS[:1], schema=schema).by(
+        Model("test", canned_response=lambda _: '{"label": "good"}')
+    )
+    assert next(iter(job.run(path).failed())).message.startswith('"sure" is a required')
+
+
+@pytest.mark.parametrize("reply", ['{"answer": null}', '{"answer": null, "comment": "none is named"}'])
+def test_null_is_an_answer_where_the_schema_has_room_for_it(path: Path, reply: str):
+    schema = {"type": ["string", "null"]}
+    results = Job.map("{{ text }}", ROWS, schema=schema).by(Model("test", canned_response=lambda _: reply)).run(path)
+    assert (results.stats().failed, results.stats().calls) == (0, 2)
+    assert [row["output"] for row in results.to_dicts()] == [None, None]
+
+
+@pytest.mark.parametrize("schema", [LABEL, {"type": "array"}])
+def test_a_reply_nested_without_end_is_not_valid(path: Path, schema: Any):
+    job = Job.map("{{ text }}", ROWS[:1], schema=schema).by(Model("test", canned_response="[" * 100_000))
+    assert next(iter(job.run(path).failed())).cause == "invalid answer"
+
+
+@pytest.mark.parametrize(("schema", "value"), [({"type": "boolean"}, True), ({"type": "array"}, [1, {"a": None}])])
+def test_the_test_model_says_values_as_json(path: Path, schema: Any, value: Any):
+    job = Job.map("{{ text }}", ROWS[:1], schema=schema).by(Model("test", canned_response=value))
+    assert job.run(path)[0].answer == {"output": value}
 
 
 class Label(TypedDict):
@@ -171,7 +214,15 @@ def test_data_may_be_a_frame_a_file_or_any_iterable(path: Path, tmp_path: Path):
         ("{{ text }}", ROWS, {"type": "objec"}, "not a valid JSON schema"),
         ("{{ text }}", ROWS, {"$ref": "https://example.org/x.json"}, "not a valid JSON schema.*outside itself"),
         ("{{ text }}", ROWS, 7, "not a schema"),
-        ("{{ text ", ROWS, None, "not a valid template"),
+        ("{{ text ", ROWS, None, "^The prompt: the text is not a valid template"),
+        ("{{ my text }}", ROWS, None, "^The prompt: .*without spaces"),
+        ("{{ text | louder }}", ROWS, None, "^The prompt: unknown filter"),
+        (
+            "{{ text }}",
+            ROWS,
+            {"type": "object", "properties": {"Label": {}, "label": {}}},
+            "has properties 'Label' and 'label'",
+        ),
         ("", ROWS, None, "no text"),
     ],
 )
@@ -181,6 +232,16 @@ def test_what_cannot_be_sent_is_refused_before_anything_runs(
     with pytest.raises(SurveyError, match=message):
         Job.map(template, data, schema=schema).by(Model("test")).run(path)
     assert not path.exists()
+
+
+def test_a_frame_with_a_column_twice_is_refused():
+    with pytest.raises(ListError, match="'text' twice"):
+        Job.map("{{ text }}", pd.DataFrame([["a", "b"]], columns=["text", "text"]))
+
+
+def test_texts_that_are_no_rows_are_refused_with_how_to_write_them():
+    with pytest.raises(ListError, match=r'is a str.* or dicts, like \{"text"'):
+        Job.map("{{ text }}", ["a", "b"])
 
 
 @pytest.mark.parametrize("data", [{"text": "x"}, 7, [7], []])

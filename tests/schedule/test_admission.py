@@ -123,3 +123,21 @@ def test_a_paused_window_can_be_stopped():
     window.pause()
     window.stop()
     assert window.finished
+
+
+def test_a_budget_that_ends_with_the_plan_ends_the_run():
+    window = admission(interviews=2, concurrency=10)
+    window.afford(2)
+    assert window.next_chunk() == [0, 1]
+    window.released(2)
+    window.afford(0)
+    assert (window.next_chunk(), window.finished, window.is_spent) == ([], True, False)
+
+
+def test_a_budget_that_ends_before_the_plan_is_spent():
+    window = admission(interviews=3, concurrency=10)
+    window.afford(2)
+    window.next_chunk()
+    window.released(2)
+    window.afford(0)
+    assert (window.next_chunk(), window.finished, window.is_spent) == ([], True, True)

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -80,9 +80,10 @@ def test_other_answers_are_refused_with_the_reason(question: Question, given: An
     ("make", "told"),
     [
         (lambda: QuestionFreeText(question_name="1st", question_text="x"), "not an identifier"),
-        (lambda: QuestionFreeText(question_name="class", question_text="x"), "not an identifier"),
+        (lambda: QuestionFreeText(question_name="class", question_text="x"), "word of the language"),
         (lambda: QuestionFreeText(question_name="agent", question_text="x"), "cannot be called"),
         (lambda: QuestionFreeText(question_name="q", question_text="  "), "has no text"),
+        (lambda: QuestionFreeText(question_name="q", question_text=cast(str, 5)), "has 5 for a text"),
         (lambda: QuestionMultipleChoice(**TEXT, question_options=[]), "0 option"),
         (lambda: QuestionMultipleChoice(**TEXT, question_options=["a", "b", "a"]), "repeats the option 'a'"),
         (lambda: QuestionMultipleChoice(**TEXT, question_options=["a", ""]), "empty option"),

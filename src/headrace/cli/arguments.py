@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.errors import OptionError, SurveyError
+from headrace.errors import HeadraceError, OptionError, SurveyError
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.survey_file import read_survey
@@ -50,15 +50,20 @@ def _text_from(template: str) -> str:
 def survey_from(text: str) -> Survey:
     """A survey's file, or `module:object` from a program of the user's own."""
     module, _, name = text.partition(":")
-    if not name or Path(text).exists() or len(module) == 1:  # one letter before a colon is a drive
+    if not module or not name or Path(text).exists() or len(module) == 1:  # one letter before a colon is a drive
         return read_survey(Path(text))
     sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
     try:
         found = getattr(importlib.import_module(module), name)
+    except HeadraceError:
+        raise
     except (ImportError, AttributeError) as error:
         raise SurveyError(f"{text} cannot be imported: {error}.", fix="Write module:object, seen from here.") from error
+    except Exception as error:  # the user's own program, which may raise anything
+        what = f"{type(error).__name__}: {error}"
+        raise SurveyError(f"{text} cannot be imported: {what}.", fix="To see where, add --debug.") from error
     if not isinstance(found, Survey):
-        raise SurveyError(f"{text} is a {type(found).__name__}, not a Survey.")
+        raise SurveyError(f"{text} is a {type(found).__name__}, not a Survey.", fix="Name a Survey of that module.")
     return found
 
 

@@ -129,7 +129,8 @@ def start(job: Job, path: Path | None, options: RunOptions, *, dry_run: bool, as
     from headrace.cli.shown import show_estimate, show_finished
 
     if dry_run:
-        show_estimate(job.estimate(options.n or 1), as_json=as_json)
+        expected = job.estimate(options.n or 1, limit=options.limit, sample=options.sample)
+        show_estimate(expected, as_json=as_json)
         return
     given = {name: value for name, value in structs.asdict(options).items() if value is not None}
     if show_finished(job.run(path, **given), as_json=as_json):

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
-from headrace.cli.terminal import print_json, seen_from_here
+from headrace.cli.terminal import own_command, print_json, seen_from_here
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy
 from headrace.results.results import Results
 from headrace.results.stats import Stats
@@ -112,7 +112,7 @@ def go_on_elsewhere(path: Path, *, has_options: bool, as_json: bool) -> bool:
             f"{path} is already {_state(live)} in process {live.pid},"
             f" {live.progress.done:,} of {live.progress.total:,} interviews.",
             path=path,
-            fix=f"Watch it with: headrace status {seen_from_here(path)} --watch",
+            fix=f"Watch it with: {own_command()} status {seen_from_here(path)} --watch",
         )
     try:
         _say(path, ask(path, Resume()), as_json=as_json)
@@ -121,7 +121,7 @@ def go_on_elsewhere(path: Path, *, has_options: bool, as_json: bool) -> bool:
     if has_options:
         print(
             "it keeps the options it was started with; to change how many are in flight:"
-            f" headrace tune {seen_from_here(path)} --concurrency N",
+            f" {own_command()} tune {seen_from_here(path)} --concurrency N",
             file=sys.stderr,
         )
     return True
@@ -190,7 +190,7 @@ def _process_line(live: RunState) -> str:
 
 
 def _hint(state: str, path: Path) -> str:
-    return f"go on: headrace resume {seen_from_here(path)}" if state in ("paused", "not running") else ""
+    return f"go on: {own_command()} resume {seen_from_here(path)}" if state in ("paused", "not running") else ""
 
 
 def _state(live: RunState) -> str:

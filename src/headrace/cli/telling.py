@@ -6,6 +6,7 @@ Exit codes: 0 done; 1 an error, told in words; 2 a command that cannot be read; 
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import select
@@ -16,6 +17,8 @@ import typer
 
 from headrace.cli.options import BUDGET_SPENT, DEBUG, INTERRUPTED
 from headrace.errors import BudgetSpent, HeadraceError, Interrupted
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def told(command: Callable[..., None]) -> Callable[..., None]:
@@ -38,10 +41,16 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:
             if not _has_no_reader():
                 raise  # some other pipe
-            # Whoever read our output, `head` for instance, has seen enough; the interpreter must not complain at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _discard_output()  # whoever read it, `head` for instance, has seen enough
         except (typer.Exit, typer.Abort):
             raise
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                _tell_fault()
+            else:  # run files say it themselves (StorageFull): this is where our output went
+                print(f"headrace: the output cannot be written: {error.strerror}. Make room.", file=sys.stderr)
+                _discard_output()
+            raise typer.Exit(1) from None
         except Exception:  # noqa: BLE001 - the last place where it can be told
             _tell_fault()
             raise typer.Exit(1) from None
@@ -72,6 +81,11 @@ def _tell_fault() -> None:
 
     traceback.print_exc()
     print("headrace: this is a fault of Headrace, not yours. Please report the lines above.", file=sys.stderr)
+
+
+def _discard_output() -> None:
+    """What could not be written would be tried again, and complained about, when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _has_no_reader() -> bool:

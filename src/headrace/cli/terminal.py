@@ -72,7 +72,10 @@ def path_text(path: Path) -> str:
 
 def seen_from_here(path: Path) -> str:
     """A path as it is typed in a shell, short where it lies below the current directory."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # removed while we were in it
+        return shlex.quote(str(path))
     return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
 

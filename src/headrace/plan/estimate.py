@@ -30,7 +30,7 @@ _LIST_ROW_BYTES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """For the whole job, every question asked once. `cost` is in US dollars, None where no price is known."""
+    """For so many interviews, every question asked once. `cost` is in US dollars, None where no price is known."""
 
     interviews: int
     calls: int
@@ -40,8 +40,7 @@ class Estimate:
     disk_bytes: int
 
 
-def estimate(job: Job, n: int) -> Estimate:
-    interviews = len(job) * n
+def estimate(job: Job, interviews: int) -> Estimate:
     questions = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
     questions = [asked for asked in questions if not asked.is_derived]
     prompt_chars = _mean_prompt_chars(job, questions)

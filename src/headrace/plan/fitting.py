@@ -74,9 +74,8 @@ def _try_templates(job: Job) -> None:
             _asked(job, question.question_name).write(context)
         except CannotRender as error:
             if error.is_in_text:
-                raise SurveyError(
-                    f"Question {question.question_name!r}: {error.message}.", fix="Mend its text."
-                ) from None
+                where = "The prompt" if question.names_row else f"Question {question.question_name!r}"
+                raise SurveyError(f"{where}: {error.message}.", fix="Mend its text.") from None
 
 
 def _first_context(job: Job) -> Context:

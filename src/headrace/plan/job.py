@@ -107,10 +107,12 @@ class Job:
         self.identity()
         check_fit(self)
 
-    def estimate(self, n: int = 1) -> Estimate:
-        """Calls, tokens, cost and disk, before anything is spent."""
+    def estimate(self, n: int = 1, *, limit: int | None = None, sample: int | None = None) -> Estimate:
+        """Calls, tokens, cost and disk, before anything is spent; of a part of the job, where `run` would do a part."""
         self.check()
-        return estimate(self, RunOptions(n=n).n or 1)
+        asked = RunOptions(n=n, limit=limit, sample=sample)
+        interviews = len(self) * (asked.n or 1)
+        return estimate(self, min(interviews, asked.limit or interviews, asked.sample or interviews))
 
     def run(
         self,

@@ -26,6 +26,7 @@ class RowList(Generic[Item]):
 
     item: type[Item]
     what: str
+    also: str = ""  # what else an item may be given as
 
     def __init__(self, items: Iterable[Item]) -> None:
         if not isinstance(items, Iterable) or isinstance(items, (str, bytes)):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -67,7 +68,7 @@ class RowList(Generic[Item]):
             if not isinstance(item, self.item):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ListError(
                     f"{self.what} {position} of the list is a {type(item).__name__}.",
-                    fix=f"Give {self.item.__name__} objects.",
+                    fix=f"Give {self.item.__name__} objects{self.also}.",
                 )
             yield item.to_fields()
 
@@ -105,7 +106,7 @@ class AgentList(RowList[Agent]):
 
 
 class ScenarioList(RowList[Scenario]):
-    item, what = Scenario, "scenario"
+    item, what, also = Scenario, "scenario", ' or dicts, like {"text": "..."}'
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Self:

@@ -25,6 +25,7 @@ def mapped_survey(template: str, schema: Any) -> Survey:
         raise SurveyError("There is no text to send.", fix='Write one like "Label the sentiment: {{ text }}".')
     held = None if schema is None else as_schema(schema)
     named = list(properties(held))
+    _check_told_apart([name for name, _ in named])
     whole = _free_name({name.lower() for name, _ in named})
     prompt = MappedPrompt(question_name=whole, question_text=template, output_schema=held)
     columns: list[Question] = [MappedProperty.taken_from(whole, name, inner) for name, inner in named]
@@ -57,6 +58,9 @@ def _records(data: Iterable[Any]) -> Iterable[dict[str, Any]]:
         return frame.iter_rows(named=True)
     if hasattr(frame, "itertuples"):  # pandas
         columns = [str(column) for column in frame.columns]
+        for column in columns:
+            if columns.count(column) > 1:
+                raise ListError(f"The data frame has the column {column!r} twice.", fix="Give each a name of its own.")
         return (_without_gaps(columns, row) for row in frame.itertuples(index=False, name=None))
     return data
 
@@ -71,6 +75,14 @@ def _is_value(value: Any) -> bool:
         return bool(value == value)
     except (TypeError, ValueError):  # NA has no truth; an array has several, and is a value
         return type(value).__name__ not in ("NAType", "NaTType")
+
+
+def _check_told_apart(names: list[str]) -> None:
+    """Properties become columns, and SQLite does not tell upper from lower case there."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if (before := seen.setdefault(name.lower(), name)) != name:
+            raise SurveyError(f"The schema has properties {before!r} and {name!r}.", fix="Rename one.")
 
 
 def _free_name(taken: set[str]) -> str:

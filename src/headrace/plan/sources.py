@@ -207,6 +207,8 @@ class _Hashed(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
+        if path.exists() and not path.is_file():  # a pipe would be waited for, and cannot be read again
+            raise ListError(f"{path} is not a file.", fix="Rows are read more than once: save them to a file.")
         try:
             self._raw = path.open("rb", buffering=0)
         except OSError as error:

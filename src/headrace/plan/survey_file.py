@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace.errors import HeadraceError, SurveyError, nearest
+from headrace.errors import HeadraceError, InvalidInput, SurveyError, nearest
 from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.questions.base import kinds_for_files
 from headrace.survey.survey import Survey
@@ -53,7 +53,10 @@ def read_survey(path: Path) -> Survey:
     survey = Survey([_question(path, number, item) for number, item in enumerate(cast("list[Any]", questions), 1)])
     rules = _as_mapping(held.get("skip") or {}, f"{path}, skip", "Write one `question: rule` a line.")
     for question, rule in rules.items():
-        survey.add_skip_rule(str(question), str(rule))
+        try:
+            survey.add_skip_rule(str(question), str(rule))
+        except InvalidInput as error:
+            raise SurveyError(f"{path}, skip, {question}: {error.message}", fix=error.fix) from None
     return survey
 
 
@@ -85,9 +88,17 @@ def _read_yaml(path: Path, text: str) -> Any:
         return yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        has_tab = "\t" in "".join(text.splitlines()[line - 1 : line])
-        fix = "That line holds a tab: YAML wants spaces." if has_tab else "Check the indentation and the quotes there."
+        fix = _yaml_fix("".join(text.splitlines()[line - 1 : line]))
         raise SurveyError(f"{path}, line {line}: {error.problem or 'not valid YAML'}.", fix=fix) from None
+
+
+def _yaml_fix(line: str) -> str:
+    """What is most likely wrong with a line that YAML cannot read."""
+    if "\t" in line:
+        return "That line holds a tab: YAML wants spaces."
+    if "{{" in line:
+        return 'A text with {{ }} in it may need quotes: text: "{{ scenario.city }}".'
+    return "Check the indentation and the quotes there."
 
 
 def _question(path: Path, number: int, item: Any) -> Question:

@@ -78,7 +78,7 @@ def _as_text(answer: Any) -> str:
         return answer
     if answer is None:
         return ""
-    return msgspec.json.encode(answer).decode() if isinstance(answer, dict) else str(answer)
+    return msgspec.json.encode(answer).decode() if isinstance(answer, (dict, list, bool)) else str(answer)
 
 
 def _number(given: dict[str, Any], name: str, *, most: float) -> float:

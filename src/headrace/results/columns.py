@@ -85,7 +85,9 @@ class Catalog:
         if "*" not in pattern or pattern in self._by_full_name:
             return [self._shown(self.find(pattern))]
         matches = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL).fullmatch
-        found = [self._shown(column) for name, column in self._by_full_name.items() if matches(name)]
+        shown = {name: self._shown(column) for name, column in self._by_full_name.items()}
+        found = [shown[name] for name in shown if matches(name)]
+        found = found or [name for name in shown.values() if matches(name)]  # `lab*`, where they go by bare names
         # `scenario.*` of a job without scenarios is nothing; `scenarios.*` is a mistake.
         if not found and pattern not in {f"{group.value}.*" for group in Group}:
             raise InvalidInput(f"No column is called like {pattern!r}.", fix=self._nearest(pattern))

@@ -87,8 +87,10 @@ class Admission:
         free = min(self.places - self.in_flight, MOST_PER_CHUNK)
         if self._affordable is not None:
             free = min(free, self._affordable - self.in_flight)
-            self.is_spent = self._affordable <= 0 and not self._cursors.is_at_end()
-            self._exhausted = self._exhausted or self.is_spent
+            # Of a budget that ends with the plan nothing is left either, and then the run is done, not waiting.
+            is_at_end = self._cursors.is_at_end()
+            self.is_spent = self._affordable <= 0 and not is_at_end
+            self._exhausted = self._exhausted or self.is_spent or is_at_end
         if free <= 0 or self._exhausted:
             return []
         ordinals = self._cursors.take(free)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 _LONGEST_MESSAGE = 300
+_BESIDE_A_REFERENCE = frozenset({"$ref", "$defs", "definitions", "$schema", "$id", "title", "description"})
 
 
 def as_schema(given: Any) -> Schema:
@@ -27,9 +28,9 @@ def as_schema(given: Any) -> Schema:
     if isinstance(given, dict):
         return _checked(cast(Schema, given), "schema")
     if hasattr(given, "model_json_schema"):
-        return _checked(_resolved(given.model_json_schema()), "schema")
+        return _checked(given.model_json_schema(), "schema")
     try:
-        return _checked(_resolved(msgspec.json.schema(given)), "schema")
+        return _checked(msgspec.json.schema(given), "schema")
     except TypeError:
         raise SurveyError(
             f"schema={given!r} is not a schema.",
@@ -76,15 +77,23 @@ def _read(path: Path) -> Schema:
 
 def _checked(schema: Schema, where: str) -> Schema:
     SchemaCheck(schema, where)
-    return schema
+    return _said_openly(_resolved(schema))
 
 
 def _resolved(schema: Schema) -> Schema:
-    """A type's schema is often only a reference to one of its definitions; model services want to see an object."""
-    reference = schema.get("$ref", "")
-    definitions: dict[str, Schema] = schema.get("$defs", {})
-    found = definitions.get(reference.removeprefix("#/$defs/"))
-    return schema if found is None else {**found, "$defs": definitions}
+    """A schema is often only a reference to one of its definitions; model services want to see an object."""
+    for place in ("$defs", "definitions"):
+        definitions: dict[str, Schema] = schema.get(place, {})
+        found = definitions.get(str(schema.get("$ref", "")).removeprefix(f"#/{place}/"))
+        # Another rule beside the reference holds too, and could not be kept.
+        if isinstance(found, dict) and schema.keys() <= _BESIDE_A_REFERENCE:
+            return {**{word: held for word, held in schema.items() if word != "$ref"}, **found}
+    return schema
+
+
+def _said_openly(schema: Schema) -> Schema:
+    """With properties and no type, an object is meant: it is asked for and read as one."""
+    return {"type": "object", **schema} if "properties" in schema and "type" not in schema else schema
 
 
 def _refuse_fetching(uri: str) -> Any:

@@ -63,7 +63,8 @@ class Survey:
     def names_in(self, question: Question) -> Iterator[tuple[str, str]]:
         """Each name that a question's texts use, with the place it stands in."""
         for place, text in question.templates():
-            template = Template(text, f"Question {question.question_name!r}, {place}")
+            where = "The prompt" if question.names_row else f"Question {question.question_name!r}, {place}"
+            template = Template(text, where)
             names = sorted(template.names)
             yield from ((place, f"scenario.{name}" if question.names_row else name) for name in names)
 

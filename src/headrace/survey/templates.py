@@ -66,6 +66,10 @@ def _compiled(source: str, where: str) -> minijinja.Environment:
     except minijinja.TemplateError as error:
         raise SurveyError(
             f"{where}: the text is not a valid template ({error.message}).",
-            fix="Write names as {{ scenario.city }}; to show braces as they are, write {{ '{{' }}.",
+            fix="Put one name between {{ and }}, without spaces in it; to show braces as they are, write {{ '{{' }}.",
+        ) from None
+    except UnicodeEncodeError:
+        raise SurveyError(
+            f"{where}: the text is not Unicode.", fix="Where it was typed in a shell, set LC_ALL=C.UTF-8."
         ) from None
     return environment

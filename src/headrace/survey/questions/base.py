@@ -38,7 +38,10 @@ class Question(ABC):
 
     def __post_init__(self) -> None:
         self.check_name()
-        if not isinstance(self.question_text, str) or not self.question_text.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+        text = self.question_text
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SurveyError(f"Question {self.question_name!r} has {text!r} for a text.", fix="Put it in quotes.")
+        if not text.strip():
             raise SurveyError(f"Question {self.question_name!r} has no text.", fix="Give it a question_text.")
 
     def check_name(self) -> None:
@@ -124,7 +127,9 @@ def question_from_dict(settings: dict[str, Any]) -> Question:
 
 
 def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+    if isinstance(name, str) and keyword.iskeyword(name):
+        raise SurveyError(f"A question cannot be called {name!r}.", fix="That is a word of the language of rules.")
+    if not isinstance(name, str) or not name.isidentifier():
         raise SurveyError(
             f"The question name {name!r} is not an identifier.",
             fix="Use letters, digits and underscores, not beginning with a digit: it names a column and a variable.",

@@ -20,6 +20,11 @@ class QuestionLinearScale(ChoiceQuestion):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.option_labels, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SurveyError(
+                f"Question {self.question_name!r} has the labels {self.option_labels!r}.",
+                fix='Give one by number, like {1: "Never", 5: "Always"}.',
+            )
         # JSON, and so the run file, has only text for keys.
         labels = {str(point): label for point, label in self.option_labels.items()}
         object.__setattr__(self, "option_labels", labels)

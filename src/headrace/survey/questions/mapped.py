@@ -51,7 +51,13 @@ class MappedPrompt(Question):
             return text, None
         if self.output_schema.get("type") == "object":
             return _decoded(unfenced(text)), None
-        given, comment = read_reply(text)
+        try:
+            given, comment = read_reply(text)
+        except NoAnswer:
+            # `{"answer": null}` says that there is none, where the schema has room for that.
+            if '"answer"' in text and self._fits(None):
+                return None, None
+            raise
         return self._in_its_type(given), comment
 
     def accept(self, given: Any, options: Options) -> Any:
@@ -63,13 +69,15 @@ class MappedPrompt(Question):
 
     def _in_its_type(self, given: Any) -> Any:
         """A text that is JSON stands for the value, unless the schema wants the text."""
-        if not isinstance(given, str):
-            return given
+        is_meant = not isinstance(given, str) or self._fits(given)
+        return given if is_meant else _decoded_or_text(unfenced(given))
+
+    def _fits(self, given: Any) -> bool:
         try:
             self._check.accept(given)
         except InvalidAnswer:
-            return _decoded_or_text(given)
-        return given
+            return False
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,12 +130,12 @@ def _decoded(text: str) -> Any:
         raise NoAnswer("the model gave no answer")
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise InvalidAnswer(f"the reply is not JSON ({error})") from None
 
 
 def _decoded_or_text(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
