@@ -70,6 +70,10 @@ class Gate:
         self._listeners: list[Callable[[Standing, str], None]] = []
         self.standing = Standing.OPEN
 
+    def allow(self, calls: int) -> None:
+        """So many may be under way at once, if the endpoint bears it."""
+        self._endpoint.allow(calls)
+
     def listen(self, listener: Callable[[Standing, str], None]) -> None:
         self._listeners.append(listener)
 
