@@ -1,5 +1,6 @@
-"""Bad days of runs with a real model, counted at the server: what a kill -9 makes it answer twice, what a storm costs."""
+"""Bad days of a real model, counted at its server: what a kill -9 makes it answer twice, and what a storm costs."""
 
+import itertools
 import json
 import random
 import signal
@@ -49,7 +50,7 @@ def _repeated_by_kills(bench: Bench) -> list[int]:
         if seen.prompts != bench.sizes.killed_calls:
             raise ChildFailed(f"{seen.prompts:,} of {bench.sizes.killed_calls:,} prompts reached the server")
         repeated.append(seen.repeated)
-    return [after - before for before, after in zip(repeated, repeated[1:], strict=False)]
+    return [after - before for before, after in itertools.pairwise(repeated)]
 
 
 def _kill(server: ModelServer, data: Path, path: Path, delay_s: float) -> None:

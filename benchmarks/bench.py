@@ -50,7 +50,7 @@ FULL = Sizes(
     services_from=2_000,
     services_to=12_000,
     service_repeats=5,
-    services_memory=(1_000, 200_000),
+    services_memory=(10_000, 200_000),
     killed_calls=16_000,
     storm_s=30.0,
 )
@@ -71,7 +71,7 @@ QUICK = Sizes(
     services_from=1_000,
     services_to=5_000,
     service_repeats=1,
-    services_memory=(1_000, 10_000),
+    services_memory=(5_000, 15_000),
     killed_calls=8_000,
     storm_s=5.0,
 )

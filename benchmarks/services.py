@@ -44,8 +44,8 @@ def measure(bench: Bench) -> Table:
         lines,
         [
             f"Job.map, one prompt a row, {ANSWER_LETTERS:,} letters each, from a server in a process of its own",
-            f"user + system, from {sizes.services_from:,} to {sizes.services_to:,} rows, in turn, median of"
-            f" {sizes.service_repeats}",
+            f"user + system, from {sizes.services_from:,} to {sizes.services_to:,} rows",
+            f"each way in turn, median of {sizes.service_repeats}",
             f"the server takes {', '.join(f'{s:g} s for {n:,} in flight' for n, s in _LATENCIES_S.items())}",
             "peer: workers that share one aiohttp session, json in and out, appending JSONL; uvloop in both",
             loops(loops_ms),
@@ -78,10 +78,11 @@ def _lines(in_flight: int, costs: _Costs) -> list[Line]:
 def _memory(bench: Bench) -> list[Line]:
     few, many = bench.sizes.services_memory
     with model_server(latency_s=_LATENCIES_S[1_000]) as server:
-        small, large = (_ended(bench, server, "run", rows, 1_000).peak_bytes for rows in (few, many))
+        least, small, large = (_ended(bench, server, "run", rows, 1_000).peak_bytes for rows in (1_000, few, many))
         pool = _ended(bench, server, "pool", few, 1_000).peak_bytes
     growth = f"<= {megabytes(_MOST_GROWTH_BYTES)} more"
     return [
+        Line("peak RSS, 1,000 calls, while concurrency still grows", megabytes(least)),
         Line(
             f"peak RSS, {few:,} calls, 1,000 in flight", megabytes(small), f"<= {megabytes(_MOST_PEAK_BYTES)}",
             small <= _MOST_PEAK_BYTES, megabytes(pool),
@@ -103,7 +104,9 @@ def _hit(bench: Bench, loops_ms: list[float]) -> Line:
             costs_us.append((long.cpu_s - short.cpu_s) / (many - few) * 1e6)
             loops_ms += [short.figures["loop_ms"], long.figures["loop_ms"]]
     hit_us = statistics.median(costs_us)
-    return Line("CPU per interview from the cache", f"{hit_us:.0f} us", f"<= {_MOST_HIT_US:.0f} us", hit_us <= 100)
+    return Line(
+        "CPU per interview from the cache", f"{hit_us:.0f} us", f"<= {_MOST_HIT_US:.0f} us", hit_us <= _MOST_HIT_US
+    )
 
 
 def _ended(

@@ -1,6 +1,6 @@
 """One prompt a row to a local model server, by Headrace or by a plain pool: `services WAY URL ROWS IN_FLIGHT PATH`.
 
-WAY is `run` (the response cache off), `cached` (on), or `pool`: workers that share one aiohttp session and append JSONL.
+WAY is `run` (the response cache off), `cached` (on), or `pool`: workers that share an aiohttp session and append JSONL.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from benchmarks.processes import loop_ms, print_figures
 
@@ -22,24 +22,23 @@ def rows(path: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-async def pool(url: str, data: str, in_flight: int, path: str) -> None:
+async def pool(url: str, data: str, in_flight: int, file: TextIO) -> None:
     import aiohttp
 
-    waiting, answers = rows(data), Path(path)
-    with answers.open("w", encoding="utf-8") as file:
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+    waiting = rows(data)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
-            async def work() -> None:
-                for row in waiting:
-                    text = _PROMPT.replace("{{ number }}", str(row["number"]))
-                    messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": text}]
-                    asked = {"model": "m", "temperature": 0.2, "messages": messages}
-                    async with session.post(f"{url}/chat/completions", json=asked) as response:
-                        found = await response.json()
-                    usage, answer = found["usage"], found["choices"][0]["message"]["content"]
-                    file.write(json.dumps({**row, "answer": answer, "tokens": usage["prompt_tokens"]}) + "\n")
+        async def work() -> None:
+            for row in waiting:
+                text = _PROMPT.replace("{{ number }}", str(row["number"]))
+                messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": text}]
+                asked = {"model": "m", "temperature": 0.2, "messages": messages}
+                async with session.post(f"{url}/chat/completions", json=asked) as response:
+                    found = await response.json()
+                usage, answer = found["usage"], found["choices"][0]["message"]["content"]
+                file.write(json.dumps({**row, "answer": answer, "tokens": usage["prompt_tokens"]}) + "\n")
 
-            await asyncio.gather(*(work() for _ in range(in_flight)))
+        await asyncio.gather(*(work() for _ in range(in_flight)))
 
 
 def run(url: str, data: str, in_flight: int, path: str, *, cache: bool) -> dict[str, int]:
@@ -57,7 +56,8 @@ def main(way: str, url: str, data: str, in_flight: int, path: str) -> None:
     if way == "pool":
         import uvloop
 
-        uvloop.run(pool(url, data, in_flight, path))
+        with Path(path).open("w", encoding="utf-8") as file:
+            uvloop.run(pool(url, data, in_flight, file))
     else:
         told = run(url, data, in_flight, path, cache=way == "cached")
     print_figures(loop_ms=loop_ms(), **told)
