@@ -25,6 +25,12 @@ class Sizes:
     imports: int
     calls: int
     call_repeats: int
+    services_from: int
+    services_to: int
+    service_repeats: int
+    services_memory: tuple[int, int]
+    killed_calls: int
+    storm_s: float
 
 
 FULL = Sizes(
@@ -41,6 +47,12 @@ FULL = Sizes(
     imports=15,
     calls=6_000,
     call_repeats=5,
+    services_from=2_000,
+    services_to=12_000,
+    service_repeats=5,
+    services_memory=(10_000, 200_000),
+    killed_calls=16_000,
+    storm_s=30.0,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -56,6 +68,12 @@ QUICK = Sizes(
     imports=5,
     calls=1_000,
     call_repeats=1,
+    services_from=1_000,
+    services_to=5_000,
+    service_repeats=1,
+    services_memory=(5_000, 15_000),
+    killed_calls=8_000,
+    storm_s=5.0,
 )
 
 

@@ -5,7 +5,8 @@
         server.behave(mix({"ok": 0.9, "reset": 0.1}, seed=1))
         server.behave(lambda call: "refusal" if "bomb" in call.prompt else "ok")
 
-What it can do is in tests.providers.behaviours. As a program: python -m tests.providers.server --port 0 --latency 0.05
+What it can do is in tests.providers.behaviours. As a program: python -m tests.providers.server --port 0 --latency 0.05,
+which tells at /v1/seen what it has seen.
 Covers: HTTP/1.1 with kept connections, by hand: it has to be much faster than what is measured against it.
 """
 
@@ -14,6 +15,7 @@ import asyncio
 import contextlib
 import random
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +27,8 @@ from tests.providers.behaviours import BEHAVIOURS, Call, Connection, completion,
 
 Choose = Callable[[Call], str]
 Latency = Callable[[random.Random], float]
-_MOST_PROMPTS = 10_000
+_MOST_PROMPTS = 20_000
+_STORM_AFTER_S = 1.0
 _MOST_KEPT = 1_000
 
 
@@ -41,6 +44,21 @@ def mix(weights: dict[str, float], seed: int) -> Choose:
     _known(*weights)
     rng = random.Random(seed)
     return lambda _: rng.choices([*weights], [*weights.values()])[0]
+
+
+class Storm:
+    """Well for a second from the first call on, then one behaviour for so long, then well again."""
+
+    def __init__(self, name: str, lasts_s: float) -> None:
+        _known(name)
+        self._name = name
+        self._lasts_s = lasts_s
+        self._begins_s: float | None = None
+
+    def __call__(self, _: Call) -> str:
+        now_s = time.monotonic()
+        self._begins_s = self._begins_s or now_s + _STORM_AFTER_S
+        return self._name if 0 <= now_s - self._begins_s < self._lasts_s else "ok"
 
 
 def _known(*names: str) -> None:
@@ -59,12 +77,17 @@ class Script:
     seen: int = 0
     prompts: Counter[str] = field(default_factory=Counter)
     kept: deque[Call] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+    turned_away: int = 0
 
     def note(self, call: Call) -> None:
         self.seen += 1
         if len(self.prompts) < _MOST_PROMPTS or call.prompt in self.prompts:
             self.prompts[call.prompt] += 1
         self.kept.append(call)
+
+    def told(self) -> bytes:
+        told = {"calls": self.seen, "prompts": len(self.prompts), "turned_away": self.turned_away}
+        return msgspec.json.encode(told)
 
 
 class Exchanges(asyncio.Protocol):
@@ -112,9 +135,13 @@ class Exchanges(asyncio.Protocol):
 
     def _answer(self, path: str, headers: dict[str, str], body: bytes) -> None:
         script = self._script
+        if path.endswith("/seen"):
+            self.transport.write(http(200, script.told()))
+            return
         call = Call(script.seen, path, headers, msgspec.json.decode(body), script.answer)
         script.note(call)
         name = script.choose(call)
+        script.turned_away += name != "ok"
         wait_s = script.latency(script.rng) if script.latency else 0.0
         if name == "ok" and not wait_s:
             self.transport.write(_ok(call))
@@ -208,10 +235,13 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.0, help="seconds, for every call")
     parser.add_argument("--answer", help="what it answers")
     parser.add_argument("--behave", default="ok", help="behaviours in turn, with commas")
+    parser.add_argument("--storm-s", type=float, help="seconds of the behaviour, a second after the first call")
     arguments = parser.parse_args()
     latency = (lambda _: arguments.latency) if arguments.latency else None
     with HostileServer(arguments.port) as server:
-        server.behave(arguments.behave.split(","), answer=arguments.answer, latency=latency)
+        names = arguments.behave.split(",")
+        what = in_turn(names) if arguments.storm_s is None else Storm(names[0], arguments.storm_s)
+        server.behave(what, answer=arguments.answer, latency=latency)
         print(server.url, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()

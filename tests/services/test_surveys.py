@@ -18,12 +18,11 @@ from headrace import (
     QuestionFreeText,
     QuestionMultipleChoice,
     Results,
-    ScenarioList,
     Survey,
 )
 from headrace.errors import BudgetSpent, ModelUnusable, OptionError
 from tests.providers.behaviours import Call
-from tests.providers.server import HostileServer, mix
+from tests.providers.server import HostileServer
 
 PRICE = {"input": 1000.0, "output": 2000.0}  # a tenth of a cent a token: sums that can be seen
 
@@ -185,26 +184,3 @@ def test_options_come_back_through_a_schema(server: HostileServer, tmp_path: Pat
     asked = Survey([QuestionMultipleChoice(question_name="q", question_text="?", question_options=["Good", "Bad"])])
     assert asked.by(a_model(server)).run(tmp_path / "a.run")[0].answer == {"q": "Good"}
     assert server.last.body["response_format"]["type"] == "json_schema"
-
-
-BAD_DAY = {
-    "ok": 0.7, "429": 0.03, "429-odd": 0.02, "500": 0.05, "529": 0.02, "reset-mid-body": 0.03,
-    "truncated-json": 0.03,
-    "wrong-shape": 0.03, "html": 0.02, "empty": 0.02, "refusal": 0.02, "no-usage": 0.01, "cut-off": 0.02,
-}  # fmt: skip
-
-
-def test_a_bad_day_ends_with_every_interview_answered_or_its_true_cause(server: HostileServer, tmp_path: Path):
-    server.behave(mix(BAD_DAY, seed=7))
-    asked = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ scenario.n }}?")])
-    job = asked.by(ScenarioList.from_list("n", range(2000)), a_model(server))
-    results = job.run(tmp_path / "a.run", concurrency=100)
-    assert len(results) == 2000
-    stats = results.stats()
-    failures = list(results.failed())
-    assert stats.failed == len(failures)
-    assert {failed.cause for failed in failures} <= {"model unavailable", "no answer", "invalid answer"}
-    assert all(row["answer.q"] for row in results.filter("interview.status == 'done'").to_dicts())
-    server.behave("ok")
-    mended = job.run(tmp_path / "a.run", retry_failed=True)
-    assert (len(mended), mended.stats().failed) == (2000, 0)

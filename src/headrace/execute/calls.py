@@ -30,7 +30,7 @@ class ModelCalls(Protocol):
 
     async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply: ...
 
-    def accepted(self, request: Request, reply: Reply) -> None:
+    def accepted(self, reply: Reply) -> None:
         """The reply held an answer: it may be kept for other runs."""
         ...
 
@@ -45,7 +45,7 @@ class PlainCalls:
     async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply:
         return await self._ask(request)
 
-    def accepted(self, request: Request, reply: Reply) -> None:
+    def accepted(self, reply: Reply) -> None:
         pass
 
 
@@ -66,19 +66,22 @@ class ServiceCalls:
     async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply:
         service = record.service = record.service or ServiceUsage()
         # Only a first attempt: what was asked again was asked because the cached kind of answer did not do.
+        key = None
         if self._cache is not None and request.attempt == 1:
-            found = self._cache.get(self._key(request))
+            key = self._key(request)
+            found = self._cache.get(key)
             if found is not None:
                 service.cache_hits += 1
                 found.input_tokens = found.output_tokens = 0  # paid for by another run
                 return found
         reply = await self._gate.ask(self._provider, request, self._expected_tokens(request), is_stopping)
         self._account(service, reply)
+        reply.cache_key = key
         return reply
 
-    def accepted(self, request: Request, reply: Reply) -> None:
-        if self._cache is not None and request.attempt == 1:
-            self._cache.put(self._key(request), reply)
+    def accepted(self, reply: Reply) -> None:
+        if self._cache is not None and reply.cache_key is not None:  # else it came from there, or was asked for again
+            self._cache.put(reply.cache_key, reply)
 
     def _key(self, request: Request) -> bytes:
         return cache_key(self._row, request.system_prompt, request.user_prompt, request.schema, request.iteration)

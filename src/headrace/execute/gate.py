@@ -70,6 +70,10 @@ class Gate:
         self._listeners: list[Callable[[Standing, str], None]] = []
         self.standing = Standing.OPEN
 
+    def allow(self, calls: int) -> None:
+        """So many may be under way at once, if the endpoint bears it."""
+        self._endpoint.allow(calls)
+
     def listen(self, listener: Callable[[Standing, str], None]) -> None:
         self._listeners.append(listener)
 
@@ -100,6 +104,7 @@ class Gate:
         for waiting in [each for each in self._line if each.is_stopping()]:
             self._line.remove(waiting)
             waiting.refuse(CallNotMade("the run is stopping"))
+        self._tell_standing()
 
     def close(self) -> None:
         if self._timer is not None:
@@ -125,6 +130,7 @@ class Gate:
                 self._ended(waiting.future.result(), _ABANDONED)  # its turn had just come
             elif waiting in self._line:
                 self._line.remove(waiting)
+                self._tell_standing()
             raise
 
     def _advance(self) -> None:
@@ -156,6 +162,9 @@ class Gate:
         self._endpoint.ended(time.monotonic(), go, outcome)
         if self._line:
             self._advance()
+        self._tell_standing()
+
+    def _tell_standing(self) -> None:
         standing = self._standing()
         if standing is not self.standing:
             self.standing = standing
@@ -174,7 +183,9 @@ class Gate:
     def _standing(self) -> Standing:
         if self._endpoint.closed_reason is not None:
             return Standing.CLOSED
-        return Standing.HELD if self._endpoint.is_held else Standing.OPEN
+        # With no call left that could be the probe, the plan has to send one, or the incident would never end.
+        can_probe = bool(self._line) or self._endpoint.in_flight > 0
+        return Standing.HELD if self._endpoint.is_held and can_probe else Standing.OPEN
 
 
 class _Waiting:

@@ -31,6 +31,8 @@ from headrace.survey.values import Fields, decode_fields
 # How many interviews of a model that never waits run before the loop gets a turn.
 _TURN = 64
 _CLOSE_WITHIN_S = 5.0
+# Of a window, the part that may wait for a commit together.
+_GATHERED_PART = 4
 
 
 class _ChunkInProgress:
@@ -105,9 +107,10 @@ class InlineExecutor:
         return ServiceCalls(model, provider, gate, spec.prices[place], self._cache)
 
     def lease(self, lease: Lease) -> None:
-        # A model that never waits keeps one worker busy and gains nothing from others.
+        # A model that never waits keeps one worker busy, gains nothing from others, and gathers rows by itself.
         self._most_workers = 1 if self._opened.is_instant else lease.interviews
-        self._outbox.bound(lease.buffer_bytes)
+        self._endpoints.allow(lease.interviews)
+        self._outbox.bound(lease.buffer_bytes, enough_rows=max(1, self._most_workers // _GATHERED_PART))
         self._staff()  # a wider lease serves what already waits
 
     async def start(self, work: Work) -> None:

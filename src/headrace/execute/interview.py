@@ -220,7 +220,7 @@ class Interviewer:
             record.value = to_sql(asked.question.accept(given, options), as_bool=self._bools[asked.position])
         except (InvalidAnswer, NoAnswer) as error:
             return error
-        model.accepted(request, reply)
+        model.accepted(reply)
         return None
 
     async def _ask_again(

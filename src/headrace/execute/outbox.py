@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 from headrace.execute.contract import Answers, AnyEvent, Batch, Chunk, Ended, Observed, Outcome, Rows
 from headrace.execute.gate import Standing
@@ -16,6 +17,7 @@ from headrace.store.rows import Row
 from headrace.survey.record import AnswerRecord
 
 _MOST_ROWS_PER_BATCH = 1000
+_GATHER_S = 0.02
 
 
 class _ChunkRows:
@@ -32,6 +34,9 @@ class _ChunkRows:
 class Outbox:
     """Bounded by the window: every row, answer and ending in it belongs to an interview that holds a place.
 
+    A batch costs about a millisecond, however few rows it has. So rows are gathered for a moment, and no longer than
+    until `enough_rows` hold places that others could have: a slow service's answers come one by one.
+
     Rows are compressed when they are read, not when they come: compressing gives up Python's lock, and while the last
     batch is being committed the journal's thread would take it every time.
     """
@@ -44,6 +49,9 @@ class Outbox:
         self._unacked: deque[tuple[int, int]] = deque()  # (seq, bytes)
         self._seq = 0
         self._ready = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._enough_rows = 1
+        self._waiting_rows = 0
         self._room = asyncio.Event()
         self._failure: BaseException | None = None
         self._most_bytes = 0
@@ -53,8 +61,9 @@ class Outbox:
     def is_full(self) -> bool:
         return self._held_bytes > self._most_bytes
 
-    def bound(self, most_bytes: int) -> None:
+    def bound(self, most_bytes: int, enough_rows: int) -> None:
         self._most_bytes = most_bytes
+        self._enough_rows = enough_rows
         self._tell_room()
 
     async def wait_for_room(self) -> None:
@@ -75,7 +84,10 @@ class Outbox:
         waiting.rows.append(row)
         waiting.held_bytes += size_bytes
         self._held_bytes += size_bytes
+        self._waiting_rows += 1
         self._ready.set()
+        if self._waiting_rows >= self._enough_rows or self.is_full:
+            self._enough.set()
 
     def ending(self, chunk: Chunk, outcome: Outcome) -> None:
         self._endings.append((chunk, outcome))
@@ -89,10 +101,12 @@ class Outbox:
         """Hand an error of the executor itself to whoever reads the events."""
         self._failure = error
         self._ready.set()
+        self._enough.set()
 
     async def batches(self, compress: Callable[[bytes], bytes]) -> AsyncIterator[Batch]:
         while True:
             await self._ready.wait()
+            await self._gather()
             self._ready.clear()
             if self._failure is not None:
                 raise self._failure
@@ -104,11 +118,19 @@ class Outbox:
             self._held_bytes -= self._unacked.popleft()[1]
         self._tell_room()
 
+    async def _gather(self) -> None:
+        if self._enough_rows > 1 and not self._enough.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GATHER_S):
+                    await self._enough.wait()
+        self._enough.clear()
+
     def _collect(self, compress: Callable[[bytes], bytes]) -> Batch | None:
         """What waits, in order: rows and answers, then the endings, so that nothing follows its work's ending."""
         events: list[AnyEvent] = [*self._take_standings(), *self._take_rows(compress), *self._take_answers()]
         if self._rows:
             self._ready.set()  # more than fits: the rest is the next batch
+            self._enough.set()
         waiting = [ending for ending in self._endings if ending[0].id in self._rows]
         for chunk, outcome in self._endings:
             if chunk.id not in self._rows:
@@ -122,6 +144,7 @@ class Outbox:
         while self._rows and taken < _MOST_ROWS_PER_BATCH:
             waiting = self._rows.pop(next(iter(self._rows)))
             taken += len(waiting.rows)
+            self._waiting_rows -= len(waiting.rows)
             for row in waiting.rows:
                 row.detail = compress(row.detail)
             chunk = waiting.chunk

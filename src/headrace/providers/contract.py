@@ -53,7 +53,8 @@ class RateHint(msgspec.Struct, gc=False):
 class Reply(msgspec.Struct, gc=False):
     """What came back. `raw` is the body as received, kept for the record.
 
-    `cached_tokens` are among the input's, `reasoning_tokens` among the output's.
+    `cached_tokens` are among the input's, `reasoning_tokens` among the output's. `cache_key` is for those who call: where
+    to keep it.
     """
 
     text: str
@@ -65,6 +66,7 @@ class Reply(msgspec.Struct, gc=False):
     reasoning_tokens: int = 0
     finish: Finish = Finish.STOP
     rates: RateHint | None = None
+    cache_key: bytes | None = None
 
 
 class Provider(Protocol):

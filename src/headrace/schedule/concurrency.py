@@ -58,6 +58,10 @@ class Concurrency:
         self._base_throughput = 0.0
         self._set(min(first, most), -math.inf)
 
+    def allow(self, most: int) -> None:
+        """Let the limit grow so far, where it could not before."""
+        self._most = max(self._most, most)
+
     def was_short(self) -> None:
         """A call had to wait because of the limit."""
         self._was_short = True

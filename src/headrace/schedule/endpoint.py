@@ -70,6 +70,10 @@ class Endpoint:
     def away_since_s(self) -> float | None:
         return self._away.since_s
 
+    def allow(self, calls: int) -> None:
+        """So many may be under way where that helps, and no fewer than the limits say."""
+        self._concurrency.allow(calls)
+
     def ask(self, now_s: float, tokens: float) -> Go | Wait | Closed:
         """Whether a call of about so many tokens, in and out, may go out now."""
         if self._is_held:

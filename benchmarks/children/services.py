@@ -1,0 +1,67 @@
+"""One prompt a row to a local model server, by Headrace or by a plain pool: `services WAY URL ROWS IN_FLIGHT PATH`.
+
+WAY is `run` (the response cache off), `cached` (on), or `pool`: workers that share an aiohttp session and append JSONL.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from benchmarks.processes import loop_ms, print_figures
+
+_SYSTEM = "Answer the questions of a survey as the person described here would.\n\nage: 34\ncity: Lima"
+_PROMPT = "Respondent {{ number }}, how do you feel about your city? Answer in a few sentences."
+
+
+def rows(path: str) -> Iterator[dict[str, Any]]:
+    with Path(path).open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+async def pool(url: str, data: str, in_flight: int, file: TextIO) -> None:
+    import aiohttp
+
+    waiting = rows(data)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def work() -> None:
+            for row in waiting:
+                text = _PROMPT.replace("{{ number }}", str(row["number"]))
+                messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": text}]
+                asked = {"model": "m", "temperature": 0.2, "messages": messages}
+                async with session.post(f"{url}/chat/completions", json=asked) as response:
+                    found = await response.json()
+                usage, answer = found["usage"], found["choices"][0]["message"]["content"]
+                file.write(json.dumps({**row, "answer": answer, "tokens": usage["prompt_tokens"]}) + "\n")
+
+        await asyncio.gather(*(work() for _ in range(in_flight)))
+
+
+def run(url: str, data: str, in_flight: int, path: str, *, cache: bool) -> dict[str, int]:
+    from headrace import Job, Model
+
+    model = Model("m", service_name="openai_compatible", base_url=url, temperature=0.2)
+    job = Job.map(_PROMPT, data, system_prompt=_SYSTEM).by(model)
+    stats = job.run(path, concurrency=in_flight, cache=cache).stats()
+    assert stats.failed == 0
+    return {"interviews": stats.interviews, "hits": stats.cache_hits}
+
+
+def main(way: str, url: str, data: str, in_flight: int, path: str) -> None:
+    told: dict[str, int] = {}
+    if way == "pool":
+        import uvloop
+
+        with Path(path).open("w", encoding="utf-8") as file:
+            uvloop.run(pool(url, data, in_flight, file))
+    else:
+        told = run(url, data, in_flight, path, cache=way == "cached")
+    print_figures(loop_ms=loop_ms(), **told)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5])

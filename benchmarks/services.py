@@ -1,0 +1,124 @@
+"""Runs with a real model: CPU and memory of a whole run against a local server, beside a plain pool of aiohttp workers.
+
+Everything is on: journaling, retries, limits, adaptive concurrency. Both ways read the same rows and get the same 2 KB;
+the pool appends JSONL, and would lose and repeat whatever goes wrong.
+"""
+
+import json
+import statistics
+from dataclasses import dataclass, field
+
+from benchmarks.bench import Bench
+from benchmarks.model_server import ANSWER_LETTERS, ModelServer, model_server
+from benchmarks.processes import ChildFailed, Ended, run_child
+from benchmarks.report import Line, Table, loops, megabytes
+
+_MOST_TIMES = 1.5
+_MOST_PEAK_BYTES = 100_000_000
+_MOST_GROWTH_BYTES = 10_000_000
+_MOST_HIT_US = 100.0
+_WAYS = ("pool", "run", "cached")
+# So long that this many in flight keep neither side from answering as fast as it can.
+_LATENCIES_S = {64: 0.05, 1_000: 0.5}
+
+
+@dataclass(slots=True)
+class _Costs:
+    us: dict[str, list[float]] = field(default_factory=lambda: {way: [] for way in _WAYS})
+    loops_ms: list[float] = field(default_factory=list)
+
+    def median_us(self, way: str) -> float:
+        return statistics.median(self.us[way])
+
+
+def measure(bench: Bench) -> Table:
+    sizes, lines, loops_ms = bench.sizes, list[Line](), list[float]()
+    for in_flight, latency_s in _LATENCIES_S.items():
+        with model_server(latency_s=latency_s) as server:
+            costs = _costs(bench, server, in_flight)
+        lines += _lines(in_flight, costs)
+        loops_ms += costs.loops_ms
+    lines += [*_memory(bench), _hit(bench, loops_ms)]
+    return Table(
+        "runs with a real model",
+        lines,
+        [
+            f"Job.map, one prompt a row, {ANSWER_LETTERS:,} letters each, from a server in a process of its own",
+            f"user + system, from {sizes.services_from:,} to {sizes.services_to:,} rows",
+            f"each way in turn, median of {sizes.service_repeats}",
+            f"the server takes {', '.join(f'{s:g} s for {n:,} in flight' for n, s in _LATENCIES_S.items())}",
+            "peer: workers that share one aiohttp session, json in and out, appending JSONL; uvloop in both",
+            loops(loops_ms),
+        ],
+    )
+
+
+def _costs(bench: Bench, server: ModelServer, in_flight: int) -> _Costs:
+    costs, (few, many) = _Costs(), (bench.sizes.services_from, bench.sizes.services_to)
+    for _ in range(bench.sizes.service_repeats):
+        for way in _WAYS:  # in turn, so that a busy moment of the machine falls on all
+            short, long = (_ended(bench, server, way, rows, in_flight) for rows in (few, many))
+            costs.us[way].append((long.cpu_s - short.cpu_s) / (many - few) * 1e6)
+            costs.loops_ms += [short.figures["loop_ms"], long.figures["loop_ms"]]
+    return costs
+
+
+def _lines(in_flight: int, costs: _Costs) -> list[Line]:
+    pool_us, lines = costs.median_us("pool"), list[Line]()
+    for way, shown in (("run", "cache off"), ("cached", "cache on")):
+        times = costs.median_us(way) / pool_us
+        name = f"{in_flight:,} in flight, {shown}"
+        lines += [
+            Line(f"CPU per further call, {name}", f"{costs.median_us(way):.0f} us", peer=f"{pool_us:.0f} us"),
+            Line(f"times the pool's, {name}", f"{times:.2f}", f"<= {_MOST_TIMES}", times <= _MOST_TIMES),
+        ]
+    return lines
+
+
+def _memory(bench: Bench) -> list[Line]:
+    few, many = bench.sizes.services_memory
+    with model_server(latency_s=_LATENCIES_S[1_000]) as server:
+        least, small, large = (_ended(bench, server, "run", rows, 1_000).peak_bytes for rows in (1_000, few, many))
+        pool = _ended(bench, server, "pool", few, 1_000).peak_bytes
+    growth = f"<= {megabytes(_MOST_GROWTH_BYTES)} more"
+    return [
+        Line("peak RSS, 1,000 calls, while concurrency still grows", megabytes(least)),
+        Line(
+            f"peak RSS, {few:,} calls, 1,000 in flight", megabytes(small), f"<= {megabytes(_MOST_PEAK_BYTES)}",
+            small <= _MOST_PEAK_BYTES, megabytes(pool),
+        ),
+        Line(f"peak RSS, {many:,} calls", megabytes(large), growth, large - small <= _MOST_GROWTH_BYTES),
+    ]  # fmt: skip
+
+
+def _hit(bench: Bench, loops_ms: list[float]) -> Line:
+    """CPU of an interview that another run has paid for."""
+    few, many = bench.sizes.services_from, bench.sizes.services_to
+    costs_us: list[float] = []
+    with model_server() as server:
+        _ended(bench, server, "cached", many, 64)
+        for _ in range(bench.sizes.service_repeats):
+            short, long = (_ended(bench, server, "cached", rows, 64, keeps_cache=True) for rows in (few, many))
+            if long.figures["hits"] != many:
+                raise ChildFailed(f"{long.figures['hits']:,} of {many:,} answers came from the cache")
+            costs_us.append((long.cpu_s - short.cpu_s) / (many - few) * 1e6)
+            loops_ms += [short.figures["loop_ms"], long.figures["loop_ms"]]
+    hit_us = statistics.median(costs_us)
+    return Line(
+        "CPU per interview from the cache", f"{hit_us:.0f} us", f"<= {_MOST_HIT_US:.0f} us", hit_us <= _MOST_HIT_US
+    )
+
+
+def _ended(
+    bench: Bench, server: ModelServer, way: str, rows: int, in_flight: int, *, keeps_cache: bool = False
+) -> Ended:
+    """One whole program; without an earlier one's cache, unless it is kept."""
+    data, path, home = (bench.directory / name for name in (f"{rows}.jsonl", f"{way}.run", "home"))
+    path.unlink(missing_ok=True)
+    if not keeps_cache:
+        for file in home.glob("cache*"):
+            file.unlink()
+    if not data.exists():
+        with data.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps({"number": number}) + "\n" for number in range(rows))
+    return run_child("services", way, server.url, data, in_flight, path, env={"HEADRACE_HOME": str(home)})
