@@ -123,6 +123,7 @@ class Gate:
         waiting = _Waiting(tokens, is_stopping)
         self._line.append(waiting)
         self._advance()
+        self._tell_standing()  # with this one in line there is a probe: the plan need not send more
         try:
             return await waiting.future
         except asyncio.CancelledError:
