@@ -76,6 +76,7 @@ class InlineExecutor:
     ) -> None:
         self._functions = functions
         self._endpoints = endpoints or Endpoints()
+        self._owns_endpoints = endpoints is None
         self._cache = cache
         self._models: list[ModelCalls] = []
         self._providers: list[Provider] = []
@@ -149,7 +150,8 @@ class InlineExecutor:
             worker.cancel()
         if workers:
             await asyncio.wait(workers, timeout=_CLOSE_WITHIN_S)
-        self._endpoints.close()
+        if self._owns_endpoints:
+            self._endpoints.close()
         for provider in self._providers:
             await provider.close()
 
