@@ -1,6 +1,6 @@
 """How agent runs call models: the same providers, endpoints, response cache and prices as surveys.
 
-Covers: one reply to one prompt, with retries as the service asks. Does not cover: journaling it (execute.agent_context).
+Covers: one reply to one prompt, with retries as the service asks. Does not cover: journaling (execute.agent_context).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import contextvars
 import hashlib
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -132,7 +132,7 @@ class AgentContext:
 
     def spool(self) -> IO[bytes]:
         """A file to hold large output outside RAM: read and written like any other, gone when the attempt ends."""
-        file = cast("IO[bytes]", TemporaryFile(dir=self._spool_directory))
+        file = cast("IO[bytes]", TemporaryFile(dir=self._spool_directory))  # noqa: SIM115 - closed with the attempt
         self._spools.append(file)
         return file
 
@@ -173,7 +173,7 @@ class AgentContext:
         inside = contextvars.copy_context()
         call = partial(inside.run, partial(function, *args, **keywords))
         result = await asyncio.get_running_loop().run_in_executor(self._link.threads, call)
-        return await cast("Awaitable[Any]", result) if inspect.isawaitable(result) else result
+        return await result if inspect.isawaitable(result) else result
 
     def _key_of(self, name: str) -> str:
         told = f"{self._work.token} {self._work.id} {name}"

@@ -22,8 +22,9 @@ def encode_kept(value: object, what: str) -> bytes:
         told = error.message.replace("'value' ", "it ", 1)
         raise InvalidInput(f"{what} cannot be journaled: {told}", fix=error.fix) from None
     if len(encoded) > MOST_VALUE_BYTES:
+        size, most = format_bytes(len(encoded)), format_bytes(MOST_VALUE_BYTES)
         raise InvalidInput(
-            f"{what} is too large to journal: {format_bytes(len(encoded))} of at most {format_bytes(MOST_VALUE_BYTES)}.",
+            f"{what} is too large to journal: {size} of at most {most}.",
             fix="Keep large data in a file or in ctx.spool(), and journal where it is.",
         )
     return encoded

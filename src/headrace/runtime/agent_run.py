@@ -71,7 +71,7 @@ class Run:
         if end.state is not RunState.DONE:
             raise end.failure()
         stored = end.result if end.result is not None else await self._engine.call(lambda loop: loop.result(self.id))
-        return decode_value(stored)
+        return decode_value(stored or b"null")
 
     def status(self) -> RunStatus:
         return RunStatus.from_row(self._engine.look(lambda loop: loop.row_now(self.id)))

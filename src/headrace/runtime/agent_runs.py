@@ -6,7 +6,6 @@ Does not cover: deciding (schedule), running (execute), runs that wait on disk (
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial

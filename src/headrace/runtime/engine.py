@@ -37,6 +37,7 @@ Answer = TypeVar("Answer")
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
 _LOOK_WITHIN_S = 5.0
 _LONGEST_NAME = 120
+_LEAST_SLOT_BYTES = 1_000_000
 _NOT_OPEN = 'Use "async with Engine(...) as engine:".'
 
 
@@ -260,10 +261,10 @@ class Engine:
         kind, level = kind_of(function), Priority(priority)
         arguments = encode_arguments(kind.name, args, keywords)
         name, digest = _named(kind.name, arguments, key)
-        id = await self.ask(
+        number = await self.ask(
             lambda loop, future: loop.backlog.submit(kind, digest, name, arguments, level, waits=waits, accepted=future)
         )
-        return Run(self, id, name)
+        return Run(self, number, name)
 
     async def _main(self) -> None:
         self._ident = threading.get_ident()
@@ -279,10 +280,10 @@ class Engine:
 
 
 def _queue_limits(limits: MemoryLimits, slots: int, slot_memory: str | int | None, queue_depth: int) -> QueueLimits:
-    if slot_memory is None:
-        share = max(0, limits.budget_bytes - tree_bytes()) // slots
-        return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=max(share, QueueLimits.least_run_bytes))
-    return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=parse_bytes(slot_memory))
+    if slot_memory is not None:
+        return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=parse_bytes(slot_memory))
+    share = max(0, limits.budget_bytes - tree_bytes()) // slots
+    return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=max(share, _LEAST_SLOT_BYTES))
 
 
 def _named(kind: str, arguments: bytes, key: str | None) -> tuple[str, bytes | None]:

@@ -65,6 +65,7 @@ _READING_EVERY_S = 0.05
 _READING_UNDER_PRESSURE_S = 0.02
 _BUDGET_EVERY_S = 1.0
 _CLOSE_WITHIN_S = 10.0
+_LOOK_EVERY_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +161,7 @@ class EngineLoop:
         self._pump.tell(Closing(now_s=time.monotonic()))
         give_up_s = time.monotonic() + _CLOSE_WITHIN_S
         while (self._runs.live or self.surveys.running) and time.monotonic() < give_up_s and not writing.done():
-            await asyncio.sleep(0.005)
+            await self._a_moment()
         if not writing.done():
             await asyncio.wait({asyncio.ensure_future(self._writer.flush()), writing}, return_when="FIRST_COMPLETED")
 
@@ -267,7 +268,7 @@ class EngineLoop:
     async def drained(self) -> None:
         """Until nothing is left that can go on by itself."""
         while self._runs.live or self.backlog.has_more or self.backlog.is_sleeping or self.surveys.running:
-            await asyncio.sleep(0.01)
+            await self._a_moment()
         await self._writer.flush()
 
     async def unfinished(self, most: int) -> list[RunRow]:
@@ -296,6 +297,9 @@ class EngineLoop:
         return self._watch.stack if self._watch is not None else None
 
     # Its own turns.
+
+    async def _a_moment(self) -> None:
+        await asyncio.sleep(_LOOK_EVERY_S)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -1,5 +1,6 @@
-"""Surveys inside an engine: tenants with a run file of their own. Covers: one survey from open to close, on the engine's
-loop, with as many interviews in flight as the scheduler grants.
+"""Surveys inside an engine: tenants with a run file of their own. Covers: one survey from open to close.
+
+It runs on the engine's loop, with as many interviews in flight as the scheduler grants.
 
 Does not cover: the survey's own loop (runtime.survey_run), or how many credits there are (schedule.tenants).
 """

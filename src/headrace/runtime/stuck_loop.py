@@ -46,5 +46,6 @@ class StuckLoopWatch:
 
 
 def _stack_of(ident: int) -> str:
-    frame = sys._current_frames().get(ident)  # noqa: SLF001 - the only way to see another thread's stack
+    # The only way to see another thread's stack.
+    frame = sys._current_frames().get(ident)  # pyright: ignore[reportPrivateUsage]
     return "".join(traceback.format_stack(frame, limit=12)) if frame is not None else "(the loop has ended)"

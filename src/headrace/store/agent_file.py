@@ -18,6 +18,7 @@ from headrace.store.agent_schema import ENGINE_APPLICATION_ID, ENGINE_VERSION, R
 from headrace.store.connections import open_writer, translated_errors
 from headrace.store.lock import WriterLock
 from headrace.store.schema import APPLICATION_ID
+from headrace.survey.values import SqlValue
 
 _COLUMNS = "id, name, kind, arguments, priority, state, epoch, preemptions, deaths, failures, resume_at, error"
 
@@ -143,17 +144,23 @@ class AgentFile:
     def usage(self) -> dict[str, float]:
         return dict(self._reader.execute("SELECT name, value FROM usage"))
 
-    def _rows(self, where: str, bindings: tuple[object, ...]) -> Iterator[RunRow]:
-        for row in self._reader.execute(f"SELECT {_COLUMNS} FROM runs {where}", bindings):
-            yield RunRow(*row[:5], RunState(row[5]), *row[6:])
+    def _rows(self, where: str, bindings: tuple[SqlValue, ...]) -> Iterator[RunRow]:
+        for number, name, kind, arguments, priority, state, *rest in self._reader.execute(
+            f"SELECT {_COLUMNS} FROM runs {where}", bindings
+        ):
+            epoch, preemptions, deaths, failures, resume_at, error = rest
+            yield RunRow(
+                number, name, kind, arguments, priority, RunState(state), epoch, preemptions, deaths, failures, resume_at,
+                error,
+            )  # fmt: skip
 
-    def _value(self, sql: str, bindings: tuple[object, ...]) -> bytes | None:
+    def _value(self, sql: str, bindings: tuple[SqlValue, ...]) -> bytes | None:
         found = next(iter(self._reader.execute(sql, bindings)), None)
         if found is None:
             return None
         return found[0] if found[1] is None else self._one("SELECT data FROM blobs WHERE id = ?", (found[1],))
 
-    def _one(self, sql: str, bindings: tuple[object, ...] = ()):
+    def _one(self, sql: str, bindings: tuple[SqlValue, ...] = ()):
         return self._reader.execute(sql, bindings).get
 
 

@@ -13,8 +13,9 @@ import apsw
 
 from headrace.store.agent_schema import MOST_EVENTS_KEPT, MOST_ROW_BYTES, RunState
 from headrace.survey.record import Usage
+from headrace.survey.values import SqlValue
 
-Write: TypeAlias = tuple[str, tuple[object, ...]]
+Write: TypeAlias = tuple[str, tuple[SqlValue, ...]]
 
 _IF_CURRENT = "(SELECT epoch FROM runs WHERE id = ?1) = ?2"
 _TRIM_EVENTS_EVERY = 1000

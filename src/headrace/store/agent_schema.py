@@ -23,8 +23,9 @@ CREATE TABLE runs(id INTEGER PRIMARY KEY, key BLOB, name TEXT NOT NULL, kind TEX
                   result_blob INTEGER, error TEXT NOT NULL DEFAULT '', submitted_at REAL NOT NULL, ended_at REAL);
 CREATE UNIQUE INDEX runs_by_key ON runs(key) WHERE key IS NOT NULL;
 CREATE INDEX unfinished ON runs(state, priority, id) WHERE ended_at IS NULL;
-CREATE TABLE steps(run INTEGER NOT NULL, name TEXT NOT NULL, result BLOB, blob INTEGER, has_side_effect INTEGER NOT NULL,
-                   started_at REAL, finished_at REAL, PRIMARY KEY(run, name)) WITHOUT ROWID;
+CREATE TABLE steps(run INTEGER NOT NULL, name TEXT NOT NULL, result BLOB, blob INTEGER,
+                   has_side_effect INTEGER NOT NULL, started_at REAL, finished_at REAL,
+                   PRIMARY KEY(run, name)) WITHOUT ROWID;
 CREATE TABLE checkpoints(run INTEGER PRIMARY KEY, number INTEGER NOT NULL, state BLOB, blob INTEGER, made_at REAL);
 CREATE TABLE blobs(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE messages(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, payload BLOB NOT NULL, sent_at REAL NOT NULL);
