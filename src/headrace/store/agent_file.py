@@ -150,8 +150,8 @@ class AgentFile:
         ):
             epoch, preemptions, deaths, failures, resume_at, error = rest
             yield RunRow(
-                number, name, kind, arguments, priority, RunState(state), epoch, preemptions, deaths, failures, resume_at,
-                error,
+                number, name, kind, arguments, priority, RunState(state),
+                epoch, preemptions, deaths, failures, resume_at, error,
             )  # fmt: skip
 
     def _value(self, sql: str, bindings: tuple[SqlValue, ...]) -> bytes | None:
