@@ -19,6 +19,7 @@ from headrace.errors import EngineClosed, OptionError
 from headrace.execute.agent_values import encode_arguments
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.plan.job import Job
+from headrace.providers.services import provider_for
 from headrace.results.results import Results
 from headrace.runtime.agent_run import Run, RunStatus
 from headrace.runtime.engine_beats import Beat
@@ -139,6 +140,9 @@ class Engine:
         if "memory" in settings:
             raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
         options = run_options(settings)
+        job.check()
+        for model in job.models:
+            provider_for(model)  # an unknown model or parameter is an error before a file is made
         place = await self.call(lambda loop: loop.surveys.run(job, path, Priority(priority), options))
         return Results.open(place)
 

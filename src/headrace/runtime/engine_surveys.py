@@ -17,7 +17,6 @@ from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline import InlineExecutor
 from headrace.limits import MemoryLimits, RunOptions
 from headrace.plan.job import Job
-from headrace.providers.services import provider_for
 from headrace.runtime.control import steerable
 from headrace.runtime.pump import Pump
 from headrace.runtime.survey_run import SurveyRun
@@ -52,9 +51,6 @@ class EngineSurveys:
 
     async def run(self, job: Job, path: str | Path | None, priority: Priority, options: RunOptions) -> Path:
         """Until it is complete; raises what `job.run` would."""
-        job.check()
-        for model in job.models:
-            provider_for(model)  # an unknown model or parameter is an error before a file is made
         place = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
         if str(place) in self.running:
             raise OptionError(f"{place} is being run by this engine already.", fix="Wait for it.")
