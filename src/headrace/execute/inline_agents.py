@@ -112,7 +112,9 @@ class InlineAgents:
         except MemoryError as error:
             _forget_frames(error)
             self._end(link, Outcome.OUT_OF_MEMORY, reason="MemoryError")
-        except Exception as error:  # noqa: BLE001 - whatever a run meets is recorded with it; the others go on
+        except GeneratorExit:
+            raise  # the loop is gone, and with it whoever could be told
+        except BaseException as error:  # noqa: BLE001 - even SystemExit is recorded with its run; the others go on
             reason = _told(error)
             _forget_frames(error)
             self._end(link, Outcome.FAILED, reason=reason)

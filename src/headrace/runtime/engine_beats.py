@@ -133,7 +133,7 @@ class Beats:
             await self._call(beat, epoch)
         except (asyncio.CancelledError, RunStopped):
             beat.last_error = "stopped"
-        except Exception as error:  # noqa: BLE001 - recorded; a heartbeat that fails beats again
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded; a heartbeat that fails beats again
             beat.failures += 1
             beat.last_error = f"{type(error).__name__}: {error}"[:500]
             self._chronicle.record("heartbeat failed", f"{beat.name}: {beat.last_error}")

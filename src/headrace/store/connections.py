@@ -76,7 +76,7 @@ def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
         raise NotARunFile(
             f"{path} is an engine's file, which holds agent runs and no survey.",
             path=path,
-            fix='Open it with: async with Engine(path) as engine. A survey in an engine has a run file of its own.',
+            fix="Open it with: async with Engine(path) as engine. A survey in an engine has a run file of its own.",
         )
     if application != APPLICATION_ID:
         what = "empty" if not path.stat().st_size else "a database of another program"
