@@ -52,7 +52,8 @@ async def test_runs_submitted_at_once_under_one_key_are_one_run(tmp_path):
         runs = await asyncio.gather(*(engine.submit(two_steps, str(i), key="one") for i in range(20)))
         assert len({run.id for run in runs}) == 1
         found = await engine.find("one")
-        assert found is not None and found.id == runs[0].id
+        assert found is not None
+        assert found.id == runs[0].id
 
 
 async def counting(ctx, upto):
@@ -100,7 +101,9 @@ async def test_a_step_has_the_same_idempotency_key_each_time_and_another_one_els
         await (await engine.submit(kept, True)).result()
         await (await engine.submit(kept, False)).result()
     a1, b1, a1_again, a2, b2 = keys
-    assert a1 == a1_again and len({a1, b1, a2, b2}) == 4 and len(a1) == 32
+    assert a1 == a1_again
+    assert len({a1, b1, a2, b2}) == 4
+    assert len(a1) == 32
 
 
 async def large(ctx):

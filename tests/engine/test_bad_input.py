@@ -130,7 +130,8 @@ asyncio.run(main())
 """
     command = [sys.executable, "-c", program, str(tmp_path / "a.run")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None and child.stdout.readline() == b"open\n"
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"open\n"
         with pytest.raises(RunFileBusy, match=f"process {child.pid}"):
             await Engine(tmp_path / "a.run").__aenter__()
         child.communicate(b"\n", timeout=30)

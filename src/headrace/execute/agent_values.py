@@ -31,11 +31,14 @@ def encode_kept(value: object, what: str) -> bytes:
 
 
 def encode_arguments(kind: str, args: tuple[object, ...], keywords: dict[str, object]) -> bytes:
-    for place, argument in enumerate(args, 1):
-        encode_kept(argument, f"Argument {place} of {kind}")
-    for name, argument in keywords.items():
-        encode_kept(argument, f"Argument {name!r} of {kind}")
-    return encode_kept([list(args), keywords], f"The arguments of {kind}")
+    try:
+        return encode_kept([args, keywords], f"The arguments of {kind}")
+    except InvalidInput:
+        for place, argument in enumerate(args, 1):
+            encode_kept(argument, f"Argument {place} of {kind}")
+        for name, argument in keywords.items():
+            encode_kept(argument, f"Argument {name!r} of {kind}")
+        raise  # each is well, and together they are too large
 
 
 def decode_arguments(encoded: bytes) -> tuple[list[Any], dict[str, Any]]:

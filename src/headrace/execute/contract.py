@@ -216,9 +216,12 @@ class Executor(Protocol):
 
 
 class AgentExecutor(Protocol):
-    """The same for agent runs, which have no spec: an executor knows its functions by kind."""
+    """The same for agent runs, which have no spec: an executor knows its functions by kind.
 
-    async def start(self, work: AgentRun) -> None: ...
+    `start` waits for nobody: what cannot be started is told as an ending.
+    """
+
+    def start(self, work: AgentRun) -> None: ...
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None: ...
 

@@ -43,7 +43,7 @@ class InlineAgents:
         self._running: dict[int, tuple[AgentLink, asyncio.Task[None]]] = {}
         self.left_behind: set[asyncio.Task[None]] = set()  # they ignored being cancelled
 
-    async def start(self, work: AgentRun) -> None:
+    def start(self, work: AgentRun) -> None:
         link = AgentLink(work.id, work.epoch, self._outbox, self._threads)
         task = asyncio.get_running_loop().create_task(self._conduct(work, link))
         self._running[work.id] = link, task

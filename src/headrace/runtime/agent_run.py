@@ -67,7 +67,7 @@ class Run:
 
     async def result(self) -> Any:
         """What the function returned; raises RunFailed where it ended otherwise, and waits until it has."""
-        end: RunEnd = await self._engine.ask(lambda loop, future: loop.watch(self.id, future))
+        end: RunEnd = await self._engine.ask(lambda loop, reply: loop.watch(self.id, reply))
         if end.state is not RunState.DONE:
             raise end.failure()
         stored = end.result if end.result is not None else await self._engine.call(lambda loop: loop.result(self.id))

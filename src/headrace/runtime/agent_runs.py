@@ -102,7 +102,7 @@ class AgentRuns:
         if arguments is not None:
             work = AgentRun(run.id, run.epoch, run.kind.name, arguments, token=self._file.token)
             work.memory_bytes = command.memory_bytes
-            self._spawn(self._start_with(run, work))
+            self._start_with(run, work)
         else:
             self._spawn(self._start_again(run, command))
 
@@ -118,16 +118,16 @@ class AgentRuns:
                 work.steps[step.name] = step.result
             else:
                 work.started.append(step.name)
-        await self._start_with(run, work)
+        self._start_with(run, work)
 
-    async def _start_with(self, run: LiveRun, work: AgentRun) -> None:
+    def _start_with(self, run: LiveRun, work: AgentRun) -> None:
         if run.epoch != work.epoch:
             return
         run.is_starting = False
         if run.stop is not None:  # told to stop before it began
             self._report(run, Ending.PREEMPTED)
             return
-        await self._executor.start(work)
+        self._executor.start(work)
         self._pump.tell(Started(now_s=time.monotonic(), id=run.id, epoch=run.epoch))
 
     def stop(self, command: Preempt | Kill) -> None:

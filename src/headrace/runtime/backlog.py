@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from concurrent.futures import Future
 from functools import partial
 
 from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull
 from headrace.runtime.agent_runs import AgentRuns
+from headrace.runtime.crossing import Reply
 from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Submission
 from headrace.runtime.pump import Pump
@@ -22,6 +22,7 @@ from headrace.schedule.priority import Priority
 from headrace.store.agent_file import AgentFile, RunRow
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
+from headrace.store.key_filter import KeyFilter
 
 _TRY_AGAIN_AFTER_S = 1.0
 
@@ -39,10 +40,12 @@ class Backlog:
         self._runs = runs
         self._kinds = kinds
         self._lines: dict[Priority, deque[Submission]] = {level: deque() for level in sorted(Priority, reverse=True)}
+        self._in_line = 0
         self._on_disk = set(Priority)  # levels that may have runs on disk that the scheduler does not know
         self._blocked: dict[str, float] = {}  # kinds whose circuit is open, until when
         self._fresh: dict[bytes, Submission] = {}  # keys that are not on disk yet
         self._unsure: set[Submission] = set()  # not refused, and not on disk yet
+        self._keys = KeyFilter(file.keys())
         self._next_id = file.highest("runs")
         self._next_wake_at = file.next_wake_s()
         self.is_closed = False
@@ -58,7 +61,7 @@ class Backlog:
         priority: Priority,
         *,
         waits: bool,
-        accepted: Future[int],
+        accepted: Reply[int],
     ) -> None:
         """`accepted` gets the number of the run, a new one or the one that has this key already."""
         if self.is_closed:
@@ -72,19 +75,21 @@ class Backlog:
             accepted.set_exception(self._full(priority))
             return
         self._next_id += 1
-        submission = Submission(self._next_id, kind, key, name, arguments, priority, accepted)
+        submission = Submission(self._next_id, kind, key, name, arguments, priority, [accepted])
         if key is not None:
             self._fresh[key] = submission
         self._unsure.add(submission)
         line.append(submission)
+        self._in_line += 1
         self._pump.tell()
 
-    def _is_known(self, key: bytes, accepted: Future[int]) -> bool:
+    def _is_known(self, key: bytes, accepted: Reply[int]) -> bool:
         if (fresh := self._fresh.get(key)) is not None:
-            fresh.accepted.add_done_callback(partial(_pass_on, accepted))
+            fresh.accepted.append(accepted)
             return True
-        row = self._file.run_by_key(key)
+        row = self._file.run_by_key(key) if self._keys.may_have(key) else None
         if row is None:
+            self._keys.add(key)
             return False
         self.look_again(Priority(row.priority))  # its function may be new to this program
         accepted.set_result(row.id)
@@ -100,12 +105,13 @@ class Backlog:
     def feed(self) -> bool:
         """Offer what there is room for; whether anything was offered."""
         has_offered = False
-        if self.is_closed:
+        if self.is_closed or not (self._on_disk or self._in_line):
             return False
         for level, line in self._lines.items():
             if level in self._on_disk:
                 has_offered |= self._feed_from_disk(level)
             while line and level not in self._on_disk and self._pump.scheduler.has_room(level):
+                self._in_line -= 1
                 self._offer(line.popleft())
                 has_offered = True
         return has_offered
@@ -151,13 +157,14 @@ class Backlog:
             del self._runs.live[submission.id]
             self._writer.write(self._writes.withdrawn(submission.id))
             self._forget(submission)
-            submission.accepted.set_exception(_refused(refused, kind))
+            _refuse(submission, _refused(refused, kind))
             return
         self._writer.after_commit(partial(self._accepted, submission))
 
     def _accepted(self, submission: Submission) -> None:
         self._forget(submission)
-        submission.accepted.set_result(submission.id)
+        for reply in submission.accepted:
+            reply.set_result(submission.id)
 
     def _forget(self, submission: Submission) -> None:
         self._unsure.discard(submission)
@@ -214,7 +221,7 @@ class Backlog:
 
     @property
     def has_more(self) -> bool:
-        return bool(self._on_disk) or any(self._lines.values()) or bool(self._blocked)
+        return bool(self._on_disk) or self._in_line > 0 or bool(self._blocked)
 
     def close(self) -> None:
         """Submissions that still wait for room were never accepted."""
@@ -222,19 +229,16 @@ class Backlog:
         for line in self._lines.values():
             while line:
                 error = EngineClosed("The engine was closed before there was room.", fix="Submit it again.")
-                line.popleft().accepted.set_exception(error)
+                _refuse(line.popleft(), error)
 
     def fail(self, error: BaseException) -> None:
         for submission in self._unsure:
-            if not submission.accepted.done():
-                submission.accepted.set_exception(error)
+            _refuse(submission, error)
 
 
-def _pass_on(accepted: Future[int], first: Future[int]) -> None:
-    if (error := first.exception()) is not None:
-        accepted.set_exception(error)
-    else:
-        accepted.set_result(first.result())
+def _refuse(submission: Submission, error: BaseException) -> None:
+    for reply in submission.accepted:
+        reply.set_exception(error)
 
 
 def _refused(refused: Reject, kind: Kind) -> HeadraceError:

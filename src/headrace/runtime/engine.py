@@ -22,6 +22,7 @@ from headrace.plan.job import Job
 from headrace.providers.services import provider_for
 from headrace.results.results import Results
 from headrace.runtime.agent_run import Run, RunStatus
+from headrace.runtime.crossing import Crossing, Reply
 from headrace.runtime.engine_beats import Beat
 from headrace.runtime.engine_events import EngineEvent
 from headrace.runtime.engine_loop import EngineLoop, EngineOptions
@@ -74,19 +75,22 @@ class Engine:
             grace_s=grace_s,
             stuck_after_s=stuck_after_s,
         )
-        self._opened: Future[None] = _future()
+        self._opened: Reply[None] | None = None
         self._thread: EngineThread[None] | None = None
         self._loop: EngineLoop | None = None
         self._ident = 0
-        self._asked: set[Future[Any]] = set()  # what callers wait for now
+        self._asked: set[Reply[Any]] = set()  # what callers wait for now
+        self._crossing = Crossing(self._wake)
+        self._callers: dict[asyncio.AbstractEventLoop, Crossing] = {}  # one as a rule
 
     async def __aenter__(self) -> Self:
         if self._thread is not None:
             raise EngineClosed("This engine was opened before.", fix="Make a new one.")
+        self._opened = self._reply()
         self._thread = EngineThread(self._main, has_network=True)
         self._thread.future.add_done_callback(self._fail_asked)
         self._thread.start()
-        await asyncio.wrap_future(self._opened)
+        await self._opened.future
         return self
 
     async def __aexit__(
@@ -216,27 +220,27 @@ class Engine:
     async def call(self, make: Callable[[EngineLoop], Coroutine[Any, Any, Answer]]) -> Answer:
         """Await a coroutine that runs on the engine's loop."""
 
-        def start(loop: EngineLoop, future: Future[Any]) -> None:
+        def start(loop: EngineLoop, reply: Reply[Any]) -> None:
             task = asyncio.get_running_loop().create_task(make(loop))
-            task.add_done_callback(lambda task: _pass_on(task, future))
+            task.add_done_callback(lambda task: _pass_on(task, reply))
 
         return await self.ask(start)
 
-    async def ask(self, start: Callable[[EngineLoop, Future[Any]], None]) -> Any:
-        """Have the loop begin something that will fill a future, and wait for it."""
-        future = _future()
-        self._asked.add(future)
+    async def ask(self, start: Callable[[EngineLoop, Reply[Any]], None]) -> Any:
+        """Have the loop begin something that will be replied to, and wait for that."""
+        reply = self._reply()
+        self._asked.add(reply)
         try:
-            self.tell(lambda loop: start(loop, future))
-            return await asyncio.wrap_future(future)
+            self.tell(lambda loop: start(loop, reply))
+            return await reply.future
         finally:
-            self._asked.discard(future)
+            self._asked.discard(reply)
 
     def look(self, make: Callable[[EngineLoop], Answer]) -> Answer:
         """What the loop says at once; also from the engine's own thread."""
         if threading.get_ident() == self._ident and self._loop is not None:
             return make(self._loop)
-        future: Future[Answer] = _future()
+        future: Future[Answer] = Future()
         self.tell(lambda loop: _fill(future, loop, make))
         try:
             return future.result(_LOOK_WITHIN_S)
@@ -250,7 +254,7 @@ class Engine:
             raise EngineClosed("This engine is not open.", fix=_NOT_OPEN)
         if not thread.is_running:
             raise _why_closed(thread)
-        thread.call(what, loop)
+        self._crossing.call(what, loop)
 
     async def _submit(
         self,
@@ -266,11 +270,23 @@ class Engine:
         arguments = encode_arguments(kind.name, args, keywords)
         name, digest = _named(kind.name, arguments, key)
         number = await self.ask(
-            lambda loop, future: loop.backlog.submit(kind, digest, name, arguments, level, waits=waits, accepted=future)
+            lambda loop, reply: loop.backlog.submit(kind, digest, name, arguments, level, waits=waits, accepted=reply)
         )
         return Run(self, number, name)
 
+    def _wake(self, call: Callable[[], None]) -> None:
+        if self._thread is not None:
+            self._thread.call(call)
+
+    def _reply(self) -> Reply[Any]:
+        loop = asyncio.get_running_loop()
+        crossing = self._callers.get(loop)
+        if crossing is None:
+            crossing = self._callers[loop] = Crossing.to_loop(loop)
+        return Reply(crossing)
+
     async def _main(self) -> None:
+        assert self._opened is not None
         self._ident = threading.get_ident()
         self._loop = EngineLoop(self.path, self._options, self._opened)
         await self._loop.main()
@@ -278,9 +294,9 @@ class Engine:
     def _fail_asked(self, ended: Future[None]) -> None:
         """Whatever ended the loop, nobody is left waiting for it."""
         error = ended.exception() or EngineClosed("The engine was closed.", fix="Open it again to go on.")
-        for future in (self._opened, *self._asked):
-            if not future.done():
-                future.set_exception(error)
+        for reply in (self._opened, *list(self._asked)):
+            if reply is not None:
+                reply.set_exception(error)
 
 
 def _queue_limits(limits: MemoryLimits, slots: int, slot_memory: str | int | None, queue_depth: int) -> QueueLimits:
@@ -304,21 +320,13 @@ def _digest(*parts: bytes) -> bytes:
     return hashlib.sha256(b"\0".join(parts)).digest()[:16]
 
 
-def _future() -> Future[Any]:
-    future: Future[Any] = Future()
-    future.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
-    return future
-
-
-def _pass_on(task: asyncio.Task[Any], future: Future[Any]) -> None:
-    if future.done():
-        return
+def _pass_on(task: asyncio.Task[Any], reply: Reply[Any]) -> None:
     if task.cancelled():
-        future.set_exception(EngineClosed("The engine was closed meanwhile.", fix="Open it again to go on."))
+        reply.set_exception(EngineClosed("The engine was closed meanwhile.", fix="Open it again to go on."))
     elif (error := task.exception()) is not None:
-        future.set_exception(error)
+        reply.set_exception(error)
     else:
-        future.set_result(task.result())
+        reply.set_result(task.result())
 
 
 def _fill(future: Future[Answer], loop: EngineLoop, make: Callable[[EngineLoop], Answer]) -> None:

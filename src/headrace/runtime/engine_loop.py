@@ -10,7 +10,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
@@ -22,6 +22,7 @@ from headrace.execute.inline_agents import InlineAgents
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.backlog import Backlog
+from headrace.runtime.crossing import Reply
 from headrace.runtime.engine_beats import Beats
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_status import EngineStatus, status_of
@@ -83,7 +84,7 @@ class EngineOptions:
 class EngineLoop:
     """Made and run on the engine's thread by `main`; `opened` tells the caller that it is there."""
 
-    def __init__(self, path: Path, options: EngineOptions, opened: Future[None]) -> None:
+    def __init__(self, path: Path, options: EngineOptions, opened: Reply[None]) -> None:
         self._opened = opened
         self._options = options
         self._file = AgentFile.open(path)
@@ -153,7 +154,7 @@ class EngineLoop:
         self._pump.tell(joined)
         self._read_memory()
         self._writer.after_commit(self.backlog.look_again)
-        self._writer.after_commit(lambda: self._opened.done() or self._opened.set_result(None))
+        self._writer.after_commit(lambda: self._opened.set_result(None))
 
     async def _park_everything(self, writing: asyncio.Task[None]) -> None:
         self.backlog.close()
@@ -196,13 +197,13 @@ class EngineLoop:
         self.kinds[kind.name] = kind
         self.backlog.look_again()
 
-    def watch(self, id: int, future: Future[RunEnd]) -> None:
-        """`future` gets the end of a run, at once where it has ended."""
+    def watch(self, id: int, reply: Reply[RunEnd]) -> None:
+        """`reply` gets the end of a run, at once where it has ended."""
         row = None if self._runs.knows(id) else self._file.run(id)
         if row is not None and (row.state.is_final or row.state is RunState.UNDECIDED):
-            future.set_result(RunEnd(row.name, row.state, None, row.error))
+            reply.set_result(RunEnd(row.name, row.state, None, row.error))
         else:
-            self._listeners.wait(id, future)
+            self._listeners.wait(id, reply)
 
     def listen(self, id: int, hear: Callable[[bytes | None], None]) -> None:
         row = self._file.run(id)

@@ -6,7 +6,6 @@ Covers: the shapes. Does not cover: what happens to them (runtime.agent_runs).
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +13,7 @@ import msgspec
 
 from headrace.errors import HeadraceError, RunCancelled, RunFailed, RunUndecided
 from headrace.execute.contract import Ended, Signal
+from headrace.runtime.crossing import Reply
 from headrace.runtime.tasks import Kind
 from headrace.schedule.priority import Priority
 from headrace.store.agent_schema import RunState
@@ -21,7 +21,7 @@ from headrace.store.agent_schema import RunState
 
 @dataclass(slots=True, eq=False)
 class Submission:
-    """One that was asked for; `accepted` gets the run's number when it is on disk."""
+    """One that was asked for; each of `accepted` gets the run's number when it is on disk."""
 
     id: int
     kind: Kind
@@ -29,7 +29,7 @@ class Submission:
     name: str
     arguments: bytes
     priority: Priority
-    accepted: Future[int]
+    accepted: list[Reply[int]]
 
 
 @dataclass(slots=True, eq=False)
@@ -80,11 +80,11 @@ class Listeners:
     """Who waits for the end of a run, and who listens to what it emits."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, list[Future[RunEnd]]] = {}
+        self._waiting: dict[int, list[Reply[RunEnd]]] = {}
         self._listening: dict[int, list[Callable[[Any], None]]] = {}
 
-    def wait(self, id: int, future: Future[RunEnd]) -> None:
-        self._waiting.setdefault(id, []).append(future)
+    def wait(self, id: int, reply: Reply[RunEnd]) -> None:
+        self._waiting.setdefault(id, []).append(reply)
 
     def listen(self, id: int, hear: Callable[[Any], None]) -> None:
         self._listening.setdefault(id, []).append(hear)
@@ -99,16 +99,16 @@ class Listeners:
             hear(payload)
 
     def ended(self, id: int, end: RunEnd) -> None:
-        for future in self._waiting.pop(id, ()):
-            future.set_result(end)
+        for reply in self._waiting.pop(id, ()):
+            reply.set_result(end)
         for hear in self._listening.pop(id, ()):
             hear(None)
 
     def fail_all(self, error: BaseException) -> None:
         waiting, self._waiting = self._waiting, {}
-        for futures in waiting.values():
-            for future in futures:
-                future.set_exception(error)
+        for replies in waiting.values():
+            for reply in replies:
+                reply.set_exception(error)
         listening, self._listening = self._listening, {}
         for hearers in listening.values():
             for hear in hearers:

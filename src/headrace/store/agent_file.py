@@ -94,6 +94,9 @@ class AgentFile:
     def run_by_key(self, key: bytes) -> RunRow | None:
         return next(self._rows("WHERE key = ?", (key,)), None)
 
+    def keys(self) -> Iterator[bytes]:
+        return (key for (key,) in self._reader.execute("SELECT key FROM runs WHERE key IS NOT NULL"))
+
     def backlog(self, priority: int, kinds: list[str], after: int, most: int) -> list[RunRow]:
         """Runs of these kinds that wait for their turn, in the order they came; at most `most`."""
         places = ", ".join("?" * len(kinds))
