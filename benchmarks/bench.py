@@ -25,6 +25,9 @@ class Sizes:
     imports: int
     calls: int
     call_repeats: int
+    agent_runs: int
+    mixed_agents: int
+    mixed_interviews: int
 
 
 FULL = Sizes(
@@ -41,6 +44,9 @@ FULL = Sizes(
     imports=15,
     calls=6_000,
     call_repeats=5,
+    agent_runs=10_000,
+    mixed_agents=24,
+    mixed_interviews=100_000,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -56,6 +62,9 @@ QUICK = Sizes(
     imports=5,
     calls=1_000,
     call_repeats=1,
+    agent_runs=2_000,
+    mixed_agents=8,
+    mixed_interviews=10_000,
 )
 
 

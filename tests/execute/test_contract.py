@@ -269,6 +269,8 @@ def test_every_message_can_be_sent_as_bytes():
         contract.StepStarting(**common, step="s"),
         contract.StepDone(**common, step="s", result=b"r"),
         contract.Checkpoint(**common, state=b"s"),
+        contract.Wanted(**common, step="s"),
+        contract.Receiving(**common, step="s"),
         contract.Emitted(**common, payload=b"p"),
         contract.Observed(**common, model=0, standing=Standing.HELD, reason="busy"),
         contract.Reading(**common, memory_bytes=5),
