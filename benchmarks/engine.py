@@ -33,8 +33,8 @@ def measure(bench: Bench) -> Table:
         [*_noop_lines(noops), *_mix_lines(bench, mix), *_two_slot_lines(two_slots)],
         [
             "no-op: one journaled step each; peer: DBOS 3.3 on SQLite, CPU per step",
-            "mix: four slots; steady is the median while agents run; peers: what a process pool, streaming, and a priority"
-             " queue aim at with two slots",
+            "mix: four slots; steady is the median while agents run",
+            "two slots: the peers are what a process pool, streaming, and a priority queue aim at",
             f"the mix is drawn in {mix['picture']}",
             loops([noops["loop_ms"]]),
         ],

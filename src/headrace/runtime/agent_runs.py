@@ -35,6 +35,7 @@ from headrace.schedule.events import (
 from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
+from headrace.units import format_bytes
 
 _TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
 _LEAST_PEAK_BYTES = 1_000_000
@@ -135,6 +136,7 @@ class AgentRuns:
         self._chronicle.record(what, command.why.value, run=command.id, reading=command.reading)
         run = self.live[command.id]
         run.stop = Signal.PREEMPT if isinstance(command, Preempt) else Signal.KILL
+        run.stop_s = time.monotonic()
         if not run.is_starting:
             self._spawn(self._executor.signal(run.id, command.epoch, run.stop, self._grace_s))
 
@@ -247,8 +249,21 @@ class AgentRuns:
         if event.outcome is Outcome.LOST and event.reason:
             self._chronicle.record("left behind", event.reason, run=run.id)
         if event.outcome in (Outcome.PREEMPTED, Outcome.LOST) and run.stop is not None:
-            give_back()  # what it held is free now: the next reading should show it
+            self._reclaim(run)
         self._report(run, _ENDINGS[event.outcome])
+
+    def _reclaim(self, run: LiveRun) -> None:
+        """What it held is free now, and the next reading should show it: all large blocks, and of small ones what
+        Python gives back.
+        """
+        before = tree_bytes()
+        give_back()
+        used = tree_bytes()
+        took_ms = (time.monotonic() - run.stop_s) * 1000
+        told = (
+            f"{took_ms:.0f} ms after it was told to stop; {format_bytes(max(0, before - used))} given back after that"
+        )
+        self._chronicle.record("stopped", f"{told}, {format_bytes(used)} in use", run=run.id)
 
     def _report(self, run: LiveRun, ending: Ending) -> None:
         told = Ended(

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from headrace.errors import Interrupted, OptionError
+from headrace.errors import EngineClosed, OptionError
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline import InlineExecutor
 from headrace.limits import MemoryLimits, RunOptions
 from headrace.plan.job import Job
 from headrace.runtime.control import steerable
+from headrace.runtime.progress import Progress
 from headrace.runtime.pump import Pump
 from headrace.runtime.survey_run import SurveyRun
 from headrace.schedule.events import Grant, TenantClosed, TenantOpened, TenantUsed
@@ -62,11 +63,7 @@ class EngineSurveys:
             file.close()
         progress = run.progress()
         if progress.done < progress.total:
-            raise (
-                Interrupted(place, done=progress.done, total=progress.total)
-                if run.was_stopped
-                else run.why_incomplete()
-            )
+            raise _stopped(progress, place) if run.was_stopped else run.why_incomplete()
         return place
 
     def _prepared(self, job: Job, file: RunFile, options: RunOptions) -> SurveyRun:
@@ -116,3 +113,11 @@ class EngineSurveys:
     def stop(self) -> None:
         for run in self.running.values():
             run.stop()
+
+
+def _stopped(progress: Progress, path: Path) -> EngineClosed:
+    # Not Interrupted: a KeyboardInterrupt in a task would end the whole loop.
+    return EngineClosed(
+        f"The survey was stopped after {progress.done:,} of {progress.total:,} interviews; all of them are in {path}.",
+        fix="Run the same job with the same path to go on.",
+    )

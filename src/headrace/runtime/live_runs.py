@@ -44,6 +44,7 @@ class LiveRun:
     epoch: int = 0
     is_starting: bool = False
     stop: Signal | None = None
+    stop_s: float = 0.0  # when it was told to
     ended: Ended | None = None
     has_mail: bool = False
     floor_bytes: int | None = None  # in use when it started, where it started alone
