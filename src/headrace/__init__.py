@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace.errors import HeadraceError
+    from headrace.execute.tasks import task
     from headrace.plan.job import Job
     from headrace.plan.lists import AgentList, ModelList, ScenarioList
     from headrace.results.result import Result
     from headrace.results.results import Results
     from headrace.runtime.engine import Engine
-    from headrace.runtime.tasks import task
     from headrace.schedule.priority import Priority
     from headrace.survey.agents import Agent
     from headrace.survey.models import Model
@@ -67,7 +67,7 @@ _HOMES = {
     "Scenario": "survey.scenarios",
     "ScenarioList": "plan.lists",
     "Survey": "survey.survey",
-    "task": "runtime.tasks",
+    "task": "execute.tasks",
 }
 
 

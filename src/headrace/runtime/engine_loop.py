@@ -19,6 +19,7 @@ from headrace.errors import EngineClosed, HeadraceError, RunFileError
 from headrace.execute.agent_calls import AgentCalls
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline_agents import InlineAgents
+from headrace.execute.tasks import Kind, registered_kinds
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.backlog import Backlog
@@ -32,7 +33,6 @@ from headrace.runtime.live_runs import Listeners, RunEnd
 from headrace.runtime.memory import available_bytes, give_back, tree_bytes
 from headrace.runtime.pump import Pump
 from headrace.runtime.stuck_loop import StuckLoopWatch
-from headrace.runtime.tasks import Kind, registered_kinds
 from headrace.schedule.events import (
     Cancelled,
     Closing,

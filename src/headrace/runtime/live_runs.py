@@ -13,8 +13,8 @@ import msgspec
 
 from headrace.errors import HeadraceError, RunCancelled, RunFailed, RunUndecided
 from headrace.execute.contract import Ended, Signal
+from headrace.execute.tasks import Kind
 from headrace.runtime.crossing import Reply
-from headrace.runtime.tasks import Kind
 from headrace.schedule.priority import Priority
 from headrace.store.agent_schema import RunState
 
