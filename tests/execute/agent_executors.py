@@ -16,7 +16,7 @@ from tests.execute import agent_functions
 async def inline(directory: Path) -> AsyncIterator[AgentExecutor]:
     calls = AgentCalls(Endpoints(), lambda: None)
     with ThreadPoolExecutor(2) as threads:
-        executor = InlineAgents(agent_functions.KINDS, calls, threads, directory)
+        executor = InlineAgents(agent_functions.KINDS, calls, threads, directory, lambda _: None)
         try:
             yield executor
         finally:

@@ -271,6 +271,7 @@ def test_every_message_can_be_sent_as_bytes():
         contract.Checkpoint(**common, state=b"s"),
         contract.Wanted(**common, step="s"),
         contract.Receiving(**common, step="s"),
+        contract.ChildWanted(**common, step="s", kind="k", arguments=b"a"),
         contract.Emitted(**common, payload=b"p"),
         contract.Observed(**common, model=0, standing=Standing.HELD, reason="busy"),
         contract.Reading(**common, memory_bytes=5),

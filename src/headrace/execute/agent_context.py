@@ -21,8 +21,9 @@ from typing import IO, Any, cast
 from headrace.errors import InvalidInput, StepRepeated
 from headrace.execute.agent_calls import AgentCalls
 from headrace.execute.agent_link import AgentLink, RunStopped
-from headrace.execute.agent_values import encode_kept
+from headrace.execute.agent_values import encode_arguments, encode_kept
 from headrace.execute.contract import AgentRun, Outcome
+from headrace.execute.tasks import Kind, kind_of
 from headrace.survey.models import Model
 from headrace.survey.record import Usage
 from headrace.survey.values import decode_value, encode_value
@@ -34,7 +35,10 @@ _step_key: contextvars.ContextVar[str | None] = contextvars.ContextVar("headrace
 class AgentContext:
     """Handed to an agent function as its first argument; made anew for each attempt."""
 
-    def __init__(self, work: AgentRun, link: AgentLink, calls: AgentCalls, spools: Path) -> None:
+    def __init__(
+        self, work: AgentRun, link: AgentLink, calls: AgentCalls, spools: Path, register: Callable[[Kind], None]
+    ) -> None:
+        self._register = register
         self._work = work
         self._link = link
         self._calls = calls
@@ -102,6 +106,21 @@ class AgentContext:
         self._begin(step)
         reply, usage = await self._calls.ask(asked, prompt, system, self._link.is_stopping)
         return await self._journal(step, reply, usage)
+
+    async def run(self, function: Callable[..., Any], *args: Any, name: str | None = None, **keywords: Any) -> Any:
+        """The result of another agent run, journaled like a step: a child, in this run's slot, with its priority.
+
+        Raises RunFailed where the child ended without one.
+        """
+        kind = kind_of(function)
+        arguments = encode_arguments(kind.name, args, keywords)
+        step = name or self._numbered(f"run-{hashlib.sha256(kind.name.encode() + arguments).hexdigest()[:16]}")
+        kept = await self._earlier(step)
+        if kept is None:
+            self._begin(step)
+            self._register(kind)
+            kept = await self._link.run_child(step, kind.name, arguments)
+        return decode_value(kept or b"null")
 
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:
         """Wait on disk: the run ends here and is started again when the time has come."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor as Threads
 
+from headrace.errors import RunFailed
 from headrace.execute.agent_outbox import AgentOutbox
 from headrace.execute.contract import (
     Checkpoint,
+    ChildWanted,
     Emitted,
     Outcome,
     Receiving,
@@ -50,7 +52,7 @@ class AgentLink:
         if self.is_closed:
             raise RunStopped(Outcome.LOST)
         if self.signal is not None:
-            raise RunStopped(Outcome.PREEMPTED if self.signal is Signal.PREEMPT else Outcome.LOST)
+            raise RunStopped(self._stopped_as)
 
     async def step_starting(self, name: str) -> None:
         """From here on only the emergency may cancel it: a start that was written is a doubt if nothing follows."""
@@ -78,12 +80,30 @@ class AgentLink:
         if not self.is_closed:
             self._outbox.drop_or_tell(Emitted(id=self.id, epoch=self.epoch, seq=0, payload=payload))
 
-    def put(self, step: str, data: bytes | None) -> None:
+    async def run_child(self, step: str, kind: str, arguments: bytes) -> bytes | None:
+        event = ChildWanted(id=self.id, epoch=self.epoch, seq=0, step=step, kind=kind, arguments=arguments)
+        return await self._answer(event)
+
+    def put(self, step: str, data: bytes | None, error: str) -> None:
         waiting = self._answers.pop(step, None)
-        if waiting is not None and not waiting.done():
+        if waiting is None or waiting.done():
+            return
+        if error:
+            waiting.set_exception(RunFailed(f"behind step {step!r}", state="did not succeed", reason=error))
+        else:
             waiting.set_result(data)
 
-    async def _answer(self, event: Wanted | Receiving) -> bytes | None:
+    def stop_waiting(self) -> None:
+        """Told to stop: nothing is lost by no longer waiting for an answer."""
+        for waiting in self._answers.values():
+            if not waiting.done():
+                waiting.set_exception(RunStopped(self._stopped_as))
+
+    @property
+    def _stopped_as(self) -> Outcome:
+        return Outcome.PREEMPTED if self.signal is Signal.PREEMPT else Outcome.LOST
+
+    async def _answer(self, event: Wanted | Receiving | ChildWanted) -> bytes | None:
         self.pass_or_stop()
         answer = self._answers[event.step] = asyncio.get_running_loop().create_future()
         self._outbox.tell(event)

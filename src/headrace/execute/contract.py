@@ -159,6 +159,16 @@ class Receiving(Event):
     step: str
 
 
+class ChildWanted(Event):
+    """The run wants the result of another, in its own slot and with its own priority, as this step's result; answered
+    by `put` when that has ended.
+    """
+
+    step: str
+    kind: str
+    arguments: bytes
+
+
 class Emitted(Event):
     payload: bytes
 
@@ -188,7 +198,18 @@ class Ended(Event):
 
 
 AnyEvent: TypeAlias = (
-    Rows | Answers | StepStarting | StepDone | Checkpoint | Wanted | Receiving | Emitted | Observed | Reading | Ended
+    Rows
+    | Answers
+    | StepStarting
+    | StepDone
+    | Checkpoint
+    | Wanted
+    | Receiving
+    | ChildWanted
+    | Emitted
+    | Observed
+    | Reading
+    | Ended
 )
 
 
@@ -225,7 +246,7 @@ class AgentExecutor(Protocol):
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None: ...
 
-    def put(self, id: int, epoch: int, step: str, data: bytes | None) -> None: ...
+    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: str = "") -> None: ...
 
     def events(self) -> AsyncIterator[Batch]: ...
 

@@ -20,6 +20,7 @@ from headrace.execute.agent_link import AgentLink, RunStopped
 from headrace.execute.agent_outbox import AgentOutbox
 from headrace.execute.agent_values import decode_arguments, encode_kept
 from headrace.execute.contract import AgentRun, Batch, Ended, Outcome, Signal
+from headrace.execute.tasks import Kind
 from headrace.survey.values import repair_text
 
 AgentFunction: TypeAlias = Callable[..., Awaitable[Any]]
@@ -30,11 +31,17 @@ _LONGEST_REASON = 4000
 
 
 class InlineAgents:
-    """`functions` by kind: a name that is not among them cannot be run here."""
+    """`functions` by kind: a name that is not among them cannot be run here. `register` hears of kinds of children."""
 
     def __init__(
-        self, functions: Mapping[str, AgentFunction], calls: AgentCalls, threads: ThreadPoolExecutor, spools: Path
+        self,
+        functions: Mapping[str, AgentFunction],
+        calls: AgentCalls,
+        threads: ThreadPoolExecutor,
+        spools: Path,
+        register: Callable[[Kind], None],
     ) -> None:
+        self._register = register
         self._functions = functions
         self._calls = calls
         self._threads = threads
@@ -53,16 +60,17 @@ class InlineAgents:
         if link is None or task is None or link.epoch != epoch:
             return
         link.signal = what
+        link.stop_waiting()
         self._calls.release_stopped()
         if what is Signal.PREEMPT:
             asyncio.get_running_loop().call_later(deadline_s, self._grace_is_over, link, task)
         else:
             self._cancel(link, task, _CANCELS)
 
-    def put(self, id: int, epoch: int, step: str, data: bytes | None) -> None:
+    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: str = "") -> None:
         link, _ = self._running.get(id, (None, None))
         if link is not None and link.epoch == epoch:
-            link.put(step, data)
+            link.put(step, data, error)
 
     def events(self) -> AsyncIterator[Batch]:
         return self._outbox.batches()
@@ -98,7 +106,7 @@ class InlineAgents:
         asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._cancel, link, task, tries - 1)
 
     async def _conduct(self, work: AgentRun, link: AgentLink) -> None:
-        context = AgentContext(work, link, self._calls, self._spools)
+        context = AgentContext(work, link, self._calls, self._spools, self._register)
         try:
             args, keywords = decode_arguments(work.arguments)
             result = await self._functions[work.kind](context, *args, **keywords)

@@ -32,6 +32,7 @@ from headrace.schedule.events import (
     StepStarting,
     Verdict,
 )
+from headrace.schedule.priority import Priority
 from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
@@ -78,6 +79,7 @@ class AgentRuns:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self.live: dict[int, LiveRun] = {}  # bounded by the queue's depth and the slots
+        self.on_child: Callable[[LiveRun, contract.ChildWanted], None] = lambda _run, _wanted: None
         self.on_parked: Callable[[RunState, float], None] = lambda _state, _resume_at: None
         self.ended_count = 0
         self.steps_count = 0
@@ -147,6 +149,8 @@ class AgentRuns:
         if command.verdict is Verdict.FAILED and run.failures + 1 < run.kind.max_attempts:
             self._retry(run, error)
             return
+        if run.has_children:
+            self._writer.write(self._writes.orphaned(run.id))
         result = ended.result if ended is not None and state is RunState.DONE else None
         self._end(RunEnd(run.name, state, result, error), run.id)
 
@@ -210,6 +214,9 @@ class AgentRuns:
                 self._executor.put(run.id, run.epoch, event.step, self._file.step_result(run.id, event.step))
             case contract.Receiving():
                 self._spawn(self._receive(run, event))
+            case contract.ChildWanted():
+                run.has_children = True
+                self.on_child(run, event)
             case contract.Emitted():
                 self._listeners.emitted(run.id, event.payload)
             case contract.Ended():
@@ -286,6 +293,24 @@ class AgentRuns:
     def knows(self, id: int) -> bool:
         return id in self.live
 
-    def revive(self, id: int, name: str, kind: Kind, failures: int, arguments: bytes | None) -> None:
+    def revive(
+        self, id: int, name: str, kind: Kind, priority: Priority, failures: int, arguments: bytes | None
+    ) -> None:
         """The scheduler is about to know it."""
-        self.live[id] = LiveRun(id, name, kind, failures, arguments)
+        self.live[id] = LiveRun(id, name, kind, priority, failures, arguments)
+
+    def child_ended(self, parent: int, epoch: int, step: str, child: int, end: RunEnd) -> None:
+        """Its result becomes the step's, if whoever wanted it is still there."""
+        run = self.live.get(parent)
+        if run is None or run.epoch != epoch or run.ended is not None:
+            return
+        if end.state is not RunState.DONE:
+            self._executor.put(parent, epoch, step, None, str(end.failure()))
+            return
+        result = end.result if end.result is not None else self._file.result(child)
+        self._writer.write(self._writes.step_done(parent, epoch, step, result or b"null", time.time()))
+        self._after_step(run)
+        self._writer.after_commit(partial(self._executor.put, parent, epoch, step, result))
+
+    def child_refused(self, parent: int, epoch: int, step: str, error: BaseException) -> None:
+        self._executor.put(parent, epoch, step, None, str(error))

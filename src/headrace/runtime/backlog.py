@@ -6,16 +6,19 @@ open. Does not cover: runs the scheduler knows (runtime.agent_runs).
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 
 from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull
+from headrace.execute.contract import ChildWanted
 from headrace.execute.tasks import Kind
 from headrace.runtime.agent_runs import AgentRuns
-from headrace.runtime.crossing import Reply
+from headrace.runtime.crossing import Filled, Then
 from headrace.runtime.engine_writer import EngineWriter
-from headrace.runtime.live_runs import Submission
+from headrace.runtime.live_runs import LiveRun, RunEnd, Submission
 from headrace.runtime.pump import Pump
 from headrace.schedule.events import Refusal, Reject, Submitted
 from headrace.schedule.priority import Priority
@@ -31,8 +34,16 @@ class Backlog:
     """`kinds` are those this program has registered or submitted; runs of others stay on disk."""
 
     def __init__(
-        self, file: AgentFile, pump: Pump, writer: EngineWriter, writes: Writes, runs: AgentRuns, kinds: dict[str, Kind]
+        self,
+        file: AgentFile,
+        pump: Pump,
+        writer: EngineWriter,
+        writes: Writes,
+        runs: AgentRuns,
+        kinds: dict[str, Kind],
+        watch: Callable[[int, Filled[RunEnd]], None],
     ) -> None:
+        self._watch = watch
         self._file = file
         self._pump = pump
         self._writer = writer
@@ -40,6 +51,7 @@ class Backlog:
         self._runs = runs
         self._kinds = kinds
         self._lines: dict[Priority, deque[Submission]] = {level: deque() for level in sorted(Priority, reverse=True)}
+        self._children: deque[Submission] = deque()  # bounded by what runs ask for at once
         self._in_line = 0
         self._on_disk = set(Priority)  # levels that may have runs on disk that the scheduler does not know
         self._blocked: dict[str, float] = {}  # kinds whose circuit is open, until when
@@ -61,7 +73,7 @@ class Backlog:
         priority: Priority,
         *,
         waits: bool,
-        accepted: Reply[int],
+        accepted: Filled[int],
     ) -> None:
         """`accepted` gets the number of the run, a new one or the one that has this key already."""
         if self.is_closed:
@@ -83,7 +95,26 @@ class Backlog:
         self._in_line += 1
         self._pump.tell()
 
-    def _is_known(self, key: bytes, accepted: Reply[int]) -> bool:
+    def child(self, parent: LiveRun, wanted: ChildWanted) -> None:
+        """A run wants the result of another: the one it has asked for before, or a new one."""
+        told = (parent.id, parent.epoch, wanted.step)
+        key = hashlib.sha256(f"child {parent.id} {wanted.step}".encode("utf-8", "replace")).digest()[:16]
+        accepted = Then[int](partial(self._child_accepted, told), partial(self._runs.child_refused, *told))
+        if self._is_known(key, accepted):
+            return
+        self._next_id += 1
+        name = f"{parent.name} > {wanted.step}"
+        kind, level = self._kinds[wanted.kind], parent.priority
+        child = Submission(self._next_id, kind, key, name, wanted.arguments, level, [accepted], parent.id)
+        self._fresh[key] = child
+        self._unsure.add(child)
+        self._children.append(child)
+        self._pump.tell()
+
+    def _child_accepted(self, told: tuple[int, int, str], child: int) -> None:
+        self._watch(child, Then[RunEnd](partial(self._runs.child_ended, *told, child), lambda _: None))
+
+    def _is_known(self, key: bytes, accepted: Filled[int]) -> bool:
         if (fresh := self._fresh.get(key)) is not None:
             fresh.accepted.append(accepted)
             return True
@@ -104,9 +135,13 @@ class Backlog:
 
     def feed(self) -> bool:
         """Offer what there is room for; whether anything was offered."""
-        has_offered = False
+        has_offered = bool(self._children) and not self.is_closed
+        while self._children and not self.is_closed:
+            self._offer(self._children.popleft())  # in its parent's slot: it needs no room
         if self.is_closed or not (self._on_disk or self._in_line):
-            return False
+            return has_offered
+        if self._on_disk:
+            has_offered |= self._bring_children_back()
         for level, line in self._lines.items():
             if level in self._on_disk:
                 has_offered |= self._feed_from_disk(level)
@@ -116,13 +151,22 @@ class Backlog:
                 has_offered = True
         return has_offered
 
+    def _bring_children_back(self) -> bool:
+        """They need no room: their parent holds a slot and waits for them."""
+        parents = [run.id for run in self._runs.live.values() if run.has_children]
+        rows = self._file.children(parents) if parents else []
+        waiting = [row for row in rows if not self._runs.knows(row.id) and row.kind in self._kinds]
+        for row in waiting:
+            self._bring_back(row)
+        return bool(waiting)
+
     def _feed_from_disk(self, level: Priority) -> bool:
         has_room, has_offered = self._pump.scheduler.has_room, False
         if not has_room(level):
             return False
         kinds = [name for name in self._kinds if name not in self._blocked]
         most = len(self._runs.live) + 2
-        rows = self._file.backlog(level, kinds, 0, most) if kinds else []
+        rows = self._file.backlog(level, kinds, most) if kinds else []
         for row in rows:
             if self._runs.knows(row.id) or row.kind in self._blocked:
                 continue
@@ -136,8 +180,9 @@ class Backlog:
 
     def _bring_back(self, row: RunRow) -> None:
         kind = self._kinds[row.kind]
-        self._runs.revive(row.id, row.name, kind, row.failures, None)
-        refused = self._pump.offer(self._submitted(row.id, kind, Priority(row.priority), row))
+        level = Priority(row.priority)
+        self._runs.revive(row.id, row.name, kind, level, row.failures, None)
+        refused = self._pump.offer(self._submitted(row.id, kind, level, row.parent, row))
         if refused is None:
             return
         del self._runs.live[row.id]
@@ -148,11 +193,12 @@ class Backlog:
 
     def _offer(self, submission: Submission) -> None:
         kind = submission.kind
-        self._runs.revive(submission.id, submission.name, kind, 0, submission.arguments)
+        level, parent = submission.priority, submission.parent
+        self._runs.revive(submission.id, submission.name, kind, level, 0, submission.arguments)
         # Written before it is offered: it may start at once, and what it journals must find it there.
-        row = (submission.key, submission.name, kind.name, submission.arguments, int(submission.priority))
-        self._writer.write(self._writes.submitted(submission.id, *row, time.time()))
-        refused = self._pump.offer(self._submitted(submission.id, kind, submission.priority, None))
+        row = (submission.key, submission.name, kind.name, submission.arguments, int(level))
+        self._writer.write(self._writes.submitted(submission.id, *row, time.time(), parent))
+        refused = self._pump.offer(self._submitted(submission.id, kind, level, parent, None))
         if refused is not None:
             del self._runs.live[submission.id]
             self._writer.write(self._writes.withdrawn(submission.id))
@@ -171,7 +217,7 @@ class Backlog:
         if submission.key is not None:
             self._fresh.pop(submission.key, None)
 
-    def _submitted(self, id: int, kind: Kind, priority: Priority, row: RunRow | None) -> Submitted:
+    def _submitted(self, id: int, kind: Kind, priority: Priority, parent: int | None, row: RunRow | None) -> Submitted:
         return Submitted(
             now_s=time.monotonic(),
             id=id,
@@ -179,6 +225,7 @@ class Backlog:
             priority=priority,
             memory_bytes=kind.memory_bytes,
             limit_s=kind.timeout_s,
+            parent=parent,
             epoch=row.epoch if row else 0,
             preemptions=row.preemptions if row else 0,
             deaths=row.deaths if row else 0,

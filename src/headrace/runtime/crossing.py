@@ -9,9 +9,10 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 Value = TypeVar("Value")
+Awaited = TypeVar("Awaited", contravariant=True)
 
 
 class Crossing:
@@ -41,6 +42,28 @@ class Crossing:
         for _ in range(len(self._calls)):
             function, arguments = self._calls.popleft()
             function(*arguments)
+
+
+class Filled(Protocol[Awaited]):
+    """What gets a value or an error, once."""
+
+    def set_result(self, value: Awaited) -> None: ...
+
+    def set_exception(self, error: BaseException) -> None: ...
+
+
+class Then(Generic[Value]):
+    """Calls on with the value, on the same loop."""
+
+    def __init__(self, result: Callable[[Value], object], error: Callable[[BaseException], object]) -> None:
+        self.result = result
+        self.error = error
+
+    def set_result(self, value: Value) -> None:
+        self.result(value)
+
+    def set_exception(self, error: BaseException) -> None:
+        self.error(error)
 
 
 class Reply(Generic[Value]):

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace.errors import OptionError
+from headrace.errors import OptionError, TaskError
 from headrace.execute.agent_calls import AgentCalls
 from headrace.execute.agent_context import AgentContext
 from headrace.execute.agent_link import RunStopped, UnjournaledLink
 from headrace.execute.agent_outbox import AgentOutbox
 from headrace.execute.contract import AgentRun
+from headrace.execute.tasks import Kind
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.pump import Pump
 from headrace.schedule.events import BeatAdded, BeatEnded, BeatRemoved, KillBeat, SkipBeat, StartBeat
@@ -57,6 +58,10 @@ class Beat:
     def takes_context(self) -> bool:
         parameters = inspect.signature(self.function).parameters.values()
         return any(each.default is each.empty and each.kind <= each.POSITIONAL_OR_KEYWORD for each in parameters)
+
+
+def _no_children(kind: Kind) -> None:
+    raise TaskError(f"A heartbeat has no children: {kind.name}.", fix="Have it submit a run: await engine.submit(...).")
 
 
 class Beats:
@@ -145,7 +150,7 @@ class Beats:
         context: AgentContext | None = None
         if beat.takes_context:
             link = UnjournaledLink(0, epoch, AgentOutbox(), self._threads)
-            context = AgentContext(AgentRun(0, epoch, beat.name, b""), link, self._calls, self._spools)
+            context = AgentContext(AgentRun(0, epoch, beat.name, b""), link, self._calls, self._spools, _no_children)
         arguments = () if context is None else (context,)
         try:
             if inspect.iscoroutinefunction(beat.function):

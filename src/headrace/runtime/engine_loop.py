@@ -23,7 +23,7 @@ from headrace.execute.tasks import Kind, registered_kinds
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.backlog import Backlog
-from headrace.runtime.crossing import Reply
+from headrace.runtime.crossing import Filled, Reply
 from headrace.runtime.engine_beats import Beats
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_status import EngineStatus, status_of
@@ -100,7 +100,7 @@ class EngineLoop:
         self._spools = tempfile.TemporaryDirectory(prefix=f".{path.name}-spool-", dir=path.parent)
         spools = Path(self._spools.name)
         self.kinds: dict[str, Kind] = registered_kinds()
-        self._executor = InlineAgents(_Functions(self.kinds), self._calls, self._threads, spools)
+        self._executor = InlineAgents(_Functions(self.kinds), self._calls, self._threads, spools, self.register)
         self._background: set[asyncio.Task[None]] = set()
         self._runs = AgentRuns(
             self._file,
@@ -113,8 +113,9 @@ class EngineLoop:
             options.grace_s,
             self._spawn,
         )
-        self.backlog = Backlog(self._file, self._pump, self._writer, self._writes, self._runs, self.kinds)
+        self.backlog = Backlog(self._file, self._pump, self._writer, self._writes, self._runs, self.kinds, self.watch)
         self._runs.on_parked = self.backlog.parked
+        self._runs.on_child = self.backlog.child
         self.beats = Beats(HOST, self._pump, self._chronicle, self._calls, self._threads, spools)
         self.surveys = EngineSurveys(
             HOST, self._pump, options.memory, self._endpoints, self._response_cache, self._read_memory
@@ -194,10 +195,12 @@ class EngineLoop:
         self._closing.set()
 
     def register(self, kind: Kind) -> None:
+        is_new = kind.name not in self.kinds
         self.kinds[kind.name] = kind
-        self.backlog.look_again()
+        if is_new:
+            self.backlog.look_again()
 
-    def watch(self, id: int, reply: Reply[RunEnd]) -> None:
+    def watch(self, id: int, reply: Filled[RunEnd]) -> None:
         """`reply` gets the end of a run, at once where it has ended."""
         row = None if self._runs.knows(id) else self._file.run(id)
         if row is not None and (row.state.is_final or row.state is RunState.UNDECIDED):

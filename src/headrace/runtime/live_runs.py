@@ -14,7 +14,7 @@ import msgspec
 from headrace.errors import HeadraceError, RunCancelled, RunFailed, RunUndecided
 from headrace.execute.contract import Ended, Signal
 from headrace.execute.tasks import Kind
-from headrace.runtime.crossing import Reply
+from headrace.runtime.crossing import Filled
 from headrace.schedule.priority import Priority
 from headrace.store.agent_schema import RunState
 
@@ -29,7 +29,8 @@ class Submission:
     name: str
     arguments: bytes
     priority: Priority
-    accepted: list[Reply[int]]
+    accepted: list[Filled[int]]
+    parent: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -39,6 +40,7 @@ class LiveRun:
     id: int
     name: str
     kind: Kind
+    priority: Priority
     failures: int
     arguments: bytes | None
     epoch: int = 0
@@ -47,6 +49,7 @@ class LiveRun:
     stop_s: float = 0.0  # when it was told to
     ended: Ended | None = None
     has_mail: bool = False
+    has_children: bool = False
     floor_bytes: int | None = None  # in use when it started, where it started alone
     peak_bytes: int = 0
     taken: set[int] = field(default_factory=set[int])  # messages on their way out of the file
@@ -81,10 +84,10 @@ class Listeners:
     """Who waits for the end of a run, and who listens to what it emits."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, list[Reply[RunEnd]]] = {}
+        self._waiting: dict[int, list[Filled[RunEnd]]] = {}
         self._listening: dict[int, list[Callable[[Any], None]]] = {}
 
-    def wait(self, id: int, reply: Reply[RunEnd]) -> None:
+    def wait(self, id: int, reply: Filled[RunEnd]) -> None:
         self._waiting.setdefault(id, []).append(reply)
 
     def listen(self, id: int, hear: Callable[[Any], None]) -> None:

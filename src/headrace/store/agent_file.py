@@ -20,12 +20,13 @@ from headrace.store.lock import WriterLock
 from headrace.store.schema import APPLICATION_ID
 from headrace.survey.values import SqlValue
 
-_COLUMNS = "id, name, kind, arguments, priority, state, epoch, preemptions, deaths, failures, resume_at, error"
+_COLUMNS = "parent, id, name, kind, arguments, priority, state, epoch, preemptions, deaths, failures, resume_at, error"
 
 
 class RunRow(msgspec.Struct, frozen=True):
     """One agent run as it is on disk, without its result."""
 
+    parent: int | None
     id: int
     name: str
     kind: str
@@ -97,11 +98,18 @@ class AgentFile:
     def keys(self) -> Iterator[bytes]:
         return (key for (key,) in self._reader.execute("SELECT key FROM runs WHERE key IS NOT NULL"))
 
-    def backlog(self, priority: int, kinds: list[str], after: int, most: int) -> list[RunRow]:
-        """Runs of these kinds that wait for their turn, in the order they came; at most `most`."""
-        places = ", ".join("?" * len(kinds))
-        where = f"WHERE state = 'waiting' AND ended_at IS NULL AND priority = ? AND id > ? AND kind IN ({places})"
-        return list(self._rows(f"{where} ORDER BY id LIMIT ?", (priority, after, *kinds, most)))
+    def backlog(self, priority: int, kinds: list[str], most: int) -> list[RunRow]:
+        """Runs of these kinds that wait for their turn, in the order they came; at most `most`. A child is not among
+        them before its parent has ended.
+        """
+        where = "WHERE state = 'waiting' AND ended_at IS NULL AND priority = ? AND parent IS NULL"
+        where += f" AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY id LIMIT ?"
+        return list(self._rows(where, (priority, *kinds, most)))
+
+    def children(self, parents: list[int]) -> list[RunRow]:
+        """Those that these runs have asked for and that wait on disk; as many as they ask for at once."""
+        where = f"WHERE state = 'waiting' AND ended_at IS NULL AND parent IN ({', '.join('?' * len(parents))})"
+        return list(self._rows(where, tuple(parents)))
 
     def unfinished(self, most: int) -> list[RunRow]:
         return list(self._rows("WHERE ended_at IS NULL ORDER BY id LIMIT ?", (most,)))
@@ -148,12 +156,12 @@ class AgentFile:
         return dict(self._reader.execute("SELECT name, value FROM usage"))
 
     def _rows(self, where: str, bindings: tuple[SqlValue, ...]) -> Iterator[RunRow]:
-        for number, name, kind, arguments, priority, state, *rest in self._reader.execute(
+        for parent, number, name, kind, arguments, priority, state, *rest in self._reader.execute(
             f"SELECT {_COLUMNS} FROM runs {where}", bindings
         ):
             epoch, preemptions, deaths, failures, resume_at, error = rest
             yield RunRow(
-                number, name, kind, arguments, priority, RunState(state),
+                parent, number, name, kind, arguments, priority, RunState(state),
                 epoch, preemptions, deaths, failures, resume_at, error,
             )  # fmt: skip
 

@@ -29,13 +29,25 @@ class Writes:
         self._events = 0
 
     def submitted(
-        self, id: int, key: bytes | None, name: str, kind: str, arguments: bytes, priority: int, at: float
+        self,
+        id: int,
+        key: bytes | None,
+        name: str,
+        kind: str,
+        arguments: bytes,
+        priority: int,
+        at: float,
+        parent: int | None = None,
     ) -> list[Write]:
         sql = (
-            "INSERT INTO runs(id, key, name, kind, arguments, priority, state, submitted_at)"
-            " VALUES(?, ?, ?, ?, ?, ?, 'waiting', ?)"
+            "INSERT INTO runs(id, key, name, kind, arguments, priority, state, submitted_at, parent)"
+            " VALUES(?, ?, ?, ?, ?, ?, 'waiting', ?, ?)"
         )
-        return [(sql, (id, key, name, kind, arguments, priority, at))]
+        return [(sql, (id, key, name, kind, arguments, priority, at, parent))]
+
+    def orphaned(self, id: int) -> list[Write]:
+        """Its unfinished children go on by themselves."""
+        return [("UPDATE runs SET parent = NULL WHERE parent = ? AND ended_at IS NULL", (id,))]
 
     def withdrawn(self, id: int) -> list[Write]:
         """It was refused after all."""

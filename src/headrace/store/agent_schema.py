@@ -16,8 +16,9 @@ MOST_EVENTS_KEPT = 10_000
 
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE runs(id INTEGER PRIMARY KEY, key BLOB, name TEXT NOT NULL, kind TEXT NOT NULL, arguments BLOB NOT NULL,
-                  priority INTEGER NOT NULL, state TEXT NOT NULL, epoch INTEGER NOT NULL DEFAULT 0,
+CREATE TABLE runs(id INTEGER PRIMARY KEY, parent INTEGER, key BLOB, name TEXT NOT NULL, kind TEXT NOT NULL,
+                  arguments BLOB NOT NULL, priority INTEGER NOT NULL, state TEXT NOT NULL,
+                  epoch INTEGER NOT NULL DEFAULT 0,
                   preemptions INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
                   failures INTEGER NOT NULL DEFAULT 0, resume_at REAL NOT NULL DEFAULT 0, result BLOB,
                   result_blob INTEGER, error TEXT NOT NULL DEFAULT '', submitted_at REAL NOT NULL, ended_at REAL);
