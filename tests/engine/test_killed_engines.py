@@ -77,7 +77,7 @@ asyncio.run(main())
 """
     paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
     with subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}) as child:
-        while not log.exists():
+        while not log.exists() or not log.read_text():
             assert child.poll() is None
             time.sleep(0.01)
         child.kill()

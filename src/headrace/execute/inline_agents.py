@@ -1,18 +1,19 @@
 """Runs agent functions in this process, on this event loop. Covers: the executor contract for agent runs.
 
 Stopping is cooperative: at the next step or checkpoint. After a grace period the function is cancelled, awaited, and
-its traceback dropped, so that nothing keeps its locals alive. One that ignores even that is left behind: whatever it
-still does reaches neither journal nor caller. Does not cover: hard memory limits, which need processes of their own.
+its traceback dropped, so that nothing keeps its locals alive. One that ignores even that is torn down: whatever it
+still does reaches neither journal nor caller.
+Does not cover: hard memory limits, which need processes of their own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from headrace.execute.agent_calls import AgentCalls
 from headrace.execute.agent_context import AgentContext
@@ -48,7 +49,6 @@ class InlineAgents:
         self._spools = spools
         self._outbox = AgentOutbox()
         self._running: dict[int, tuple[AgentLink, asyncio.Task[None]]] = {}
-        self.left_behind: set[asyncio.Task[None]] = set()  # they ignored being cancelled
 
     def start(self, work: AgentRun) -> None:
         link = AgentLink(work.id, work.epoch, self._outbox, self._threads)
@@ -98,9 +98,8 @@ class InlineAgents:
         if task.done() or link.is_closed:
             return
         if not tries:
-            self.left_behind.add(task)
-            task.add_done_callback(self.left_behind.discard)
-            self._end(link, Outcome.LOST, reason="it ignored being cancelled, and was left behind")
+            self._end(link, Outcome.LOST, reason="it ignored being cancelled, and was torn down")
+            _tear_down(task)
             return
         task.cancel()
         asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._cancel, link, task, tries - 1)
@@ -163,6 +162,13 @@ def _cancelled(link: AgentLink) -> tuple[Outcome]:
     if link.signal is None:
         return (Outcome.FAILED,)  # nobody asked for it: the agent cancelled itself
     return (Outcome.PREEMPTED if link.signal is Signal.PREEMPT else Outcome.LOST,)
+
+
+def _tear_down(task: asyncio.Task[None]) -> None:
+    """End a coroutine that catches being cancelled. What catches even this is dropped where it stands."""
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # looked at: nobody else will
+    cast("Coroutine[Any, Any, None]", task.get_coro()).close()
+    task.cancel()
 
 
 def _told(error: BaseException) -> str:

@@ -83,6 +83,7 @@ class AgentRuns:
         self.on_parked: Callable[[RunState, float], None] = lambda _state, _resume_at: None
         self.ended_count = 0
         self.steps_count = 0
+        self._leaving: set[int] = set()  # ended or parked, and not yet so on disk
         self._file = file
         self._pump = pump
         self._writer = writer
@@ -161,6 +162,7 @@ class AgentRuns:
     def _end(self, end: RunEnd, id: int) -> None:
         self.ended_count += 1
         self._writer.write(self._writes.ended(id, end.state, end.result, end.error, time.time()))
+        self._leave(id)
         self._writer.after_commit(partial(self._listeners.ended, id, end))
 
     def _retry(self, run: LiveRun, error: str) -> None:
@@ -190,7 +192,13 @@ class AgentRuns:
             run.id, state, resume_at=resume_at, preemptions=preemptions, deaths=deaths, error=error
         )
         self._writer.write(writes)
+        self._leave(run.id)
         self._writer.after_commit(partial(self.on_parked, state, resume_at))
+
+    def _leave(self, id: int) -> None:
+        """Until that is on disk, the disk shows the run as it was before."""
+        self._leaving.add(id)
+        self._writer.after_commit(partial(self._leaving.discard, id))
 
     # What executors report.
 
@@ -254,7 +262,7 @@ class AgentRuns:
     def _ended(self, run: LiveRun, event: contract.Ended) -> None:
         run.ended = event
         if event.outcome is Outcome.LOST and event.reason:
-            self._chronicle.record("left behind", event.reason, run=run.id)
+            self._chronicle.record("torn down", event.reason, run=run.id)
         if event.outcome in (Outcome.PREEMPTED, Outcome.LOST) and run.stop is not None:
             self._reclaim(run)
         self._report(run, _ENDINGS[event.outcome])
@@ -291,7 +299,8 @@ class AgentRuns:
                 run.peak_bytes = max(run.peak_bytes, used_bytes - run.floor_bytes)
 
     def knows(self, id: int) -> bool:
-        return id in self.live
+        """Whether what the disk shows of it is not the latest."""
+        return id in self.live or id in self._leaving
 
     def revive(
         self, id: int, name: str, kind: Kind, priority: Priority, failures: int, arguments: bytes | None

@@ -263,10 +263,6 @@ class Backlog:
         self.look_again()
 
     @property
-    def is_sleeping(self) -> bool:
-        return self._next_wake_at is not None
-
-    @property
     def has_more(self) -> bool:
         return bool(self._on_disk) or self._in_line > 0 or bool(self._blocked)
 

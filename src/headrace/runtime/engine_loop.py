@@ -7,6 +7,7 @@ Does not cover: runs (runtime.agent_runs), what waits on disk (runtime.backlog),
 from __future__ import annotations
 
 import asyncio
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
@@ -97,6 +98,7 @@ class EngineLoop:
         self._calls = AgentCalls(self._endpoints, self._response_cache)
         self._cache: ResponseCache | None = None
         self._threads = ThreadPoolExecutor(options.slots + 4, thread_name_prefix="headrace-step")
+        _clear_spools(path)
         self._spools = tempfile.TemporaryDirectory(prefix=f".{path.name}-spool-", dir=path.parent)
         spools = Path(self._spools.name)
         self.kinds: dict[str, Kind] = registered_kinds()
@@ -143,6 +145,8 @@ class EngineLoop:
             for task in ended:
                 task.result()
             await self._park_everything(writing)
+            if self._failure is not None:
+                raise self._failure
         except BaseException as error:
             self._failure = error
             raise
@@ -236,7 +240,7 @@ class EngineLoop:
         return self._file.run_by_key(key)
 
     async def cancel(self, id: int) -> None:
-        if self._runs.knows(id):
+        if id in self._runs.live:
             self._pump.tell(Cancelled(now_s=time.monotonic(), id=id))
             return
         row = await self.row(id)
@@ -271,9 +275,13 @@ class EngineLoop:
 
     async def drained(self) -> None:
         """Until nothing is left that can go on by itself."""
-        while self._runs.live or self.backlog.has_more or self.backlog.is_sleeping or self.surveys.running:
+        while self._runs.live or self.backlog.has_more or self.surveys.running or self._has_sleepers():
             await self._a_moment()
-        await self._writer.flush()
+            await self._writer.flush()
+
+    def _has_sleepers(self) -> bool:
+        sleeping = RunState.SLEEPING.value
+        return any(state == sleeping and kind in self.kinds for kind, state in self._file.counts())
 
     async def unfinished(self, most: int) -> list[RunRow]:
         await self._writer.flush()
@@ -388,6 +396,13 @@ class EngineLoop:
                 raise AssertionError("only an offer is refused")
             case _:
                 assert_never(command)
+
+
+def _clear_spools(path: Path) -> None:
+    """What an engine that was killed has left; nobody else has this file now."""
+    for left in path.parent.iterdir():
+        if left.name.startswith(f".{path.name}-spool-"):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 class _Functions(dict[str, Callable[..., Any]]):
