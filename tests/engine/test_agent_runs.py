@@ -166,6 +166,7 @@ async def test_an_agent_asks_a_model_and_what_it_took_is_counted(tmp_path):
     async with Engine(tmp_path / "a.run") as engine:
         assert await (await engine.submit(asking)).result() == ["Fine.", "Fine."]
         assert engine.status().usage["calls"] == 2
+        assert (engine.status().counts["ended"], engine.status().counts["steps"]) == (1, 2)
 
 
 async def emitting(ctx):

@@ -20,7 +20,6 @@ class AgentOutbox:
         self._events: list[AnyEvent] = []
         self._seq = 0
         self._emitted = 0
-        self.dropped = 0
         self._ready = asyncio.Event()
         self._unacked: deque[tuple[int, asyncio.Future[None]]] = deque()
 
@@ -38,11 +37,9 @@ class AgentOutbox:
         await future
 
     def drop_or_tell(self, event: Emitted) -> None:
-        if self._emitted >= _MOST_EMITTED:
-            self.dropped += 1
-            return
-        self._emitted += 1
-        self.tell(event)
+        if self._emitted < _MOST_EMITTED:
+            self._emitted += 1
+            self.tell(event)
 
     def ack(self, upto: int) -> None:
         unacked = self._unacked

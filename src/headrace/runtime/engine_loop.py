@@ -297,7 +297,7 @@ class EngineLoop:
             unfinished=self._file.counts(),
             kinds=set(self.kinds),
             beats=self.beats.by_name,
-            counts=dict(self._chronicle.counts),
+            counts={"ended": self._runs.ended_count, "steps": self._runs.steps_count, **self._chronicle.counts},
             usage=self._file.usage(),
             used_bytes=self._used_bytes,
             peak_bytes=self.peak_bytes,

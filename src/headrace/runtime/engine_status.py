@@ -29,7 +29,9 @@ class BeatStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStatus:
-    """`unknown` are kinds with unfinished runs whose function this program has not registered, with how many.
+    """`counts` are of this engine since it was opened: runs ended, steps journaled, and each kind of recorded event.
+
+    `unknown` are kinds with unfinished runs whose function this program has not registered, with how many.
 
     `stuck` is the stack of what blocks the engine's loop, None where nothing does.
     """
