@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import bad_days, calls, command, disk, growth, memory, resume, services, small, speed
+from benchmarks import bad_days, calls, command, disk, engine, growth, memory, resume, services, small, speed
 from benchmarks.bench import FULL, QUICK, Bench
 from benchmarks.processes import ChildFailed
 from benchmarks.report import Table
@@ -27,6 +27,7 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "calls": calls.measure,
     "services": services.measure,
     "bad_days": bad_days.measure,
+    "engine": engine.measure,
 }
 
 

@@ -31,6 +31,9 @@ class Sizes:
     services_memory: tuple[int, int]
     killed_calls: int
     storm_s: float
+    agent_runs: int
+    mixed_agents: int
+    mixed_interviews: int
 
 
 FULL = Sizes(
@@ -53,6 +56,9 @@ FULL = Sizes(
     services_memory=(10_000, 200_000),
     killed_calls=16_000,
     storm_s=30.0,
+    agent_runs=10_000,
+    mixed_agents=24,
+    mixed_interviews=100_000,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -74,6 +80,9 @@ QUICK = Sizes(
     services_memory=(5_000, 15_000),
     killed_calls=8_000,
     storm_s=5.0,
+    agent_runs=2_000,
+    mixed_agents=8,
+    mixed_interviews=10_000,
 )
 
 

@@ -6,10 +6,12 @@ import headrace
 PUBLIC = [
     "Agent",
     "AgentList",
+    "Engine",
     "HeadraceError",
     "Job",
     "Model",
     "ModelList",
+    "Priority",
     "QuestionFreeText",
     "QuestionLinearScale",
     "QuestionMultipleChoice",
@@ -20,6 +22,7 @@ PUBLIC = [
     "Scenario",
     "ScenarioList",
     "Survey",
+    "task",
 ]
 
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headrace.errors import HeadraceError
+    from headrace.execute.tasks import task
     from headrace.plan.job import Job
     from headrace.plan.lists import AgentList, ModelList, ScenarioList
     from headrace.results.result import Result
     from headrace.results.results import Results
+    from headrace.runtime.engine import Engine
+    from headrace.schedule.priority import Priority
     from headrace.survey.agents import Agent
     from headrace.survey.models import Model
     from headrace.survey.questions.free_text import QuestionFreeText
@@ -25,10 +28,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "AgentList",
+    "Engine",
     "HeadraceError",
     "Job",
     "Model",
     "ModelList",
+    "Priority",
     "QuestionFreeText",
     "QuestionLinearScale",
     "QuestionMultipleChoice",
@@ -39,16 +44,19 @@ __all__ = [
     "Scenario",
     "ScenarioList",
     "Survey",
+    "task",
 ]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Agent": "survey.agents",
     "AgentList": "plan.lists",
+    "Engine": "runtime.engine",
     "HeadraceError": "errors",
     "Job": "plan.job",
     "Model": "survey.models",
     "ModelList": "plan.lists",
+    "Priority": "schedule.priority",
     "QuestionFreeText": "survey.questions.free_text",
     "QuestionLinearScale": "survey.questions.linear_scale",
     "QuestionMultipleChoice": "survey.questions.multiple_choice",
@@ -59,6 +67,7 @@ _HOMES = {
     "Scenario": "survey.scenarios",
     "ScenarioList": "plan.lists",
     "Survey": "survey.survey",
+    "task": "execute.tasks",
 }
 
 

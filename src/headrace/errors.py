@@ -5,7 +5,9 @@
     │   ├── SurveyError              a question, a survey or a rule that cannot be asked
     │   ├── ExpressionError          a rule or filter that is not in the language
     │   ├── ListError                agents, scenarios or models that cannot be read
-    │   └── OptionError              a run option that cannot be used
+    │   ├── OptionError              a run option that cannot be used
+    │   ├── TaskError                a function that cannot be an agent run
+    │   └── StepRepeated             a step's name was used twice in one run
     ├── RunFileError                 the file on disk is not what is needed
     │   ├── NotARunFile              some other file
     │   ├── RunFileTooNew            written by a newer Headrace
@@ -26,7 +28,13 @@
     │   │   └── NetworkAway          the service was never reached; such a call costs no attempt
     │   └── ProviderRefused          this call will not succeed by trying again
     │       └── ModelUnusable        no call to this model will: its key, name, address or quota is wrong
-    └── InterviewFailed              stop_on_exception=True met a failed interview
+    ├── InterviewFailed              stop_on_exception=True met a failed interview
+    ├── QueueFull                    too many agent runs wait at this priority
+    ├── CircuitOpen                  this kind of agent run fails: not accepted until a probe succeeds
+    ├── EngineClosed                 the engine was left; what is unfinished goes on when it is opened again
+    └── RunFailed                    an agent run ended without a result
+        ├── RunCancelled             by its owner
+        └── RunUndecided             a side effect has started and nobody knows whether it happened; not ended
     KeyboardInterrupt
     └── Interrupted                  stopped by the user; resumable. Not an Exception: nothing should swallow a Ctrl-C
 
@@ -179,6 +187,72 @@ class InterviewFailed(HeadraceError):
         self.ordinal = ordinal
         self.question = question
         self.cause = cause
+
+
+class TaskError(InvalidInput):
+    pass
+
+
+class StepRepeated(InvalidInput):
+    def __init__(self, step: str) -> None:
+        super().__init__(
+            f"The step name {step!r} was used twice in one run.",
+            fix='A name stands for one result: number the steps of a loop, as in f"note-{i}".',
+        )
+        self.step = step
+
+
+class QueueFull(HeadraceError):
+    def __init__(self, level: str, *, depth: int, wait_s: float) -> None:
+        super().__init__(
+            f"{depth} agent runs wait at priority {level}; there may be room in about {wait_s:.1f} s.",
+            fix="await engine.submit(...) waits for room; queue_depth= makes more of it.",
+        )
+        self.depth = depth
+        self.wait_s = wait_s
+
+
+class CircuitOpen(HeadraceError):
+    """`retry_after_s` is when the next probe may be submitted, None while one is under way."""
+
+    def __init__(self, kind: str, *, retry_after_s: float | None) -> None:
+        when = "when the probe under way has succeeded" if retry_after_s is None else f"in {retry_after_s:.0f} s"
+        super().__init__(f"{kind} has failed too often and is refused.", fix=f"Submit it again {when}.")
+        self.kind = kind
+        self.retry_after_s = retry_after_s
+
+
+class EngineClosed(HeadraceError):
+    pass
+
+
+class RunFailed(HeadraceError):
+    """`state` is what became of it, `reason` what it said, with the end of its traceback."""
+
+    def __init__(self, name: str, *, state: str, reason: str, fix: str = "") -> None:
+        told = reason.split("\n", 1)[0]
+        super().__init__(f"The run {name} {state}{f': {told}' if told else ''}.", fix=fix)
+        self.run_name = name
+        self.state = state
+        self.reason = reason
+
+
+class RunCancelled(RunFailed):
+    pass
+
+
+class RunUndecided(RunFailed):
+    """`step` has started and not finished."""
+
+    def __init__(self, name: str, step: str) -> None:
+        super().__init__(
+            name,
+            state=f"stopped at step {step!r}, whose side effect has started and may or may not have happened",
+            reason="",
+            fix=f"Find out, then: await run.resolve({step!r}, result=...) if it has, or"
+            f" await run.resolve({step!r}, again=True) to run it again; run.cancel() gives up.",
+        )
+        self.step = step
 
 
 class Interrupted(KeyboardInterrupt):

@@ -253,3 +253,12 @@ def test_a_closed_survey_gives_everything_back():
     driver.wait(2.0, used=0)
     driver.submit(memory=950)
     assert starts(driver.tell(TenantClosed(now_s=driver.now_s, tenant="s"))) == [1]
+
+
+def test_a_level_that_follows_a_higher_one_preempts_nobody_below_its_own_line():
+    driver = three_running()
+    driver.read(960)
+    (killed,) = kills(driver.sent)
+    driver.end(killed, Ending.PREEMPTED)
+    driver.wait(8.0, used=640)
+    assert preempts(driver.sent) == []

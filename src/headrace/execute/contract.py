@@ -9,6 +9,7 @@ controller writes the store; an event is acknowledged after its COMMIT, and not 
       lease(...) ------------------------------> how much may be in flight and in memory
       start(Chunk | AgentRun) -----------------> returns when accepted
       signal(id, epoch, what, deadline_s) -----> preempt, cancel, kill
+      put(id, epoch, step, data) --------------> what an agent run has asked for: a large result, a message
       <------------------------- events() ------ batches, in order of seq
       ack(upto) -------------------------------> these are on disk: forget them
 
@@ -63,15 +64,22 @@ class Chunk(msgspec.Struct, tag="chunk"):
 
 
 class AgentRun(msgspec.Struct, tag="agent_run"):
-    """One agent run, with its journal so far: `steps` are results by step name, `state` the last checkpoint."""
+    """One agent run, with its journal so far: `steps` are results by step name, `state` the last checkpoint.
+
+    A result that is None is too large to travel before it is `Wanted`. `started` are steps with side effects that have
+    started and not finished. `token` is the engine file's, for idempotency keys.
+    """
 
     id: int
     epoch: int
     kind: str
     arguments: bytes
-    state: bytes | None
-    steps: dict[str, bytes]
-    memory_bytes: int
+    state: bytes | None = None
+    steps: dict[str, bytes | None] = {}
+    memory_bytes: int = 0
+    started: list[str] = []
+    checkpoints: int = 0
+    token: str = ""
 
 
 Work: TypeAlias = Chunk | AgentRun
@@ -96,6 +104,8 @@ class Outcome(Enum):
     OUT_OF_MEMORY = "out of memory"
     PREEMPTED = "preempted"
     LOST = "lost"
+    PARKED = "parked"  # it sleeps, or waits for a message
+    UNDECIDED = "undecided"  # it met a side effect that has started and not finished
 
 
 class Event(msgspec.Struct, tag=True, kw_only=True):
@@ -125,12 +135,38 @@ class StepStarting(Event):
 
 
 class StepDone(Event):
+    """`usage` is what calls of models took, where the step was one."""
+
     step: str
     result: bytes
+    usage: Usage | None = None
 
 
 class Checkpoint(Event):
     state: bytes
+    number: int = 1
+
+
+class Wanted(Event):
+    """The result of a step that did not travel with the run; answered by `put`."""
+
+    step: str
+
+
+class Receiving(Event):
+    """The run wants its next message, journaled as this step's result; answered by `put`, None where there is none."""
+
+    step: str
+
+
+class ChildWanted(Event):
+    """The run wants the result of another, in its own slot and with its own priority, as this step's result; answered
+    by `put` when that has ended.
+    """
+
+    step: str
+    kind: str
+    arguments: bytes
 
 
 class Emitted(Event):
@@ -150,13 +186,31 @@ class Reading(Event):
 
 
 class Ended(Event):
-    """Nothing more will come of this work."""
+    """Nothing more will come of this work. Of an agent run: its `result`; where it sleeps, until when; where it is
+    undecided, `step` says which one.
+    """
 
     outcome: Outcome
     reason: str = ""
+    result: bytes | None = None
+    resume_at: float | None = None
+    step: str = ""
 
 
-AnyEvent: TypeAlias = Rows | Answers | StepStarting | StepDone | Checkpoint | Emitted | Observed | Reading | Ended
+AnyEvent: TypeAlias = (
+    Rows
+    | Answers
+    | StepStarting
+    | StepDone
+    | Checkpoint
+    | Wanted
+    | Receiving
+    | ChildWanted
+    | Emitted
+    | Observed
+    | Reading
+    | Ended
+)
 
 
 class Batch(msgspec.Struct):
@@ -174,6 +228,25 @@ class Executor(Protocol):
     async def start(self, work: Work) -> None: ...
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None: ...
+
+    def events(self) -> AsyncIterator[Batch]: ...
+
+    def ack(self, upto: int) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class AgentExecutor(Protocol):
+    """The same for agent runs, which have no spec: an executor knows its functions by kind.
+
+    `start` waits for nobody: what cannot be started is told as an ending.
+    """
+
+    def start(self, work: AgentRun) -> None: ...
+
+    async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None: ...
+
+    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: str = "") -> None: ...
 
     def events(self) -> AsyncIterator[Batch]: ...
 

@@ -77,6 +77,10 @@ class Gate:
     def listen(self, listener: Callable[[Standing, str], None]) -> None:
         self._listeners.append(listener)
 
+    def unlisten(self, listener: Callable[[Standing, str], None]) -> None:
+        """An endpoint outlives the runs that use it."""
+        self._listeners.remove(listener)
+
     def status(self) -> EndpointStatus:
         return self._endpoint.status(time.monotonic(), waiting=len(self._line))
 

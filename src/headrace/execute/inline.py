@@ -16,6 +16,7 @@ from headrace.errors import HeadraceError
 from headrace.execute.calls import ModelCalls, PlainCalls, ServiceCalls
 from headrace.execute.contract import Batch, Chunk, Interview, Lease, Outcome, Signal, Spec, Work
 from headrace.execute.endpoints import Endpoints
+from headrace.execute.gate import Gate, Standing
 from headrace.execute.interview import Interviewer, Respondent
 from headrace.execute.outbox import Outbox
 from headrace.providers.contract import Provider
@@ -78,8 +79,10 @@ class InlineExecutor:
     ) -> None:
         self._functions = functions
         self._endpoints = endpoints or Endpoints()
+        self._owns_endpoints = endpoints is None
         self._cache = cache
         self._models: list[ModelCalls] = []
+        self._listening: list[tuple[Gate, Callable[[Standing, str], None]]] = []
         self._providers: list[Provider] = []
         self._interviewer: Interviewer | None = None
         self._packer = DetailPacker(b"")
@@ -103,7 +106,9 @@ class InlineExecutor:
         if model.service_name == "test":
             return PlainCalls(provider)
         gate = self._endpoints.gate(model)
-        gate.listen(partial(self._outbox.observed, place))
+        listener = partial(self._outbox.observed, place)
+        gate.listen(listener)
+        self._listening.append((gate, listener))
         return ServiceCalls(model, provider, gate, spec.prices[place], self._cache)
 
     def lease(self, lease: Lease) -> None:
@@ -152,7 +157,10 @@ class InlineExecutor:
             worker.cancel()
         if workers:
             await asyncio.wait(workers, timeout=_CLOSE_WITHIN_S)
-        self._endpoints.close()
+        for gate, listener in self._listening:
+            gate.unlisten(listener)
+        if self._owns_endpoints:
+            self._endpoints.close()
         for provider in self._providers:
             await provider.close()
 

@@ -128,6 +128,15 @@ class SurveyRun:
         return self._admission.concurrency
 
     @property
+    def in_flight(self) -> int:
+        return self._admission.in_flight
+
+    @property
+    def interview_bytes(self) -> int:
+        """What one interview in flight is expected to hold."""
+        return self._admission.interview_bytes
+
+    @property
     def peak_bytes(self) -> int:
         return self._governor.peak_bytes
 

@@ -25,7 +25,7 @@ def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] |
     _check_callback(on_result)
     if inspect.iscoroutinefunction(on_result) or inspect.iscoroutinefunction(getattr(on_result, "__call__", None)):  # noqa: B004 - its kind is asked for
         raise OptionError("on_result is async, and run() has no event loop to call it on.", fix="Use run_async().")
-    with Arrivals(job, path, _options(settings), listening=on_result is not None) as arrivals:
+    with Arrivals(job, path, run_options(settings), listening=on_result is not None) as arrivals:
         opened = arrivals.opened()
         if on_result is not None:
             for result in arrivals.each(opened.book):
@@ -35,7 +35,7 @@ def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] |
 
 
 def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> Generator[Result]:
-    with Arrivals(job, path, _options(settings), listening=True) as arrivals:
+    with Arrivals(job, path, run_options(settings), listening=True) as arrivals:
         opened = arrivals.opened()
         if not new_only:
             yield from _stored(opened)
@@ -50,7 +50,7 @@ async def run_async(
     **settings: Any,
 ) -> Results:
     _check_callback(on_result)
-    async with AsyncArrivals(job, path, _options(settings), listening=on_result is not None) as arrivals:
+    async with AsyncArrivals(job, path, run_options(settings), listening=on_result is not None) as arrivals:
         opened = await arrivals.opened()
         if on_result is not None:
             async for result in arrivals.each(opened.book):
@@ -61,7 +61,7 @@ async def run_async(
 
 
 async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> AsyncGenerator[Result]:
-    async with AsyncArrivals(job, path, _options(settings), listening=True) as arrivals:
+    async with AsyncArrivals(job, path, run_options(settings), listening=True) as arrivals:
         opened = await arrivals.opened()
         if not new_only:
             for result in _stored(opened):
@@ -75,7 +75,7 @@ def open_job(path: str | Path) -> Job:
     return read_job(Path(path))
 
 
-def _options(settings: dict[str, Any]) -> RunOptions:
+def run_options(settings: dict[str, Any]) -> RunOptions:
     known = RunOptions.__struct_fields__
     for name in settings:
         if name not in known:

@@ -59,6 +59,11 @@ class Admission:
         return self.places < self.concurrency
 
     @property
+    def interview_bytes(self) -> int:
+        """What one interview in flight holds, by the answers seen lately; 0 before the first."""
+        return int(_COPIES * self._interview_bytes)
+
+    @property
     def buffer_bytes(self) -> int:
         """How many bytes of finished rows may wait for the disk."""
         share = int(self._governor.limits.budget_bytes * _BUFFER_SHARE) >> (2 * self._governor.pressure)

@@ -40,8 +40,13 @@ def relieve(board: Board, host: Host, now_s: float) -> None:
     if host.governor.share >= host.limits.emergency_at:
         if family := to_kill(host, now_s):
             board.stop_family(family, Kill, Why.EMERGENCY, now_s)
-    elif host.pressure >= Pressure.PREEMPT and not host.governor.is_falling:
+    elif host.pressure >= Pressure.PREEMPT and _is_high(host):
         _preempt_one(board, host, now_s)
+
+
+def _is_high(host: Host) -> bool:
+    """A level that follows a higher one has no history of falling yet: there the reading itself has to say it."""
+    return not host.governor.is_falling and host.governor.share >= host.limits.preempt_until
 
 
 def _preempt_one(board: Board, host: Host, now_s: float) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import apsw
 
 from headrace.errors import NotARunFile, RunFileBusy, RunFileDamaged, RunFileError, RunFileTooNew, StorageFull
+from headrace.store.agent_schema import ENGINE_APPLICATION_ID
 from headrace.store.schema import APPLICATION_ID, VERSION
 
 _BUSY_WAIT_MS = 10_000
@@ -71,6 +72,12 @@ def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
         raise NotARunFile(
             f"{path} is not a run file.", path=path, fix="Use another path; it is left as it is."
         ) from None
+    if application == ENGINE_APPLICATION_ID:
+        raise NotARunFile(
+            f"{path} is an engine's file, which holds agent runs and no survey.",
+            path=path,
+            fix="Open it with: async with Engine(path) as engine. A survey in an engine has a run file of its own.",
+        )
     if application != APPLICATION_ID:
         what = "empty" if not path.stat().st_size else "a database of another program"
         raise NotARunFile(f"{path} is {what}, not a run file.", path=path, fix="Use another path.")

@@ -1,0 +1,83 @@
+"""Agents that take 50 to 150 MB each, a survey and ten heartbeats in one engine. Prints what became of them as JSON.
+
+    python -m benchmarks.children.engine_mix FILE AGENTS INTERVIEWS MEMORY SLOTS
+
+Run again after it was killed, it goes on.
+"""
+
+import asyncio
+import json
+import sys
+import time
+
+import headrace
+from headrace import Agent, AgentList, Engine, Model, Priority, QuestionFreeText, Survey
+
+MB = 1_000_000
+STEPS = 8
+HEARTBEATS = 10
+
+
+def size_mb(number: int) -> int:
+    return 50 + number * 37 % 101
+
+
+async def work(number: int, step: int) -> int:
+    await asyncio.sleep(0.02)
+    return number * 100 + step
+
+
+@headrace.task(name="crunch")
+async def crunch(ctx, number: int) -> int:
+    held = bytearray(size_mb(number) * MB)
+    for place in range(0, len(held), 4096):
+        held[place] = 1  # an untouched page takes no memory
+    state = ctx.state or {"i": 0, "sum": 0}
+    for i in range(state["i"], STEPS):
+        state = {"i": i + 1, "sum": state["sum"] + await ctx.step(f"s{i}", work, number, i)}
+        await ctx.checkpoint(state)
+    return state["sum"] + held[0]
+
+
+def right(number: int) -> int:
+    return sum(number * 100 + i for i in range(STEPS)) + 1
+
+
+def survey_of(interviews: int):
+    survey = Survey([QuestionFreeText(question_name="q", question_text="Well, {{ agent.age }}?")])
+    people = AgentList(Agent(traits={"age": i % 90}) for i in range(interviews))
+    return survey.by(people).by(Model("test", canned_response="x"))
+
+
+async def main(path: str, agents: int, interviews: int, memory: str, slots: int) -> None:
+    began_s = time.monotonic()
+    async with Engine(path, memory=memory, slots=slots, slot_memory="100MB", queue_depth=5) as engine:
+        for number in range(HEARTBEATS):
+            engine.every(0.25, lambda: None, name=f"beat {number}")
+        survey = asyncio.ensure_future(
+            engine.run(survey_of(interviews), f"{path}.survey", priority=Priority.NORMAL, concurrency=100)
+        )
+        runs = [await engine.submit(crunch, number) for number in range(agents)]
+        results = [await run.result() for run in runs]
+        agents_ended_at = time.time()
+        answered = len(await survey)
+        status = engine.status()
+        events = [[event.at, event.what, event.reason] for event in await engine.events(5000)]
+    figures = {
+        "right": sum(result == right(number) for number, result in enumerate(results)),
+        "answered": answered,
+        "peak_bytes": status.peak_bytes,
+        "budget_bytes": status.budget_bytes,
+        "preemptions": status.counts.get("preempted", 0),
+        "kills": status.counts.get("killed", 0),
+        "beats": sum(beat.runs for beat in status.heartbeats),
+        "skips": sum(beat.skips for beat in status.heartbeats),
+        "agents_ended_at": agents_ended_at,
+        "seconds": time.monotonic() - began_s,
+        "events": events,
+    }
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])))

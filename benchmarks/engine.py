@@ -1,0 +1,113 @@
+"""The engine: what a no-op agent run costs, and a mix of hungry agents, a survey and heartbeats in one budget.
+
+The mix is drawn: its memory, read from outside every 10 ms, with the levels and what the engine did on it.
+"""
+
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench import Bench
+from benchmarks.memory_picture import draw
+from benchmarks.processes import ChildFailed, run_child, start_python
+from benchmarks.report import Line, Table, loops, megabytes
+
+_MOST_CPU_US = 300.0
+_MOST_P50_MS = 3.0
+_MOST_P99_MS = 50.0
+_MOST_STOP_MS = 500.0
+_BUDGET_BYTES = 512_000_000
+_SAMPLE_EVERY_S = 0.01
+_PAGE_BYTES = 4096
+_BEST_PEAK_BYTES = 428_000_000
+_DESIGNS = "978 / 428 / 628 MB"
+_DESIGNS_STEADY = "528 / 278 / 378 MB"
+
+
+def measure(bench: Bench) -> Table:
+    noops = run_child("engine_noops", bench.directory / "noops.run", bench.sizes.agent_runs).figures
+    stops = run_child("engine_preempted", bench.directory / "stops.run", bench.sizes.kills).figures
+    mix, two_slots = _mix(bench, 4), _mix(bench, 2)
+    return Table(
+        "the engine, inline",
+        [*_noop_lines(noops), _stop_line(stops), *_mix_lines(bench, mix), *_two_slot_lines(two_slots)],
+        [
+            "no-op: one journaled step each; peer: DBOS 3.3 on SQLite, CPU per step",
+            "mix: four slots; steady is the median while agents run",
+            "two slots: the peers are what a process pool, streaming, and a priority queue aim at",
+            f"the mix is drawn in {mix['picture']}",
+            loops([noops["loop_ms"]]),
+        ],
+    )
+
+
+def _noop_lines(figures: dict[str, Any]) -> list[Line]:
+    cpu_us, p50_ms, p99_ms = figures["cpu_us"], figures["p50_ms"], figures["p99_ms"]
+    return [
+        Line("no-op agent run, CPU", f"{cpu_us:.0f} us", f"<= {_MOST_CPU_US:.0f} us", cpu_us <= _MOST_CPU_US, "2.7 ms"),
+        Line("journaling a step, p50", f"{p50_ms:.2f} ms", f"<= {_MOST_P50_MS:.0f} ms", p50_ms <= _MOST_P50_MS),
+        Line("journaling a step, p99", f"{p99_ms:.2f} ms", f"<= {_MOST_P99_MS:.0f} ms", p99_ms <= _MOST_P99_MS),
+    ]
+
+
+def _stop_line(figures: dict[str, Any]) -> Line:
+    p95_ms = figures["p95_ms"]
+    told = f"{p95_ms:.0f} ms of {figures['stops']} (p50 {figures['p50_ms']:.0f} ms)"
+    return Line("told to stop until memory is free, p95", told, f"<= {_MOST_STOP_MS:.0f} ms", p95_ms <= _MOST_STOP_MS)
+
+
+def _mix_lines(bench: Bench, mix: dict[str, Any]) -> list[Line]:
+    peak, steady = _peak_and_steady(mix)
+    agents, interviews = bench.sizes.mixed_agents, bench.sizes.mixed_interviews
+    return [
+        Line("mix: peak of every 10 ms", megabytes(peak), "< 512 MB", peak < _BUDGET_BYTES),
+        Line("mix: steady state", megabytes(steady)),
+        Line("mix: agents with the right result", f"{mix['right']} of {agents}", "all", mix["right"] == agents),
+        Line("mix: interviews", f"{mix['answered']:,}", f"{interviews:,}", mix["answered"] == interviews),
+        Line("mix: preempted, killed", f"{mix['preemptions']}, {mix['kills']}"),
+        Line("mix: heartbeats run, skipped", f"{mix['beats']}, {mix['skips']}"),
+        Line("mix: seconds", f"{mix['seconds']:.1f}"),
+    ]
+
+
+def _two_slot_lines(mix: dict[str, Any]) -> list[Line]:
+    peak, steady = _peak_and_steady(mix)
+    return [
+        Line("mix with two slots: peak", megabytes(peak), "< 428 MB", peak < _BEST_PEAK_BYTES, _DESIGNS),
+        Line("mix with two slots: steady state", megabytes(steady), "", None, _DESIGNS_STEADY),
+    ]
+
+
+def _peak_and_steady(mix: dict[str, Any]) -> tuple[int, int]:
+    with_agents = sorted(used for at, used in mix["samples"] if at <= mix["agents_ended_at"])
+    return max(used for _, used in mix["samples"]), with_agents[len(with_agents) // 2]
+
+
+def _mix(bench: Bench, slots: int) -> dict[str, Any]:
+    sizes = (bench.sizes.mixed_agents, bench.sizes.mixed_interviews)
+    path = bench.directory / f"mix-{slots}.run"
+    child = start_python("-m", "benchmarks.children.engine_mix", path, *sizes, _BUDGET_BYTES, slots)
+    samples: list[tuple[float, int]] = []
+    place = Path(f"/proc/{child.pid}/statm")
+    while child.poll() is None:
+        if used := _resident_bytes(place):
+            samples.append((time.time(), used))
+        time.sleep(_SAMPLE_EVERY_S)
+    assert child.stdout is not None
+    with child.stdout:
+        printed = child.stdout.read()
+    if child.returncode:
+        raise ChildFailed(f"the mix ended with {child.returncode}")
+    figures = json.loads(printed)
+    picture = Path(tempfile.gettempdir()) / f"headrace-engine-{slots}-slots.svg"
+    picture.write_text(draw(samples, figures["events"], _BUDGET_BYTES), encoding="utf-8")
+    return {**figures, "samples": samples, "picture": picture}
+
+
+def _resident_bytes(place: Path) -> int:
+    try:
+        return int(place.read_bytes().split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError):
+        return 0  # it has just ended

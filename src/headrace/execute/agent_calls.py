@@ -1,0 +1,84 @@
+"""How agent runs call models: the same providers, endpoints, response cache and prices as surveys.
+
+Covers: one reply to one prompt, with retries as the service asks. Does not cover: journaling (execute.agent_context).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from headrace.errors import InvalidAnswer, ProviderUnavailable
+from headrace.execute.calls import ModelCalls, PlainCalls, ServiceCalls
+from headrace.execute.endpoints import Endpoints
+from headrace.limits import RetryLimits
+from headrace.plan.prices import price_of
+from headrace.providers.contract import Finish, Provider, Reply, Request
+from headrace.providers.services import provider_for
+from headrace.schedule.retry import wait_before_retry_s
+from headrace.store.response_cache import ResponseCache
+from headrace.survey.models import Model
+from headrace.survey.record import AnswerRecord, State, Usage
+
+_TEXT = {"type": "string"}
+
+
+class AgentCalls:
+    """`cache` is asked for when a real model is first called."""
+
+    def __init__(self, endpoints: Endpoints, cache: Callable[[], ResponseCache | None]) -> None:
+        self._endpoints = endpoints
+        self._cache = cache
+        self._retry = RetryLimits()
+        self._calls: dict[bytes, tuple[Provider, ModelCalls]] = {}  # as many as there are models
+
+    async def ask(self, model: Model, prompt: str, system: str, is_stopping: Callable[[], bool]) -> tuple[str, Usage]:
+        """The model's reply, whatever it says, and what it took."""
+        calls = await self._of(model)
+        record = AnswerRecord(0, State.ANSWERED)
+        request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1)
+        reply = await self._patiently(calls, request, record, is_stopping)
+        record.attempts = 1
+        record.input_tokens, record.output_tokens = reply.input_tokens, reply.output_tokens
+        if reply.finish is not Finish.STOP:
+            told = "was cut off" if reply.finish is Finish.LENGTH else "is a refusal"
+            raise InvalidAnswer(f"The reply of {model.name} {told}: {reply.text[:200]}")
+        calls.accepted(reply)
+        usage = Usage()
+        usage.add(record)
+        return reply.text, usage
+
+    async def _patiently(
+        self, calls: ModelCalls, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]
+    ) -> Reply:
+        failed = 0
+        while True:
+            try:
+                return await calls.ask(request, record, is_stopping)
+            except ProviderUnavailable as error:
+                failed += 1
+                wait_s = wait_before_retry_s(failed, error.retry_after_s, self._retry, random.random())
+                if wait_s is None or is_stopping():
+                    raise
+            await asyncio.sleep(wait_s)
+
+    def release_stopped(self) -> None:
+        self._endpoints.release_stopped()
+
+    async def close(self) -> None:
+        for provider, _ in self._calls.values():
+            await provider.close()
+        self._calls.clear()
+
+    async def _of(self, model: Model) -> ModelCalls:
+        key = model.identity_row()
+        if key not in self._calls:
+            provider = provider_for(model)
+            if model.service_name == "test":
+                self._calls[key] = provider, PlainCalls(provider)
+            else:
+                price = await asyncio.to_thread(price_of, model)  # may have to be looked up
+                gate = self._endpoints.gate(model)
+                self._calls[key] = provider, ServiceCalls(model, provider, gate, price, self._cache())
+        return self._calls[key][1]

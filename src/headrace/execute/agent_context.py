@@ -1,0 +1,204 @@
+"""`ctx`: what an agent run is given. Covers: steps, checkpoints, state, sleeping, receiving, asking, emitting, spools.
+
+A step's result is durable before it is returned, and what is returned is the journal's copy, decoded: types are the
+same on the first execution and after any restart. Every step and checkpoint is a place where a run may be stopped.
+Does not cover: how events reach the journal (execute.agent_link), or who runs the function (execute.inline_agents).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+import inspect
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, cast
+
+from headrace.errors import InvalidInput, StepRepeated
+from headrace.execute.agent_calls import AgentCalls
+from headrace.execute.agent_link import AgentLink, RunStopped
+from headrace.execute.agent_values import encode_arguments, encode_kept
+from headrace.execute.contract import AgentRun, Outcome
+from headrace.execute.tasks import Kind, kind_of
+from headrace.survey.models import Model
+from headrace.survey.record import Usage
+from headrace.survey.values import decode_value, encode_value
+
+_LONGEST_NAME = 200
+_step_key: contextvars.ContextVar[str | None] = contextvars.ContextVar("headrace_step_key", default=None)
+
+
+class AgentContext:
+    """Handed to an agent function as its first argument; made anew for each attempt."""
+
+    def __init__(
+        self, work: AgentRun, link: AgentLink, calls: AgentCalls, spools: Path, register: Callable[[Kind], None]
+    ) -> None:
+        self._register = register
+        self._work = work
+        self._link = link
+        self._calls = calls
+        self._spool_directory = spools
+        self._spools: list[IO[bytes]] = []
+        self._steps = dict(work.steps)
+        self._started = set(work.started)
+        self._seen: set[str] = set()
+        self._checkpoints = work.checkpoints
+        self._counted: dict[str, int] = {}
+        self._state = work.state
+
+    @property
+    def state(self) -> Any:
+        """The last checkpoint's, None before the first. A copy each time."""
+        return None if self._state is None else decode_value(self._state)
+
+    @property
+    def attempt(self) -> int:
+        """Counts up with every start of this run, from 1."""
+        return self._work.epoch
+
+    @property
+    def step_key(self) -> str | None:
+        """Inside a step: a key that is the same each time this step of this run is tried; None elsewhere."""
+        return _step_key.get()
+
+    async def step(
+        self, name: str, function: Callable[..., Any], *args: Any, side_effect: bool = False, **keywords: Any
+    ) -> Any:
+        """Run a function once, whatever happens; a sync one runs in a thread. Its journaled result, now and later."""
+        if name in self._steps or name in self._started or name in self._seen:
+            kept = await self._earlier(name)
+            if kept is not None:
+                return decode_value(kept)
+        self._begin(name)
+        token = _step_key.set(self._key_of(name))
+        try:
+            if side_effect:
+                await self._link.step_starting(name)
+            result = await self._call(function, args, keywords)
+        finally:
+            _step_key.reset(token)
+            self._link.in_side_effect = False
+        return await self._journal(name, result, None)
+
+    async def checkpoint(self, state: Any) -> None:
+        """Make `state` durable: an attempt that comes later finds it in `ctx.state`."""
+        self._link.pass_or_stop()
+        encoded = encode_kept(state, "The state of a checkpoint")
+        self._checkpoints += 1
+        self._counted.clear()
+        await self._link.checkpoint(self._checkpoints, encoded)
+        self._state = encoded
+        self._link.pass_or_stop()
+
+    async def ask(self, model: Model | str, prompt: str, *, system: str = "", name: str | None = None) -> str:
+        """A model's reply, journaled like a step. Limits, breaker, cache and prices are those of surveys."""
+        asked = model if isinstance(model, Model) else Model(model)
+        told = encode_value([asked.identity_row().decode(), prompt, system])
+        step = name or self._numbered(f"ask-{hashlib.sha256(told).hexdigest()[:16]}")
+        kept = await self._earlier(step)
+        if kept is not None:
+            return decode_value(kept)
+        self._begin(step)
+        reply, usage = await self._calls.ask(asked, prompt, system, self._link.is_stopping)
+        return await self._journal(step, reply, usage)
+
+    async def run(self, function: Callable[..., Any], *args: Any, name: str | None = None, **keywords: Any) -> Any:
+        """The result of another agent run, journaled like a step: a child, in this run's slot, with its priority.
+
+        Raises RunFailed where the child ended without one.
+        """
+        kind = kind_of(function)
+        arguments = encode_arguments(kind.name, args, keywords)
+        step = name or self._numbered(f"run-{hashlib.sha256(kind.name.encode() + arguments).hexdigest()[:16]}")
+        kept = await self._earlier(step)
+        if kept is None:
+            self._begin(step)
+            self._register(kind)
+            kept = await self._link.run_child(step, kind.name, arguments)
+        return decode_value(kept or b"null")
+
+    async def sleep(self, seconds: float, *, name: str | None = None) -> None:
+        """Wait on disk: the run ends here and is started again when the time has come."""
+        step = name or self._numbered("sleep")
+        kept = await self._earlier(step)
+        if kept is None:
+            self._begin(step)
+            until = await self._journal(step, time.time() + max(0.0, seconds), None)
+        else:
+            until = decode_value(kept)
+        if time.time() < until:
+            raise RunStopped(Outcome.PARKED, resume_at=until)
+
+    async def receive(self, *, name: str | None = None) -> Any:
+        """The next message that was sent to this run; where there is none, wait for it on disk."""
+        step = name or self._numbered("receive")
+        kept = await self._earlier(step)
+        if kept is None:
+            self._begin(step)
+            kept = await self._link.receive(step)
+        if kept is None:
+            raise RunStopped(Outcome.PARKED)
+        return decode_value(kept)
+
+    def emit(self, event: Any) -> None:
+        """Tell whoever listens to `run.events()`. Never waits; dropped where nobody keeps up."""
+        self._link.emit(encode_kept(event, "An emitted event"))
+
+    def spool(self) -> IO[bytes]:
+        """A file to hold large output outside RAM: read and written like any other, gone when the attempt ends."""
+        file = cast("IO[bytes]", TemporaryFile(dir=self._spool_directory))  # noqa: SIM115 - closed with the attempt
+        self._spools.append(file)
+        return file
+
+    def close(self) -> None:
+        for file in self._spools:
+            file.close()
+        self._spools.clear()
+
+    async def _earlier(self, name: str) -> bytes | None:
+        """What the journal has of this step; None where it has to be run."""
+        if name in self._seen:
+            raise StepRepeated(name)
+        if name in self._steps:
+            self._link.pass_or_stop()
+            self._seen.add(name)
+            kept = self._steps.pop(name)
+            return kept if kept is not None else await self._link.fetch(name)
+        if name in self._started:
+            raise RunStopped(Outcome.UNDECIDED, step=name)
+        return None
+
+    def _begin(self, name: str) -> None:
+        self._link.pass_or_stop()
+        if not name or len(name) > _LONGEST_NAME:
+            raise InvalidInput(f"{name[:50]!r} cannot be a step's name.", fix="Use 1 to 200 characters.")
+        self._seen.add(name)
+
+    async def _journal(self, name: str, result: object, usage: Usage | None) -> Any:
+        encoded = encode_kept(result, f"The result of step {name!r}")
+        await self._link.step_done(name, encoded, usage)
+        return decode_value(encoded)
+
+    async def _call(self, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(function):
+            return await function(*args, **keywords)
+        if not callable(function):
+            raise InvalidInput(f"A step needs a function, not {type(function).__name__}.")
+        inside = contextvars.copy_context()
+        call = partial(inside.run, partial(function, *args, **keywords))
+        result = await asyncio.get_running_loop().run_in_executor(self._link.threads, call)
+        return await result if inspect.isawaitable(result) else result
+
+    def _key_of(self, name: str) -> str:
+        told = f"{self._work.token} {self._work.id} {name}"
+        return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32]
+
+    def _numbered(self, what: str) -> str:
+        """A name that code which resumes from the last checkpoint comes to again."""
+        count = self._counted[what] = self._counted.get(what, 0) + 1
+        return f"${what}-{self._checkpoints}-{count}"

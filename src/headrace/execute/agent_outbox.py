@@ -1,0 +1,57 @@
+"""What agent runs have to tell: kept until it is read; whoever waits for the journal is woken by its acknowledgement.
+
+Bounded by the runs: each has one step, checkpoint or ending on its way, and emitted events are dropped beyond a number.
+Does not cover: chunks of interviews (execute.outbox).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+
+from headrace.execute.contract import AnyEvent, Batch, Emitted
+
+_MOST_EMITTED = 1000
+
+
+class AgentOutbox:
+    def __init__(self) -> None:
+        self._events: list[AnyEvent] = []
+        self._seq = 0
+        self._emitted = 0
+        self._ready = asyncio.Event()
+        self._unacked: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def tell(self, event: AnyEvent) -> int:
+        self._seq += 1
+        event.seq = self._seq
+        self._events.append(event)
+        self._ready.set()
+        return self._seq
+
+    async def committed(self, event: AnyEvent) -> None:
+        """Tell it, and return when it is on disk."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._unacked.append((self.tell(event), future))
+        await future
+
+    def drop_or_tell(self, event: Emitted) -> None:
+        if self._emitted < _MOST_EMITTED:
+            self._emitted += 1
+            self.tell(event)
+
+    def ack(self, upto: int) -> None:
+        unacked = self._unacked
+        while unacked and unacked[0][0] <= upto:
+            future = unacked.popleft()[1]
+            if not future.done():
+                future.set_result(None)
+
+    async def batches(self) -> AsyncIterator[Batch]:
+        while True:
+            await self._ready.wait()
+            self._ready.clear()
+            events, self._events, self._emitted = self._events, [], 0
+            if events:
+                yield Batch(self._seq, events)

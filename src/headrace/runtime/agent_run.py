@@ -1,0 +1,115 @@
+"""`Run`: one agent run as its owner holds it, on the owner's own event loop or thread.
+
+Covers: result, status, cancelling, messages, decisions, and listening. Does not cover: submitting (runtime.engine).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import OptionError
+from headrace.execute.agent_values import encode_kept
+from headrace.runtime.live_runs import RunEnd
+from headrace.schedule.priority import Priority
+from headrace.store.agent_file import RunRow
+from headrace.store.agent_schema import RunState
+from headrace.survey.values import decode_value
+
+if TYPE_CHECKING:
+    from headrace.runtime.engine import Engine
+
+_MOST_UNHEARD = 1000
+_NOT_GIVEN: Any = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatus:
+    """A run as it is on disk. `state` is one of `RunState`; `error` is why it failed, or the undecided step."""
+
+    id: int
+    name: str
+    kind: str
+    state: RunState
+    priority: Priority
+    attempts: int
+    preemptions: int
+    failures: int
+    error: str
+
+    @classmethod
+    def from_row(cls, row: RunRow) -> RunStatus:
+        return cls(
+            id=row.id,
+            name=row.name,
+            kind=row.kind,
+            state=row.state,
+            priority=Priority(row.priority),
+            attempts=row.epoch,
+            preemptions=row.preemptions,
+            failures=row.failures,
+            error=row.error,
+        )
+
+
+class Run:
+    """Made by `engine.submit`; several of one run are the same run."""
+
+    def __init__(self, engine: Engine, id: int, name: str) -> None:
+        self._engine = engine
+        self.id = id
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Run({self.id}, {self.name!r})"
+
+    async def result(self) -> Any:
+        """What the function returned; raises RunFailed where it ended otherwise, and waits until it has."""
+        end: RunEnd = await self._engine.ask(lambda loop, reply: loop.watch(self.id, reply))
+        if end.state is not RunState.DONE:
+            raise end.failure()
+        stored = end.result if end.result is not None else await self._engine.call(lambda loop: loop.result(self.id))
+        return decode_value(stored or b"null")
+
+    def status(self) -> RunStatus:
+        return RunStatus.from_row(self._engine.look(lambda loop: loop.row_now(self.id)))
+
+    async def cancel(self) -> None:
+        """End it for good, with its children; what it has journaled stays to be looked at."""
+        await self._engine.call(lambda loop: loop.cancel(self.id))
+
+    async def send(self, message: Any) -> None:
+        """Give it a message, durable when this returns; `ctx.receive()` takes them in order."""
+        payload = encode_kept(message, "A message")
+        await self._engine.call(lambda loop: loop.send(self.id, payload))
+
+    async def resolve(self, step: str, *, result: Any = _NOT_GIVEN, again: bool = False) -> None:
+        """Decide about a side effect that has started and not finished: it happened, with this result; or run it
+        again. The run goes on.
+        """
+        if again == (result is not _NOT_GIVEN):
+            raise OptionError("resolve() needs either result= (it has happened) or again=True (it has not).")
+        encoded = None if again else encode_kept(result, f"The result of step {step!r}")
+        await self._engine.call(lambda loop: loop.resolve(self.id, step, encoded))
+
+    async def events(self) -> AsyncGenerator[Any]:
+        """What the run emits from now on, until it ends. One who does not keep up misses the oldest."""
+        loop, unheard = asyncio.get_running_loop(), asyncio.Queue[bytes | None]()
+
+        def put(payload: bytes | None) -> None:
+            if unheard.qsize() >= _MOST_UNHEARD:
+                unheard.get_nowait()
+            unheard.put_nowait(payload)
+
+        def hear(payload: bytes | None) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(put, payload)
+
+        self._engine.tell(lambda engine_loop: engine_loop.listen(self.id, hear))
+        try:
+            while (payload := await unheard.get()) is not None:
+                yield decode_value(payload)
+        finally:
+            self._engine.tell(lambda engine_loop: engine_loop.leave(self.id, hear))

@@ -1,0 +1,325 @@
+"""The life of agent runs in the engine: accepted, started, journaled, ended, parked, brought back.
+
+Covers: acting on what the scheduler decides about runs, and telling it what executors report.
+Does not cover: deciding (schedule), running (execute), runs that wait on disk (runtime.backlog).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any, assert_never
+
+from headrace.execute import contract
+from headrace.execute.contract import AgentExecutor, AgentRun, AnyEvent, Outcome, Signal
+from headrace.execute.tasks import Kind
+from headrace.runtime.engine_events import Chronicle
+from headrace.runtime.engine_writer import EngineWriter
+from headrace.runtime.live_runs import Listeners, LiveRun, RunEnd
+from headrace.runtime.memory import give_back, tree_bytes
+from headrace.runtime.pump import Pump
+from headrace.schedule.events import (
+    Ended,
+    Ending,
+    Kill,
+    Park,
+    Preempt,
+    Settle,
+    Start,
+    Started,
+    StepDone,
+    StepStarting,
+    Verdict,
+)
+from headrace.schedule.priority import Priority
+from headrace.store.agent_file import AgentFile
+from headrace.store.agent_journal import Writes
+from headrace.store.agent_schema import RunState
+from headrace.units import format_bytes
+
+_TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
+_LEAST_PEAK_BYTES = 1_000_000
+_FIRST_RETRY_S = 0.5
+_LONGEST_RETRY_S = 60.0
+
+_ENDINGS = {
+    Outcome.DONE: Ending.DONE,
+    Outcome.FAILED: Ending.FAILED,
+    Outcome.OUT_OF_MEMORY: Ending.OUT_OF_MEMORY,
+    Outcome.PREEMPTED: Ending.PREEMPTED,
+    Outcome.LOST: Ending.LOST,
+    Outcome.PARKED: Ending.PARKED,
+    Outcome.UNDECIDED: Ending.PARKED,
+}
+_STATES = {
+    Verdict.DONE: RunState.DONE,
+    Verdict.FAILED: RunState.FAILED,
+    Verdict.CANCELLED: RunState.CANCELLED,
+    Verdict.TIMED_OUT: RunState.TIMED_OUT,
+    Verdict.OUT_OF_MEMORY: RunState.OUT_OF_MEMORY,
+    Verdict.LOST: RunState.LOST,
+    Verdict.BUDGET_TOO_SMALL: RunState.BUDGET_TOO_SMALL,
+}
+
+
+class AgentRuns:
+    """`spawn` keeps a coroutine alive on the loop; `on_parked` is told of runs that come back by themselves."""
+
+    def __init__(
+        self,
+        file: AgentFile,
+        pump: Pump,
+        writer: EngineWriter,
+        writes: Writes,
+        chronicle: Chronicle,
+        executor: AgentExecutor,
+        listeners: Listeners,
+        grace_s: float,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self.live: dict[int, LiveRun] = {}  # bounded by the queue's depth and the slots
+        self.on_child: Callable[[LiveRun, contract.ChildWanted], None] = lambda _run, _wanted: None
+        self.on_parked: Callable[[RunState, float], None] = lambda _state, _resume_at: None
+        self.ended_count = 0
+        self.steps_count = 0
+        self._leaving: set[int] = set()  # ended or parked, and not yet so on disk
+        self._file = file
+        self._pump = pump
+        self._writer = writer
+        self._writes = writes
+        self._chronicle = chronicle
+        self._executor = executor
+        self._listeners = listeners
+        self._grace_s = grace_s
+        self._spawn = spawn
+
+    # What the scheduler asks for.
+
+    def start(self, command: Start) -> None:
+        run = self.live[command.id]
+        run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
+        run.floor_bytes = tree_bytes() if command.is_alone else None
+        run.peak_bytes = 0
+        self._writer.write(self._writes.started(run.id, run.epoch))
+        arguments, run.arguments = run.arguments, None
+        if arguments is not None:
+            work = AgentRun(run.id, run.epoch, run.kind.name, arguments, token=self._file.token)
+            work.memory_bytes = command.memory_bytes
+            self._start_with(run, work)
+        else:
+            self._spawn(self._start_again(run, command))
+
+    async def _start_again(self, run: LiveRun, command: Start) -> None:
+        await self._writer.flush()  # what the last attempt journaled is read back now
+        row = self._file.run(run.id)
+        assert row is not None
+        work = AgentRun(run.id, command.epoch, run.kind.name, row.arguments, token=self._file.token)
+        work.memory_bytes = command.memory_bytes
+        work.checkpoints, work.state = self._file.checkpoint(run.id)
+        for step in self._file.steps(run.id, _TRAVELS_BYTES):
+            if step.is_finished:
+                work.steps[step.name] = step.result
+            else:
+                work.started.append(step.name)
+        self._start_with(run, work)
+
+    def _start_with(self, run: LiveRun, work: AgentRun) -> None:
+        if run.epoch != work.epoch:
+            return
+        run.is_starting = False
+        if run.stop is not None:  # told to stop before it began
+            self._report(run, Ending.PREEMPTED)
+            return
+        self._executor.start(work)
+        self._pump.tell(Started(now_s=time.monotonic(), id=run.id, epoch=run.epoch))
+
+    def stop(self, command: Preempt | Kill) -> None:
+        what = "preempted" if isinstance(command, Preempt) else "killed"
+        self._chronicle.record(what, command.why.value, run=command.id, reading=command.reading)
+        run = self.live[command.id]
+        run.stop = Signal.PREEMPT if isinstance(command, Preempt) else Signal.KILL
+        run.stop_s = time.monotonic()
+        if not run.is_starting:
+            self._spawn(self._executor.signal(run.id, command.epoch, run.stop, self._grace_s))
+
+    def settle(self, command: Settle) -> None:
+        run = self.live.pop(command.id)
+        state, ended = _STATES[command.verdict], run.ended
+        error = ended.reason if ended is not None else ""
+        if command.verdict is Verdict.FAILED and run.failures + 1 < run.kind.max_attempts:
+            self._retry(run, error)
+            return
+        if run.has_children:
+            self._writer.write(self._writes.orphaned(run.id))
+        result = ended.result if ended is not None and state is RunState.DONE else None
+        self._end(RunEnd(run.name, state, result, error), run.id)
+
+    def end_unstarted(self, id: int, name: str, state: RunState) -> None:
+        """One that the scheduler does not know: cancelled on disk, or larger than the budget."""
+        self._end(RunEnd(name, state, None, ""), id)
+
+    def _end(self, end: RunEnd, id: int) -> None:
+        self.ended_count += 1
+        self._writer.write(self._writes.ended(id, end.state, end.result, end.error, time.time()))
+        self._leave(id)
+        self._writer.after_commit(partial(self._listeners.ended, id, end))
+
+    def _retry(self, run: LiveRun, error: str) -> None:
+        failures = run.failures + 1
+        wait_s = min(_FIRST_RETRY_S * 2 ** (failures - 1), _LONGEST_RETRY_S)
+        self._chronicle.record("retried", f"attempt {failures} failed: {error.partition(chr(10))[0]}", run=run.id)
+        self._writer.write(self._writes.fails_again(run.id, failures))
+        self._park(run, RunState.SLEEPING, time.time() + wait_s, preemptions=0, deaths=0, error=error)
+
+    def park(self, command: Park) -> None:
+        run = self.live.pop(command.id)
+        ended = run.ended
+        state, resume_at, error = RunState.WAITING, 0.0, ""
+        if ended is not None and ended.outcome is Outcome.UNDECIDED:
+            state, error = RunState.UNDECIDED, ended.step
+            self._chronicle.record("undecided", f"step {ended.step!r} has started and not finished", run=run.id)
+            end = RunEnd(run.name, state, None, error)
+            self._writer.after_commit(partial(self._listeners.ended, run.id, end))
+        elif ended is not None and ended.outcome is Outcome.PARKED and ended.resume_at is not None:
+            state, resume_at = RunState.SLEEPING, ended.resume_at
+        elif ended is not None and ended.outcome is Outcome.PARKED and not run.has_mail:
+            state = RunState.RECEIVING
+        self._park(run, state, resume_at, command.preemptions, command.deaths, error)
+
+    def _park(self, run: LiveRun, state: RunState, resume_at: float, preemptions: int, deaths: int, error: str) -> None:
+        writes = self._writes.waits(
+            run.id, state, resume_at=resume_at, preemptions=preemptions, deaths=deaths, error=error
+        )
+        self._writer.write(writes)
+        self._leave(run.id)
+        self._writer.after_commit(partial(self.on_parked, state, resume_at))
+
+    def _leave(self, id: int) -> None:
+        """Until that is on disk, the disk shows the run as it was before."""
+        self._leaving.add(id)
+        self._writer.after_commit(partial(self._leaving.discard, id))
+
+    # What executors report.
+
+    def took(self, event: AnyEvent) -> None:
+        run = self.live.get(event.id)
+        if run is None or run.epoch != event.epoch or run.ended is not None:
+            self._chronicle.record("refused", "it came from an attempt that was replaced or has ended", run=event.id)
+            return
+        now_s = time.monotonic()
+        match event:
+            case contract.StepDone():
+                self._journal_step(run, event)
+            case contract.StepStarting():
+                self._writer.write(self._writes.step_starting(run.id, run.epoch, event.step, time.time()))
+                self._pump.tell(StepStarting(now_s=now_s, id=run.id, epoch=run.epoch, has_side_effects=True))
+            case contract.Checkpoint():
+                writes = self._writes.checkpoint(run.id, run.epoch, event.number, event.state, time.time())
+                self._writer.write(writes)
+                self._after_step(run)
+            case contract.Wanted():
+                self._executor.put(run.id, run.epoch, event.step, self._file.step_result(run.id, event.step))
+            case contract.Receiving():
+                self._spawn(self._receive(run, event))
+            case contract.ChildWanted():
+                run.has_children = True
+                self.on_child(run, event)
+            case contract.Emitted():
+                self._listeners.emitted(run.id, event.payload)
+            case contract.Ended():
+                self._ended(run, event)
+            case contract.Rows() | contract.Answers() | contract.Observed() | contract.Reading():
+                pass  # not of agent runs
+            case _:
+                assert_never(event)
+
+    def _journal_step(self, run: LiveRun, event: contract.StepDone) -> None:
+        self.steps_count += 1
+        writes = self._writes.step_done(run.id, run.epoch, event.step, event.result, time.time())
+        if event.usage is not None:
+            writes += self._writes.used(event.usage)
+        self._writer.write(writes)
+        self._after_step(run)
+
+    def _after_step(self, run: LiveRun) -> None:
+        told = StepDone(now_s=time.monotonic(), id=run.id, epoch=run.epoch)
+        self._writer.after_commit(partial(self._pump.tell, told))
+
+    async def _receive(self, run: LiveRun, event: contract.Receiving) -> None:
+        run.has_mail = False
+        await self._writer.flush()
+        if self.live.get(run.id) is not run or run.epoch != event.epoch:
+            return
+        found = self._file.first_message(run.id, run.taken)
+        if found is not None:
+            run.taken.add(found[0])
+            self._writer.write(self._writes.received(found[0]))
+            self._writer.write(self._writes.step_done(run.id, run.epoch, event.step, found[1], time.time()))
+            await self._writer.flush()
+        self._executor.put(run.id, run.epoch, event.step, found[1] if found is not None else None)
+
+    def _ended(self, run: LiveRun, event: contract.Ended) -> None:
+        run.ended = event
+        if event.outcome is Outcome.LOST and event.reason:
+            self._chronicle.record("torn down", event.reason, run=run.id)
+        if event.outcome in (Outcome.PREEMPTED, Outcome.LOST) and run.stop is not None:
+            self._reclaim(run)
+        self._report(run, _ENDINGS[event.outcome])
+
+    def _reclaim(self, run: LiveRun) -> None:
+        """What it held is free now, and the next reading should show it: all large blocks, and of small ones what
+        Python gives back.
+        """
+        before = tree_bytes()
+        give_back()
+        used = tree_bytes()
+        took_ms = (time.monotonic() - run.stop_s) * 1000
+        told = (
+            f"{took_ms:.0f} ms after it was told to stop; {format_bytes(max(0, before - used))} given back after that"
+        )
+        self._chronicle.record("stopped", f"{told}, {format_bytes(used)} in use", run=run.id)
+
+    def _report(self, run: LiveRun, ending: Ending) -> None:
+        told = Ended(
+            now_s=time.monotonic(), id=run.id, epoch=run.epoch, ending=ending, peak_bytes=self._peak_bytes(run)
+        )
+        self._pump.tell(told)
+
+    def _peak_bytes(self, run: LiveRun) -> int:
+        """What it took, known only where it ran alone: inline, nobody can tell two apart."""
+        if run.floor_bytes is None:
+            return 0
+        return max(run.peak_bytes, tree_bytes() - run.floor_bytes, _LEAST_PEAK_BYTES)
+
+    def read(self, used_bytes: int) -> None:
+        """A memory reading, for those that are measured."""
+        for run in self.live.values():
+            if run.floor_bytes is not None:
+                run.peak_bytes = max(run.peak_bytes, used_bytes - run.floor_bytes)
+
+    def knows(self, id: int) -> bool:
+        """Whether what the disk shows of it is not the latest."""
+        return id in self.live or id in self._leaving
+
+    def revive(
+        self, id: int, name: str, kind: Kind, priority: Priority, failures: int, arguments: bytes | None
+    ) -> None:
+        """The scheduler is about to know it."""
+        self.live[id] = LiveRun(id, name, kind, priority, failures, arguments)
+
+    def child_ended(self, parent: int, epoch: int, step: str, child: int, end: RunEnd) -> None:
+        """Its result becomes the step's, if whoever wanted it is still there."""
+        run = self.live.get(parent)
+        if run is None or run.epoch != epoch or run.ended is not None:
+            return
+        if end.state is not RunState.DONE:
+            self._executor.put(parent, epoch, step, None, str(end.failure()))
+            return
+        result = end.result if end.result is not None else self._file.result(child)
+        self._writer.write(self._writes.step_done(parent, epoch, step, result or b"null", time.time()))
+        self._after_step(run)
+        self._writer.after_commit(partial(self._executor.put, parent, epoch, step, result))
+
+    def child_refused(self, parent: int, epoch: int, step: str, error: BaseException) -> None:
+        self._executor.put(parent, epoch, step, None, str(error))

@@ -1,0 +1,164 @@
+"""Heartbeats of the engine: functions called in a rhythm. Covers: starting, ending, counting, what the last did.
+
+A beat that raises is recorded and beats again. Does not cover: when one is due or skipped (schedule.heartbeats).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headrace.errors import OptionError, TaskError
+from headrace.execute.agent_calls import AgentCalls
+from headrace.execute.agent_context import AgentContext
+from headrace.execute.agent_link import RunStopped, UnjournaledLink
+from headrace.execute.agent_outbox import AgentOutbox
+from headrace.execute.contract import AgentRun
+from headrace.execute.tasks import Kind
+from headrace.runtime.engine_events import Chronicle
+from headrace.runtime.pump import Pump
+from headrace.schedule.events import BeatAdded, BeatEnded, BeatRemoved, KillBeat, SkipBeat, StartBeat
+
+
+@dataclass(slots=True, kw_only=True)
+class Beat:
+    """One heartbeat, and how it went lately. Times are in seconds since 1970."""
+
+    name: str
+    every_s: float
+    timeout_s: float
+    jitter: float
+    max_skips: int
+    function: Callable[..., Any]
+    runs: int = 0
+    failures: int = 0
+    skips: int = 0
+    skips_in_a_row: int = 0
+    last_run_at: float | None = None
+    last_error: str = ""
+    last_skip_at: float | None = None
+    last_skip_reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise OptionError(f"A heartbeat needs a function, not {type(self.function).__name__}.")
+        if not 0 < self.every_s < float("inf") or not 0 < self.timeout_s < float("inf"):
+            raise OptionError(f"A heartbeat every {self.every_s!r} s for at most {self.timeout_s!r} s cannot be kept.")
+        if not 0 <= self.jitter <= 1 or self.max_skips < 1:
+            raise OptionError("jitter= is a share of the period, from 0 to 1, and max_skips= at least 1.")
+
+    @property
+    def takes_context(self) -> bool:
+        parameters = inspect.signature(self.function).parameters.values()
+        return any(each.default is each.empty and each.kind <= each.POSITIONAL_OR_KEYWORD for each in parameters)
+
+
+def _no_children(kind: Kind) -> None:
+    raise TaskError(f"A heartbeat has no children: {kind.name}.", fix="Have it submit a run: await engine.submit(...).")
+
+
+class Beats:
+    def __init__(
+        self,
+        host: str,
+        pump: Pump,
+        chronicle: Chronicle,
+        calls: AgentCalls,
+        threads: ThreadPoolExecutor,
+        spools: Path,
+    ) -> None:
+        self.by_name: dict[str, Beat] = {}  # as many as the program has asked for
+        self._host = host
+        self._pump = pump
+        self._chronicle = chronicle
+        self._calls = calls
+        self._threads = threads
+        self._spools = spools
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def add(self, beat: Beat) -> None:
+        self.by_name[beat.name] = beat
+        # Where in its period it beats: a hundred of them must not strike together.
+        place = random.random() * beat.jitter
+        self._pump.tell(
+            BeatAdded(
+                now_s=time.monotonic(),
+                name=beat.name,
+                host=self._host,
+                every_s=beat.every_s,
+                limit_s=beat.timeout_s,
+                jitter=place,
+            )
+        )
+
+    def remove(self, name: str) -> None:
+        self.by_name.pop(name, None)
+        self._pump.tell(BeatRemoved(now_s=time.monotonic(), name=name))
+
+    def start(self, command: StartBeat) -> None:
+        task = asyncio.get_running_loop().create_task(self._beat(self.by_name[command.name], command.epoch))
+        self._tasks[command.name] = task
+
+    def kill(self, command: KillBeat) -> None:
+        self._chronicle.record("heartbeat stopped", f"{command.name}: it took longer than its time limit")
+        if task := self._tasks.get(command.name):
+            task.cancel()
+
+    def skip(self, command: SkipBeat) -> None:
+        beat = self.by_name.get(command.name)
+        if beat is None:
+            return
+        beat.skips += 1
+        beat.skips_in_a_row = command.skips
+        beat.last_skip_at, beat.last_skip_reason = time.time(), command.why.value
+        self._chronicle.record("heartbeat skipped", f"{beat.name}: {command.why.value}", reading=command.reading)
+        if command.skips == beat.max_skips:
+            told = f"{beat.name}: skipped {command.skips} times in a row, nobody watches"
+            self._chronicle.record("heartbeat blind", told, reading=command.reading)
+
+    async def close(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1.0)
+
+    async def _beat(self, beat: Beat, epoch: int) -> None:
+        beat.runs += 1
+        beat.skips_in_a_row = 0
+        beat.last_run_at, beat.last_error = time.time(), ""
+        try:
+            await self._call(beat, epoch)
+        except (asyncio.CancelledError, RunStopped):
+            beat.last_error = "stopped"
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded; a heartbeat that fails beats again
+            beat.failures += 1
+            beat.last_error = f"{type(error).__name__}: {error}"[:500]
+            self._chronicle.record("heartbeat failed", f"{beat.name}: {beat.last_error}")
+        finally:
+            self._tasks.pop(beat.name, None)
+            self._pump.tell(BeatEnded(now_s=time.monotonic(), name=beat.name, epoch=epoch))
+
+    async def _call(self, beat: Beat, epoch: int) -> None:
+        context: AgentContext | None = None
+        if beat.takes_context:
+            link = UnjournaledLink(0, epoch, AgentOutbox(), self._threads)
+            context = AgentContext(AgentRun(0, epoch, beat.name, b""), link, self._calls, self._spools, _no_children)
+        arguments = () if context is None else (context,)
+        try:
+            if inspect.iscoroutinefunction(beat.function):
+                await beat.function(*arguments)
+                return
+            result = await asyncio.get_running_loop().run_in_executor(self._threads, beat.function, *arguments)
+            if inspect.isawaitable(result):
+                await result
+        finally:
+            if context is not None:
+                context.close()

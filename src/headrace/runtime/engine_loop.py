@@ -1,0 +1,416 @@
+"""The engine's loop: the scheduler, the store and the executors meet here, in a thread of their own.
+
+Covers: opening and closing, the clock, memory readings, and who carries out which command.
+Does not cover: runs (runtime.agent_runs), what waits on disk (runtime.backlog), the caller's side (runtime.engine).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, assert_never
+
+from headrace.errors import EngineClosed, HeadraceError, RunFileError
+from headrace.execute.agent_calls import AgentCalls
+from headrace.execute.endpoints import Endpoints
+from headrace.execute.inline_agents import InlineAgents
+from headrace.execute.tasks import Kind, registered_kinds
+from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
+from headrace.runtime.agent_runs import AgentRuns
+from headrace.runtime.backlog import Backlog
+from headrace.runtime.crossing import Filled, Reply
+from headrace.runtime.engine_beats import Beats
+from headrace.runtime.engine_events import Chronicle
+from headrace.runtime.engine_status import EngineStatus, status_of
+from headrace.runtime.engine_surveys import EngineSurveys
+from headrace.runtime.engine_writer import EngineWriter
+from headrace.runtime.live_runs import Listeners, RunEnd
+from headrace.runtime.memory import available_bytes, give_back, tree_bytes
+from headrace.runtime.pump import Pump
+from headrace.runtime.stuck_loop import StuckLoopWatch
+from headrace.schedule.events import (
+    Cancelled,
+    Closing,
+    Command,
+    Grant,
+    HostJoined,
+    Kill,
+    KillBeat,
+    MemoryRead,
+    Note,
+    Notice,
+    Park,
+    Preempt,
+    Reclaim,
+    Reject,
+    Settle,
+    SkipBeat,
+    Start,
+    StartBeat,
+    Tick,
+)
+from headrace.schedule.scheduler import Scheduler
+from headrace.store.agent_file import AgentFile, RunRow
+from headrace.store.agent_journal import Writes
+from headrace.store.agent_schema import RunState
+from headrace.store.home import cache_path
+from headrace.store.response_cache import ResponseCache
+
+HOST = "here"
+_READING_EVERY_S = 0.05
+_READING_UNDER_PRESSURE_S = 0.02
+_BUDGET_EVERY_S = 1.0
+_CLOSE_WITHIN_S = 10.0
+_LOOK_EVERY_S = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """What an engine was asked for."""
+
+    memory: MemoryLimits
+    queue: QueueLimits
+    breaker: BreakerLimits
+    slots: int
+    grace_s: float
+    stuck_after_s: float
+
+
+class EngineLoop:
+    """Made and run on the engine's thread by `main`; `opened` tells the caller that it is there."""
+
+    def __init__(self, path: Path, options: EngineOptions, opened: Reply[None]) -> None:
+        self._opened = opened
+        self._options = options
+        self._file = AgentFile.open(path)
+        self._writer = EngineWriter(self._file)
+        self._writes = Writes(self._file.highest("blobs"))
+        self._chronicle = Chronicle(self._writer, self._writes)
+        self._pump = Pump(Scheduler(options.queue, options.breaker))
+        self._listeners = Listeners()
+        self._endpoints = Endpoints()
+        self._calls = AgentCalls(self._endpoints, self._response_cache)
+        self._cache: ResponseCache | None = None
+        self._threads = ThreadPoolExecutor(options.slots + 4, thread_name_prefix="headrace-step")
+        _clear_spools(path)
+        self._spools = tempfile.TemporaryDirectory(prefix=f".{path.name}-spool-", dir=path.parent)
+        spools = Path(self._spools.name)
+        self.kinds: dict[str, Kind] = registered_kinds()
+        self._executor = InlineAgents(_Functions(self.kinds), self._calls, self._threads, spools, self.register)
+        self._background: set[asyncio.Task[None]] = set()
+        self._runs = AgentRuns(
+            self._file,
+            self._pump,
+            self._writer,
+            self._writes,
+            self._chronicle,
+            self._executor,
+            self._listeners,
+            options.grace_s,
+            self._spawn,
+        )
+        self.backlog = Backlog(self._file, self._pump, self._writer, self._writes, self._runs, self.kinds, self.watch)
+        self._runs.on_parked = self.backlog.parked
+        self._runs.on_child = self.backlog.child
+        self.beats = Beats(HOST, self._pump, self._chronicle, self._calls, self._threads, spools)
+        self.surveys = EngineSurveys(
+            HOST, self._pump, options.memory, self._endpoints, self._response_cache, self._read_memory
+        )
+        self._pump.act = self._act
+        self._pump.rested = self.backlog.feed
+        self._used_bytes = self.peak_bytes = 0
+        self._budget_bytes = options.memory.budget_bytes
+        self._budget_read_s = 0.0
+        self._closing = asyncio.Event()
+        self._messages = self._file.highest("messages")
+        self._failure: BaseException | None = None
+        self._watch: StuckLoopWatch | None = None
+
+    async def main(self) -> None:
+        """Until `close`, or until the store fails: then everyone who waits gets that error."""
+        self._watch = StuckLoopWatch(self._options.stuck_after_s, self._report_stuck)
+        writing = asyncio.create_task(self._writer.run())
+        tasks = {writing, asyncio.create_task(self._take_events()), asyncio.create_task(self._keep_time())}
+        try:
+            self._begin()
+            closing = asyncio.create_task(self._closing.wait())
+            ended, _ = await asyncio.wait({*tasks, closing}, return_when=asyncio.FIRST_COMPLETED)
+            closing.cancel()
+            for task in ended:
+                task.result()
+            await self._park_everything(writing)
+            if self._failure is not None:
+                raise self._failure
+        except BaseException as error:
+            self._failure = error
+            raise
+        finally:
+            await self._end(tasks)
+
+    def _begin(self) -> None:
+        self._writer.write([("UPDATE runs SET state = 'waiting' WHERE state = 'running' AND ended_at IS NULL", ())])
+        joined = HostJoined(now_s=time.monotonic(), host=HOST, slots=self._options.slots, limits=self._options.memory)
+        self._pump.tell(joined)
+        self._read_memory()
+        self._writer.after_commit(self.backlog.look_again)
+        self._writer.after_commit(lambda: self._opened.set_result(None))
+
+    async def _park_everything(self, writing: asyncio.Task[None]) -> None:
+        self.backlog.close()
+        self.surveys.stop()
+        self._pump.tell(Closing(now_s=time.monotonic()))
+        give_up_s = time.monotonic() + _CLOSE_WITHIN_S
+        while (self._runs.live or self.surveys.running) and time.monotonic() < give_up_s and not writing.done():
+            await self._a_moment()
+        if not writing.done():
+            await asyncio.wait({asyncio.ensure_future(self._writer.flush()), writing}, return_when="FIRST_COMPLETED")
+
+    async def _end(self, tasks: set[asyncio.Task[None]]) -> None:
+        error = self._failure or EngineClosed(
+            "The engine was left before this run ended.", fix="It is parked: open the engine again and it goes on."
+        )
+        self.backlog.close()
+        self.backlog.fail(error)
+        self._listeners.fail_all(error)
+        await self.beats.close()
+        await self._executor.close()
+        for task in (*tasks, *self._background):
+            task.cancel()
+        await asyncio.gather(*tasks, *self._background, return_exceptions=True)
+        await self._calls.close()
+        self._endpoints.close()
+        if self._watch is not None:
+            self._watch.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._cache is not None:
+            await asyncio.to_thread(self._cache.close)
+        self._file.close()
+        self._spools.cleanup()
+
+    # What the caller asks for, on this loop.
+
+    def close(self) -> None:
+        self._closing.set()
+
+    def register(self, kind: Kind) -> None:
+        is_new = kind.name not in self.kinds
+        self.kinds[kind.name] = kind
+        if is_new:
+            self.backlog.look_again()
+
+    def watch(self, id: int, reply: Filled[RunEnd]) -> None:
+        """`reply` gets the end of a run, at once where it has ended."""
+        row = None if self._runs.knows(id) else self._file.run(id)
+        if row is not None and (row.state.is_final or row.state is RunState.UNDECIDED):
+            reply.set_result(RunEnd(row.name, row.state, None, row.error))
+        else:
+            self._listeners.wait(id, reply)
+
+    def listen(self, id: int, hear: Callable[[bytes | None], None]) -> None:
+        row = self._file.run(id)
+        if row is not None and row.state.is_final:
+            hear(None)
+        else:
+            self._listeners.listen(id, hear)
+
+    def leave(self, id: int, hear: Callable[[bytes | None], None]) -> None:
+        self._listeners.leave(id, hear)
+
+    async def result(self, id: int) -> bytes | None:
+        return self._file.result(id)
+
+    async def row(self, id: int) -> RunRow:
+        await self._writer.flush()
+        return self.row_now(id)
+
+    def row_now(self, id: int) -> RunRow:
+        row = self._file.run(id)
+        if row is None:
+            raise RunFileError(f"{self._file.path} has no run {id}.", path=self._file.path)
+        return row
+
+    async def find(self, key: bytes) -> RunRow | None:
+        await self._writer.flush()
+        return self._file.run_by_key(key)
+
+    async def cancel(self, id: int) -> None:
+        if id in self._runs.live:
+            self._pump.tell(Cancelled(now_s=time.monotonic(), id=id))
+            return
+        row = await self.row(id)
+        if not row.state.is_final:
+            self._runs.end_unstarted(id, row.name, RunState.CANCELLED)
+            await self._writer.flush()
+
+    async def send(self, id: int, payload: bytes) -> None:
+        row = await self.row(id)
+        if row.state.is_final:
+            raise HeadraceError(f"The run {row.name} has ended and takes no messages.")
+        self._messages += 1
+        if run := self._runs.live.get(id):
+            run.has_mail = True
+        self._writer.write(self._writes.sent(self._messages, id, payload, time.time()))
+        await self._writer.flush()
+        self.backlog.look_again()
+
+    async def resolve(self, id: int, step: str, result: bytes | None) -> None:
+        """The owner has found out: `result` is the step's, None where it is to be run again."""
+        row = await self.row(id)
+        if row.state is not RunState.UNDECIDED or row.error != step:
+            waits = f"It waits for a decision about {row.error!r}." if row.state is RunState.UNDECIDED else ""
+            raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}. {waits}".rstrip())
+        if result is None:
+            self._writer.write(self._writes.step_forgotten(id, step))
+        else:
+            self._writer.write(self._writes.step_done(id, row.epoch, step, result, time.time()))
+        self._writer.write(self._writes.comes_back(id))
+        await self._writer.flush()
+        self.backlog.look_again()
+
+    async def drained(self) -> None:
+        """Until nothing is left that can go on by itself."""
+        while self._runs.live or self.backlog.has_more or self.surveys.running or self._has_sleepers():
+            await self._a_moment()
+            await self._writer.flush()
+
+    def _has_sleepers(self) -> bool:
+        sleeping = RunState.SLEEPING.value
+        return any(state == sleeping and kind in self.kinds for kind, state in self._file.counts())
+
+    async def unfinished(self, most: int) -> list[RunRow]:
+        await self._writer.flush()
+        return self._file.unfinished(most)
+
+    async def events(self, most: int) -> list[tuple[float, int | None, str, str, str | None]]:
+        await self._writer.flush()
+        return self._file.events(most)
+
+    def status(self) -> EngineStatus:
+        return status_of(
+            snapshot=self._pump.scheduler.snapshot(),
+            unfinished=self._file.counts(),
+            kinds=set(self.kinds),
+            beats=self.beats.by_name,
+            counts={"ended": self._runs.ended_count, "steps": self._runs.steps_count, **self._chronicle.counts},
+            usage=self._file.usage(),
+            used_bytes=self._used_bytes,
+            peak_bytes=self.peak_bytes,
+            stuck=self.stuck,
+        )
+
+    @property
+    def stuck(self) -> str | None:
+        return self._watch.stack if self._watch is not None else None
+
+    # Its own turns.
+
+    async def _a_moment(self) -> None:
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)  # the loop itself would not keep it alive
+        task.add_done_callback(self._background_ended)
+
+    def _background_ended(self, task: asyncio.Task[None]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = error
+            self._closing.set()
+
+    async def _take_events(self) -> None:
+        """Not awaiting the journal here: what comes meanwhile makes its next batch."""
+        async for batch in self._executor.events():
+            for event in batch.events:
+                self._runs.took(event)
+            upto = batch.upto
+            self._writer.after_commit(lambda upto=upto: self._executor.ack(upto))
+
+    async def _keep_time(self) -> None:
+        while True:
+            if self._watch is not None:
+                self._watch.beat()
+            self._read_memory()
+            now_s = time.monotonic()
+            self.backlog.tick(now_s)
+            for tenant in list(self.surveys.running):
+                self.surveys.report(tenant)
+            due_s = self._pump.scheduler.next_tick_s()
+            if due_s is not None and due_s <= now_s:
+                self._pump.tell(Tick(now_s=now_s))
+            is_calm = self._used_bytes < self._budget_bytes * self._options.memory.shrink_at
+            await asyncio.sleep(_READING_EVERY_S if is_calm else _READING_UNDER_PRESSURE_S)
+
+    def _read_memory(self) -> None:
+        now_s = time.monotonic()
+        self._used_bytes = used = tree_bytes()
+        self.peak_bytes = max(self.peak_bytes, used)
+        if now_s - self._budget_read_s >= _BUDGET_EVERY_S:
+            self._budget_read_s = now_s
+            self._budget_bytes = min(self._options.memory.budget_bytes, used + available_bytes())
+        self._runs.read(used)
+        self._pump.tell(MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=self._budget_bytes))
+
+    def _reclaim(self) -> None:
+        give_back()
+        asyncio.get_running_loop().call_soon(self._read_memory)
+
+    def _report_stuck(self, told: str) -> None:
+        self._chronicle.record_now("loop stuck", told)
+
+    def _response_cache(self) -> ResponseCache | None:
+        if self._cache is None:
+            self._cache = ResponseCache.open(cache_path(), time.time())
+        return self._cache
+
+    def _act(self, command: Command) -> None:
+        match command:
+            case Start():
+                self._runs.start(command)
+            case Preempt() | Kill():
+                self._runs.stop(command)
+            case Settle():
+                self._runs.settle(command)
+            case Park():
+                self._runs.park(command)
+            case Grant():
+                self.surveys.grant(command)
+            case StartBeat():
+                self.beats.start(command)
+            case KillBeat():
+                self.beats.kill(command)
+            case SkipBeat():
+                self.beats.skip(command)
+            case Reclaim():
+                self._reclaim()
+            case Note():
+                if command.notice is not Notice.BLIND:  # each heartbeat has a number of its own
+                    self._chronicle.record(command.notice.value, command.subject, reading=command.reading)
+            case Reject():
+                raise AssertionError("only an offer is refused")
+            case _:
+                assert_never(command)
+
+
+def _clear_spools(path: Path) -> None:
+    """What an engine that was killed has left; nobody else has this file now."""
+    for left in path.parent.iterdir():
+        if left.name.startswith(f".{path.name}-spool-"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+class _Functions(dict[str, Callable[..., Any]]):
+    """Functions by kind, as they are registered."""
+
+    def __init__(self, kinds: dict[str, Kind]) -> None:
+        super().__init__()
+        self._kinds = kinds
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        return self._kinds[name].function

@@ -1,0 +1,119 @@
+"""What the engine holds of agent runs in RAM: those that the scheduler knows, and who waits for which.
+
+Covers: the shapes. Does not cover: what happens to them (runtime.agent_runs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from headrace.errors import HeadraceError, RunCancelled, RunFailed, RunUndecided
+from headrace.execute.contract import Ended, Signal
+from headrace.execute.tasks import Kind
+from headrace.runtime.crossing import Filled
+from headrace.schedule.priority import Priority
+from headrace.store.agent_schema import RunState
+
+
+@dataclass(slots=True, eq=False)
+class Submission:
+    """One that was asked for; each of `accepted` gets the run's number when it is on disk."""
+
+    id: int
+    kind: Kind
+    key: bytes | None
+    name: str
+    arguments: bytes
+    priority: Priority
+    accepted: list[Filled[int]]
+    parent: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class LiveRun:
+    """One that the scheduler knows. `arguments` only until it first starts; later they are read from disk."""
+
+    id: int
+    name: str
+    kind: Kind
+    priority: Priority
+    failures: int
+    arguments: bytes | None
+    epoch: int = 0
+    is_starting: bool = False
+    stop: Signal | None = None
+    stop_s: float = 0.0  # when it was told to
+    ended: Ended | None = None
+    has_mail: bool = False
+    has_children: bool = False
+    floor_bytes: int | None = None  # in use when it started, where it started alone
+    peak_bytes: int = 0
+    taken: set[int] = field(default_factory=set[int])  # messages on their way out of the file
+
+
+class RunEnd(msgspec.Struct, frozen=True):
+    """How a run ended. `result` is None where it has to be read from the file; `error` names the step of an
+    undecided one.
+    """
+
+    name: str
+    state: RunState
+    result: bytes | None
+    error: str
+
+    def failure(self) -> HeadraceError:
+        match self.state:
+            case RunState.UNDECIDED:
+                return RunUndecided(self.name, self.error)
+            case RunState.CANCELLED:
+                return RunCancelled(self.name, state="was cancelled", reason=self.error)
+            case RunState.FAILED:
+                return RunFailed(self.name, state="failed", reason=self.error)
+            case RunState.BUDGET_TOO_SMALL:
+                told = "cannot run: the memory budget cannot hold it even alone"
+                return RunFailed(self.name, state=told, reason=self.error, fix="Give the engine more memory=.")
+            case _:
+                return RunFailed(self.name, state=f"ended: {self.state.value}", reason=self.error)
+
+
+class Listeners:
+    """Who waits for the end of a run, and who listens to what it emits."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, list[Filled[RunEnd]]] = {}
+        self._listening: dict[int, list[Callable[[Any], None]]] = {}
+
+    def wait(self, id: int, reply: Filled[RunEnd]) -> None:
+        self._waiting.setdefault(id, []).append(reply)
+
+    def listen(self, id: int, hear: Callable[[Any], None]) -> None:
+        self._listening.setdefault(id, []).append(hear)
+
+    def leave(self, id: int, hear: Callable[[Any], None]) -> None:
+        kept = [each for each in self._listening.pop(id, []) if each is not hear]
+        if kept:
+            self._listening[id] = kept
+
+    def emitted(self, id: int, payload: bytes) -> None:
+        for hear in self._listening.get(id, ()):
+            hear(payload)
+
+    def ended(self, id: int, end: RunEnd) -> None:
+        for reply in self._waiting.pop(id, ()):
+            reply.set_result(end)
+        for hear in self._listening.pop(id, ()):
+            hear(None)
+
+    def fail_all(self, error: BaseException) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for replies in waiting.values():
+            for reply in replies:
+                reply.set_exception(error)
+        listening, self._listening = self._listening, {}
+        for hearers in listening.values():
+            for hear in hearers:
+                hear(None)

@@ -1,0 +1,209 @@
+"""An engine file opened to be written: locked, made where it is new, told apart from a survey's run file.
+
+Covers: the file from `open` to `close`, and reading it back. Does not cover: writing rows (store.agent_journal).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from headrace.errors import NotARunFile, RunFileError, RunFileTooNew
+from headrace.store.agent_schema import ENGINE_APPLICATION_ID, ENGINE_VERSION, RunState, create_agent_tables
+from headrace.store.connections import open_writer, translated_errors
+from headrace.store.lock import WriterLock
+from headrace.store.schema import APPLICATION_ID
+from headrace.survey.values import SqlValue
+
+_COLUMNS = "parent, id, name, kind, arguments, priority, state, epoch, preemptions, deaths, failures, resume_at, error"
+
+
+class RunRow(msgspec.Struct, frozen=True):
+    """One agent run as it is on disk, without its result."""
+
+    parent: int | None
+    id: int
+    name: str
+    kind: str
+    arguments: bytes
+    priority: int
+    state: RunState
+    epoch: int
+    preemptions: int
+    deaths: int
+    failures: int
+    resume_at: float
+    error: str
+
+
+class StoredStep(msgspec.Struct, frozen=True):
+    """`result` is None where the step has started and not finished, or where its result is kept apart."""
+
+    name: str
+    result: bytes | None
+    is_finished: bool
+
+
+class AgentFile:
+    """An open engine file. Two connections: the journal's thread writes, the engine's loop reads."""
+
+    def __init__(self, path: Path, lock: WriterLock) -> None:
+        self.path = path
+        self._lock = lock
+        self.connection = open_writer(path)
+        self._reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        self._reader.execute("PRAGMA cache_size=-2000; PRAGMA mmap_size=0;").fetchall()
+        self.token: str = self._one("SELECT value FROM meta WHERE key = 'token'")
+
+    @classmethod
+    def open(cls, path: Path) -> AgentFile:
+        if path.is_dir():
+            raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = WriterLock(path)
+        try:
+            with translated_errors(path):
+                _make_or_check(path)
+                return cls(path, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def close(self) -> None:
+        """Leave one plain file behind, where no reader is in the way."""
+        try:
+            self._reader.close()
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self.connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+        except (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError):
+            pass  # the file stays in WAL mode, complete
+        finally:
+            self.connection.close()
+            self._lock.release()
+
+    def highest(self, table: str) -> int:
+        return self._one(f"SELECT max(id) FROM {table}") or 0
+
+    def run(self, id: int) -> RunRow | None:
+        return next(self._rows("WHERE id = ?", (id,)), None)
+
+    def run_by_key(self, key: bytes) -> RunRow | None:
+        return next(self._rows("WHERE key = ?", (key,)), None)
+
+    def keys(self) -> Iterator[bytes]:
+        return (key for (key,) in self._reader.execute("SELECT key FROM runs WHERE key IS NOT NULL"))
+
+    def backlog(self, priority: int, kinds: list[str], most: int) -> list[RunRow]:
+        """Runs of these kinds that wait for their turn, in the order they came; at most `most`. A child is not among
+        them before its parent has ended.
+        """
+        where = "WHERE state = 'waiting' AND ended_at IS NULL AND priority = ? AND parent IS NULL"
+        where += f" AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY id LIMIT ?"
+        return list(self._rows(where, (priority, *kinds, most)))
+
+    def children(self, parents: list[int]) -> list[RunRow]:
+        """Those that these runs have asked for and that wait on disk; as many as they ask for at once."""
+        where = f"WHERE state = 'waiting' AND ended_at IS NULL AND parent IN ({', '.join('?' * len(parents))})"
+        return list(self._rows(where, tuple(parents)))
+
+    def unfinished(self, most: int) -> list[RunRow]:
+        return list(self._rows("WHERE ended_at IS NULL ORDER BY id LIMIT ?", (most,)))
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Unfinished runs by kind and state; as many entries as there are kinds and states."""
+        found = self._reader.execute(
+            "SELECT kind, state, count(*) FROM runs WHERE ended_at IS NULL GROUP BY kind, state"
+        )
+        return {(kind, state): count for kind, state, count in found}
+
+    def next_wake_s(self) -> float | None:
+        return self._one("SELECT min(resume_at) FROM runs WHERE state = 'sleeping' AND ended_at IS NULL")
+
+    def steps(self, id: int, most_bytes: int) -> Iterator[StoredStep]:
+        """A run's steps; results above `most_bytes` are left where they are, for `step_result`."""
+        sql = "SELECT name, CASE WHEN length(result) <= ? THEN result END, finished_at FROM steps WHERE run = ?"
+        for name, result, finished_at in self._reader.execute(sql, (most_bytes, id)):
+            yield StoredStep(name, result, finished_at is not None)
+
+    def step_result(self, id: int, name: str) -> bytes | None:
+        sql = "SELECT result, blob FROM steps WHERE run = ? AND name = ? AND finished_at IS NOT NULL"
+        return self._value(sql, (id, name))
+
+    def checkpoint(self, id: int) -> tuple[int, bytes | None]:
+        """How many checkpoints it has made, and the last one's state."""
+        number = self._one("SELECT number FROM checkpoints WHERE run = ?", (id,)) or 0
+        return number, self._value("SELECT state, blob FROM checkpoints WHERE run = ?", (id,)) if number else None
+
+    def result(self, id: int) -> bytes | None:
+        return self._value("SELECT result, result_blob FROM runs WHERE id = ?", (id,))
+
+    def first_message(self, id: int, taken: set[int]) -> tuple[int, bytes] | None:
+        """The oldest one that nobody has taken; `taken` are those whose removal is not on disk yet."""
+        sql = "SELECT id, payload FROM messages WHERE run = ? ORDER BY id"
+        return next((row for row in self._reader.execute(sql, (id,)) if row[0] not in taken), None)
+
+    def events(self, most: int) -> list[tuple[float, int | None, str, str, str | None]]:
+        """The latest ones, oldest first."""
+        sql = "SELECT at, run, what, reason, reading FROM events ORDER BY id DESC LIMIT ?"
+        return list(self._reader.execute(sql, (most,)))[::-1]
+
+    def usage(self) -> dict[str, float]:
+        return dict(self._reader.execute("SELECT name, value FROM usage"))
+
+    def _rows(self, where: str, bindings: tuple[SqlValue, ...]) -> Iterator[RunRow]:
+        for parent, number, name, kind, arguments, priority, state, *rest in self._reader.execute(
+            f"SELECT {_COLUMNS} FROM runs {where}", bindings
+        ):
+            epoch, preemptions, deaths, failures, resume_at, error = rest
+            yield RunRow(
+                parent, number, name, kind, arguments, priority, RunState(state),
+                epoch, preemptions, deaths, failures, resume_at, error,
+            )  # fmt: skip
+
+    def _value(self, sql: str, bindings: tuple[SqlValue, ...]) -> bytes | None:
+        found = next(iter(self._reader.execute(sql, bindings)), None)
+        if found is None:
+            return None
+        return found[0] if found[1] is None else self._one("SELECT data FROM blobs WHERE id = ?", (found[1],))
+
+    def _one(self, sql: str, bindings: tuple[SqlValue, ...] = ()):
+        return self._reader.execute(sql, bindings).get
+
+
+def _make_or_check(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    try:
+        if path.stat().st_size == 0:
+            with connection:
+                create_agent_tables(connection, secrets.token_hex(8), time.time())
+        check_is_engine_file(connection, path)
+    finally:
+        connection.close()
+
+
+def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:
+    try:
+        application = connection.execute("PRAGMA application_id").get
+        version = connection.execute("PRAGMA user_version").get
+    except apsw.NotADBError:
+        raise NotARunFile(f"{path} is not an engine file.", path=path, fix="Use another path.") from None
+    if application == APPLICATION_ID:
+        raise NotARunFile(
+            f"{path} is a survey's run file, not an engine's.",
+            path=path,
+            fix="Read it with Results.open(path), run it with job.run(path) or engine.run(job, path); give the engine"
+            " a path of its own.",
+        )
+    if application != ENGINE_APPLICATION_ID:
+        raise NotARunFile(f"{path} is a database of another program.", path=path, fix="Use another path.")
+    if version > ENGINE_VERSION:
+        raise RunFileTooNew(
+            f"{path} was written by a newer Headrace (file version {version}, known here: {ENGINE_VERSION}).",
+            path=path,
+            fix="Upgrade with: pip install -U headrace",
+        )

@@ -1,0 +1,165 @@
+import asyncio
+import gc
+import time
+
+import apsw
+import pytest
+
+from headrace import Engine
+from headrace.errors import RunCancelled, RunFailed, StorageFull
+
+ignored: list[str] = []
+
+
+async def fine(ctx, number=0):
+    return await ctx.step("ok", abs, number)
+
+
+async def blocking(ctx):
+    time.sleep(1.2)  # as a thoughtless agent would
+    return "woke up"
+
+
+async def test_a_task_that_blocks_the_loop_is_reported_with_its_stack_while_it_does(tmp_path):
+    async with Engine(tmp_path / "a.run", stuck_after_s=0.3) as engine:
+        submitting = asyncio.ensure_future(engine.submit(blocking))
+        stack, give_up_at = None, time.monotonic() + 10
+        while stack is None and time.monotonic() < give_up_at:
+            await asyncio.sleep(0.02)
+            stack = engine.stuck
+        assert stack is not None
+        assert "time.sleep(1.2)" in stack
+        assert await (await submitting).result() == "woke up"
+        reported = [event for event in await engine.events() if event.what == "loop stuck"]
+        assert len(reported) == 1
+        assert "time.sleep(1.2)" in reported[0].reason
+        assert engine.stuck is None or await (await engine.submit(fine)).result() == 0
+
+
+async def ignoring_cancellation(ctx):
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            ignored.append("cancelled")
+
+
+async def ignoring_everything(ctx):
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except BaseException:  # noqa: BLE001 - as bad as code gets
+            ignored.append("cancelled")
+
+
+@pytest.mark.parametrize("function", [ignoring_cancellation, ignoring_everything])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python complains, and rightly
+async def test_a_task_that_ignores_being_cancelled_ends_all_the_same_and_nothing_else_suffers(
+    tmp_path, monkeypatch, function
+):
+    monkeypatch.setattr("headrace.execute.inline_agents._CANCEL_EVERY_S", 0.05)
+    ignored.clear()
+    async with Engine(tmp_path / "a.run") as engine:
+        run = await engine.submit(function)
+        await asyncio.sleep(0.1)
+        await run.cancel()
+        with pytest.raises(RunCancelled):
+            await asyncio.wait_for(run.result(), 10)
+        assert await (await engine.submit(fine, -3)).result() == 3
+        assert any("torn down" in event.reason for event in await engine.events())
+    assert len(ignored) >= 3
+    gc.collect()
+
+
+async def test_a_heartbeat_that_raises_every_time_goes_on_beating(tmp_path):
+    beaten = []
+
+    def broken():
+        beaten.append(1)
+        raise RuntimeError("no pulse")
+
+    async with Engine(tmp_path / "a.run") as engine:
+        engine.every(0.05, broken, name="pulse", jitter=0)
+        while len(beaten) < 3:
+            await asyncio.sleep(0.01)
+        assert await (await engine.submit(fine)).result() == 0
+        await asyncio.sleep(0.05)
+        (beat,) = engine.status().heartbeats
+        assert beat.failures >= 3
+        assert "no pulse" in beat.last_error
+        assert any("no pulse" in event.reason for event in await engine.events())
+
+
+async def test_a_heartbeat_is_never_run_twice_at_once_and_is_stopped_after_its_time(tmp_path):
+    running, most = [], []
+
+    async def slow(ctx):
+        running.append(1)
+        most.append(len(running))
+        try:
+            await ctx.step("look", asyncio.sleep, 30)
+        finally:
+            running.pop()
+
+    async with Engine(tmp_path / "a.run") as engine:
+        engine.every(0.04, slow, name="slow", jitter=0, timeout_s=0.1, max_skips=1)
+        while len(most) < 3:
+            await asyncio.sleep(0.01)
+        (beat,) = engine.status().heartbeats
+        told = {event.what for event in await engine.events()}
+        engine.stop_beating("slow")
+    assert set(most) == {1}
+    assert beat.last_skip_reason == "the last beat is still running"
+    assert {"heartbeat skipped", "heartbeat stopped", "heartbeat blind"} <= told
+
+
+async def exhausting(ctx):
+    if ctx.attempt < 3:
+        raise MemoryError
+    return ctx.attempt
+
+
+async def test_a_run_that_is_out_of_memory_is_tried_once_more_alone_and_then_set_aside(tmp_path):
+    async with Engine(tmp_path / "a.run") as engine:
+        run = await engine.submit(exhausting)
+        with pytest.raises(RunFailed, match="out of memory"):
+            await run.result()
+        assert run.status().attempts == 2
+
+
+async def raising(ctx):
+    raise SystemExit("an agent must not end the program")
+
+
+async def test_an_agent_that_raises_more_than_an_exception_fails_alone(tmp_path):
+    async with Engine(tmp_path / "a.run") as engine:
+        run = await engine.submit(raising)
+        with pytest.raises(RunFailed, match="SystemExit"):
+            await asyncio.wait_for(run.result(), 10)
+        assert await (await engine.submit(fine, -1)).result() == 1
+
+
+async def test_a_full_disk_is_told_to_everyone_who_waits(tmp_path, monkeypatch):
+    waiting = None
+    with pytest.raises(StorageFull, match="disk is full"):  # noqa: PT012 - the block itself is what fails
+        async with Engine(tmp_path / "a.run") as engine:
+            slow = await engine.submit(napping)
+            waiting = asyncio.ensure_future(slow.result())
+            monkeypatch.setattr("headrace.runtime.engine_writer.commit", _full)
+            with pytest.raises(StorageFull):
+                await engine.submit(fine, 5)
+    assert waiting is not None
+    with pytest.raises(StorageFull):
+        await waiting
+    monkeypatch.undo()
+    async with Engine(tmp_path / "a.run") as engine:
+        assert await (await engine.submit(napping)).result() == "rested"
+
+
+async def napping(ctx):
+    await asyncio.sleep(0.3)
+    return "rested"
+
+
+def _full(connection, writes):
+    raise apsw.FullError("disk full")

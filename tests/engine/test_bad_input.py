@@ -1,0 +1,184 @@
+import subprocess
+import sys
+
+import pytest
+
+import headrace
+from headrace import Engine, Model, QuestionFreeText, Results, Survey
+from headrace.errors import (
+    EngineClosed,
+    InvalidInput,
+    NotARunFile,
+    OptionError,
+    RunFailed,
+    RunFileBusy,
+    RunFileError,
+    TaskError,
+)
+from headrace.limits import MemoryLimits
+
+
+async def fine(ctx, *args, **keywords):
+    return await ctx.step("ok", len, args)
+
+
+def not_async(ctx):
+    return 1
+
+
+async def without_context():
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (not_async, "is not async.*ctx.step"),
+        (lambda ctx: None, "lambda.*no name.*@headrace.task"),
+        (without_context, "takes no argument"),
+        ("research", "not a function"),
+    ],
+)
+async def test_what_cannot_be_an_agent_run_is_refused(tmp_path, function, told):
+    async with Engine(tmp_path / "a.run") as engine:
+        with pytest.raises(TaskError, match=told):
+            await engine.submit(function)
+        assert await (await engine.submit(fine)).result() == 0
+
+
+async def test_arguments_that_cannot_be_encoded_are_named(tmp_path):
+    async with Engine(tmp_path / "a.run") as engine:
+        with pytest.raises(InvalidInput, match=r"Argument 2 of .*fine cannot be journaled: it holds a set"):
+            await engine.submit(fine, 1, {1, 2})
+        with pytest.raises(InvalidInput, match=r"Argument 'when' of .*fine cannot be journaled"):
+            await engine.submit(fine, when=object())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"memory": -5},
+        {"memory": "-512MB"},
+        {"memory": "0MB"},
+        {"slots": 0},
+        {"queue_depth": 0},
+        {"slot_memory": "nonsense"},
+        {"isolation": "thread"},
+        {"grace_s": -1},
+    ],
+)
+def test_options_that_make_no_sense_are_refused_before_a_file_is_made(tmp_path, options):
+    with pytest.raises(OptionError):
+        Engine(tmp_path / "a.run", **options)
+    assert not (tmp_path / "a.run").exists()
+
+
+def test_thresholds_out_of_order_are_refused():
+    with pytest.raises(OptionError, match="must rise"):
+        MemoryLimits(budget_bytes=10**9, shrink_at=0.9, preempt_at=0.8)
+
+
+@pytest.mark.parametrize("options", [{"max_attempts": 0}, {"timeout_s": -1}, {"memory": "much"}])
+def test_options_of_a_task_are_checked_when_it_is_decorated(options):
+    with pytest.raises(OptionError):
+        headrace.task(**options)(fine)
+
+
+async def same_name_twice(ctx):
+    await ctx.step("note", len, "a")
+    await ctx.step("note", len, "b")
+
+
+async def unstorable_result(ctx):
+    await ctx.step("search", set, "abc")
+
+
+async def large_checkpoint(ctx):
+    await ctx.checkpoint({"text": "x" * 65_000_000})
+
+
+async def unstorable_return(ctx):
+    return {1: 2}
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (same_name_twice, "StepRepeated: The step name 'note' was used twice"),
+        (unstorable_result, "The result of step 'search' cannot be journaled"),
+        (large_checkpoint, "state of a checkpoint is too large.*ctx.spool"),
+        (unstorable_return, "What .*unstorable_return returned cannot be journaled"),
+    ],
+)
+async def test_a_run_that_journals_what_it_cannot_fails_with_a_clear_reason(tmp_path, function, told):
+    async with Engine(tmp_path / "a.run") as engine:
+        run = await engine.submit(function)
+        with pytest.raises(RunFailed, match=told):
+            await run.result()
+        assert await (await engine.submit(fine, 1, 2)).result() == 2
+
+
+async def test_an_engine_file_in_use_by_another_process_is_refused(tmp_path):
+    program = """
+import asyncio, sys
+from headrace import Engine
+async def main():
+    async with Engine(sys.argv[1]):
+        print("open", flush=True)
+        sys.stdin.readline()
+asyncio.run(main())
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "a.run")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"open\n"
+        with pytest.raises(RunFileBusy, match=f"process {child.pid}"):
+            await Engine(tmp_path / "a.run").__aenter__()
+        child.communicate(b"\n", timeout=30)
+    async with Engine(tmp_path / "a.run") as engine:
+        assert await (await engine.submit(fine)).result() == 0
+
+
+async def test_engine_files_and_run_files_are_told_apart(tmp_path):
+    async with Engine(tmp_path / "agents.run") as engine:
+        await (await engine.submit(fine)).result()
+    survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
+    survey.by(Model("test", canned_response="x")).run(tmp_path / "survey.run")
+    with pytest.raises(NotARunFile, match=r"engine's file.*async with Engine"):
+        Results.open(tmp_path / "agents.run")
+    with pytest.raises(NotARunFile, match=r"survey's run file.*Results.open"):
+        await Engine(tmp_path / "survey.run").__aenter__()
+    with pytest.raises(NotARunFile, match="engine's file"):
+        survey.by(Model("test", canned_response="x")).run(tmp_path / "agents.run")
+    assert len(Results.open(tmp_path / "survey.run")) == 1
+
+
+async def test_files_that_are_no_engine_files_are_left_as_they_are(tmp_path):
+    (tmp_path / "letter.txt").write_text("Dear reader, " * 100)
+    with pytest.raises(NotARunFile, match="not an engine file"):
+        await Engine(tmp_path / "letter.txt").__aenter__()
+    assert (tmp_path / "letter.txt").read_text() == "Dear reader, " * 100
+    with pytest.raises(RunFileError, match="is a directory"):
+        await Engine(tmp_path).__aenter__()
+
+
+async def test_an_engine_that_is_not_open_says_so(tmp_path):
+    engine = Engine(tmp_path / "a.run")
+    with pytest.raises(EngineClosed, match="not open"):
+        await engine.submit(fine)
+    async with engine:
+        run = await engine.submit(fine)
+        await run.result()
+    with pytest.raises(EngineClosed, match="closed"):
+        await engine.submit(fine)
+    with pytest.raises(EngineClosed, match="closed"):
+        await run.result()
+
+
+@pytest.mark.parametrize("options", [{"seconds": 0}, {"seconds": 1, "jitter": 2}, {"seconds": 1, "timeout_s": 0}])
+async def test_heartbeats_that_cannot_be_kept_are_refused(tmp_path, options):
+    async with Engine(tmp_path / "a.run") as engine:
+        with pytest.raises(OptionError):
+            engine.every(options.pop("seconds"), lambda: None, **options)
+        with pytest.raises(OptionError):
+            engine.every(1, "ping")

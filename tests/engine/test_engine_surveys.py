@@ -1,0 +1,53 @@
+import asyncio
+
+import pytest
+
+from headrace import Agent, AgentList, Engine, Model, Priority, QuestionFreeText, Results, Survey
+from headrace.errors import EngineClosed, OptionError, SurveyError
+
+
+def job_of(people, **model):
+    survey = Survey([QuestionFreeText(question_name="q", question_text="Well, {{ agent.age }}?")])
+    agents = AgentList(Agent(traits={"age": i}) for i in range(people))
+    return survey.by(agents).by(Model("test", **{"canned_response": "x", **model}))
+
+
+async def short(ctx, number):
+    return await ctx.step("s", abs, number)
+
+
+async def test_a_survey_runs_beside_agents_and_neither_starves_the_other(tmp_path):
+    async with Engine(tmp_path / "a.run", slots=2) as engine:
+        survey = asyncio.ensure_future(engine.run(job_of(3000, latency_s=0.001), tmp_path / "s.run", concurrency=50))
+        runs = [await engine.submit(short, -number) for number in range(40)]
+        assert [await run.result() for run in runs] == list(range(40))
+        results = await survey
+        assert len(results) == 3000
+        assert results[7].answer["q"] == "x"
+    assert Results.open(tmp_path / "s.run").stats().interviews == 3000
+
+
+async def test_a_survey_cut_short_by_leaving_the_engine_goes_on_in_the_next(tmp_path):
+    job = job_of(2000, latency_s=0.005)
+    async with Engine(tmp_path / "a.run") as engine:
+        survey = asyncio.ensure_future(engine.run(job, tmp_path / "s.run", concurrency=20))
+        while not (tmp_path / "s.run").exists() or not len(Results.open(tmp_path / "s.run")):
+            await asyncio.sleep(0.02)
+    with pytest.raises(EngineClosed, match="stopped after"):
+        await survey
+    done = len(Results.open(tmp_path / "s.run"))
+    assert 0 < done < 2000
+    async with Engine(tmp_path / "a.run") as engine:
+        assert len(await engine.run(job, tmp_path / "s.run", priority=Priority.HIGH, concurrency=500)) == 2000
+
+
+async def test_a_survey_that_cannot_be_asked_is_refused_and_the_engine_goes_on(tmp_path):
+    survey = Survey([QuestionFreeText(question_name="q", question_text="Well, {{ agent.nothing }}?")])
+    async with Engine(tmp_path / "a.run") as engine:
+        with pytest.raises(SurveyError):
+            await engine.run(survey.by(Model("test", canned_response="x")), tmp_path / "s.run")
+        with pytest.raises(OptionError, match="memory= is the engine's"):
+            await engine.run(job_of(1), tmp_path / "s.run", memory="1GB")
+        with pytest.raises(OptionError, match="no option"):
+            await engine.run(job_of(1), tmp_path / "s.run", concurency=5)
+        assert await (await engine.submit(short, -1)).result() == 1

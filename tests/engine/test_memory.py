@@ -1,0 +1,124 @@
+import asyncio
+import time
+
+import pytest
+
+import headrace
+from headrace import Engine, Priority
+from headrace.errors import BudgetTooSmall
+from headrace.limits import MemoryLimits
+from headrace.runtime.memory import give_back, tree_bytes
+
+MB = 1_000_000
+stopped_after_s: list[float] = []
+
+
+def limits(extra_bytes: int) -> MemoryLimits:
+    give_back()
+    return MemoryLimits(budget_bytes=tree_bytes() + extra_bytes, calm_s=0.1, min_run_s=0.2, hopeless_after_s=2.0)
+
+
+def filled(size_bytes: int) -> bytearray:
+    held = bytearray(size_bytes)
+    held[::4096] = b"x" * len(held[::4096])  # an untouched page takes no memory
+    return held
+
+
+@headrace.task(name="hungry", memory="20MB")  # it takes three times as much
+async def hungry(ctx, number):
+    held = filled(60 * MB)
+    state = ctx.state or {"i": 0}
+    for i in range(state["i"], 12):
+        await ctx.step(f"s{i}", asyncio.sleep, 0.03)
+        await ctx.checkpoint({"i": i + 1})
+    return [number, len(held)]
+
+
+async def test_agents_that_take_more_than_they_said_are_preempted_and_all_end_right(tmp_path):
+    async with Engine(tmp_path / "a.run", memory=limits(220 * MB), slots=4) as engine:
+        runs = [await engine.submit(hungry, number) for number in range(6)]
+        assert [await run.result() for run in runs] == [[number, 60 * MB] for number in range(6)]
+        stopped = [event for event in await engine.events() if event.what in ("preempted", "killed")]
+        statuses = [run.status() for run in runs]
+    assert stopped
+    assert all(event.reading["used_bytes"] > 0.7 * event.reading["budget_bytes"] for event in stopped)
+    assert all("memory" in event.reason for event in stopped)
+    assert sum(status.attempts for status in statuses) > 6
+
+
+async def stubborn(ctx):
+    """Reaches no step after its first: only cancelling ends it."""
+    await ctx.step("begin", asyncio.sleep, 0)
+    began_s = time.monotonic()
+    held = filled(10 * MB)
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        stopped_after_s.append(time.monotonic() - began_s)
+        raise
+    return len(held)
+
+
+async def test_a_run_that_reaches_no_step_is_cancelled_after_the_grace_period_and_its_memory_is_free(tmp_path):
+    stopped_after_s.clear()
+    before = tree_bytes()
+    async with Engine(tmp_path / "a.run", grace_s=0.1) as engine:
+        await engine.submit(stubborn)
+        await asyncio.sleep(0.2)
+    assert len(stopped_after_s) == 1
+    assert stopped_after_s[0] < 5
+    assert tree_bytes() - before < 8 * MB
+
+
+async def test_heartbeats_are_skipped_above_seventy_percent_and_say_so(tmp_path):
+    beats = []
+    async with Engine(tmp_path / "a.run", memory=limits(100 * MB)) as engine:
+        engine.every(0.05, lambda: beats.append(1), name="pulse", jitter=0, max_skips=3)
+        while not beats:
+            await asyncio.sleep(0.01)
+        held = filled(100 * MB)
+        await asyncio.sleep(0.15)
+        while len(engine.status().heartbeats) and not engine.status().heartbeats[0].is_blind:
+            await asyncio.sleep(0.01)
+        during = len(beats)
+        (beat,) = engine.status().heartbeats
+        assert beat.last_skip_reason == "memory pressure"
+        told = {event.what for event in await engine.events()}
+        assert {"heartbeat skipped", "heartbeat blind", "the memory level changed"} <= told
+        del held
+        give_back()
+        give_up_at = time.monotonic() + 20
+        while len(beats) == during:
+            assert time.monotonic() < give_up_at
+            await asyncio.sleep(0.01)
+
+
+@headrace.task(name="enormous", memory="900GB")
+async def enormous(ctx):
+    return None
+
+
+async def test_a_run_that_declares_more_than_the_budget_is_refused(tmp_path):
+    async with Engine(tmp_path / "a.run", memory="+100MB") as engine:
+        with pytest.raises(BudgetTooSmall, match="declares"):
+            await engine.submit(enormous)
+
+
+async def quick(ctx, number):
+    return await ctx.step("s", abs, number)
+
+
+async def test_critical_work_goes_before_what_waits_at_lower_levels(tmp_path):
+    order = []
+
+    async def noting(ctx, level):
+        await ctx.step("s", lambda: order.append(level))
+        await asyncio.sleep(0.02)
+
+    async with Engine(tmp_path / "a.run", slots=1) as engine:
+        first = await engine.submit(noting, "first")
+        levels = [Priority.LOW, Priority.NORMAL, Priority.CRITICAL, Priority.HIGH]
+        runs = [await engine.submit(noting, level.name, priority=level) for level in levels]
+        for run in (first, *runs):
+            await run.result()
+    assert order == ["first", "CRITICAL", "HIGH", "NORMAL", "LOW"]

@@ -1,0 +1,138 @@
+"""One suite for every executor of agent runs."""
+
+import asyncio
+import time
+
+import pytest
+
+from headrace.execute.contract import (
+    AgentRun,
+    Checkpoint,
+    Emitted,
+    Ended,
+    Outcome,
+    Receiving,
+    Signal,
+    StepDone,
+    StepStarting,
+    Wanted,
+)
+from tests.execute.agent_executors import EXECUTORS
+
+
+@pytest.fixture(params=sorted(EXECUTORS))
+def opened(request, tmp_path):
+    return EXECUTORS[request.param](tmp_path)
+
+
+async def told(executor, *, acks=True, until=Ended, answers=None):
+    """Events up to the first of a kind; each batch acknowledged as if it were on disk."""
+    events = []
+    async with asyncio.timeout(20):
+        async for batch in executor.events():
+            events += batch.events
+            for event in batch.events:
+                if isinstance(event, (Wanted, Receiving)):
+                    executor.put(event.id, event.epoch, event.step, (answers or {}).get(event.step))
+            if acks:
+                executor.ack(batch.upto)
+            if any(isinstance(event, until) for event in batch.events):
+                return events
+    return None
+
+
+async def test_steps_are_told_in_order_and_then_the_end_with_the_result(opened):
+    async with opened as executor:
+        executor.start(AgentRun(7, 3, "stepping", b"[[3],{}]"))
+        events = await told(executor)
+        *steps, end = events
+        assert [(step.step, step.result) for step in steps] == [("s0", b"0"), ("s1", b"1"), ("s2", b"2")]
+        assert (end.outcome, end.result) == (Outcome.DONE, b"3")
+        assert {(event.id, event.epoch) for event in events} == {(7, 3)}
+        assert [event.seq for event in events] == sorted({event.seq for event in events})
+
+
+async def test_nothing_goes_on_before_its_step_is_acknowledged(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "stepping", b"[[2],{}]"))
+        (step,) = await told(executor, acks=False, until=StepDone)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await anext(executor.events())
+        executor.ack(step.seq)
+        assert [type(event) for event in await told(executor)] == [StepDone, Ended]
+
+
+async def test_journaled_steps_are_not_run_again_and_large_ones_are_fetched(opened):
+    async with opened as executor:
+        work = AgentRun(1, 2, "stepping", b"[[3],{}]", steps={"s0": b"10", "s1": None})
+        executor.start(work)
+        wanted, step, end = await told(executor, answers={"s1": b"20"})
+        assert (type(wanted), wanted.step, step.step, end.result) == (Wanted, "s1", "s2", b"32")
+
+
+async def test_the_state_of_the_last_checkpoint_is_there(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 2, "checkpointing", b"[[],{}]", state=b'{"i":4}', checkpoints=4))
+        checkpoint, end = await told(executor)
+        assert isinstance(checkpoint, Checkpoint)
+        assert (checkpoint.number, checkpoint.state, end.result) == (5, b'{"seen":{"i":4}}', b'{"i":4}')
+
+
+async def test_a_side_effect_is_announced_first_and_never_repeated_unasked(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "effect", b"[[],{}]"))
+        (starting,) = await told(executor, acks=False, until=StepStarting)
+        executor.ack(starting.seq)
+        assert [type(event) for event in await told(executor)] == [StepDone, Ended]
+        executor.start(AgentRun(2, 2, "effect", b"[[],{}]", started=["pay"]))
+        (end,) = await told(executor)
+        assert (end.outcome, end.step) == (Outcome.UNDECIDED, "pay")
+
+
+async def test_a_run_without_its_message_is_parked_and_one_that_sleeps_says_until_when(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "receiving", b"[[],{}]"))
+        assert (await told(executor))[-1].outcome is Outcome.PARKED
+        executor.start(AgentRun(1, 2, "receiving", b"[[],{}]"))
+        assert (await told(executor, answers={"$receive-0-1": b'"hello"'}))[-1].result == b'"hello"'
+        executor.start(AgentRun(2, 1, "sleeping", b"[[],{}]"))
+        end = (await told(executor))[-1]
+        assert end.outcome is Outcome.PARKED
+        assert end.resume_at == pytest.approx(time.time() + 3600, abs=60)
+
+
+@pytest.mark.parametrize(("kind", "outcome"), [("failing", Outcome.FAILED), ("exhausting", Outcome.OUT_OF_MEMORY)])
+async def test_what_goes_wrong_is_an_ending_with_its_reason(opened, kind, outcome):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, kind, b"[[],{}]"))
+        (end,) = await told(executor)
+        assert end.outcome is outcome
+        assert "no luck" in end.reason or "MemoryError" in end.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "outcome"),
+    [
+        ("endless", Signal.PREEMPT, Outcome.PREEMPTED),
+        ("endless", Signal.KILL, Outcome.LOST),
+        ("stuck", Signal.PREEMPT, Outcome.PREEMPTED),
+        ("stuck", Signal.KILL, Outcome.LOST),
+    ],
+)
+async def test_a_run_stops_when_told_to_at_a_step_or_after_the_grace_period(opened, kind, what, outcome):
+    async with opened as executor:
+        executor.start(AgentRun(1, 5, kind, b"[[],{}]"))
+        await asyncio.sleep(0.05)
+        await executor.signal(1, 4, what, 0.1)  # of an attempt that was replaced: not meant
+        await executor.signal(1, 5, what, 0.1)
+        assert (await told(executor))[-1].outcome is outcome
+
+
+async def test_what_is_emitted_is_bounded_and_stops_nothing(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "talkative", b"[[],{}]"))
+        events = await told(executor)
+        emitted = [event for event in events if isinstance(event, Emitted)]
+        assert 0 < len(emitted) <= 1000
+        assert events[-1].outcome is Outcome.DONE
