@@ -53,8 +53,8 @@ class RateHint(msgspec.Struct, gc=False):
 class Reply(msgspec.Struct, gc=False):
     """What came back. `raw` is the body as received, kept for the record.
 
-    `cached_tokens` are among the input's, `reasoning_tokens` among the output's. `cache_key` is for those who call: where
-    to keep it.
+    `cached_tokens` are among the input's, `reasoning_tokens` among the output's. `cache_key` is set by those who call,
+    where it may be kept for other runs.
     """
 
     text: str
