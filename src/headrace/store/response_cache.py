@@ -75,7 +75,7 @@ class ResponseCache:
         self._started_at = started_at
         self._clock = clock
         self._file: CacheFile | None = None
-        self._waiting: dict[bytes, tuple[float, _Kept]] = {}
+        self._waiting: dict[bytes, tuple[float, bytes]] = {}
         self._waiting_bytes = 0
         self._waiting_since = 0.0
         self._writing: Future[int] | None = None
@@ -138,8 +138,10 @@ class ResponseCache:
         now = self._clock()
         if not self._waiting:
             self._waiting_since = now
-        self._waiting[key] = (now, _kept(reply))
-        self._waiting_bytes += reply_bytes
+        # Here and not in the thread: zstd gives up Python's lock, and the thread would have to fight for it each time.
+        packed = self._compress(_encode(_kept(reply)))
+        self._waiting[key] = (now, packed)
+        self._waiting_bytes += len(packed)
         if self._is_ripe(now):
             self._hand_over()
 
@@ -202,13 +204,11 @@ class ResponseCache:
         self._writing = None
         return True
 
-    def _write(self, batch: dict[bytes, tuple[float, _Kept]]) -> int:
-        """In the thread; how many were written. Compressing is done here too: zstd gives up Python's lock."""
+    def _write(self, batch: dict[bytes, tuple[float, bytes]]) -> int:
+        """In the thread; how many were written."""
         if self._file is None or self._is_damaged:
             return 0
-        rows: list[CacheRow] = [
-            (*split_key(key), at, self._compress(_encode(kept))) for key, (at, kept) in batch.items()
-        ]
+        rows: list[CacheRow] = [(*split_key(key), at, packed) for key, (at, packed) in batch.items()]
         try:
             return len(rows) if self._file.write(rows) else 0
         except (apsw.Error, OSError) as error:
