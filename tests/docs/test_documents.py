@@ -13,13 +13,15 @@ def test_the_lines_that_were_promised_run_as_written(tmp_path: Path):
 
 def test_the_readme_s_examples_run(tmp_path: Path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     program = tmp_path / "readme.py"
     program.write_text(blocks[0] + blocks[1] + "print(sum(1 for _ in job.stream('city.run')))\n", "utf-8")
     shown = run_program(program, tmp_path)
     assert "Good" in shown
     assert "400" in shown
     assert shown.endswith("2000\n")
+    program.write_text(blocks[2], "utf-8")
+    assert [run_program(program, tmp_path) for _ in range(2)] == ["done\n", "done\n"]
 
 
 def test_the_readme_s_commands_exist():

@@ -195,6 +195,11 @@ def test_several_models_are_told_apart(path: Path):
     assert [(row["output"], row["model"]) for row in rows] == [("a", "test"), ("b", "test")]
 
 
+def test_several_answers_to_one_row_are_told_apart(path: Path):
+    rows = Job.map("{{ text }}", ROWS[:1]).by(Model("test", canned_response="a")).run(path, n=2).to_dicts()
+    assert [row["iteration"] for row in rows] == [0, 1]
+
+
 def test_data_may_be_a_frame_a_file_or_any_iterable(path: Path, tmp_path: Path):
     (tmp_path / "rows.csv").write_text("id,text\n7,fine\n8,awful\n")
     frame = pd.DataFrame({"id": [7, None], "text": ["fine", None]})

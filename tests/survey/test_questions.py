@@ -10,7 +10,7 @@ from headrace import (
     QuestionYesNo,
 )
 from headrace.errors import InvalidAnswer, SurveyError
-from headrace.survey.questions import Question, question_from_dict
+from headrace.survey.questions import Question, base, question_from_dict
 from headrace.survey.values import decode_value, encode_value
 
 TEXT = {"question_name": "q", "question_text": "Well?"}
@@ -117,7 +117,9 @@ def test_a_scale_shows_its_labels():
     assert "1: never\n2\n3: always" in scale.instructions((1, 2, 3))
 
 
-def test_a_new_kind_needs_nothing_but_its_class():
+def test_a_new_kind_needs_nothing_but_its_class(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(base, "_kinds", dict(base._kinds))  # it must not outlive this test
+
     class QuestionEven(QuestionNumerical):
         kind = "even_number_for_this_test"
 

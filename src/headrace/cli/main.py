@@ -40,12 +40,23 @@ for name, command in COMMANDS.items():
     app.command(name)(told(command))
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"headrace {version('headrace')}")
+        raise typer.Exit
+
+
 @app.callback()
 def headrace(
     debug: Annotated[bool, typer.Option(DEBUG, help="Show where an error came from. May stand anywhere.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Run LLM jobs of any size in a fixed amount of memory."""
-    del debug  # cli.telling looks for it, wherever it stands
+    del debug, version  # cli.telling looks for the first, wherever it stands; the second has done its work
 
 
 def main() -> None:

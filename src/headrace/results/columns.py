@@ -18,6 +18,7 @@ from headrace.expressions import Kind
 from headrace.store.book import RunBook
 from headrace.store.holdings import answer_kinds, field_kinds, field_names
 from headrace.store.reader import Reader
+from headrace.store.runfile import read_plan
 from headrace.survey.models import MissingFunction, Model
 from headrace.survey.values import kind_of
 
@@ -105,24 +106,27 @@ def read_catalog(reader: Reader, book: RunBook) -> Catalog:
     """The columns in the order that everything shows them in."""
     with reader.snapshot() as connection:
         agent, scenario = field_names(connection, "agent"), field_names(connection, "scenario")
+        iterations = read_plan(connection).shape.iteration if book.is_mapped else 1
     parameters = dict.fromkeys(name for model in book.models for name in model.parameters)
     answers = [ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(book.question_names)]
     rows = [ResultColumn(Group.SCENARIO, name) for name in scenario]
-    model = ResultColumn(Group.MODEL, "model")
+    model, iteration = ResultColumn(Group.MODEL, "model"), ResultColumn(Group.ITERATION, "iteration")
     columns = [
         *answers,
         *(ResultColumn(Group.AGENT, name) for name in agent),
         *rows,
         model,
         *(ResultColumn(Group.MODEL, name) for name in parameters),
-        ResultColumn(Group.ITERATION, "iteration"),
+        iteration,
         ResultColumn(Group.INTERVIEW, "ordinal"),
         ResultColumn(Group.INTERVIEW, "status"),
     ]
     if not book.is_mapped:
         return Catalog(columns)
     # The rows as they came, with what was asked for behind them; the whole reply only where it has no parts.
-    first = [*rows, *(answers[1:] or answers), *([model] if len(book.models) > 1 else [])]
+    first = [*rows, *(answers[1:] or answers)]
+    first += [model] if len(book.models) > 1 else []
+    first += [iteration] if iterations > 1 else []
     return Catalog(columns, first, plainly=True)
 
 
