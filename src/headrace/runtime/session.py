@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.providers.services import provider_for
+from headrace.runtime.collector import rare_collections
 from headrace.runtime.control import steerable
 from headrace.runtime.engine_thread import EngineThread
 from headrace.runtime.memory import memory_limits
@@ -120,7 +122,8 @@ class Session:
                 number = run_started(file.connection, time.time(), run.reused)
             try:
                 async with steerable(self.path, run):
-                    await self._run_with_progress(run, file)
+                    with nullcontext() if self._job.is_test else rare_collections():
+                        await self._run_with_progress(run, file)
                 outcome = "complete" if run.progress().done == run.total else "stopped"
             finally:
                 run_ended(
