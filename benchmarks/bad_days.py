@@ -32,7 +32,7 @@ def measure(bench: Bench) -> Table:
         [
             f"window {_WINDOW}, {_LATENCY_S * 1000:.0f} ms a call; every call that reached the server counts",
             f"made twice by each of {len(repeated)} kills: {', '.join(map(str, repeated))}",
-            "a storm turns away what is under way when it begins, at most a window; what is turned away beyond that is extra",
+            "a storm turns away what is under way when it begins, at most a window; extra is what exceeds that",
         ],
     )
 
