@@ -32,7 +32,7 @@ def measure(bench: Bench) -> Table:
         [
             f"window {_WINDOW}, {_LATENCY_S * 1000:.0f} ms a call; every call that reached the server counts",
             f"made twice by each of {len(repeated)} kills: {', '.join(map(str, repeated))}",
-            "a storm turns away what is under way when it begins, up to the window; extra calls are all beyond these",
+            "a storm turns away what is under way when it begins, at most a window; extra is what exceeds that",
         ],
     )
 
@@ -82,7 +82,7 @@ def _storm(bench: Bench, name: str) -> list[Line]:
     return [
         Line(f"{told}: interviews lost or failed", str(lost), "0", lost == 0),
         Line(f"{told}: turned away", str(seen.turned_away)),
-        Line(f"{told}: extra calls", str(extra), f"<= {_HANDFUL}", extra <= _HANDFUL),
+        Line(f"{told}: extra calls beyond a window", str(extra), f"<= {_HANDFUL}", extra <= _HANDFUL),
         Line(f"{told}: over after", f"{ended.wall_s:.0f} s"),
     ]
 
