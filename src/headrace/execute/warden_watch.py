@@ -1,0 +1,90 @@
+"""One watched process tree: its limit, its progress, and when it is condemned.
+
+Covers: decisions from readings that are handed in. Does not cover: reading (execute.process_tree), killing and reaping
+(execute.warden).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from headrace.execute.process_tree import ProcessTree, TreeReading
+from headrace.execute.worker_protocol import Death, DeathKind
+
+_HOT = 0.70
+_STUCK = 0.95
+_ENDED_BADLY = {DeathKind.OUT_OF_MEMORY, DeathKind.HUNG, DeathKind.TOO_MUCH_OUTPUT}
+
+
+@dataclass(slots=True)
+class Verdict:
+    kind: DeathKind
+    reason: str
+    used_bytes: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """`output` is the descriptor of what a program writes, with its cap."""
+
+    worker: int
+    pid: int
+    tree: ProcessTree
+    limit_bytes: int
+    hang_s: float
+    slot: int = -1
+    output: int = -1
+    largest_output_bytes: int = 0
+    in_group: bool = False
+    used_bytes: int = 0
+    peak_bytes: int = 0
+    told_bytes: int = -1
+    steps: int = 0
+    quiet_since: float = 0.0
+    verdict: Verdict | None = None
+
+    @property
+    def is_hot(self) -> bool:
+        return self.used_bytes > self.limit_bytes * _HOT
+
+    def look(self, now: float, steps: int, is_busy: bool) -> Verdict | None:
+        """A new reading; the verdict if this one condemns it."""
+        reading = self.tree.read(int(self.limit_bytes * _STUCK))
+        self.used_bytes = reading.used_bytes
+        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+        if self.verdict is None:
+            self.verdict = self._judged(reading, now, steps, is_busy)
+            return self.verdict
+        return None
+
+    def death(self, code: int | None, signal: int | None, *, by_kernel: bool) -> Death:
+        verdict = self.verdict
+        if by_kernel and (verdict is None or verdict.kind not in _ENDED_BADLY):
+            verdict = Verdict(DeathKind.OUT_OF_MEMORY, "its cgroup met memory.max", self.peak_bytes)
+        plain = DeathKind.SIGNALLED if signal is not None else DeathKind.EXITED
+        return Death(
+            worker=self.worker,
+            kind=verdict.kind if verdict is not None else plain,
+            code=code,
+            signal=signal,
+            used_bytes=(verdict.used_bytes if verdict is not None else 0) or self.used_bytes,
+            peak_bytes=self.peak_bytes,
+            limit_bytes=self.limit_bytes,
+            reason=verdict.reason if verdict is not None else "",
+        )
+
+    def _judged(self, reading: TreeReading, now: float, steps: int, is_busy: bool) -> Verdict | None:
+        used = reading.used_bytes
+        if used > self.limit_bytes:
+            return Verdict(DeathKind.OUT_OF_MEMORY, "its tree went above its limit", used)
+        if self.output >= 0 and os.fstat(self.output).st_size > self.largest_output_bytes:
+            return Verdict(DeathKind.TOO_MUCH_OUTPUT, f"it wrote more than {self.largest_output_bytes:,} bytes", used)
+        is_full = max(used, reading.reserved_bytes) >= self.limit_bytes * _STUCK
+        if steps != self.steps or not ((is_full and is_busy) or reading.is_stopped):
+            self.steps = steps
+            self.quiet_since = now
+        elif now - self.quiet_since >= self.hang_s:
+            what = "it was stopped" if reading.is_stopped else "it was at its limit"
+            return Verdict(DeathKind.HUNG, f"{what} and took no step for {self.hang_s:g} s", used)
+        return None
