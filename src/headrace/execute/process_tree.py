@@ -70,7 +70,10 @@ class Process:
 
 
 class TreeReading(NamedTuple):
+    """`shared_bytes` are among `used_bytes`."""
+
     used_bytes: int
+    shared_bytes: int
     reserved_bytes: int
     is_stopped: bool
 
@@ -84,25 +87,32 @@ class ProcessTree:
         first = self._processes[root].read()
         self.base_bytes = first.used_bytes if has_base and first is not None else 0
         self.base_data_bytes = first.data_bytes if has_base and first is not None else 0
+        # Reserved before the fork and not yet used: RLIMIT_DATA lets it be filled beyond the limit.
+        self.unused_bytes = max(0, self.base_data_bytes - first.anonymous_bytes) if has_base and first else 0
         self._counted_twice_bytes = 0
         self._corrected_at_bytes = 0
 
     def read(self, enough_bytes: int) -> TreeReading:
         """What processes share is counted once only where it matters: above `enough_bytes`."""
-        used = reserved = 0
+        used = shared = reserved = 0
         is_stopped = False
         for process, sample in self._walk():
             used += sample.used_bytes
+            shared += sample.shared_bytes
             if process.pid == self._root:
                 used -= min(used, self.base_bytes)
                 reserved = max(0, sample.data_bytes - self.base_data_bytes)
                 is_stopped = sample.is_stopped
         if len(self._processes) > 1 and used - self._counted_twice_bytes > enough_bytes:
             self._correct(used, step_bytes=enough_bytes >> 5)
-        return TreeReading(max(0, used - self._counted_twice_bytes), reserved, is_stopped)
+        return TreeReading(max(0, used - self._counted_twice_bytes), shared, reserved, is_stopped)
 
     def __contains__(self, pid: int) -> bool:
         return pid in self._processes
+
+    def pids(self) -> list[int]:
+        """Of the last reading."""
+        return list(self._processes)
 
     def adopt(self, pid: int) -> None:
         """A process that belongs here though its parents have ended."""

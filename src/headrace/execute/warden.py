@@ -21,6 +21,7 @@ from headrace.execute.cgroups import MemoryGroups
 from headrace.execute.process_limits import ON_LINUX, adopt_orphans, ahead_of_workers, limit_data, small_stacks
 from headrace.execute.process_tree import ProcessTree
 from headrace.execute.progress_page import Place, ProgressPage
+from headrace.execute.shared_files import SharedFiles
 from headrace.execute.warden_births import Birth, bear, become_program, preloaded
 from headrace.execute.warden_control import Control
 from headrace.execute.warden_watch import Verdict, Watch
@@ -55,10 +56,12 @@ class Warden:
         self._niceness = ahead_of_workers()
         self._groups = MemoryGroups.found() if ON_LINUX else None
         self._page = ProgressPage()
+        self._files = SharedFiles()
         self._watches: dict[int, Watch] = {}  # by pid
         self._places: dict[int, Place] = {}  # by pid
         self._next_look = self._next_told = 0.0
-        self._bell, self._ringer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._bell, self._ringer = os.pipe()
+        os.set_blocking(self._ringer, False)
         signal.signal(signal.SIGCHLD, _noticed)
         signal.set_wakeup_fd(self._ringer, warn_on_full_buffer=False)
         self._own_children = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
@@ -84,7 +87,7 @@ class Warden:
     def descriptors(self) -> list[int]:
         """What a child must close: with a sibling's kept open, its end would not be seen."""
         trees = [descriptor for watch in self._watches.values() for descriptor in watch.tree.descriptors()]
-        outputs = [watch.output for watch in self._watches.values() if watch.output >= 0]
+        outputs = [descriptor for watch in self._watches.values() for descriptor in watch.outputs]
         return [self._bell, self._ringer, self._own_children, *trees, *outputs]
 
     def _patience_s(self) -> float:
@@ -132,9 +135,8 @@ class Warden:
         if not pid:
             become_program(order, (stdin, stdout, stderr), self._setup, self._niceness)
         os.close(stdin)
-        os.close(stderr)
         watch = self._watch(pid, order.worker, order.limit_bytes, has_base=False)
-        watch.output, watch.largest_output_bytes = stdout, order.largest_output_bytes
+        watch.outputs, watch.largest_output_bytes = (stdout, stderr), order.largest_output_bytes
 
     def _watch(self, pid: int, worker: int, limit_bytes: int, *, has_base: bool) -> Watch:
         tree = ProcessTree(pid, has_base=has_base)
@@ -174,6 +176,7 @@ class Warden:
 
     def _look(self) -> None:
         now = time.monotonic()
+        self._files.charge(self._watches.values())
         for pid, watch in self._watches.items():
             place = self._places.get(pid)
             condemned = watch.look(now, place.steps if place else 0, place.is_busy if place else False)
@@ -223,8 +226,8 @@ class Warden:
             by_kernel = self._groups.met_its_limit(watch.worker)
             self._groups.remove(watch.worker)
         watch.tree.close()
-        if watch.output >= 0:
-            os.close(watch.output)
+        for output in watch.outputs:
+            os.close(output)
         place = self._places.pop(watch.pid, None)
         if place is not None:
             self._page.give_back(place)

@@ -1,6 +1,6 @@
 """How the warden makes a child: a worker by fork, a program by fork and exec.
 
-Covers: what is loaded before any fork, and what a child does about itself before it runs anybody's code. Does not cover:
+Covers: what is loaded before any fork, and what a child does about itself before it runs anyone's code. Does not cover:
 limits that are set from outside, and watching (execute.warden).
 """
 

@@ -14,6 +14,9 @@ from headrace.execute.worker_protocol import Death, DeathKind
 
 _HOT = 0.70
 _STUCK = 0.95
+# The hard limit should be met first: a MemoryError says more than a kill.
+_STACK_BYTES = 2 << 20
+_MOST_SLACK_BYTES = 14 << 20
 _ENDED_BADLY = {DeathKind.OUT_OF_MEMORY, DeathKind.HUNG, DeathKind.TOO_MUCH_OUTPUT}
 
 
@@ -26,17 +29,18 @@ class Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
-    """`output` is the descriptor of what a program writes, with its cap."""
+    """`outputs` are descriptors of what a program writes, with a cap on all together."""
 
     worker: int
     pid: int
     tree: ProcessTree
     limit_bytes: int
     hang_s: float
-    slot: int = -1
-    output: int = -1
+    outputs: tuple[int, ...] = ()
     largest_output_bytes: int = 0
     in_group: bool = False
+    held_bytes: int = 0  # memfds and files on tmpfs that are open
+    left_bytes: int = 0  # files on tmpfs that were written and closed
     used_bytes: int = 0
     peak_bytes: int = 0
     told_bytes: int = -1
@@ -51,7 +55,9 @@ class Watch:
     def look(self, now: float, steps: int, is_busy: bool) -> Verdict | None:
         """A new reading; the verdict if this one condemns it."""
         reading = self.tree.read(int(self.limit_bytes * _STUCK))
-        self.used_bytes = reading.used_bytes
+        # A file that is mapped shows twice, as shared memory and as a file.
+        in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
+        self.used_bytes = reading.used_bytes + in_files
         self.peak_bytes = max(self.peak_bytes, self.used_bytes)
         if self.verdict is None:
             self.verdict = self._judged(reading, now, steps, is_busy)
@@ -75,10 +81,10 @@ class Watch:
         )
 
     def _judged(self, reading: TreeReading, now: float, steps: int, is_busy: bool) -> Verdict | None:
-        used = reading.used_bytes
-        if used > self.limit_bytes:
+        used = self.used_bytes
+        if used > self.limit_bytes + min(self.tree.unused_bytes, _MOST_SLACK_BYTES) + _STACK_BYTES:
             return Verdict(DeathKind.OUT_OF_MEMORY, "its tree went above its limit", used)
-        if self.output >= 0 and os.fstat(self.output).st_size > self.largest_output_bytes:
+        if sum(os.fstat(output).st_size for output in self.outputs) > self.largest_output_bytes:
             return Verdict(DeathKind.TOO_MUCH_OUTPUT, f"it wrote more than {self.largest_output_bytes:,} bytes", used)
         is_full = max(used, reading.reserved_bytes) >= self.limit_bytes * _STUCK
         if steps != self.steps or not ((is_full and is_busy) or reading.is_stopped):

@@ -13,11 +13,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from headrace.errors import HeadraceError, OptionError
 from headrace.execute.channel import Channel
@@ -44,6 +46,7 @@ from headrace.execute.worker_protocol import (
 _ROOT = str(Path(__file__).parents[2])
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from headrace.execute.warden import main; main(int(sys.argv[2]))"
 _END_WITHIN_S = 3.0
+_LOOK_AGAIN_S = 0.005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ class WorkerPool:
         self.layers: list[tuple[str, str]] = enforcement_layers()
         self.not_preloaded: dict[str, str] = {}
 
-    async def __aenter__(self) -> WorkerPool:
+    async def __aenter__(self) -> Self:
         await self.start()
         return self
 
@@ -297,11 +300,8 @@ def _started(connection: socket.socket) -> subprocess.Popen[bytes]:
 
 
 async def _reaped(process: subprocess.Popen[bytes]) -> None:
-    try:
-        await asyncio.to_thread(process.wait, _END_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        if process.poll() is None:
+    give_up_at = time.monotonic() + _END_WITHIN_S
+    while process.poll() is None:
+        if time.monotonic() > give_up_at:
             process.kill()
-            process.wait()
+        await asyncio.sleep(_LOOK_AGAIN_S)
