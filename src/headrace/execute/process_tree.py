@@ -1,7 +1,7 @@
 """What a process and its descendants use, read from /proc through descriptors that are kept open.
 
-Covers: private and shared memory of a whole tree, above what its root shared when it was forked. A process that left
-its parents stays in the tree once seen. Does not cover: what follows from a reading (execute.warden_watch).
+Covers: private and shared memory of a whole tree, above what its root shared when it was forked. Does not
+cover: what follows from a reading (execute.warden_watch).
 """
 
 from __future__ import annotations
@@ -107,16 +107,9 @@ class ProcessTree:
             self._correct(used, step_bytes=enough_bytes >> 5)
         return TreeReading(max(0, used - self._counted_twice_bytes), shared, reserved, is_stopped)
 
-    def __contains__(self, pid: int) -> bool:
-        return pid in self._processes
-
     def pids(self) -> list[int]:
         """Of the last reading."""
         return list(self._processes)
-
-    def adopt(self, pid: int) -> None:
-        """A process that belongs here though its parents have ended."""
-        self._is_new(pid)
 
     def living(self) -> list[int]:
         return [process.pid for process, _ in self._walk()]

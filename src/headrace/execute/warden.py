@@ -200,14 +200,10 @@ class Warden:
             self._control.tell(Readings(changed))
 
     def _end_strays(self) -> None:
-        """Orphans come to the warden: those of a living worker are counted with it, others have no business."""
+        """Orphans go to the worker they descend from; those of a worker that has ended come here, and end."""
         children = {int(pid) for pid in os.pread(self._own_children, 1 << 16, 0).split()}
         for pid in children.difference(self._watches):
-            owner = self._watches.get(_session_of(pid))
-            if owner is not None:
-                owner.tree.adopt(pid)
-            elif not any(pid in watch.tree for watch in self._watches.values()):
-                _signal(pid, signal.SIGKILL)
+            _signal(pid, signal.SIGKILL)
 
     def _reap(self) -> None:
         while (ended := _next_ended()) is not None:
@@ -256,13 +252,6 @@ def _kill(watch: Watch, number: int) -> None:
 def _signal(pid: int, number: int) -> None:
     with suppress(OSError):
         os.kill(pid, number)
-
-
-def _session_of(pid: int) -> int:
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return 0
 
 
 def _next_ended() -> tuple[int, int | None, int | None] | None:

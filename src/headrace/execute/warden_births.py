@@ -13,7 +13,7 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-from headrace.execute.process_limits import die_with_parent, first_to_go, limit_files, ordinary_signals
+from headrace.execute.process_limits import adopt_orphans, die_with_parent, first_to_go, limit_files, ordinary_signals
 from headrace.execute.progress_page import Place
 from headrace.execute.warden_control import Control
 from headrace.execute.worker_protocol import Setup, Spawn
@@ -24,6 +24,7 @@ _CANNOT_START = 127
 def preloaded(setup: Setup) -> dict[str, str]:
     """Import what workers need, and keep the garbage collector from touching it: pages it touches are copied."""
     sys.path[:] = setup.sys_path
+    sys.argv[:] = setup.argv
     failed: dict[str, str] = {}
     for name in ("headrace.execute.worker", *setup.preload):
         try:
@@ -42,6 +43,7 @@ def bear() -> int:
     if not pid:
         os.setsid()
         die_with_parent(parent)
+        adopt_orphans()  # a daemon that forks twice stays in the tree of whoever started it
     return pid
 
 

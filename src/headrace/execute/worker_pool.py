@@ -110,7 +110,7 @@ class WorkerPool:
             if self._control is not None and self._control.is_open:
                 return
             await self._end_warden()
-            if SCRIPT_NAME in sys.modules and sys.modules.get("__main__") is sys.modules[SCRIPT_NAME]:
+            if sys.modules["__main__"].__name__ == SCRIPT_NAME:
                 raise HeadraceError(
                     "A worker that imports the script has started the script's work again.",
                     fix='Put what the script does under `if __name__ == "__main__":`.',
@@ -198,6 +198,7 @@ class WorkerPool:
         options = self._options
         return Setup(
             sys_path=[entry or str(Path.cwd()) for entry in sys.path],
+            argv=sys.argv,
             preload=list(options.preload),
             poll_s=options.poll_s,
             hot_poll_s=options.hot_poll_s,

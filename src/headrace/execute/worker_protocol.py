@@ -79,6 +79,7 @@ class Setup(msgspec.Struct, tag=True, array_like=True):
     """The first message to a warden."""
 
     sys_path: list[str]
+    argv: list[str]
     preload: list[str]
     poll_s: float
     hot_poll_s: float
