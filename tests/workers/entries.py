@@ -25,7 +25,7 @@ def own_pid(port, payload):
 
 
 def open_descriptors(port, payload):
-    return str(len(os.listdir("/proc/self/fd"))).encode()
+    return str(len(list(Path("/proc/self/fd").iterdir()))).encode()
 
 
 async def converse(port, payload):
@@ -93,26 +93,23 @@ def say_half_a_message(port, payload):
 
 
 def take_bytearrays(port, payload):
-    for _ in _MEGABYTES:
-        _held.append(bytearray(MB))
+    _held.extend(bytearray(MB) for _ in _MEGABYTES)
 
 
 def take_small_objects(port, payload):
-    for _ in _MEGABYTES:
-        _held.append([object() for _ in range(40_000)])
+    _held.extend([object() for _ in range(40_000)] for _ in _MEGABYTES)
 
 
 def take_numpy(port, payload):
-    import numpy
+    import numpy as np
 
-    for _ in _MEGABYTES:
-        _held.append(numpy.ones(MB // 8))
+    _held.extend(np.ones(MB // 8) for _ in _MEGABYTES)
 
 
 def take_at_once(port, payload):
-    import numpy
+    import numpy as np
 
-    return numpy.ones(1 << 30).tobytes()
+    return np.ones(1 << 30).tobytes()
 
 
 def take_in_threads(port, payload):

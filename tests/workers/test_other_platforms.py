@@ -24,7 +24,7 @@ except OptionError as error:
 
 
 def test_everything_imports_where_there_are_no_process_limits():
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", WITHOUT], check=False, capture_output=True, text=True, timeout=60)
     assert "inline only" in done.stdout, done.stderr
     assert "Run inline." in done.stdout
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from headrace.execute.enforcement import enforcement_layers
+from headrace.execute.function_names import refer_to
 from headrace.execute.worker_handle import Worker
 from headrace.execute.worker_pool import PoolOptions, WorkerPool
 from headrace.execute.worker_protocol import DeathKind, Done, Failed, Message, Task
-from headrace.execute.function_names import refer_to
 from tests.workers import entries
 from tests.workers.trees import MB, gone_within, memory_of
 

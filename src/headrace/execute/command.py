@@ -138,7 +138,7 @@ async def _ended(
 
 
 def _spool(directory: Path | None) -> IO[bytes]:
-    return cast("IO[bytes]", TemporaryFile(dir=directory))  # noqa: SIM115 - closed by the caller
+    return cast("IO[bytes]", TemporaryFile(dir=directory))
 
 
 def _tail(errors: IO[bytes]) -> str:

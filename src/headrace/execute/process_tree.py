@@ -10,6 +10,9 @@ import os
 from typing import NamedTuple
 
 _FIELDS = (b"\nVmData:", b"\nRssAnon:", b"\nRssShmem:", b"\nThreads:")
+_START_OF_STACK = 25  # of /proc/PID/stat, counted from behind the name
+_SHARES_BYTES = 1 << 20
+_READ_ANYWAY = 16  # sizes that stay the same are one short read; being stopped does not show in them
 
 
 class Sample(NamedTuple):
@@ -27,34 +30,52 @@ class Sample(NamedTuple):
 
 
 class Process:
-    """The kept descriptor names this very process: after its end it reads as gone, even if its number is in use."""
+    """Kept descriptors name this very process: after its end it reads as gone, even if its number is in use again."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self._status = os.open(f"/proc/{pid}/status", os.O_RDONLY | os.O_CLOEXEC)
+        self._sizes, self._status, self._children = _opened(
+            f"/proc/{pid}/statm", f"/proc/{pid}/status", f"/proc/{pid}/task/{pid}/children"
+        )
+        self._seen = b""
+        self._reads = 0
+        self.sample: Sample | None = None
 
     def read(self) -> Sample | None:
         """None once it has ended, also as a zombie: that holds no memory."""
         try:
-            told = os.pread(self._status, 4096, 0)
+            sizes = os.pread(self._sizes, 128, 0)
+            self._reads += 1
+            if sizes != self._seen or not self._reads % _READ_ANYWAY:
+                self._seen = sizes
+                self.sample = _sample(os.pread(self._status, 4096, 0))
         except ProcessLookupError:
             return None
-        data, anonymous, shared, threads = (_number(told, field) for field in _FIELDS)
-        if not data:
-            return None
-        state = told[told.find(b"\nState:") + 8 :][:1]
-        return Sample(anonymous << 10, shared << 10, data << 10, threads, state == b"T")
+        return self.sample
+
+    def has_no_children(self) -> bool:
+        """Of its first thread."""
+        try:
+            return not os.pread(self._children, 8, 0)
+        except OSError:
+            return True
 
     def children(self, threads: int) -> list[int]:
         """Bounded by the processes it has started."""
         try:
-            listed = os.listdir(f"/proc/{self.pid}/task") if threads > 1 else (str(self.pid),)
+            found = os.pread(self._children, 1 << 16, 0).split()
+            others = os.listdir(f"/proc/{self.pid}/task") if threads > 1 else ()  # noqa: PTH208 - names are enough
         except OSError:
             return []
-        found: list[int] = []
-        for thread in listed:
-            found += map(int, _contents(f"/proc/{self.pid}/task/{thread}/children").split())
-        return found
+        for thread in others:
+            if thread != str(self.pid):
+                found += _contents(f"/proc/{self.pid}/task/{thread}/children").split()
+        return [int(pid) for pid in found]
+
+    def layout(self) -> bytes:
+        """Where its stack starts: the same for a fork, another after exec. Only forks share private memory."""
+        fields = _contents(f"/proc/{self.pid}/stat").rpartition(b")")[2].split()
+        return fields[_START_OF_STACK] if len(fields) > _START_OF_STACK else b""
 
     def proportional_bytes(self) -> int:
         """Its private memory, and its part of what it shares: right, and 20 us per MB."""
@@ -62,11 +83,11 @@ class Process:
         return (_number(told, b"\nPss_Anon:") + _number(told, b"\nPss_Shmem:")) << 10
 
     def close(self) -> None:
-        os.close(self._status)
+        for descriptor in self.descriptors():
+            os.close(descriptor)
 
-    @property
-    def descriptor(self) -> int:
-        return self._status
+    def descriptors(self) -> tuple[int, int, int]:
+        return self._sizes, self._status, self._children
 
 
 class TreeReading(NamedTuple):
@@ -91,20 +112,39 @@ class ProcessTree:
         self.unused_bytes = max(0, self.base_data_bytes - first.anonymous_bytes) if has_base and first else 0
         self._counted_twice_bytes = 0
         self._corrected_at_bytes = 0
+        self._corrected_for = 1
+        self._reading = TreeReading(0, 0, 0, False)
 
     def read(self, enough_bytes: int) -> TreeReading:
         """What processes share is counted once only where it matters: above `enough_bytes`."""
+        if len(self._processes) == 1 and self._is_as_before():
+            return self._reading
+        self._reading = self._read(enough_bytes)
+        return self._reading
+
+    def _is_as_before(self) -> bool:
+        """The short way for a process that waits: most of the warden's looks."""
+        root = self._processes[self._root]
+        before, now = root.sample, root.read()
+        return now is not None and now is before and now.threads == 1 and root.has_no_children()
+
+    def _read(self, enough_bytes: int) -> TreeReading:
         used = shared = reserved = 0
         is_stopped = False
-        for process, sample in self._walk():
-            used += sample.used_bytes
+        walked = self._walk()
+        for process, sample in walked:
             shared += sample.shared_bytes
-            if process.pid == self._root:
-                used -= min(used, self.base_bytes)
+            if process.pid != self._root:
+                used += sample.used_bytes
+            else:
+                used += max(0, sample.used_bytes - self.base_bytes)
                 reserved = max(0, sample.data_bytes - self.base_data_bytes)
                 is_stopped = sample.is_stopped
-        if len(self._processes) > 1 and used - self._counted_twice_bytes > enough_bytes:
-            self._correct(used, step_bytes=enough_bytes >> 5)
+        if len(self._processes) != self._corrected_for:
+            self._corrected_for = len(self._processes)
+            self._counted_twice_bytes = self._corrected_at_bytes = 0
+        if self._corrected_for > 1 and used - self._counted_twice_bytes > enough_bytes:
+            self._correct(walked, used, step_bytes=enough_bytes >> 5)
         return TreeReading(max(0, used - self._counted_twice_bytes), shared, reserved, is_stopped)
 
     def pids(self) -> list[int]:
@@ -115,7 +155,7 @@ class ProcessTree:
         return [process.pid for process, _ in self._walk()]
 
     def descriptors(self) -> list[int]:
-        return [process.descriptor for process in self._processes.values()]
+        return [descriptor for process in self._processes.values() for descriptor in process.descriptors()]
 
     def close(self) -> None:
         for process in self._processes.values():
@@ -150,13 +190,39 @@ class ProcessTree:
         for pid in [pid for pid in self._processes if pid not in living and pid != self._root]:
             self._processes.pop(pid).close()
 
-    def _correct(self, used_bytes: int, step_bytes: int) -> None:
-        """Reading proportional sizes is slow: again only when the plain sum has moved."""
+    def _correct(self, walked: list[tuple[Process, Sample]], used_bytes: int, step_bytes: int) -> None:
+        """Reading proportional sizes is slow: only of those that share, and again only when the plain sum has moved."""
         if abs(used_bytes - self._corrected_at_bytes) <= step_bytes:
             return
-        true_bytes = sum(process.proportional_bytes() for process in self._processes.values())
-        self._counted_twice_bytes = max(0, used_bytes - true_bytes)
+        layouts = [process.layout() for process, _ in walked]
+        twice = 0
+        for (process, sample), layout in zip(walked, layouts, strict=True):
+            if layouts.count(layout) > 1 or sample.shared_bytes > _SHARES_BYTES:
+                twice += max(0, sample.used_bytes - process.proportional_bytes())
+        base = self.base_bytes if layouts.count(self._processes[self._root].layout()) > 1 else 0
+        self._counted_twice_bytes = max(0, twice - base)  # the base is taken off already
         self._corrected_at_bytes = used_bytes
+
+
+def _opened(*paths: str) -> list[int]:
+    """All of them or none."""
+    opened: list[int] = []
+    try:
+        for path in paths:
+            opened.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # noqa: PERF401 - those before a failure are closed
+    except OSError:
+        for descriptor in opened:
+            os.close(descriptor)
+        raise
+    return opened
+
+
+def _sample(told: bytes) -> Sample | None:
+    data, anonymous, shared, threads = (_number(told, field) for field in _FIELDS)
+    if not data:
+        return None
+    state = told[told.find(b"\nState:") + 8 :][:1]
+    return Sample(anonymous << 10, shared << 10, data << 10, threads, state == b"T")
 
 
 def _number(told: bytes, field: bytes) -> int:

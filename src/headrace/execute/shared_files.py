@@ -89,7 +89,7 @@ def _open_files(pid: int) -> list[tuple[str, str]]:
     """(path in /proc, what it leads to) of each; bounded by its limit on open files."""
     found: list[tuple[str, str]] = []
     try:
-        for number in os.listdir(f"/proc/{pid}/fd"):
+        for number in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
             path = f"/proc/{pid}/fd/{number}"
             found.append((path, os.readlink(path)))  # noqa: PTH115 - a hundred times a second
     except OSError:

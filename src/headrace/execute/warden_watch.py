@@ -42,6 +42,7 @@ class Watch:
     held_bytes: int = 0  # memfds and files on tmpfs that are open
     left_bytes: int = 0  # files on tmpfs that were written and closed
     used_bytes: int = 0
+    grown_bytes: int = 0
     peak_bytes: int = 0
     told_bytes: int = -1
     steps: int = 0
@@ -50,13 +51,15 @@ class Watch:
 
     @property
     def is_hot(self) -> bool:
-        return self.used_bytes > self.limit_bytes * _HOT
+        """Above 70 %, or about to be."""
+        return self.used_bytes + 2 * self.grown_bytes > self.limit_bytes * _HOT
 
     def look(self, now: float, steps: int, is_busy: bool) -> Verdict | None:
         """A new reading; the verdict if this one condemns it."""
         reading = self.tree.read(int(self.limit_bytes * _STUCK))
         # A file that is mapped shows twice, as shared memory and as a file.
         in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
+        self.grown_bytes = max(0, reading.used_bytes + in_files - self.used_bytes)
         self.used_bytes = reading.used_bytes + in_files
         self.peak_bytes = max(self.peak_bytes, self.used_bytes)
         if self.verdict is None:
