@@ -16,42 +16,38 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LIMIT = 80 * MB
 
 
-async def test_a_task_is_done_in_another_process():
-    async with WorkerPool() as pool:
-        ending = await pool.run(entries.own_pid, b"", LIMIT)
-        assert isinstance(ending, Done)
-        assert int(ending.payload) != pool.warden_pid
+async def test_a_task_is_done_in_another_process(pool):
+    ending = await pool.run(entries.own_pid, b"", LIMIT)
+    assert isinstance(ending, Done)
+    assert int(ending.payload) != pool.warden_pid
 
 
 @pytest.mark.parametrize("entry", [entries.converse, entries.converse_blocking])
-async def test_messages_go_both_ways_while_a_task_runs(entry):
-    async with WorkerPool() as pool:
-        worker = await pool.worker(LIMIT)
-        worker.start(Task(1, 4, refer_to(entry), b" tides"))
-        assert await worker.receive() == Message(1, 4, b"ready")
-        worker.send(Message(1, 3, b"of an earlier attempt"))
-        worker.send(Message(1, 4, b"spring"))
-        assert await worker.receive() == Done(1, 4, b"spring tides")
+async def test_messages_go_both_ways_while_a_task_runs(pool, entry):
+    worker = await pool.worker(LIMIT)
+    worker.start(Task(1, 4, refer_to(entry), b" tides"))
+    assert await worker.receive() == Message(1, 4, b"ready")
+    worker.send(Message(1, 3, b"of an earlier attempt"))
+    worker.send(Message(1, 4, b"spring"))
+    assert await worker.receive() == Done(1, 4, b"spring tides")
 
 
-async def test_a_worker_is_held_by_every_limit():
-    async with WorkerPool() as pool:
-        ending = await pool.run(entries.limits, b"", LIMIT)
-        assert isinstance(ending, Done)
-        assert ending.payload == b"0 800 True 1048576 1"
+async def test_a_worker_is_held_by_every_limit(pool):
+    ending = await pool.run(entries.limits, b"", LIMIT)
+    assert isinstance(ending, Done)
+    assert ending.payload == b"0 800 True 1048576 1"
 
 
 @pytest.mark.parametrize(
     ("entry", "told"),
     [(entries.fail, "no such"), (entries.leave, "SystemExit: 3"), (entries.too_large, "write it to a file")],
 )
-async def test_an_error_is_told_and_the_worker_goes_on(entry, told):
-    async with WorkerPool() as pool:
-        worker = await pool.worker(300 * MB)
-        ending = await worker.run(Task(1, 1, refer_to(entry)))
-        assert isinstance(ending, Failed)
-        assert told in ending.reason
-        assert isinstance(await worker.run(Task(2, 1, refer_to(entries.echo), b"on")), Done)
+async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
+    worker = await pool.worker(300 * MB)
+    ending = await worker.run(Task(1, 1, refer_to(entry)))
+    assert isinstance(ending, Failed)
+    assert told in ending.reason
+    assert isinstance(await worker.run(Task(2, 1, refer_to(entries.echo), b"on")), Done)
 
 
 @pytest.mark.parametrize(
@@ -67,20 +63,18 @@ async def test_an_error_is_told_and_the_worker_goes_on(entry, told):
         (entries.speak_nonsense, DeathKind.HUNG, None, 9),
     ],
 )
-async def test_a_death_costs_its_own_task_only(entry, kind, code, signal):
-    async with WorkerPool(PoolOptions(hang_s=0.3)) as pool:
-        other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
-        death = await asyncio.wait_for(pool.run(entry, b"", LIMIT), 10)
-        assert (death.kind, death.code, death.signal) == (kind, code, signal)
-        assert (await other).payload == b"waited"
-        assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"
+async def test_a_death_costs_its_own_task_only(pool, entry, kind, code, signal):
+    other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
+    death = await asyncio.wait_for(pool.run(entry, b"", LIMIT), 10)
+    assert (death.kind, death.code, death.signal) == (kind, code, signal)
+    assert (await other).payload == b"waited"
+    assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"
 
 
-async def test_what_a_worker_said_before_its_death_arrives_before_it():
-    async with WorkerPool() as pool:
-        said: list[bytes] = []
-        await pool.run(entries.end_at_once, b"", LIMIT, said.append)
-        assert said == [b"last words"]
+async def test_what_a_worker_said_before_its_death_arrives_before_it(pool):
+    said: list[bytes] = []
+    await pool.run(entries.end_at_once, b"", LIMIT, said.append)
+    assert said == [b"last words"]
 
 
 async def test_a_worker_is_used_again_until_it_is_old():
@@ -117,15 +111,14 @@ async def test_workers_do_not_hold_each_others_channels():
 
 
 @pytest.mark.parametrize("entry", [entries.leave_a_child, entries.leave_a_daemon])
-async def test_what_a_worker_started_ends_with_it(entry):
-    async with WorkerPool() as pool:
-        worker = await pool.worker(LIMIT)
-        said: list[bytes] = []
-        await worker.run(Task(1, 1, refer_to(entry)), said.append)
-        worker.kill()
-        await worker.ended
-        await asyncio.sleep(0.05)
-        assert gone_within([int(said[0])], 2) == []
+async def test_what_a_worker_started_ends_with_it(pool, entry):
+    worker = await pool.worker(LIMIT)
+    said: list[bytes] = []
+    await worker.run(Task(1, 1, refer_to(entry)), said.append)
+    worker.kill()
+    await worker.ended
+    await asyncio.sleep(0.05)
+    assert gone_within([int(said[0])], 2) == []
 
 
 async def test_forked_workers_draw_different_numbers():
@@ -147,12 +140,11 @@ async def test_a_worker_started_from_nothing_does_the_same():
         assert await pool.run(entries.echo, b"spawned", LIMIT) == Done(0, 1, b"spawned")
 
 
-async def test_stopping_is_asked_then_told_then_forced():
-    async with WorkerPool() as pool:
-        worker = await pool.worker(LIMIT)
-        worker.start(Task(1, 1, refer_to(entries.wait)))
-        death = await worker.stop(terminate_after_s=0.05, kill_after_s=2)
-        assert (death.kind, death.signal) == (DeathKind.SIGNALLED, 15)
+async def test_stopping_is_asked_then_told_then_forced(pool):
+    worker = await pool.worker(LIMIT)
+    worker.start(Task(1, 1, refer_to(entries.wait)))
+    death = await worker.stop(terminate_after_s=0.05, kill_after_s=2)
+    assert (death.kind, death.signal) == (DeathKind.SIGNALLED, 15)
 
 
 def test_every_layer_has_a_state():

@@ -153,6 +153,15 @@ class WorkerPool:
         self.give_back(worker)
         return ending
 
+    async def end_workers(self) -> None:
+        """All of them, idle and busy; the warden stays."""
+        self._idle.clear()
+        workers = list(self._workers.values())
+        for worker in workers:
+            worker.kill()
+        if workers:
+            await asyncio.wait([worker.ended for worker in workers])
+
     def spawn(self, order: Spawn, streams: Sequence[int]) -> asyncio.Future[Death]:
         """A program that is not Python; `order.worker` comes from `next_number`."""
         ended: asyncio.Future[Death] = asyncio.get_running_loop().create_future()
