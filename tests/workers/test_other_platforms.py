@@ -3,7 +3,12 @@ import sys
 
 import pytest
 
+from headrace.execute import worker_pool
 from headrace.execute.cgroups import MemoryGroups
+from headrace.execute.worker_pool import PoolOptions, WorkerPool
+from headrace.execute.worker_protocol import DeathKind
+from tests.workers import entries
+from tests.workers.trees import MB
 
 WITHOUT = """
 import sys
@@ -27,6 +32,19 @@ def test_everything_imports_where_there_are_no_process_limits():
     done = subprocess.run([sys.executable, "-c", WITHOUT], check=False, capture_output=True, text=True, timeout=60)
     assert "inline only" in done.stdout, done.stderr
     assert "Run inline." in done.stdout
+
+
+async def test_without_proc_workers_are_started_anew_and_watched_by_psutil(monkeypatch):
+    pytest.importorskip("psutil")
+    pretence = "import psutil, asyncio, ctypes, sys; sys.platform = 'darwin'; "
+    monkeypatch.setattr(worker_pool, "_PROGRAM", pretence + worker_pool._PROGRAM)
+    async with WorkerPool(PoolOptions(forks=False)) as pool:
+        assert dict(pool.layers)["watchdog"] == "active, through psutil"
+        assert (await pool.run(entries.echo, b"anew", 100 * MB)).payload == b"anew"
+        death = await pool.run(entries.take_in_children, b"", 100 * MB)
+        assert death.kind is DeathKind.OUT_OF_MEMORY
+        assert (await pool.run(entries.end_at_once, b"", 100 * MB)).code == 7
+        assert (await pool.run(entries.abort, b"", 100 * MB)).signal == 6
 
 
 @pytest.fixture

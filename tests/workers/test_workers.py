@@ -59,8 +59,8 @@ async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
         (entries.kill_itself, DeathKind.SIGNALLED, None, 9),
         (entries.say_half_a_message, DeathKind.EXITED, 9, None),
         (entries.stop_itself, DeathKind.HUNG, None, 9),
-        (entries.close_its_channel, DeathKind.HUNG, None, 9),
-        (entries.speak_nonsense, DeathKind.HUNG, None, 9),
+        (entries.close_its_channel, DeathKind.LOST, None, 9),
+        (entries.speak_nonsense, DeathKind.LOST, None, 9),
     ],
 )
 async def test_a_death_costs_its_own_task_only(pool, entry, kind, code, signal):
@@ -69,6 +69,10 @@ async def test_a_death_costs_its_own_task_only(pool, entry, kind, code, signal):
     assert (death.kind, death.code, death.signal) == (kind, code, signal)
     assert (await other).payload == b"waited"
     assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"
+
+
+async def test_ten_thousand_lines_to_stderr_stop_nothing(pool):
+    assert (await pool.run(entries.chatter, b"", LIMIT)).payload == b"said"
 
 
 async def test_what_a_worker_said_before_its_death_arrives_before_it(pool):

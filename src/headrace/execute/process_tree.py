@@ -7,7 +7,9 @@ cover: what follows from a reading (execute.warden_watch).
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+
+from headrace.execute.process_limits import ON_LINUX
 
 _FIELDS = (b"\nVmData:", b"\nRssAnon:", b"\nRssShmem:", b"\nThreads:")
 _START_OF_STACK = 25  # of /proc/PID/stat, counted from behind the name
@@ -97,6 +99,28 @@ class TreeReading(NamedTuple):
     shared_bytes: int
     reserved_bytes: int
     is_stopped: bool
+
+
+class Tree(Protocol):
+    """`base` is what the root had when it was forked, `unused` what of it was reserved and not in use."""
+
+    base_bytes: int
+    base_data_bytes: int
+    unused_bytes: int
+
+    def read(self, enough_bytes: int) -> TreeReading: ...
+    def pids(self) -> list[int]: ...
+    def living(self) -> list[int]: ...
+    def descriptors(self) -> list[int]: ...
+    def close(self) -> None: ...
+
+
+def new_tree(root: int, *, has_base: bool) -> Tree:
+    if ON_LINUX:
+        return ProcessTree(root, has_base=has_base)
+    from headrace.execute.portable_tree import PortableTree
+
+    return PortableTree(root)
 
 
 class ProcessTree:

@@ -68,7 +68,10 @@ class SharedFiles:
     def _mounted_bytes(self) -> int:
         total = 0
         for mount in self._mounts:
-            told = os.statvfs(mount)
+            try:
+                told = os.statvfs(mount)
+            except OSError:
+                continue  # unmounted meanwhile
             total += (told.f_blocks - told.f_bfree) * told.f_frsize
         return total
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 
 from headrace.execute.cgroups import MemoryGroups
 from headrace.execute.process_limits import ON_LINUX, adopt_orphans, ahead_of_workers, limit_data, small_stacks
-from headrace.execute.process_tree import ProcessTree
+from headrace.execute.process_tree import new_tree
 from headrace.execute.progress_page import Place, ProgressPage
 from headrace.execute.shared_files import SharedFiles
 from headrace.execute.warden_births import Birth, bear, become_program, preloaded
@@ -56,7 +56,7 @@ class Warden:
         self._niceness = ahead_of_workers()
         self._groups = MemoryGroups.found() if ON_LINUX else None
         self._page = ProgressPage()
-        self._files = SharedFiles()
+        self._files = SharedFiles() if ON_LINUX else None
         self._watches: dict[int, Watch] = {}  # by pid
         self._places: dict[int, Place] = {}  # by pid
         self._next_look = self._next_told = 0.0
@@ -64,7 +64,7 @@ class Warden:
         os.set_blocking(self._ringer, False)
         signal.signal(signal.SIGCHLD, _noticed)
         signal.set_wakeup_fd(self._ringer, warn_on_full_buffer=False)
-        self._own_children = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
+        self._children = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY) if ON_LINUX else -1
 
     def serve(self) -> None:
         """Until the controller is gone. In a newly forked child it is left by `Birth`."""
@@ -88,7 +88,8 @@ class Warden:
         """What a child must close: with a sibling's kept open, its end would not be seen."""
         trees = [descriptor for watch in self._watches.values() for descriptor in watch.tree.descriptors()]
         outputs = [descriptor for watch in self._watches.values() for descriptor in watch.outputs]
-        return [self._bell, self._ringer, self._own_children, *trees, *outputs]
+        own = [self._bell, self._ringer, *([self._children] if self._children >= 0 else [])]
+        return [*own, *trees, *outputs]
 
     def _patience_s(self) -> float:
         if not self._watches:
@@ -110,11 +111,10 @@ class Warden:
                     pass  # only the first message is one
 
     def _fork(self, order: Fork, channel: int) -> None:
-        place = self._page.take()
         try:
+            place = self._page.take()
             pid = bear()
-        except OSError as error:
-            self._page.give_back(place)
+        except (OSError, IndexError) as error:
             self._never_born(order.worker, error)
             os.close(channel)
             return
@@ -136,10 +136,16 @@ class Warden:
             become_program(order, (stdin, stdout, stderr), self._setup, self._niceness)
         os.close(stdin)
         watch = self._watch(pid, order.worker, order.limit_bytes, has_base=False)
-        watch.outputs, watch.largest_output_bytes = (stdout, stderr), order.largest_output_bytes
+        if watch is not None:
+            watch.outputs, watch.largest_output_bytes = (stdout, stderr), order.largest_output_bytes
 
-    def _watch(self, pid: int, worker: int, limit_bytes: int, *, has_base: bool) -> Watch:
-        tree = ProcessTree(pid, has_base=has_base)
+    def _watch(self, pid: int, worker: int, limit_bytes: int, *, has_base: bool) -> Watch | None:
+        try:
+            tree = new_tree(pid, has_base=has_base)
+        except OSError as error:  # no descriptors left: what cannot be watched must not run
+            _signal(pid, signal.SIGKILL)
+            self._never_born(worker, error)
+            return None
         watch = Watch(worker=worker, pid=pid, tree=tree, limit_bytes=limit_bytes, hang_s=self._setup.hang_s)
         self._watches[pid] = watch
         watch.quiet_since = time.monotonic()
@@ -154,8 +160,8 @@ class Warden:
         reserved = watch.tree.base_data_bytes or _PROGRAM_RESERVES_BYTES
         limit_data(watch.pid, reserved + watch.limit_bytes)
 
-    def _never_born(self, worker: int, error: OSError) -> None:
-        self._control.tell(Death(worker, DeathKind.LOST, reason=f"no process could be made: {error.strerror}"))
+    def _never_born(self, worker: int, error: Exception) -> None:
+        self._control.tell(Death(worker, DeathKind.LOST, reason=f"no process could be made: {error}"))
 
     def _set_limit(self, order: SetLimit) -> None:
         for watch in self._watches.values():
@@ -171,12 +177,13 @@ class Warden:
         for watch in self._watches.values():
             if watch.worker == order.worker:
                 if order.reason and watch.verdict is None:
-                    watch.verdict = Verdict(DeathKind.HUNG, order.reason, watch.used_bytes)
+                    watch.verdict = Verdict(order.kind, order.reason, watch.used_bytes)
                 _kill(watch, order.signal)
 
     def _look(self) -> None:
         now = time.monotonic()
-        self._files.charge(self._watches.values())
+        if self._files is not None:
+            self._files.charge(self._watches.values())
         for pid, watch in self._watches.items():
             place = self._places.get(pid)
             condemned = watch.look(now, place.steps if place else 0, place.is_busy if place else False)
@@ -201,9 +208,10 @@ class Warden:
 
     def _end_strays(self) -> None:
         """Orphans go to the worker they descend from; those of a worker that has ended come here, and end."""
-        children = {int(pid) for pid in os.pread(self._own_children, 1 << 16, 0).split()}
-        for pid in children.difference(self._watches):
-            _signal(pid, signal.SIGKILL)
+        if self._children >= 0:
+            children = {int(pid) for pid in os.pread(self._children, 1 << 16, 0).split()}
+            for pid in children.difference(self._watches):
+                _signal(pid, signal.SIGKILL)
 
     def _reap(self) -> None:
         while (ended := _next_ended()) is not None:
@@ -237,7 +245,7 @@ class Warden:
                 _kill(watch, signal.SIGKILL)
             self._reap()
             self._end_strays()
-            if not os.pread(self._own_children, 64, 0):
+            if not self._watches and (self._children < 0 or not os.pread(self._children, 64, 0)):
                 return
             time.sleep(0.001)
 
@@ -255,8 +263,12 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _next_ended() -> tuple[int, int | None, int | None] | None:
-    """(pid, exit code, signal) of a child that has ended and is not yet reaped."""
+    """(pid, exit code, signal) of a child that has ended; on Linux not yet reaped, so that its number stays taken."""
     try:
+        if not ON_LINUX:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            code = os.waitstatus_to_exitcode(status)
+            return (pid, code if code >= 0 else None, -code if code < 0 else None) if pid else None
         ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return None

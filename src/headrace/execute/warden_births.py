@@ -75,6 +75,10 @@ class Birth(BaseException):
             if not self._setup.forks:
                 _start_anew(self._channel, self._setup)
             code = work(self._channel, self._place)
+        except ConnectionError:
+            code = 0  # the controller is gone, and with it whoever would want to know more
+        except BaseException:  # noqa: BLE001 - said where errors are said; the exit code tells the rest
+            sys.excepthook(*sys.exc_info())  # pyright: ignore[reportArgumentType]
         finally:
             _say_what_is_left()
             os._exit(code)  # not the warden's exit handlers

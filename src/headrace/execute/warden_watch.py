@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from headrace.execute.process_tree import ProcessTree, TreeReading
+from headrace.execute.process_tree import Tree, TreeReading
 from headrace.execute.worker_protocol import Death, DeathKind
 
 _HOT = 0.70
@@ -33,7 +33,7 @@ class Watch:
 
     worker: int
     pid: int
-    tree: ProcessTree
+    tree: Tree
     limit_bytes: int
     hang_s: float
     outputs: tuple[int, ...] = ()

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from headrace.execute.channel import Channel
 from headrace.execute.worker_protocol import (
     Death,
+    DeathKind,
     Done,
     Failed,
     FromWorker,
@@ -86,10 +87,10 @@ class Worker:
         self._order(SetLimit(self.id, limit_bytes))
         await self._limit_set
 
-    def kill(self, number: int = signal.SIGKILL, reason: str = "") -> None:
-        """Its whole group. With a reason its death counts as hung, and tells it."""
+    def kill(self, number: int = signal.SIGKILL, reason: str = "", kind: DeathKind = DeathKind.HUNG) -> None:
+        """Its whole tree. With a reason its death is of this kind, and tells it."""
         self.is_spoiled = True
-        self._order(Kill(self.id, number, reason))
+        self._order(Kill(self.id, number, reason, kind))
 
     async def stop(self, *, terminate_after_s: float, kill_after_s: float, reason: str = "") -> Death:
         """After it was asked to end: SIGTERM when it has not in time, then SIGKILL, each with its deadline."""
@@ -128,7 +129,7 @@ class Worker:
 
     def _end_unheard(self, reason: str) -> None:
         if not self.ended.done():
-            self.kill(reason=reason)
+            self.kill(reason=reason, kind=DeathKind.LOST)
 
 
 _DEATH_FOLLOWS_S = 0.1

@@ -75,6 +75,15 @@ ToWorker: TypeAlias = Task | Message
 FromWorker: TypeAlias = Message | Done | Failed | OutOfMemory
 
 
+class DeathKind(Enum):
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    OUT_OF_MEMORY = "out of memory"
+    HUNG = "hung"
+    TOO_MUCH_OUTPUT = "too much output"
+    LOST = "lost"  # nobody saw how: the warden is gone, or never started it
+
+
 class Setup(msgspec.Struct, tag=True, array_like=True):
     """The first message to a warden."""
 
@@ -112,11 +121,12 @@ class SetLimit(msgspec.Struct, tag=True, array_like=True):
 
 
 class Kill(msgspec.Struct, tag=True, array_like=True):
-    """To the whole process group of a worker; `reason` is told with its death."""
+    """To the whole tree of a worker. Where there is a `reason`, its death is of this `kind`, and tells it."""
 
     worker: int
     signal: int
     reason: str = ""
+    kind: DeathKind = DeathKind.HUNG
 
 
 class Ready(msgspec.Struct, tag=True, array_like=True):
@@ -147,15 +157,6 @@ class Reading(msgspec.Struct, array_like=True):
 
 class Readings(msgspec.Struct, tag=True, array_like=True):
     readings: list[Reading]
-
-
-class DeathKind(Enum):
-    EXITED = "exited"
-    SIGNALLED = "signalled"
-    OUT_OF_MEMORY = "out of memory"
-    HUNG = "hung"
-    TOO_MUCH_OUTPUT = "too much output"
-    LOST = "lost"  # nobody saw how: the warden is gone, or never started it
 
 
 class Death(msgspec.Struct, tag=True, array_like=True):
