@@ -161,3 +161,14 @@ async def test_a_worker_costs_little_and_starts_quickly():
     async with WorkerPool() as pool:
         workers: list[Worker] = [await pool.worker(LIMIT) for _ in range(3)]
         assert all(memory_of(worker.pid) < 16 * MB for worker in workers)
+
+
+async def test_asking_for_a_worker_can_be_cancelled(pool):
+    for _ in range(5):
+        asking = asyncio.ensure_future(pool.worker(LIMIT))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"

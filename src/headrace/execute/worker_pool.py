@@ -51,9 +51,9 @@ _LOOK_AGAIN_S = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOptions:
-    """`hang_s`: how long a task may be at 95 % of its limit without a step. `largest_file_bytes`: no file that a worker
-    writes may become larger, 0 for no cap. A worker is replaced after `tasks_per_worker`, or when it has kept
-    `growth_bytes` after a task.
+    """`preload`: modules that every worker needs, imported once, by the warden. `hang_s`: how long a task may be at 95 %
+    of its limit without a step. `largest_file_bytes`: no file that a worker writes may become larger, 0 for no cap. A
+    worker is replaced after `tasks_per_worker`, or when it has kept `growth_bytes` after a task.
     """
 
     preload: tuple[str, ...] = ()
@@ -121,7 +121,11 @@ class WorkerPool:
         """An idle one, or a new one; with this limit on what it uses above what it was forked with."""
         while self._idle:
             worker = self._idle.pop()
-            await worker.set_limit(limit_bytes)
+            try:
+                await worker.set_limit(limit_bytes)
+            except asyncio.CancelledError:
+                worker.kill()
+                raise
             if not worker.ended.done() and not worker.is_spoiled:
                 return worker
         return await self._new_worker(limit_bytes)
@@ -198,6 +202,12 @@ class WorkerPool:
         self._control.send(self._setup())
         try:
             ready = await asyncio.wait_for(asyncio.shield(self._ready), self._options.start_within_s)
+        except TimeoutError:
+            await self._end_warden()
+            raise HeadraceError(
+                f"The process that starts workers was not ready after {self._options.start_within_s:g} s.",
+                fix="Preload less, or give it longer with start_within_s.",
+            ) from None
         except BaseException:
             await self._end_warden()
             raise
@@ -225,7 +235,11 @@ class WorkerPool:
         assert self._control is not None
         with theirs:
             self._control.send(Fork(worker.id, limit_bytes), [theirs.fileno()])
-        await started
+        try:
+            await started
+        except asyncio.CancelledError:
+            worker.kill()
+            raise
         return worker
 
     def _retire(self, worker: Worker) -> None:
@@ -253,20 +267,22 @@ class WorkerPool:
         self._pids[report.worker] = report.pid
         if report.worker in self._workers:
             self._workers[report.worker].pid = report.pid
-            self._starting.pop(report.worker).set_result(None)
+            _resolve(self._starting.pop(report.worker, None))
 
     def _has_read(self, report: Readings) -> None:
         for reading in report.readings:
-            if reading.worker in self._workers:
-                self._workers[reading.worker].used_bytes = reading.used_bytes
+            worker = self._workers.get(reading.worker)
+            if worker is not None:
+                worker.used_bytes = reading.used_bytes
+                if worker in self._idle and worker.used_bytes >= self._options.growth_bytes:
+                    self._idle.remove(worker)  # its last task was too short to be read
+                    self._retire(worker)
             if self._on_reading is not None:
                 self._on_reading(reading.worker, reading.used_bytes)
 
     def _has_ended(self, death: Death) -> None:
         self._pids.pop(death.worker, None)
-        starting = self._starting.pop(death.worker, None)
-        if starting is not None:
-            starting.set_result(None)
+        _resolve(self._starting.pop(death.worker, None))
         program = self._programs.pop(death.worker, None)
         if program is not None and not program.done():
             program.set_result(death)
@@ -297,6 +313,11 @@ class WorkerPool:
         for number in [*self._workers, *self._programs]:
             self._has_ended(Death(number, DeathKind.LOST, reason="the pool was closed"))
         self._idle.clear()
+
+
+def _resolve(waited: asyncio.Future[None] | None) -> None:
+    if waited is not None and not waited.done():  # whoever waited may have been cancelled
+        waited.set_result(None)
 
 
 def _started(connection: socket.socket) -> subprocess.Popen[bytes]:
