@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import calls, command, disk, growth, memory, resume, small, speed
+from benchmarks import calls, command, disk, growth, memory, resume, small, speed, workers
 from benchmarks.bench import FULL, QUICK, Bench
 from benchmarks.processes import ChildFailed
 from benchmarks.report import Table
@@ -25,6 +25,7 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "small": small.measure,
     "command": command.measure,
     "calls": calls.measure,
+    "workers": workers.measure,
 }
 
 

@@ -51,7 +51,7 @@ _LOOK_AGAIN_S = 0.005
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOptions:
-    """`preload`: modules that every worker needs, imported once, by the warden. `hang_s`: how long a task may be at 95 %
+    """`preload`: modules that every worker needs, imported once. `hang_s`: how long a task may be at 95 %
     of its limit without a step. `largest_file_bytes`: no file that a worker writes may become larger, 0 for no cap. A
     worker is replaced after `tasks_per_worker`, or when it has kept `growth_bytes` after a task.
     """
