@@ -90,10 +90,10 @@ async def _starts(pool: WorkerPool) -> float:
 
 
 async def _trips(pool: WorkerPool) -> float:
-    worker, took = await pool.worker(_LIMIT_BYTES), []
+    worker, entry, took = await pool.worker(_LIMIT_BYTES), refer_to(echo), []
     for number in range(_TRIPS):
         began = time.perf_counter()
-        await worker.run(Task(number, 1, refer_to(echo), b"tide"))
+        await worker.run(Task(number, 1, entry, b"tide"))
         took.append(time.perf_counter() - began)
     await _gone(worker)
     return statistics.median(took) * 1e6

@@ -19,7 +19,7 @@ import msgspec
 
 from headrace.execute.worker_protocol import BadFrame, Frames, frame
 
-_READ_BYTES = 1 << 18
+_READ_BYTES = 1 << 16  # malloc maps and unmaps twice as much anew for every read
 
 
 class Channel:

@@ -7,6 +7,7 @@ identity (survey.functions).
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import runpy
@@ -51,6 +52,7 @@ def find_function(reference: FunctionReference) -> Callable[..., Any]:
     return _attribute(module, reference.qualname)
 
 
+@functools.cache  # looks at the disk; bounded by the modules whose functions are submitted
 def _home(module: ModuleType) -> tuple[str, Path | None]:
     name, spec = module.__name__, getattr(module, "__spec__", None)
     if name in {"__main__", SCRIPT_NAME} and spec is not None:  # python -m package.module

@@ -70,14 +70,19 @@ class Warden:
         """Until the controller is gone. In a newly forked child it is left by `Birth`."""
         poll = select.poll()
         poll.register(self._bell, select.POLLIN)
+        poll.register(self._control, select.POLLIN)
+        was_behind = False
         while self._control.is_open and os.getppid() == self._controller:
-            poll.register(self._control, select.POLLIN | (select.POLLOUT if self._control.is_behind else 0))
+            if was_behind != self._control.is_behind:
+                was_behind = self._control.is_behind
+                poll.modify(self._control, select.POLLIN | (select.POLLOUT if was_behind else 0))
             for descriptor, event in poll.poll(self._patience_s() * 1000):
                 if descriptor == self._bell:
                     os.read(self._bell, 4096)
-                elif event & select.POLLOUT:
+                    continue
+                if event & select.POLLOUT:
                     self._control.flush()
-                else:
+                if event & ~select.POLLOUT:
                     self._obey()
             self._reap()
             if time.monotonic() >= self._next_look:
@@ -208,9 +213,9 @@ class Warden:
 
     def _end_strays(self) -> None:
         """Orphans go to the worker they descend from; those of a worker that has ended come here, and end."""
-        if self._children >= 0:
-            children = {int(pid) for pid in os.pread(self._children, 1 << 16, 0).split()}
-            for pid in children.difference(self._watches):
+        listed = os.pread(self._children, 1 << 16, 0) if self._children >= 0 else b""
+        if listed.count(b" ") != len(self._watches):  # each number has a space behind it
+            for pid in {int(pid) for pid in listed.split()}.difference(self._watches):
                 _signal(pid, signal.SIGKILL)
 
     def _reap(self) -> None:

@@ -35,7 +35,7 @@ from headrace.execute.worker_protocol import (
     frame,
 )
 
-_READ_BYTES = 1 << 18
+_READ_BYTES = 1 << 16  # malloc maps and unmaps twice as much anew for every read
 _LONGEST_REASON = 4000
 _LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say so
 
