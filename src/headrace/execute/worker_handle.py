@@ -31,6 +31,7 @@ Ending: TypeAlias = Done | Failed | OutOfMemory | Death
 ToWardenNow: TypeAlias = Callable[[SetLimit | Kill], None]
 
 _MOST_WAITING = 64
+_DEATH_FOLLOWS_S = 0.1
 
 
 class Worker:
@@ -130,6 +131,3 @@ class Worker:
     def _end_unheard(self, reason: str) -> None:
         if not self.ended.done():
             self.kill(reason=reason, kind=DeathKind.LOST)
-
-
-_DEATH_FOLLOWS_S = 0.1
