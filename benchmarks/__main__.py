@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import bad_days, calls, command, disk, engine, growth, memory, resume, services, small, speed
+from benchmarks import bad_days, calls, command, disk, engine, growth, memory, resume, services, small, speed, workers
 from benchmarks.bench import FULL, QUICK, Bench
 from benchmarks.processes import ChildFailed
 from benchmarks.report import Table
@@ -28,6 +28,7 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "services": services.measure,
     "bad_days": bad_days.measure,
     "engine": engine.measure,
+    "workers": workers.measure,
 }
 
 

@@ -73,7 +73,7 @@ class BreakerLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     failures: int = 3
     within_s: float = 60.0
-    cool_down_s: float = 10.0
+    cool_down_s: float = 2.0
     longest_cool_down_s: float = 120.0
 
     def __post_init__(self) -> None:

@@ -1,0 +1,42 @@
+"""Which layers hold workers to their limits here. Covers: what this platform and this host offer, by looking."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from headrace.execute.cgroups import MemoryGroups
+from headrace.execute.process_limits import ON_LINUX, resource
+
+ACTIVE = "active"
+
+
+def can_isolate() -> bool:
+    """Whether workers can have processes of their own at all."""
+    return hasattr(os, "fork") and resource is not None
+
+
+def enforcement_layers() -> list[tuple[str, str]]:
+    """Each layer by name with its state: `active`, or why not."""
+    if not can_isolate():
+        return [("isolation", f"inline only: {sys.platform} has no process groups and limits that this needs")]
+    return [
+        ("RLIMIT_DATA", ACTIVE if ON_LINUX else f"not on {sys.platform}: it does not hold anonymous memory there"),
+        ("watchdog", _watchdog()),
+        ("prewarmed forks", ACTIVE if ON_LINUX else f"not on {sys.platform}: workers are started from nothing"),
+        ("cgroup v2", _group()),
+    ]
+
+
+def _watchdog() -> str:
+    if ON_LINUX:
+        return ACTIVE if os.path.exists("/proc/self/smaps_rollup") else "no /proc here"  # noqa: PTH110 - quick start
+    return "active, through psutil"
+
+
+def _group() -> str:
+    if not ON_LINUX:
+        return f"not on {sys.platform}"
+    if MemoryGroups.found() is None:
+        return "unproven: no delegated group with a memory controller here"
+    return "active, unproven: found and used, not tested on a host like this one"

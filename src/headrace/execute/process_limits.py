@@ -1,0 +1,127 @@
+"""What the operating system holds a process to. Covers: limits, process groups, who dies with whom, stacks, layers.
+
+Everything here is for the process that calls it, before it runs anybody's code. Does not cover: readings and kills,
+which come from outside (execute.warden). Where a platform lacks something, it is left out and `enforcement_layers` says
+so: Windows has none of it, macOS neither RLIMIT_DATA nor /proc.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+ON_LINUX = sys.platform.startswith("linux")
+THREAD_STACK_BYTES = 1 << 20
+# Set before anything is imported: libraries read them once. An arena of malloc's per thread would reserve 64 MB each.
+ENVIRONMENT = {
+    "MALLOC_ARENA_MAX": "2",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+}
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_OOM_SCORE = b"800"  # of 1000: before the controller, after nothing that the user would miss more
+
+
+def adopt_orphans() -> bool:
+    """Descendants whose parent ends become this process's children instead of init's."""
+    return ON_LINUX and _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent(parent: int) -> None:
+    """For a process whose parent has one thread: the signal comes when the thread that forked it ends."""
+    if ON_LINUX:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)  # it ended before the signal was asked for
+
+
+def small_stacks() -> None:
+    """Of threads made from now on, Python's and others: 8 MB each would count against RLIMIT_DATA."""
+    import threading
+
+    threading.stack_size(THREAD_STACK_BYTES)
+    set_default = getattr(ctypes.CDLL(None), "pthread_setattr_default_np", None) if ON_LINUX else None
+    if set_default is not None:  # musl's stacks are small as they are
+        attributes = ctypes.create_string_buffer(128)
+        library = ctypes.CDLL(None)
+        library.pthread_attr_init(attributes)
+        library.pthread_attr_setstacksize(attributes, ctypes.c_size_t(THREAD_STACK_BYTES))
+        set_default(attributes)
+
+
+def limit_files(largest_file_bytes: int) -> None:
+    """No core dumps, and no file above the cap: a write beyond it fails with EFBIG in Python."""
+    if resource is None:
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    if largest_file_bytes:
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        soft = largest_file_bytes if hard == resource.RLIM_INFINITY else min(hard, largest_file_bytes)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def limit_data(pid: int, data_bytes: int) -> bool:
+    """The soft limit of any process of ours: it can be lent more later."""
+    if resource is None or not ON_LINUX:
+        return False
+    try:
+        hard = resource.prlimit(pid, resource.RLIMIT_DATA)[1]
+        soft = data_bytes if hard == resource.RLIM_INFINITY else min(hard, data_bytes)
+        resource.prlimit(pid, resource.RLIMIT_DATA, (soft, hard))
+    except OSError:
+        return False  # it ended meanwhile, or a sandbox forbids it
+    return True
+
+
+def data_bytes() -> tuple[int, int]:
+    """Of this process: the most that was ever resident, and what RLIMIT_DATA counts now."""
+    try:
+        told = Path("/proc/self/status").read_bytes()
+    except OSError:
+        return 0, 0
+    fields = dict(line.split(b":", 1) for line in told.splitlines() if b":" in line)
+    peak, data = fields.get(b"VmHWM", b"0 kB"), fields.get(b"VmData", b"0 kB")
+    return int(peak.split()[0]) << 10, int(data.split()[0]) << 10
+
+
+def first_to_go() -> None:
+    """If the host runs out of memory, the kernel takes this process before others."""
+    if ON_LINUX:
+        with suppress(OSError), Path("/proc/self/oom_score_adj").open("wb", buffering=0) as score:
+            score.write(_OOM_SCORE)
+
+
+def ahead_of_workers() -> int:
+    """A watchdog that waits for its turn behind those it watches is late. Returns the niceness to give them back."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(OSError):  # needs a privilege that most have not
+        os.setpriority(os.PRIO_PROCESS, 0, min(before, -10))
+        if ON_LINUX:  # where sessions are scheduled as groups, niceness counts only within one
+            Path("/proc/self/autogroup").write_text("-10")
+    return before
+
+
+def ordinary_signals() -> None:
+    """Undo what the warden and Python have set, for a process that is neither."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _prctl(option: int, value: int) -> bool:
+    return ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0

@@ -1,0 +1,305 @@
+"""The warden: one small process with one thread that forks workers, watches their trees, kills, reaps and reports.
+
+    controller ══ orders, reports ══ warden ── fork ── worker ── its children
+         ╚══════════ tasks, messages ══════════════════╝
+
+Covers: the loop and its timing; the end of everything when the controller is gone. Imports as little as it can, since
+each worker inherits it. Does not cover: how a child is made (execute.warden_births), what condemns one
+(execute.warden_watch), what a worker does (execute.worker).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+from contextlib import suppress
+
+from headrace.execute.cgroups import MemoryGroups
+from headrace.execute.process_limits import ON_LINUX, adopt_orphans, ahead_of_workers, limit_data, small_stacks
+from headrace.execute.process_tree import new_tree
+from headrace.execute.progress_page import Place, ProgressPage
+from headrace.execute.shared_files import SharedFiles
+from headrace.execute.warden_births import Birth, bear, become_program, preloaded
+from headrace.execute.warden_control import Control
+from headrace.execute.warden_watch import Verdict, Watch
+from headrace.execute.worker_protocol import (
+    Death,
+    DeathKind,
+    Fork,
+    Kill,
+    LimitSet,
+    Reading,
+    Readings,
+    Ready,
+    SetLimit,
+    Setup,
+    Spawn,
+    Started,
+)
+
+_IDLE_POLL_S = 0.5  # how soon a controller is missed whose socket somebody else holds open
+_TELL_EVERY_S = 0.2
+_TOLD_STEP_BYTES = 1 << 20
+_END_WITHIN_S = 0.9
+# Of a program: its own libraries and the stacks of its threads. The watchdog counts what is really used.
+_PROGRAM_RESERVES_BYTES = 256 << 20
+
+
+class Warden:
+    def __init__(self, control: Control, setup: Setup) -> None:
+        self._control = control
+        self._setup = setup
+        self._controller = os.getppid()
+        self._niceness = ahead_of_workers()
+        self._groups = MemoryGroups.found() if ON_LINUX else None
+        self._page = ProgressPage()
+        self._files = SharedFiles() if ON_LINUX else None
+        self._watches: dict[int, Watch] = {}  # by pid
+        self._places: dict[int, Place] = {}  # by pid
+        self._next_look = self._next_told = 0.0
+        self._bell, self._ringer = os.pipe()
+        os.set_blocking(self._ringer, False)
+        signal.signal(signal.SIGCHLD, _noticed)
+        signal.set_wakeup_fd(self._ringer, warn_on_full_buffer=False)
+        self._children = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY) if ON_LINUX else -1
+
+    def serve(self) -> None:
+        """Until the controller is gone. In a newly forked child it is left by `Birth`."""
+        poll = select.poll()
+        poll.register(self._bell, select.POLLIN)
+        poll.register(self._control, select.POLLIN)
+        was_behind = False
+        while self._control.is_open and os.getppid() == self._controller:
+            if was_behind != self._control.is_behind:
+                was_behind = self._control.is_behind
+                poll.modify(self._control, select.POLLIN | (select.POLLOUT if was_behind else 0))
+            for descriptor, event in poll.poll(self._patience_s() * 1000):
+                if descriptor == self._bell:
+                    os.read(self._bell, 4096)
+                    continue
+                if event & select.POLLOUT:
+                    self._control.flush()
+                if event & ~select.POLLOUT:
+                    self._obey()
+            self._reap()
+            if time.monotonic() >= self._next_look:
+                self._look()
+        self._end_everything()
+
+    def descriptors(self) -> list[int]:
+        """What a child must close: with a sibling's kept open, its end would not be seen."""
+        trees = [descriptor for watch in self._watches.values() for descriptor in watch.tree.descriptors()]
+        outputs = [descriptor for watch in self._watches.values() for descriptor in watch.outputs]
+        own = [self._bell, self._ringer, *([self._children] if self._children >= 0 else [])]
+        return [*own, *trees, *outputs]
+
+    def _patience_s(self) -> float:
+        if not self._watches:
+            return _IDLE_POLL_S
+        return max(0.0, self._next_look - time.monotonic())
+
+    def _obey(self) -> None:
+        for order in self._control.orders(socket.MSG_DONTWAIT):
+            match order:
+                case Fork():
+                    self._fork(order, *self._control.claim(1))
+                case Spawn():
+                    self._spawn(order, *self._control.claim(3))
+                case SetLimit():
+                    self._set_limit(order)
+                case Kill():
+                    self._kill_as_asked(order)
+                case Setup():
+                    pass  # only the first message is one
+
+    def _fork(self, order: Fork, channel: int) -> None:
+        try:
+            place = self._page.take()
+            pid = bear()
+        except (OSError, IndexError) as error:
+            self._never_born(order.worker, error)
+            os.close(channel)
+            return
+        if not pid:
+            raise Birth(channel, place, self._setup, self._niceness, self.descriptors(), self._control)
+        os.close(channel)
+        self._places[pid] = place
+        self._watch(pid, order.worker, order.limit_bytes, has_base=self._setup.forks)
+
+    def _spawn(self, order: Spawn, stdin: int, stdout: int, stderr: int) -> None:
+        try:
+            pid = bear()
+        except OSError as error:
+            self._never_born(order.worker, error)
+            for descriptor in (stdin, stdout, stderr):
+                os.close(descriptor)
+            return
+        if not pid:
+            become_program(order, (stdin, stdout, stderr), self._setup, self._niceness)
+        os.close(stdin)
+        watch = self._watch(pid, order.worker, order.limit_bytes, has_base=False)
+        if watch is not None:
+            watch.outputs, watch.largest_output_bytes = (stdout, stderr), order.largest_output_bytes
+
+    def _watch(self, pid: int, worker: int, limit_bytes: int, *, has_base: bool) -> Watch | None:
+        try:
+            tree = new_tree(pid, has_base=has_base)
+        except OSError as error:  # no descriptors left: what cannot be watched must not run
+            _signal(pid, signal.SIGKILL)
+            self._never_born(worker, error)
+            return None
+        watch = Watch(worker=worker, pid=pid, tree=tree, limit_bytes=limit_bytes, hang_s=self._setup.hang_s)
+        self._watches[pid] = watch
+        watch.quiet_since = time.monotonic()
+        self._next_look = 0.0
+        self._limit(watch)
+        if self._groups is not None:
+            watch.in_group = self._groups.enclose(worker, pid, limit_bytes + tree.base_bytes)
+        self._control.tell(Started(worker, pid, tree.base_bytes))
+        return watch
+
+    def _limit(self, watch: Watch) -> None:
+        reserved = watch.tree.base_data_bytes or _PROGRAM_RESERVES_BYTES
+        limit_data(watch.pid, reserved + watch.limit_bytes)
+
+    def _never_born(self, worker: int, error: Exception) -> None:
+        self._control.tell(Death(worker, DeathKind.LOST, reason=f"no process could be made: {error}"))
+
+    def _set_limit(self, order: SetLimit) -> None:
+        for watch in self._watches.values():
+            if watch.worker == order.worker:
+                watch.limit_bytes = order.limit_bytes
+                self._limit(watch)
+                if self._groups is not None and watch.in_group:
+                    self._groups.set_limit(watch.worker, order.limit_bytes + watch.tree.base_bytes)
+        self._next_look = 0.0
+        self._control.tell(LimitSet(order.worker))
+
+    def _kill_as_asked(self, order: Kill) -> None:
+        for watch in self._watches.values():
+            if watch.worker == order.worker:
+                if order.reason and watch.verdict is None:
+                    watch.verdict = Verdict(order.kind, order.reason, watch.used_bytes)
+                _kill(watch, order.signal)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if self._files is not None:
+            self._files.charge(self._watches.values())
+        for pid, watch in self._watches.items():
+            place = self._places.get(pid)
+            condemned = watch.look(now, place.steps if place else 0, place.is_busy if place else False)
+            if condemned or (watch.verdict is not None and watch.verdict.kind is DeathKind.OUT_OF_MEMORY):
+                _kill(watch, signal.SIGKILL)  # again each time: it may have been forking meanwhile
+        self._end_strays()
+        self._tell_readings(now)
+        is_hot = any(watch.is_hot for watch in self._watches.values())
+        self._next_look = now + (self._setup.hot_poll_s if is_hot else self._setup.poll_s)
+
+    def _tell_readings(self, now: float) -> None:
+        if now < self._next_told or self._control.is_behind:
+            return
+        self._next_told = now + _TELL_EVERY_S
+        changed: list[Reading] = []
+        for watch in self._watches.values():
+            if abs(watch.used_bytes - watch.told_bytes) >= _TOLD_STEP_BYTES:
+                watch.told_bytes = watch.used_bytes
+                changed.append(Reading(watch.worker, watch.used_bytes, watch.steps))
+        if changed:
+            self._control.tell(Readings(changed))
+
+    def _end_strays(self) -> None:
+        """Orphans go to the worker they descend from; those of a worker that has ended come here, and end."""
+        listed = os.pread(self._children, 1 << 16, 0) if self._children >= 0 else b""
+        if listed.count(b" ") != len(self._watches):  # each number has a space behind it
+            for pid in {int(pid) for pid in listed.split()}.difference(self._watches):
+                _signal(pid, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        while (ended := _next_ended()) is not None:
+            pid, code, killed_by = ended
+            watch = self._watches.pop(pid, None)
+            if watch is not None:
+                _kill(watch, signal.SIGKILL)  # what it leaves ends with it; its group's number is still taken
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+            if watch is not None:
+                self._report(watch, code, killed_by)
+
+    def _report(self, watch: Watch, code: int | None, killed_by: int | None) -> None:
+        by_kernel = False
+        if self._groups is not None and watch.in_group:
+            by_kernel = self._groups.met_its_limit(watch.worker)
+            self._groups.remove(watch.worker)
+        watch.tree.close()
+        for output in watch.outputs:
+            os.close(output)
+        place = self._places.pop(watch.pid, None)
+        if place is not None:
+            self._page.give_back(place)
+        self._control.tell(watch.death(code, killed_by, by_kernel=by_kernel))
+        self._next_look = 0.0  # its children may have become strays
+
+    def _end_everything(self) -> None:
+        give_up_at = time.monotonic() + _END_WITHIN_S
+        while time.monotonic() < give_up_at:
+            for watch in self._watches.values():
+                _kill(watch, signal.SIGKILL)
+            self._reap()
+            self._end_strays()
+            if not self._watches and (self._children < 0 or not os.pread(self._children, 64, 0)):
+                return
+            time.sleep(0.001)
+
+
+def _kill(watch: Watch, number: int) -> None:
+    with suppress(OSError):
+        os.killpg(watch.pid, number)
+    for pid in watch.tree.living():
+        _signal(pid, number)
+
+
+def _signal(pid: int, number: int) -> None:
+    with suppress(OSError):
+        os.kill(pid, number)
+
+
+def _next_ended() -> tuple[int, int | None, int | None] | None:
+    """(pid, exit code, signal) of a child that has ended; on Linux not yet reaped, so that its number stays taken."""
+    try:
+        if not ON_LINUX:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            code = os.waitstatus_to_exitcode(status)
+            return (pid, code if code >= 0 else None, -code if code < 0 else None) if pid else None
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    if ended is None:
+        return None
+    is_exit = ended.si_code == os.CLD_EXITED
+    return ended.si_pid, ended.si_status if is_exit else None, None if is_exit else ended.si_status
+
+
+def _noticed(number: int, frame: object) -> None:
+    """The wakeup descriptor does the work; without a handler the signal would be ignored."""
+
+
+def main(descriptor: int) -> None:
+    control = Control(socket.socket(fileno=descriptor))
+    setup = next(iter(control.orders()), None)
+    if not isinstance(setup, Setup):
+        return
+    adopt_orphans()
+    small_stacks()
+    not_preloaded = preloaded(setup)
+    warden = Warden(control, setup)
+    from headrace.execute.enforcement import enforcement_layers
+
+    control.tell(Ready(os.getpid(), not_preloaded, enforcement_layers()))
+    try:
+        warden.serve()
+    except Birth as born:
+        born.live()

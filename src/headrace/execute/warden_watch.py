@@ -1,0 +1,99 @@
+"""One watched process tree: its limit, its progress, and when it is condemned.
+
+Covers: decisions from readings that are handed in. Does not cover: reading (execute.process_tree), killing and reaping
+(execute.warden).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from headrace.execute.process_tree import Tree, TreeReading
+from headrace.execute.worker_protocol import Death, DeathKind
+
+_HOT = 0.70
+_STUCK = 0.95
+# The hard limit should be met first: a MemoryError says more than a kill.
+_STACK_BYTES = 2 << 20
+_MOST_SLACK_BYTES = 14 << 20
+_ENDED_BADLY = {DeathKind.OUT_OF_MEMORY, DeathKind.HUNG, DeathKind.TOO_MUCH_OUTPUT}
+
+
+@dataclass(slots=True)
+class Verdict:
+    kind: DeathKind
+    reason: str
+    used_bytes: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """`outputs` are descriptors of what a program writes, with a cap on all together."""
+
+    worker: int
+    pid: int
+    tree: Tree
+    limit_bytes: int
+    hang_s: float
+    outputs: tuple[int, ...] = ()
+    largest_output_bytes: int = 0
+    in_group: bool = False
+    held_bytes: int = 0  # memfds and files on tmpfs that are open
+    left_bytes: int = 0  # files on tmpfs that were written and closed
+    used_bytes: int = 0
+    grown_bytes: int = 0
+    peak_bytes: int = 0
+    told_bytes: int = -1
+    steps: int = 0
+    quiet_since: float = 0.0
+    verdict: Verdict | None = None
+
+    @property
+    def is_hot(self) -> bool:
+        """Above 70 %, or about to be."""
+        return self.used_bytes + 2 * self.grown_bytes > self.limit_bytes * _HOT
+
+    def look(self, now: float, steps: int, is_busy: bool) -> Verdict | None:
+        """A new reading; the verdict if this one condemns it."""
+        reading = self.tree.read(int(self.limit_bytes * _STUCK))
+        # A file that is mapped shows twice, as shared memory and as a file.
+        in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
+        self.grown_bytes = max(0, reading.used_bytes + in_files - self.used_bytes)
+        self.used_bytes = reading.used_bytes + in_files
+        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+        if self.verdict is None:
+            self.verdict = self._judged(reading, now, steps, is_busy)
+            return self.verdict
+        return None
+
+    def death(self, code: int | None, signal: int | None, *, by_kernel: bool) -> Death:
+        verdict = self.verdict
+        if by_kernel and (verdict is None or verdict.kind not in _ENDED_BADLY):
+            verdict = Verdict(DeathKind.OUT_OF_MEMORY, "its cgroup met memory.max", self.peak_bytes)
+        plain = DeathKind.SIGNALLED if signal is not None else DeathKind.EXITED
+        return Death(
+            worker=self.worker,
+            kind=verdict.kind if verdict is not None else plain,
+            code=code,
+            signal=signal,
+            used_bytes=(verdict.used_bytes if verdict is not None else 0) or self.used_bytes,
+            peak_bytes=self.peak_bytes,
+            limit_bytes=self.limit_bytes,
+            reason=verdict.reason if verdict is not None else "",
+        )
+
+    def _judged(self, reading: TreeReading, now: float, steps: int, is_busy: bool) -> Verdict | None:
+        used = self.used_bytes
+        if used > self.limit_bytes + min(self.tree.unused_bytes, _MOST_SLACK_BYTES) + _STACK_BYTES:
+            return Verdict(DeathKind.OUT_OF_MEMORY, "its tree went above its limit", used)
+        if sum(os.fstat(output).st_size for output in self.outputs) > self.largest_output_bytes:
+            return Verdict(DeathKind.TOO_MUCH_OUTPUT, f"it wrote more than {self.largest_output_bytes:,} bytes", used)
+        is_full = max(used, reading.reserved_bytes) >= self.limit_bytes * _STUCK
+        if steps != self.steps or not ((is_full and is_busy) or reading.is_stopped):
+            self.steps = steps
+            self.quiet_since = now
+        elif now - self.quiet_since >= self.hang_s:
+            what = "it was stopped" if reading.is_stopped else "it was at its limit"
+            return Verdict(DeathKind.HUNG, f"{what} and took no step for {self.hang_s:g} s", used)
+        return None

@@ -1,0 +1,203 @@
+"""A worker: takes one task after another from its channel, calls the task's function, and tells how it ended.
+
+Covers: the loop, and the port through which a function speaks with the controller while it runs. A function may be sync
+or async. A worker that met its memory limit says so and ends: nobody knows what its libraries made of that. Does not
+cover: what payloads mean, and limits, which are set from outside (execute.warden).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import socket
+import traceback
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from headrace.execute.function_names import find_function
+from headrace.execute.process_limits import data_bytes, limit_data
+from headrace.execute.progress_page import Place
+from headrace.execute.worker_protocol import (
+    BadFrame,
+    Done,
+    Failed,
+    Frames,
+    FromWorker,
+    Message,
+    OutOfMemory,
+    Task,
+    ToWorker,
+    frame,
+)
+
+_READ_BYTES = 1 << 16  # malloc maps and unmaps twice as much anew for every read
+_LONGEST_REASON = 4000
+_LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say so
+
+
+class Line:
+    """The worker's end of its channel; blocks."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self._frames = Frames(ToWorker)
+        self._arrived: deque[ToWorker] = deque()  # bounded by one read
+        self.is_open = True
+
+    def read(self) -> ToWorker | None:
+        """None when the controller has closed its end."""
+        while not self._arrived and self.is_open:
+            self.take_in()
+        return self._arrived.popleft() if self._arrived else None
+
+    def take_in(self) -> None:
+        data = self.connection.recv(_READ_BYTES)
+        self.is_open = bool(data)
+        self._arrived.extend(self._frames.feed(data))
+
+    def at_hand(self) -> ToWorker | None:
+        return self._arrived.popleft() if self._arrived else None
+
+    def write(self, message: FromWorker) -> None:
+        self.connection.sendall(frame(message))
+
+
+class Port:
+    """What a task's function is given: messages to and from whoever started it. Each one sent counts as a step."""
+
+    def __init__(self, line: Line, task: Task, place: Place | None) -> None:
+        self._line = line
+        self._place = place
+        self.id = task.id
+        self.epoch = task.epoch
+
+    def step(self) -> None:
+        """Progress that is worth no message: a task at its memory limit that takes no step is ended."""
+        if self._place is not None:
+            self._place.step()
+
+    def send(self, payload: bytes) -> None:
+        """Waits while the controller does not read."""
+        self.step()
+        self._line.write(Message(self.id, self.epoch, payload))
+
+    def receive(self) -> bytes:
+        """The next message to this task."""
+        while True:
+            payload = self._own(self._line.read())
+            if payload is not None:
+                return payload
+
+    async def receive_async(self) -> bytes:
+        """The same, while other coroutines go on."""
+        while True:
+            message = self._line.at_hand()
+            if message is None:
+                await _readable(self._line.connection)
+                self._line.take_in()
+                if self._line.is_open:
+                    continue
+            payload = self._own(message)
+            if payload is not None:
+                return payload
+
+    def _own(self, message: ToWorker | None) -> bytes | None:
+        if message is None:
+            os._exit(0)  # the controller is gone, and the warden is about to end us anyway
+        is_ours = isinstance(message, Message) and (message.id, message.epoch) == (self.id, self.epoch)
+        return message.payload if is_ours else None
+
+
+async def _readable(connection: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(connection, lambda: None if ready.done() else ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(connection)
+
+
+def work(channel: int, place: Place | None = None) -> int:
+    """Until the controller closes the channel. Returns the exit code."""
+    line = Line(socket.socket(fileno=channel))
+    # A child of the worker that held its channel would hide the worker's end, and could speak in its name.
+    os.register_at_fork(after_in_child=lambda: _close(line.connection))
+    while (message := line.read()) is not None:
+        if not isinstance(message, Task):
+            continue  # a message that came after its task had ended
+        _set_busy(place, True)
+        ending = _performed(message, line, place)
+        _set_busy(place, False)
+        _tell(line, ending)
+        if isinstance(ending, OutOfMemory):
+            return 0
+    return 0
+
+
+def _performed(task: Task, line: Line, place: Place | None) -> Done | Failed | OutOfMemory:
+    try:
+        function = find_function(task.entry)
+        payload = _called(function, Port(line, task, place), task.payload)
+        return Done(task.id, task.epoch, payload if payload is not None else b"")
+    except MemoryError as error:
+        return _out_of_memory(task, error)
+    except BaseException as error:  # noqa: BLE001 - even SystemExit is told with its task; the worker goes on
+        reason = _told(error)
+        _forget_frames(error)
+        return Failed(task.id, task.epoch, reason)
+
+
+def _called(function: Callable[..., Any], port: Port, payload: bytes) -> bytes | None:
+    result = function(port, payload)
+    return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
+
+
+async def _awaited(result: Any) -> bytes | None:
+    return await result
+
+
+def _out_of_memory(task: Task, error: MemoryError) -> OutOfMemory:
+    peak, reserved = data_bytes()
+    limit_data(0, reserved + _LAST_WORDS_BYTES)
+    _forget_frames(error)
+    return OutOfMemory(task.id, task.epoch, peak, reserved, str(error)[:_LONGEST_REASON] or "MemoryError")
+
+
+def _tell(line: Line, ending: Done | Failed | OutOfMemory) -> None:
+    try:
+        line.write(ending)
+    except BadFrame as error:
+        line.write(Failed(ending.id, ending.epoch, f"The result is {error}. Return less, or write it to a file."))
+    except (TypeError, msgspec.MsgspecError) as error:
+        line.write(Failed(ending.id, ending.epoch, f"The result is not bytes: {error}"))
+
+
+def _told(error: BaseException) -> str:
+    """The error as it can be sent, its last lines of code after it."""
+    text = "".join(traceback.format_exception(error, limit=-8)).strip()
+    told = f"{type(error).__name__}: {error}"[:_LONGEST_REASON]
+    return f"{told}\n\n{text[-_LONGEST_REASON:]}".encode("utf-8", "replace").decode()
+
+
+def _forget_frames(error: BaseException) -> None:
+    """An error's traceback keeps every local of the task alive."""
+    with suppress(RuntimeError):
+        traceback.clear_frames(error.__traceback__)
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+
+
+def _set_busy(place: Place | None, is_busy: bool) -> None:
+    if place is not None:
+        place.step()
+        place.set_busy(is_busy)
+
+
+def _close(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.close()

@@ -1,0 +1,240 @@
+"""What workers are asked to do in the tests: each takes a port and a payload."""
+
+import ctypes
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+MB = 1 << 20
+_held: list[object] = []
+# Should a limit fail, the test does, and not the machine.
+_MEGABYTES = range(400)
+
+
+def echo(port, payload):
+    return payload
+
+
+def own_pid(port, payload):
+    return str(os.getpid()).encode()
+
+
+def open_descriptors(port, payload):
+    return str(len(list(Path("/proc/self/fd").iterdir()))).encode()
+
+
+async def converse(port, payload):
+    port.send(b"ready")
+    return await port.receive_async() + payload
+
+
+def converse_blocking(port, payload):
+    port.send(b"ready")
+    return port.receive() + payload
+
+
+def wait(port, payload):
+    port.send(b"waiting")
+    time.sleep(float(payload or 60))
+    return b"waited"
+
+
+def fail(port, payload):
+    raise ValueError("no such \ud800 tide")
+
+
+def leave(port, payload):
+    sys.exit(3)
+
+
+def too_large(port, payload):
+    return bytes(65 * MB)
+
+
+def end_at_once(port, payload):
+    port.send(b"last words")
+    os._exit(7)
+
+
+def abort(port, payload):
+    os.abort()
+
+
+def touch_nothing(port, payload):
+    ctypes.string_at(0)
+
+
+def kill_itself(port, payload):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stop_itself(port, payload):
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def close_its_channel(port, payload):
+    os.closerange(3, 100)
+    time.sleep(60)
+
+
+def speak_nonsense(port, payload):
+    port._line.connection.sendall(b"\xff" * 100)
+    time.sleep(60)
+
+
+def say_half_a_message(port, payload):
+    port._line.connection.sendall(b"\x00\x01\x00\x00half")
+    os._exit(9)
+
+
+def take_bytearrays(port, payload):
+    _held.extend(bytearray(MB) for _ in _MEGABYTES)
+
+
+def take_small_objects(port, payload):
+    _held.extend([object() for _ in range(40_000)] for _ in _MEGABYTES)
+
+
+def take_numpy(port, payload):
+    import numpy as np
+
+    _held.extend(np.ones(MB // 8) for _ in _MEGABYTES)
+
+
+def take_at_once(port, payload):
+    import numpy as np
+
+    return np.ones(1 << 30).tobytes()
+
+
+def take_in_threads(port, payload):
+    errors = []
+
+    def take():
+        try:
+            take_bytearrays(port, payload)
+        except MemoryError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    raise errors[0]
+
+
+def take_shared(port, payload):
+    area = mmap.mmap(-1, 400 * MB)
+    for _ in _MEGABYTES:
+        area.write(b"x" * MB)
+
+
+def take_memfd_mapped(port, payload):
+    descriptor = os.memfd_create("tide")
+    os.ftruncate(descriptor, 400 * MB)
+    area = mmap.mmap(descriptor, 400 * MB)
+    for _ in _MEGABYTES:
+        area.write(b"x" * MB)
+
+
+def take_memfd(port, payload):
+    descriptor = os.memfd_create("tide")
+    for _ in _MEGABYTES:
+        os.write(descriptor, b"x" * MB)
+
+
+def take_in_small_files(port, payload):
+    directory = Path(payload.decode())
+    for number in range(6400):
+        (directory / str(number)).write_bytes(b"x" * 65536)
+
+
+def take_in_children(port, payload):
+    program = "held = bytearray(b'x') * (30 << 20); import time; time.sleep(60)"
+    _held.extend(subprocess.Popen([sys.executable, "-c", program]) for _ in range(8))
+    time.sleep(60)
+
+
+def take_in_forks(port, payload):
+    for _ in range(8):
+        if not os.fork():
+            take = bytearray(b"x") * (30 * MB)
+            time.sleep(60)
+            os._exit(len(take) and 0)
+    time.sleep(60)
+
+
+def share_with_children(port, payload):
+    """Half the limit, and three children that share it: no more is used than before."""
+    _held.append(bytearray(b"x") * (40 * MB))
+    children = []
+    for _ in range(3):
+        child = os.fork()
+        if not child:
+            time.sleep(0.3)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    return b"shared"
+
+
+def swallow_memory_errors(port, payload):
+    while True:
+        try:
+            _held.append(bytearray(64 * 1024))
+        except MemoryError:
+            continue
+
+
+def keep(port, payload):
+    _held.append(bytearray(b"x") * int(payload))
+    time.sleep(0.5)  # long enough for a reading to be told
+
+
+def leave_a_child(port, payload):
+    child = subprocess.Popen(["sleep", "60"])
+    port.send(str(child.pid).encode())
+
+
+def leave_a_daemon(port, payload):
+    """Forks twice and starts a session of its own, as daemons do."""
+    reader, writer = os.pipe()
+    if not os.fork():
+        os.setsid()
+        if not os.fork():
+            os.write(writer, str(os.getpid()).encode())
+            time.sleep(60)
+        os._exit(0)
+    port.send(os.read(reader, 20))
+
+
+def write_a_large_file(port, payload):
+    Path(payload.decode()).write_bytes(bytes(3 * MB))
+
+
+def chatter(port, payload):
+    for number in range(10_000):
+        os.write(2, b"line %d\n" % number)
+    return b"said"
+
+
+def limits(port, payload):
+    import resource
+
+    core = resource.getrlimit(resource.RLIMIT_CORE)[0]
+    score = Path("/proc/self/oom_score_adj").read_text().strip()
+    is_leader = os.getpgid(0) == os.getpid() == os.getsid(0)
+    return f"{core} {score} {is_leader} {threading.stack_size()} {os.environ['OMP_NUM_THREADS']}".encode()
+
+
+def random_number(port, payload):
+    import random
+
+    return str(random.random()).encode()

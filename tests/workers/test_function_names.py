@@ -1,0 +1,78 @@
+import functools
+import subprocess
+import sys
+
+import pytest
+
+from headrace.errors import InvalidInput
+from headrace.execute.function_names import find_function, refer_to
+from headrace.execute.worker_protocol import FunctionReference
+from tests.workers import entries
+
+SCRIPT = """
+import asyncio, sys
+from headrace.execute.worker_pool import WorkerPool
+
+print("loaded as", __name__, flush=True)
+SECRET = len(sys.argv)
+
+def where(port, payload):
+    return f"{__name__} {SECRET}".encode()
+
+async def main():
+    async with WorkerPool() as pool:
+        for _ in range(2):
+            print((await pool.run(where, b"", 80 << 20)))
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_a_reference_leads_back_to_the_function():
+    assert find_function(refer_to(entries.echo)) is entries.echo
+
+
+@pytest.mark.parametrize(
+    "function", [lambda port, payload: b"", functools.partial(entries.echo), entries.echo.__call__]
+)
+def test_a_function_without_a_name_of_its_own_is_refused(function):
+    with pytest.raises(InvalidInput, match="at the top of a"):
+        refer_to(function)
+
+
+def test_a_name_that_means_something_else_by_now_is_refused(monkeypatch):
+    function = entries.echo
+    monkeypatch.setattr(entries, "echo", entries.fail)
+    with pytest.raises(InvalidInput, match="something else"):
+        refer_to(function)
+
+
+def test_a_module_that_is_on_no_path_is_loaded_from_its_file(tmp_path):
+    (tmp_path / "tidal.py").write_text("def f(): return 7")
+    reference = FunctionReference("tidal_elsewhere", "f", str(tmp_path / "tidal.py"))
+    assert find_function(reference)() == 7
+    del sys.modules["tidal_elsewhere"]
+
+
+def test_a_scripts_function_runs_in_a_worker_that_imports_it_once_under_another_name(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py"], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.count("loaded as __mp_main__") == 1, done.stderr
+    assert done.stdout.count("payload=b'__mp_main__ 1'") == 2
+
+
+def test_a_script_without_a_guard_is_told_so(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT.replace('if __name__ == "__main__":\n    ', ""))
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py"], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert "if __name__ ==" in done.stdout
+
+
+def test_a_function_without_a_file_is_refused_with_the_way_out():
+    program = "from headrace.execute.function_names import refer_to\ndef f(): pass\nrefer_to(f)"
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    assert "Move it into a .py file" in done.stderr

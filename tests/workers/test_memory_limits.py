@@ -1,0 +1,109 @@
+import asyncio
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from headrace.execute.function_names import refer_to
+from headrace.execute.worker_pool import WorkerPool
+from headrace.execute.worker_protocol import Death, DeathKind, Done, OutOfMemory, Task
+from tests.workers import entries
+from tests.workers.trees import MB, highest_until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+LIMIT = 100 * MB
+# Beside the limit itself: what the worker was forked with, of which it has copied a part by now.
+MOST = max(LIMIT * 11 // 10, LIMIT + 32 * MB)
+
+
+async def ending_and_highest(pool: WorkerPool, entry, payload: bytes = b"", limit: int = LIMIT):
+    worker = await pool.worker(limit)
+    running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entry), payload)))
+    highest = await highest_until(running, worker.pid)
+    pool.give_back(worker)
+    return running.result(), highest
+
+
+@pytest.mark.parametrize(
+    "entry", [entries.take_bytearrays, entries.take_small_objects, entries.take_numpy, entries.take_in_threads]
+)
+async def test_the_hard_limit_is_met_as_a_memory_error(pool, entry):
+    ending, highest = await ending_and_highest(pool, entry)
+    assert isinstance(ending, OutOfMemory)
+    assert ending.used_bytes > LIMIT // 2
+    assert highest <= MOST
+
+
+async def test_a_limit_that_is_hit_by_one_huge_array_says_that_little_was_used(pool):
+    ending, _ = await ending_and_highest(pool, entries.take_at_once)
+    assert isinstance(ending, OutOfMemory)
+    assert "8.00 GiB" in ending.reason
+    assert ending.used_bytes < LIMIT
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        entries.take_shared,
+        entries.take_memfd_mapped,
+        entries.take_memfd,
+        entries.take_in_children,
+        entries.take_in_forks,
+    ],
+)
+async def test_what_the_hard_limit_misses_is_seen_by_the_warden(pool, entry):
+    ending, highest = await ending_and_highest(pool, entry)
+    assert isinstance(ending, Death)
+    assert ending.kind is DeathKind.OUT_OF_MEMORY
+    assert ending.used_bytes > LIMIT
+    assert max(highest, ending.peak_bytes) <= MOST
+
+
+async def test_files_in_shared_memory_count_for_the_worker_that_writes_them(pool):
+    directory = Path(tempfile.mkdtemp(dir="/dev/shm"))
+    try:
+        other = asyncio.ensure_future(pool.run(entries.wait, b"1", LIMIT))
+        ending, _ = await ending_and_highest(pool, entries.take_in_small_files, bytes(directory))
+        assert isinstance(ending, Death)
+        assert ending.kind is DeathKind.OUT_OF_MEMORY
+        assert sum(file.stat().st_size for file in directory.iterdir()) <= MOST
+        assert isinstance(await other, Done)
+    finally:
+        shutil.rmtree(directory)
+
+
+async def test_memory_shared_with_forked_children_counts_once(pool):
+    ending, _ = await ending_and_highest(pool, entries.share_with_children)
+    assert ending == Done(1, 1, b"shared")
+
+
+async def test_swallowing_memory_errors_ends_a_worker(pool):
+    ending, highest = await ending_and_highest(pool, entries.swallow_memory_errors)
+    assert isinstance(ending, Death)
+    assert ending.kind is DeathKind.HUNG
+    assert "no step for 0.5 s" in ending.reason
+    assert highest <= MOST
+
+
+async def test_a_worker_that_met_its_limit_is_never_used_again(pool):
+    first = await pool.worker(LIMIT)
+    await first.run(Task(1, 1, refer_to(entries.take_bytearrays)))
+    pool.give_back(first)
+    assert (await pool.worker(LIMIT)).pid != first.pid
+
+
+async def test_a_limit_can_be_lent_to_a_worker_that_runs(pool):
+    worker = await pool.worker(20 * MB)
+    await worker.set_limit(LIMIT)
+    assert isinstance(await worker.run(Task(1, 1, refer_to(entries.keep), b"50000000")), Done)
+    await worker.set_limit(30 * MB)
+    assert (await worker.ended).kind is DeathKind.OUT_OF_MEMORY
+
+
+async def test_deaths_in_a_row_leave_the_others_alone(pool):
+    other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
+    for _ in range(20):
+        assert isinstance(await pool.run(entries.take_bytearrays, b"", 20 * MB), OutOfMemory)
+    assert isinstance(await other, Done)

@@ -1,0 +1,75 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace.execute.function_names import refer_to
+from headrace.execute.worker_pool import WorkerPool
+from headrace.execute.worker_protocol import Death, DeathKind, Done, Task
+from tests.workers import entries
+from tests.workers.trees import MB, gone_within, is_alive
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+LIMIT = 80 * MB
+CONTROLLER = Path(__file__).parent / "controller.py"
+
+
+def children_of(pid: int) -> list[int]:
+    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return found + [grandchild for child in found for grandchild in children_of(child)]
+
+
+@pytest.mark.parametrize("helped", ["", "with a fork that holds its sockets"])
+def test_a_killed_controller_leaves_no_orphan(helped):
+    with subprocess.Popen([sys.executable, CONTROLLER, helped], stdout=subprocess.PIPE) as controller:
+        assert controller.stdout is not None
+        told = controller.stdout.readline().split()
+        pids = [pid for pid in children_of(controller.pid) if str(pid).encode() not in told[1:]]
+        assert len(pids) == 5  # the warden, two workers, and a child of each
+        os.kill(controller.pid, signal.SIGKILL)
+        killed_at = time.monotonic()
+        assert gone_within(pids, 1.0) == []
+        assert time.monotonic() - killed_at < 1.5
+        for bystander in told[1:]:
+            os.kill(int(bystander), signal.SIGKILL)
+
+
+async def test_a_killed_warden_is_told_and_its_workers_end():
+    async with WorkerPool() as pool:
+        worker = await pool.worker(LIMIT)
+        said: list[bytes] = []
+        await worker.run(Task(1, 1, refer_to(entries.leave_a_child)), said.append)
+        running = asyncio.ensure_future(worker.run(Task(2, 1, refer_to(entries.wait))))
+        await asyncio.sleep(0.05)
+        os.kill(pool.warden_pid, signal.SIGKILL)
+        death = await asyncio.wait_for(running, 2)
+        assert isinstance(death, Death)
+        assert death.kind is DeathKind.LOST
+        assert "warden" in death.reason
+        assert gone_within([worker.pid, int(said[0])], 2) == []
+        assert isinstance(await pool.run(entries.echo, b"a new warden", LIMIT), Done)
+
+
+async def test_closing_ends_a_busy_worker():
+    async with WorkerPool() as pool:
+        worker = await pool.worker(LIMIT)
+        running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.wait))))
+        await asyncio.sleep(0.05)
+    assert (await running).kind is DeathKind.LOST
+    assert not is_alive(worker.pid)
+
+
+async def test_a_cancelled_task_ends_its_worker():
+    async with WorkerPool() as pool:
+        running = asyncio.ensure_future(pool.run(entries.wait, b"", LIMIT))
+        await asyncio.sleep(0.1)
+        (pid,) = children_of(pool.warden_pid)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert gone_within([pid], 2) == []

@@ -1,0 +1,174 @@
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from headrace.execute.enforcement import enforcement_layers
+from headrace.execute.function_names import refer_to
+from headrace.execute.worker_handle import Worker
+from headrace.execute.worker_pool import PoolOptions, WorkerPool
+from headrace.execute.worker_protocol import DeathKind, Done, Failed, Message, Task
+from tests.workers import entries
+from tests.workers.trees import MB, gone_within, memory_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+LIMIT = 80 * MB
+
+
+async def test_a_task_is_done_in_another_process(pool):
+    ending = await pool.run(entries.own_pid, b"", LIMIT)
+    assert isinstance(ending, Done)
+    assert int(ending.payload) != pool.warden_pid
+
+
+@pytest.mark.parametrize("entry", [entries.converse, entries.converse_blocking])
+async def test_messages_go_both_ways_while_a_task_runs(pool, entry):
+    worker = await pool.worker(LIMIT)
+    worker.start(Task(1, 4, refer_to(entry), b" tides"))
+    assert await worker.receive() == Message(1, 4, b"ready")
+    worker.send(Message(1, 3, b"of an earlier attempt"))
+    worker.send(Message(1, 4, b"spring"))
+    assert await worker.receive() == Done(1, 4, b"spring tides")
+
+
+async def test_a_worker_is_held_by_every_limit(pool):
+    ending = await pool.run(entries.limits, b"", LIMIT)
+    assert isinstance(ending, Done)
+    assert ending.payload == b"0 800 True 1048576 1"
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [(entries.fail, "no such"), (entries.leave, "SystemExit: 3"), (entries.too_large, "write it to a file")],
+)
+async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
+    worker = await pool.worker(300 * MB)
+    ending = await worker.run(Task(1, 1, refer_to(entry)))
+    assert isinstance(ending, Failed)
+    assert told in ending.reason
+    assert isinstance(await worker.run(Task(2, 1, refer_to(entries.echo), b"on")), Done)
+
+
+@pytest.mark.parametrize(
+    ("entry", "kind", "code", "signal"),
+    [
+        (entries.end_at_once, DeathKind.EXITED, 7, None),
+        (entries.abort, DeathKind.SIGNALLED, None, 6),
+        (entries.touch_nothing, DeathKind.SIGNALLED, None, 11),
+        (entries.kill_itself, DeathKind.SIGNALLED, None, 9),
+        (entries.say_half_a_message, DeathKind.EXITED, 9, None),
+        (entries.stop_itself, DeathKind.HUNG, None, 9),
+        (entries.close_its_channel, DeathKind.LOST, None, 9),
+        (entries.speak_nonsense, DeathKind.LOST, None, 9),
+    ],
+)
+async def test_a_death_costs_its_own_task_only(pool, entry, kind, code, signal):
+    other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
+    death = await asyncio.wait_for(pool.run(entry, b"", LIMIT), 10)
+    assert (death.kind, death.code, death.signal) == (kind, code, signal)
+    assert (await other).payload == b"waited"
+    assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"
+
+
+async def test_ten_thousand_lines_to_stderr_stop_nothing(pool):
+    assert (await pool.run(entries.chatter, b"", LIMIT)).payload == b"said"
+
+
+async def test_what_a_worker_said_before_its_death_arrives_before_it(pool):
+    said: list[bytes] = []
+    await pool.run(entries.end_at_once, b"", LIMIT, said.append)
+    assert said == [b"last words"]
+
+
+async def test_a_worker_is_used_again_until_it_is_old():
+    async with WorkerPool(PoolOptions(tasks_per_worker=3)) as pool:
+        pids = [(await pool.run(entries.own_pid, b"", LIMIT)).payload for _ in range(6)]
+        assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [3, 3]
+
+
+async def test_a_worker_that_has_grown_is_replaced():
+    async with WorkerPool() as pool:
+        first = (await pool.run(entries.own_pid, b"", LIMIT)).payload
+        assert isinstance(await pool.run(entries.keep, str(40 * MB).encode(), LIMIT), Done)
+        assert (await pool.run(entries.own_pid, b"", LIMIT)).payload != first
+
+
+async def test_a_hundred_tasks_leave_no_descriptor_and_no_zombie():
+    async with WorkerPool(PoolOptions(tasks_per_worker=2)) as pool:
+        first = (await pool.run(entries.open_descriptors, b"", LIMIT)).payload
+        warden = Path(f"/proc/{pool.warden_pid}")
+        held = len(list((warden / "fd").iterdir()))
+        for _ in range(100):
+            assert (await pool.run(entries.open_descriptors, b"", LIMIT)).payload == first
+        await asyncio.sleep(0.1)
+        assert len(list((warden / "fd").iterdir())) <= held + 1
+        assert len((warden / f"task/{pool.warden_pid}/children").read_text().split()) <= 1
+
+
+async def test_workers_do_not_hold_each_others_channels():
+    async with WorkerPool() as pool:
+        first = await pool.worker(LIMIT)
+        await pool.worker(LIMIT)
+        first.channel.close()
+        assert gone_within([first.pid], 2) == []
+
+
+@pytest.mark.parametrize("entry", [entries.leave_a_child, entries.leave_a_daemon])
+async def test_what_a_worker_started_ends_with_it(pool, entry):
+    worker = await pool.worker(LIMIT)
+    said: list[bytes] = []
+    await worker.run(Task(1, 1, refer_to(entry)), said.append)
+    worker.kill()
+    await worker.ended
+    await asyncio.sleep(0.05)
+    assert gone_within([int(said[0])], 2) == []
+
+
+async def test_forked_workers_draw_different_numbers():
+    async with WorkerPool(PoolOptions(tasks_per_worker=1, preload=("random", "no_such_module"))) as pool:
+        drawn = {(await pool.run(entries.random_number, b"", LIMIT)).payload for _ in range(3)}
+        assert len(drawn) == 3
+        assert "no_such_module" in pool.not_preloaded
+
+
+async def test_a_file_above_the_cap_fails_in_the_task(tmp_path):
+    async with WorkerPool(PoolOptions(largest_file_bytes=MB)) as pool:
+        ending = await pool.run(entries.write_a_large_file, bytes(tmp_path / "large"), LIMIT)
+        assert isinstance(ending, Failed)
+        assert "File too large" in ending.reason
+
+
+async def test_a_worker_started_from_nothing_does_the_same():
+    async with WorkerPool(PoolOptions(forks=False)) as pool:
+        assert await pool.run(entries.echo, b"spawned", LIMIT) == Done(0, 1, b"spawned")
+
+
+async def test_stopping_is_asked_then_told_then_forced(pool):
+    worker = await pool.worker(LIMIT)
+    worker.start(Task(1, 1, refer_to(entries.wait)))
+    death = await worker.stop(terminate_after_s=0.05, kill_after_s=2)
+    assert (death.kind, death.signal) == (DeathKind.SIGNALLED, 15)
+
+
+def test_every_layer_has_a_state():
+    layers = dict(enforcement_layers())
+    assert layers["RLIMIT_DATA"] == layers["watchdog"] == "active"
+    assert layers["cgroup v2"].startswith(("unproven", "active, unproven"))
+
+
+async def test_a_worker_costs_little_and_starts_quickly():
+    async with WorkerPool() as pool:
+        workers: list[Worker] = [await pool.worker(LIMIT) for _ in range(3)]
+        assert all(memory_of(worker.pid) < 16 * MB for worker in workers)
+
+
+async def test_asking_for_a_worker_can_be_cancelled(pool):
+    for _ in range(5):
+        asking = asyncio.ensure_future(pool.worker(LIMIT))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+    assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"

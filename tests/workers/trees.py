@@ -1,0 +1,44 @@
+"""Processes as seen from outside, for the tests of workers."""
+
+import asyncio
+import time
+from pathlib import Path
+
+MB = 1 << 20
+
+
+def memory_of(pid: int) -> int:
+    """Private and shared memory of a process and its descendants, each page counted once."""
+    try:
+        told = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return 0
+    fields = dict(line.split(":", 1) for line in told.splitlines()[1:])
+    own = sum(int(fields[name].split()[0]) for name in ("Pss_Anon", "Pss_Shmem")) << 10
+    return own + sum(memory_of(child) for child in children)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+async def highest_until(task: asyncio.Future, pid: int) -> int:
+    """The most that the tree of `pid` used at any sample."""
+    highest = 0
+    while not task.done():
+        highest = max(highest, memory_of(pid))
+        await asyncio.sleep(0.001)
+    return highest
+
+
+def gone_within(pids: list[int], seconds: float) -> list[int]:
+    """Those that still live after that time."""
+    give_up_at = time.monotonic() + seconds
+    while (living := [pid for pid in pids if is_alive(pid)]) and time.monotonic() < give_up_at:
+        time.sleep(0.005)
+    return living
