@@ -73,7 +73,7 @@ class BreakerLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     failures: int = 3
     within_s: float = 60.0
-    cool_down_s: float = 2.0
+    cool_down_s: float = 10.0
     longest_cool_down_s: float = 120.0
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class EndpointLimits(msgspec.Struct, frozen=True, kw_only=True):
     longest_asked_pause_s: float = 600.0
     first_away_s: float = 2.0
     longest_away_s: float = 30.0
-    breaker: BreakerLimits = BreakerLimits()
+    breaker: BreakerLimits = BreakerLimits(cool_down_s=2.0)
 
     def __post_init__(self) -> None:
         for name in ("requests_per_minute", "tokens_per_minute"):
