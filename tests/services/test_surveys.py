@@ -49,10 +49,15 @@ def test_a_survey_of_a_real_endpoint_is_answered_counted_and_paid_for(server: Ho
     assert server.calls == 50
     assert stats.cost == pytest.approx((stats.input_tokens * 1000 + stats.output_tokens * 2000) / 1e6)
     assert stats.cost > 0
+    first = results[0]
+    assert first.tokens["q"] == (11, 3, 4, 2)
+    assert first.costs["q"] == pytest.approx(stats.cost / 50)
 
 
 def test_the_cost_of_a_model_without_a_price_is_not_zero(server: HostileServer, tmp_path: Path):
-    assert a_job(2, a_model(server)).run(tmp_path / "a.run").stats().cost is None
+    results = a_job(2, a_model(server)).run(tmp_path / "a.run")
+    assert results.stats().cost is None
+    assert results[0].costs == {"q": None}
 
 
 def test_another_run_pays_nothing_for_what_the_cache_has(server: HostileServer, tmp_path: Path):

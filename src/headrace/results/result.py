@@ -17,12 +17,12 @@ from headrace.store.outcomes import stored_detail
 from headrace.store.reader import Reader
 from headrace.store.rows import DetailPacker, Row, Status
 from headrace.survey.models import Model
-from headrace.survey.record import AnswerRecord, Detail, State
+from headrace.survey.record import AnswerRecord, Detail, ServiceUsage, State
 from headrace.survey.values import Fields, SqlValue, decode_fields
 
 _PARTS = (
     "ordinal", "iteration", "status", "answer", "agent", "scenario", "model", "prompts", "system_prompt",
-    "raw_responses", "comments", "tokens", "times", "failures", "skipped",
+    "raw_responses", "comments", "tokens", "costs", "times", "failures", "skipped",
 )  # fmt: skip
 
 
@@ -36,8 +36,12 @@ class Failed(NamedTuple):
 
 
 class Tokens(NamedTuple):
+    """`cached`, of the input, are those the service had cached; `reasoning` are among the output's."""
+
     input: int
     output: int
+    cached: int = 0
+    reasoning: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,12 @@ class Result:
     @property
     def tokens(self) -> dict[str, Tokens]:
         """By question name, all attempts together."""
-        return {name: Tokens(r.input_tokens, r.output_tokens) for name, r in self._records() if r.attempts}
+        return {name: _tokens(record) for name, record in self._records() if record.attempts}
+
+    @property
+    def costs(self) -> dict[str, float | None]:
+        """By question name, all attempts together, in US dollars; None where the price is not known."""
+        return {name: _cost(record) for name, record in self._records() if record.attempts}
 
     @property
     def times(self) -> Times:
@@ -184,6 +193,16 @@ class Result:
         if callable(self._detail):
             self._detail = self._detail()
         return self._detail
+
+
+def _tokens(record: AnswerRecord) -> Tokens:
+    service = record.service or ServiceUsage()
+    return Tokens(record.input_tokens, record.output_tokens, service.cached_tokens, service.reasoning_tokens)
+
+
+def _cost(record: AnswerRecord) -> float | None:
+    service = record.service or ServiceUsage()
+    return None if service.unpriced else service.cost
 
 
 def _stored_detail(reader: Reader, packer: DetailPacker, ordinal: int) -> Detail:
