@@ -27,7 +27,7 @@ from headrace.cli.options import (
     Sample,
     Seed,
 )
-from headrace.cli.running import progress_asked_for, start
+from headrace.cli.running import options_from, start
 
 
 def map_rows(
@@ -57,23 +57,8 @@ def map_rows(
     json: Json = False,
 ) -> None:
     """Send one prompt per row of a file, exactly as written. Run it again to go on where it was."""
+    given = dict(locals())
     from headrace.cli.arguments import mapped_job_from
-    from headrace.limits import RunOptions
 
     job = mapped_job_from(template, data, schema, system, model or [])
-    options = RunOptions(
-        concurrency=concurrency,
-        n=n,
-        limit=limit,
-        sample=sample,
-        seed=seed,
-        memory=memory,
-        max_cost=max_cost,
-        max_tokens_total=max_tokens_total,
-        cache=not no_cache,
-        fresh=fresh,
-        extend=extend,
-        retry_failed=retry_failed,
-        progress_bar=progress_asked_for(log=log, lines=lines),
-    )
-    start(job, output, options, dry_run=dry_run, as_json=json)
+    start(job, output, options_from(given), dry_run=dry_run, as_json=json)

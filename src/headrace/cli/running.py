@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,7 +32,7 @@ from headrace.cli.options import (
 from headrace.errors import OptionError
 
 if TYPE_CHECKING:
-    from headrace.limits import ProgressBar, RunOptions
+    from headrace.limits import RunOptions
     from headrace.plan.job import Job
 
 
@@ -60,27 +60,11 @@ def run(
     json: Json = False,
 ) -> None:
     """Run a survey. Run it again to go on where it was: what is journaled is never repeated."""
+    given = dict(locals())
     from headrace.cli.arguments import job_from
-    from headrace.limits import RunOptions
 
-    progress_bar = progress_asked_for(log=log, lines=lines)
-    job = job_from(survey, agents, scenarios, model or [])
-    options = RunOptions(
-        concurrency=concurrency,
-        n=n,
-        limit=limit,
-        sample=sample,
-        seed=seed,
-        memory=memory,
-        max_cost=max_cost,
-        max_tokens_total=max_tokens_total,
-        cache=not no_cache,
-        fresh=fresh,
-        extend=extend,
-        retry_failed=retry_failed,
-        progress_bar=progress_bar,
-    )
-    start(job, output, options, dry_run=dry_run, as_json=json)
+    options = options_from(given)
+    start(job_from(survey, agents, scenarios, model or []), output, options, dry_run=dry_run, as_json=json)
 
 
 def resume(
@@ -97,29 +81,26 @@ def resume(
     json: Json = False,
 ) -> None:
     """Go on with the job that a run file holds: here, or in the process where it was paused."""
+    given = dict(locals())
     from headrace.cli.steered import go_on_elsewhere
     from headrace.limits import RunOptions
     from headrace.plan.job import Job
 
-    options = RunOptions(
-        concurrency=concurrency,
-        limit=limit,
-        memory=memory,
-        max_cost=max_cost,
-        max_tokens_total=max_tokens_total,
-        cache=not no_cache,
-        retry_failed=retry_failed,
-        progress_bar=progress_asked_for(log=log, lines=lines),
-    )
+    options = options_from(given)
     if go_on_elsewhere(path, has_options=options != RunOptions(progress_bar=True), as_json=json):
         return
     start(Job.open(path), path, options, dry_run=False, as_json=json)
 
 
-def progress_asked_for(*, log: bool, lines: bool) -> ProgressBar:
-    if log and lines:
+def options_from(given: dict[str, Any]) -> RunOptions:
+    """The run options among a command's arguments: those that have the same name, and the few that do not."""
+    from headrace.limits import RunOptions
+
+    if given["log"] and given["lines"]:
         raise OptionError("--log and --lines are two ways to show the same.", fix="Choose one of them.")
-    return "log" if log else "lines" if lines else True
+    named = {name: given[name] for name in RunOptions.__struct_fields__ if name in given}
+    progress_bar = "log" if given["log"] else "lines" if given["lines"] else True
+    return RunOptions(**named, cache=not given["no_cache"], progress_bar=progress_bar)
 
 
 def start(job: Job, path: Path | None, options: RunOptions, *, dry_run: bool, as_json: bool) -> None:
