@@ -28,7 +28,7 @@ def filled(size_bytes: int) -> bytearray:
 async def hungry(ctx, number):
     held = filled(60 * MB)
     state = ctx.state or {"i": 0}
-    for i in range(state["i"], 12):
+    for i in range(state["i"], 30):
         await ctx.step(f"s{i}", asyncio.sleep, 0.03)
         await ctx.checkpoint({"i": i + 1})
     return [number, len(held)]
