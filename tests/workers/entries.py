@@ -198,6 +198,30 @@ def keep(port, payload):
     time.sleep(0.5)  # long enough for a reading to be told
 
 
+def keep_and_go_on(port, payload):
+    _held.append(bytearray(b"x") * int(payload))
+    port.send(b"kept")
+    port.receive()
+    _held.append(bytearray(b"x") * (20 * MB))
+
+
+def come_and_go(port, payload):
+    """Takes and gives back a few megabytes, again and again."""
+    until = time.monotonic() + float(payload)
+    while time.monotonic() < until:
+        held = [bytearray(MB) for _ in range(4)]
+        del held
+    return b"went"
+
+
+def take_slowly(port, payload):
+    """Half a gigabyte a second."""
+    for _ in range(int(payload)):
+        _held.append(bytearray(b"x") * MB)
+        time.sleep(0.002)
+    return b"taken"
+
+
 def leave_a_child(port, payload):
     child = subprocess.Popen(["sleep", "60"])
     port.send(str(child.pid).encode())

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.execute.function_names import refer_to
 from headrace.execute.worker_pool import WorkerPool
-from headrace.execute.worker_protocol import Death, DeathKind, Done, OutOfMemory, Task
+from headrace.execute.worker_protocol import Death, DeathKind, Done, Message, OutOfMemory, Task
 from tests.workers import entries
 from tests.workers.trees import MB, highest_until
 
@@ -96,10 +96,55 @@ async def test_a_worker_that_met_its_limit_is_never_used_again(pool):
 
 async def test_a_limit_can_be_lent_to_a_worker_that_runs(pool):
     worker = await pool.worker(20 * MB)
-    await worker.set_limit(LIMIT)
+    assert await worker.set_limit(LIMIT) == worker.limit_bytes == LIMIT
     assert isinstance(await worker.run(Task(1, 1, refer_to(entries.keep), b"50000000")), Done)
-    await worker.set_limit(30 * MB)
-    assert (await worker.ended).kind is DeathKind.OUT_OF_MEMORY
+
+
+async def test_a_limit_is_never_taken_back_below_what_is_in_use(pool):
+    worker = await pool.worker(LIMIT)
+    worker.start(Task(1, 1, refer_to(entries.keep_and_go_on), str(40 * MB).encode()))
+    await worker.receive()
+    answers = await asyncio.gather(worker.set_limit(20 * MB), worker.set_limit(90 * MB), worker.set_limit(10 * MB))
+    assert answers[0] == answers[2] == worker.limit_bytes  # each asked for its own; the last one holds
+    assert 48 * MB <= worker.limit_bytes <= 56 * MB
+    worker.send(Message(1, 1, b"on"))
+    assert isinstance(await worker.receive(), OutOfMemory)  # below 60 MB, which it had at first
+
+
+async def test_a_worker_that_allocates_all_the_while_survives_its_limit_being_taken_back(pool):
+    worker = await pool.worker(LIMIT)
+    running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.come_and_go), b"0.5")))
+    while not running.done():
+        assert await worker.set_limit(MB) <= await worker.set_limit(LIMIT) == LIMIT
+    assert running.result() == Done(1, 1, b"went")
+
+
+async def test_a_worker_that_uses_more_than_it_would_be_lent_is_not_used_again():
+    async with WorkerPool() as pool:
+        first = await pool.worker(LIMIT)
+        assert isinstance(await first.run(Task(1, 1, refer_to(entries.keep), str(25 * MB).encode())), Done)
+        pool.give_back(first)
+        second = await pool.worker(20 * MB)
+        assert (second.pid, second.limit_bytes) != (first.pid, first.limit_bytes)
+        assert second.limit_bytes == 20 * MB
+
+
+async def test_a_worker_near_its_limit_is_told_of_in_time_to_lend_it_more():
+    told: dict[int, int] = {}
+    lent = asyncio.Event()
+
+    def lend(worker: int, used_bytes: int) -> None:
+        told[worker] = used_bytes
+        if used_bytes >= 80 * MB:
+            lent.set()
+
+    async with WorkerPool(on_reading=lend) as pool:
+        worker = await pool.worker(LIMIT)
+        running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.take_slowly), b"150")))
+        await asyncio.wait_for(lent.wait(), 10)
+        assert not running.done()
+        await worker.set_limit(2 * LIMIT)
+        assert await running == Done(1, 1, b"taken")
 
 
 async def test_deaths_in_a_row_leave_the_others_alone(pool):

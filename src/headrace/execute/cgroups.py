@@ -33,15 +33,19 @@ class MemoryGroups:
         try:
             leaf.mkdir()
             (leaf / "memory.oom.group").write_text("1")
-            self.set_limit(worker, limit_bytes)
+            (leaf / "memory.max").write_text(str(limit_bytes))
             (leaf / "cgroup.procs").write_text(str(pid))
         except OSError:
             self.remove(worker)
             return False
         return True
 
-    def set_limit(self, worker: int, limit_bytes: int) -> None:
-        (self._leaf(worker) / "memory.max").write_text(str(limit_bytes))
+    def set_limit(self, worker: int, limit_bytes: int) -> bool:
+        try:
+            (self._leaf(worker) / "memory.max").write_text(str(limit_bytes))
+        except OSError:
+            return False  # the group was taken away; the other layers hold
+        return True
 
     def met_its_limit(self, worker: int) -> bool:
         try:

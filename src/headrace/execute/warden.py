@@ -41,8 +41,6 @@ from headrace.execute.worker_protocol import (
 )
 
 _IDLE_POLL_S = 0.5  # how soon a controller is missed whose socket somebody else holds open
-_TELL_EVERY_S = 0.2
-_TOLD_STEP_BYTES = 1 << 20
 _END_WITHIN_S = 0.9
 # Of a program: its own libraries and the stacks of its threads. The watchdog counts what is really used.
 _PROGRAM_RESERVES_BYTES = 256 << 20
@@ -59,7 +57,7 @@ class Warden:
         self._files = SharedFiles() if ON_LINUX else None
         self._watches: dict[int, Watch] = {}  # by pid
         self._places: dict[int, Place] = {}  # by pid
-        self._next_look = self._next_told = 0.0
+        self._next_look = 0.0
         self._bell, self._ringer = os.pipe()
         os.set_blocking(self._ringer, False)
         signal.signal(signal.SIGCHLD, _noticed)
@@ -171,12 +169,27 @@ class Warden:
     def _set_limit(self, order: SetLimit) -> None:
         for watch in self._watches.values():
             if watch.worker == order.worker:
-                watch.limit_bytes = order.limit_bytes
-                self._limit(watch)
-                if self._groups is not None and watch.in_group:
-                    self._groups.set_limit(watch.worker, order.limit_bytes + watch.tree.base_bytes)
+                if order.limit_bytes < watch.limit_bytes:
+                    self._take_back(watch, order.limit_bytes)
+                else:
+                    self._lend(watch, order.limit_bytes)
+                self._control.tell(LimitSet(order.worker, watch.limit_bytes))
         self._next_look = 0.0
-        self._control.tell(LimitSet(order.worker))
+
+    def _lend(self, watch: Watch, limit_bytes: int) -> None:
+        watch.limit_bytes = limit_bytes
+        if self._groups is not None and watch.in_group:
+            self._groups.set_limit(watch.worker, limit_bytes + watch.tree.base_bytes)
+        self._limit(watch)
+
+    def _take_back(self, watch: Watch, limit_bytes: int) -> None:
+        """Never below what it needs. Set between two looks: after the second it cannot have grown beyond the answer,
+        and before the first nothing that it holds is refused to it.
+        """
+        before_bytes = watch.limit_bytes
+        for _ in range(2):
+            limit_bytes = min(before_bytes, max(limit_bytes, watch.needed_bytes()))
+            self._lend(watch, limit_bytes)
 
     def _kill_as_asked(self, order: Kill) -> None:
         for watch in self._watches.values():
@@ -200,16 +213,13 @@ class Warden:
         self._next_look = now + (self._setup.hot_poll_s if is_hot else self._setup.poll_s)
 
     def _tell_readings(self, now: float) -> None:
-        if now < self._next_told or self._control.is_behind:
+        if self._control.is_behind:
             return
-        self._next_told = now + _TELL_EVERY_S
-        changed: list[Reading] = []
-        for watch in self._watches.values():
-            if abs(watch.used_bytes - watch.told_bytes) >= _TOLD_STEP_BYTES:
-                watch.told_bytes = watch.used_bytes
-                changed.append(Reading(watch.worker, watch.used_bytes, watch.steps))
-        if changed:
-            self._control.tell(Readings(changed))
+        news = [watch for watch in self._watches.values() if watch.has_news(now)]
+        for watch in news:
+            watch.told_bytes, watch.told_at = watch.used_bytes, now
+        if news:
+            self._control.tell(Readings([Reading(watch.worker, watch.used_bytes, watch.steps) for watch in news]))
 
     def _end_strays(self) -> None:
         """Orphans go to the worker they descend from; those of a worker that has ended come here, and end."""

@@ -13,7 +13,14 @@ from headrace.execute.process_tree import Tree, TreeReading
 from headrace.execute.worker_protocol import Death, DeathKind
 
 _HOT = 0.70
+_NEARLY_FULL = 0.80
 _STUCK = 0.95
+_TELL_EVERY_S = 0.2
+_TELL_NEARLY_FULL_EVERY_S = 0.02  # in time for more to be lent
+_TOLD_STEP_BYTES = 1 << 20
+# Left to a worker when its limit is lowered: enough to go on with, and in use is then not yet "at its limit".
+_LEAST_ROOM_BYTES = 8 << 20
+_ROOM_SHARE = 8
 # The hard limit should be met first: a MemoryError says more than a kill.
 _STACK_BYTES = 2 << 20
 _MOST_SLACK_BYTES = 14 << 20
@@ -45,6 +52,7 @@ class Watch:
     grown_bytes: int = 0
     peak_bytes: int = 0
     told_bytes: int = -1
+    told_at: float = 0.0
     steps: int = 0
     quiet_since: float = 0.0
     verdict: Verdict | None = None
@@ -54,14 +62,25 @@ class Watch:
         """Above 70 %, or about to be."""
         return self.used_bytes + 2 * self.grown_bytes > self.limit_bytes * _HOT
 
+    def needed_bytes(self) -> int:
+        """Read anew: the least limit under which it can go on. What it has reserved it may fill without asking."""
+        in_use = max(self._read().reserved_bytes, self.used_bytes)
+        return in_use + max(_LEAST_ROOM_BYTES, in_use // _ROOM_SHARE)
+
+    def has_news(self, now: float) -> bool:
+        """Whether the last reading is worth telling: sooner from 80 % on, and at once when that is passed."""
+        nearly_full_bytes = int(self.limit_bytes * _NEARLY_FULL)
+        is_nearly_full = self.used_bytes >= nearly_full_bytes
+        if now - self.told_at < (_TELL_NEARLY_FULL_EVERY_S if is_nearly_full else _TELL_EVERY_S):
+            return False
+        has_moved = abs(self.used_bytes - self.told_bytes) >= _TOLD_STEP_BYTES
+        return has_moved or (is_nearly_full and self.told_bytes < nearly_full_bytes)
+
     def look(self, now: float, steps: int, is_busy: bool) -> Verdict | None:
         """A new reading; the verdict if this one condemns it."""
-        reading = self.tree.read(int(self.limit_bytes * _STUCK))
-        # A file that is mapped shows twice, as shared memory and as a file.
-        in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
-        self.grown_bytes = max(0, reading.used_bytes + in_files - self.used_bytes)
-        self.used_bytes = reading.used_bytes + in_files
-        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+        before = self.used_bytes
+        reading = self._read()
+        self.grown_bytes = max(0, self.used_bytes - before)
         if self.verdict is None:
             self.verdict = self._judged(reading, now, steps, is_busy)
             return self.verdict
@@ -82,6 +101,14 @@ class Watch:
             limit_bytes=self.limit_bytes,
             reason=verdict.reason if verdict is not None else "",
         )
+
+    def _read(self) -> TreeReading:
+        reading = self.tree.read(int(self.limit_bytes * _STUCK))
+        # A file that is mapped shows twice, as shared memory and as a file.
+        in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
+        self.used_bytes = reading.used_bytes + in_files
+        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+        return reading
 
     def _judged(self, reading: TreeReading, now: float, steps: int, is_busy: bool) -> Verdict | None:
         used = self.used_bytes

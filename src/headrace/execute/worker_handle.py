@@ -49,7 +49,7 @@ class Worker:
         self._order = order
         self._messages: deque[FromWorker] = deque()  # bounded: the channel pauses
         self._changed = asyncio.Event()
-        self._limit_set: asyncio.Future[None] | None = None
+        self._limits_asked: deque[asyncio.Future[None]] = deque()  # each is answered, in order
         self.channel = Channel(connection, FromWorker, self._arrived, self._closed)
 
     async def run(self, task: Task, on_message: Callable[[bytes], None] | None = None) -> Ending:
@@ -79,14 +79,14 @@ class Worker:
         self.channel.pause(False)
         return self._messages.popleft()
 
-    async def set_limit(self, limit_bytes: int) -> None:
-        """Lend it more or less, idle or busy; returns when the limit holds."""
-        self.limit_bytes = limit_bytes
-        if self.ended.done():
-            return
-        self._limit_set = asyncio.get_running_loop().create_future()
-        self._order(SetLimit(self.id, limit_bytes))
-        await self._limit_set
+    async def set_limit(self, limit_bytes: int) -> int:
+        """Lend it more, or take back, idle or busy. Returns the limit that now holds: not below what it is using."""
+        if not self.ended.done():
+            asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._limits_asked.append(asked)
+            self._order(SetLimit(self.id, limit_bytes))
+            await asked
+        return self.limit_bytes
 
     def kill(self, number: int = signal.SIGKILL, reason: str = "", kind: DeathKind = DeathKind.HUNG) -> None:
         """Its whole tree. With a reason its death is of this kind, and tells it."""
@@ -102,9 +102,14 @@ class Worker:
             self.kill(number, reason)
         return await asyncio.shield(self.ended)
 
-    def limit_holds(self) -> None:
-        if self._limit_set is not None and not self._limit_set.done():
-            self._limit_set.set_result(None)
+    def limit_holds(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._answer_limit()
+
+    def _answer_limit(self) -> None:
+        asked = self._limits_asked.popleft()
+        if not asked.done():  # whoever asked may have been cancelled
+            asked.set_result(None)
 
     def has_ended(self, death: Death) -> None:
         if self.ended.done():
@@ -112,7 +117,8 @@ class Worker:
         self.channel.read_all()
         self.channel.close()
         self.ended.set_result(death)
-        self.limit_holds()
+        while self._limits_asked:
+            self._answer_limit()
         self._changed.set()
 
     def _arrived(self, message: FromWorker) -> None:

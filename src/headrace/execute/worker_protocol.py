@@ -116,6 +116,8 @@ class Spawn(msgspec.Struct, tag=True, array_like=True):
 
 
 class SetLimit(msgspec.Struct, tag=True, array_like=True):
+    """Lend more, or take back: never below what is in use, so the answer may be above what was asked for."""
+
     worker: int
     limit_bytes: int
 
@@ -144,7 +146,10 @@ class Started(msgspec.Struct, tag=True, array_like=True):
 
 
 class LimitSet(msgspec.Struct, tag=True, array_like=True):
+    """The answer to each `SetLimit`, in order: the limit that holds from now on."""
+
     worker: int
+    limit_bytes: int
 
 
 class Reading(msgspec.Struct, array_like=True):
