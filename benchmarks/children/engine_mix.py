@@ -51,7 +51,9 @@ def survey_of(interviews: int):
 
 async def main(path: str, agents: int, interviews: int, memory: str, slots: int) -> None:
     began_s = time.monotonic()
-    async with Engine(path, memory=memory, slots=slots, slot_memory="100MB", queue_depth=5) as engine:
+    async with Engine(
+        path, isolation="inline", memory=memory, slots=slots, slot_memory="100MB", queue_depth=5
+    ) as engine:
         for number in range(HEARTBEATS):
             engine.every(0.25, lambda: None, name=f"beat {number}")
         survey = asyncio.ensure_future(

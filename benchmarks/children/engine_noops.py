@@ -45,7 +45,7 @@ async def stepping(ctx) -> list[float]:
 
 
 async def main(path: str, runs: int) -> None:
-    async with Engine(path, memory="+256MB", slots=_SLOTS, queue_depth=_CALLERS) as engine:
+    async with Engine(path, isolation="inline", memory="+256MB", slots=_SLOTS, queue_depth=_CALLERS) as engine:
         numbers = iter(range(runs))
 
         async def call() -> None:

@@ -31,7 +31,7 @@ async def hungry(ctx, number: int) -> int:
 async def one_round(path: str) -> list[float]:
     # Calm soon, so that there is pressure often.
     limits = MemoryLimits(budget_bytes=tree_bytes() + 220 * MB, calm_s=0.1, min_run_s=0.1)
-    async with Engine(path, memory=limits, slots=4, queue_depth=AGENTS) as engine:
+    async with Engine(path, isolation="inline", memory=limits, slots=4, queue_depth=AGENTS) as engine:
         runs = [await engine.submit(hungry, number) for number in range(AGENTS)]
         assert {await run.result() for run in runs} == {60 * MB}
         return [float(event.reason.split()[0]) for event in await engine.events() if event.what == "stopped"]

@@ -31,6 +31,7 @@
     ├── InterviewFailed              stop_on_exception=True met a failed interview
     ├── QueueFull                    too many agent runs wait at this priority
     ├── CircuitOpen                  this kind of agent run fails: not accepted until a probe succeeds
+    ├── CommandFailed                a program that an agent ran met a limit
     ├── EngineClosed                 the engine was left; what is unfinished goes on when it is opened again
     └── RunFailed                    an agent run ended without a result
         ├── RunCancelled             by its owner
@@ -222,6 +223,10 @@ class CircuitOpen(HeadraceError):
         self.retry_after_s = retry_after_s
 
 
+class CommandFailed(HeadraceError):
+    pass
+
+
 class EngineClosed(HeadraceError):
     pass
 
@@ -230,7 +235,7 @@ class RunFailed(HeadraceError):
     """`state` is what became of it, `reason` what it said, with the end of its traceback."""
 
     def __init__(self, name: str, *, state: str, reason: str, fix: str = "") -> None:
-        told = reason.split("\n", 1)[0]
+        told = reason.split("\n", 1)[0].rstrip(".")
         super().__init__(f"The run {name} {state}{f': {told}' if told else ''}.", fix=fix)
         self.run_name = name
         self.state = state

@@ -29,14 +29,14 @@ async def two_steps(ctx, word):
 
 
 async def test_a_step_returns_the_journals_copy_the_first_time_too(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(two_steps, "tide")
         assert await run.result() == [{"word": "tide", "pair": [1, 2]}, None]
         assert run.status().state is RunState.DONE
 
 
 async def test_the_same_function_and_arguments_are_the_same_run(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         first = await engine.submit(two_steps, "tide")
         await first.result()
         again, other = await engine.submit(two_steps, "tide"), await engine.submit(two_steps, "ebb")
@@ -48,7 +48,7 @@ async def test_the_same_function_and_arguments_are_the_same_run(tmp_path):
 
 
 async def test_runs_submitted_at_once_under_one_key_are_one_run(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         runs = await asyncio.gather(*(engine.submit(two_steps, str(i), key="one") for i in range(20)))
         assert len({run.id for run in runs}) == 1
         found = await engine.find("one")
@@ -66,7 +66,7 @@ async def counting(ctx, upto):
 
 
 async def test_leaving_the_engine_parks_a_run_that_a_later_one_goes_on_with(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(counting, 60)
         while len(calls) < 5:
             await asyncio.sleep(0.005)
@@ -75,7 +75,7 @@ async def test_leaving_the_engine_parks_a_run_that_a_later_one_goes_on_with(tmp_
         await waiting
     before = len(calls)
     assert 5 <= before < 60
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         assert [(each.kind, each.state) for each in await engine.unfinished()] == [
             ("tests.engine.test_agent_runs:counting", RunState.WAITING)
         ]
@@ -98,7 +98,7 @@ async def test_a_step_has_the_same_idempotency_key_each_time_and_another_one_els
             raise ValueError("again")
 
     kept = headrace.task(name="keyed", max_attempts=2)(keyed)
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         await (await engine.submit(kept, True)).result()
         await (await engine.submit(kept, False)).result()
     a1, b1, a1_again, a2, b2 = keys
@@ -117,7 +117,7 @@ async def large(ctx):
 
 
 async def test_large_results_and_states_survive_a_restart_of_their_run(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(large)
         lengths = await run.result()
         assert lengths == [1_000_000, 1_000_000, "x" * 1_000_000]
@@ -131,7 +131,7 @@ async def napping(ctx):
 
 
 async def test_a_sleeping_run_holds_no_slot(tmp_path):
-    async with Engine(tmp_path / "a.run", slots=1) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
         sleeper = await engine.submit(napping)
         while sleeper.status().state is not RunState.SLEEPING:
             await asyncio.sleep(0.01)
@@ -148,7 +148,7 @@ async def answering(ctx):
 
 
 async def test_a_run_that_waits_for_messages_gets_each_of_them_once_and_in_order(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(answering)
         await run.send("early")
         while run.status().state is not RunState.RECEIVING:
@@ -163,7 +163,7 @@ async def asking(ctx):
 
 
 async def test_an_agent_asks_a_model_and_what_it_took_is_counted(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         assert await (await engine.submit(asking)).result() == ["Fine.", "Fine."]
         assert engine.status().usage["calls"] == 2
         assert (engine.status().counts["ended"], engine.status().counts["steps"]) == (1, 2)
@@ -177,7 +177,7 @@ async def emitting(ctx):
 
 
 async def test_what_a_run_emits_reaches_whoever_listens_until_it_ends(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(emitting)
         heard = asyncio.ensure_future(_all(run.events()))
         await asyncio.sleep(0.05)
@@ -198,7 +198,7 @@ async def spooling(ctx):
 
 
 async def test_a_spool_holds_large_output_in_a_file(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         assert await (await engine.submit(spooling)).result() == 1000
     assert [path.name for path in tmp_path.iterdir()] == ["a.run"]
 
@@ -209,7 +209,7 @@ async def waiting_long(ctx, number=0):
 
 
 async def test_a_full_queue_makes_submit_wait_and_submit_nowait_refuse(tmp_path):
-    async with Engine(tmp_path / "a.run", slots=1, queue_depth=2) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1, queue_depth=2) as engine:
         runs = [await engine.submit(waiting_long, i) for i in range(3)]
         with pytest.raises(QueueFull, match="2 agent runs wait at priority HIGH") as refused:
             await engine.submit_nowait(waiting_long, 9)
@@ -232,7 +232,7 @@ async def failing(ctx, number):
 
 
 async def test_a_failed_run_tells_why_and_a_kind_that_keeps_failing_is_refused(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         for number in range(3):
             run = await engine.submit(failing, number)
             with pytest.raises(RunFailed, match=f"no luck with {number}") as failure:
@@ -254,7 +254,7 @@ async def flaky(ctx):
 
 
 async def test_a_kind_with_attempts_left_is_tried_again_and_repeats_no_step(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         assert await (await engine.submit(flaky)).result() == 2
     assert calls == ["once"]
 
@@ -265,7 +265,7 @@ async def too_slow(ctx):
 
 
 async def test_a_run_that_takes_too_long_is_stopped(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(too_slow)
         with pytest.raises(RunFailed, match="timed out"):
             await run.result()
@@ -277,7 +277,7 @@ async def test_agents_run_on_the_engines_own_thread(tmp_path):
     async def where(ctx):
         names.append(threading.current_thread().name)
 
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         await (await engine.submit(where)).result()
     assert names == ["headrace-engine"]
 
@@ -296,7 +296,7 @@ async def whole(ctx, count):
 
 
 async def test_children_run_in_their_parents_slot_and_are_journaled_as_its_steps(tmp_path):
-    async with Engine(tmp_path / "a.run", slots=1) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
         assert await asyncio.wait_for((await engine.submit(whole, 3)).result(), 20) == [0, 10, 20, 0, 10, 20]
         assert not await engine.unfinished()
     assert len(calls) == 6
@@ -310,7 +310,7 @@ async def with_a_bad_part(ctx):
 
 
 async def test_a_parent_hears_of_a_child_that_failed(tmp_path):
-    async with Engine(tmp_path / "a.run", slots=1) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
         told = await asyncio.wait_for((await engine.submit(with_a_bad_part)).result(), 20)
         assert "a negative part" in told
 
@@ -328,12 +328,12 @@ async def parent_of_a_long_part(ctx):
 
 
 async def test_a_parent_and_its_child_are_parked_and_go_on_together(tmp_path):
-    async with Engine(tmp_path / "a.run", slots=1) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
         await engine.submit(parent_of_a_long_part)
         while len(calls) < 5:
             await asyncio.sleep(0.005)
     assert len(calls) < 30
-    async with Engine(tmp_path / "a.run", slots=1) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
         run = await engine.submit(parent_of_a_long_part)
         assert await asyncio.wait_for(run.result(), 20) == "whole"
     assert calls == [f"n-{i}" for i in range(30)]

@@ -21,7 +21,7 @@ async def blocking(ctx):
 
 
 async def test_a_task_that_blocks_the_loop_is_reported_with_its_stack_while_it_does(tmp_path):
-    async with Engine(tmp_path / "a.run", stuck_after_s=0.3) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", stuck_after_s=0.3) as engine:
         submitting = asyncio.ensure_future(engine.submit(blocking))
         stack, give_up_at = None, time.monotonic() + 10
         while stack is None and time.monotonic() < give_up_at:
@@ -59,7 +59,7 @@ async def test_a_task_that_ignores_being_cancelled_ends_all_the_same_and_nothing
 ):
     monkeypatch.setattr("headrace.execute.inline_agents._CANCEL_EVERY_S", 0.05)
     ignored.clear()
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(function)
         await asyncio.sleep(0.1)
         await run.cancel()
@@ -78,7 +78,7 @@ async def test_a_heartbeat_that_raises_every_time_goes_on_beating(tmp_path):
         beaten.append(1)
         raise RuntimeError("no pulse")
 
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         engine.every(0.05, broken, name="pulse", jitter=0)
         while len(beaten) < 3:
             await asyncio.sleep(0.01)
@@ -101,7 +101,7 @@ async def test_a_heartbeat_is_never_run_twice_at_once_and_is_stopped_after_its_t
         finally:
             running.pop()
 
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         engine.every(0.04, slow, name="slow", jitter=0, timeout_s=0.1, max_skips=1)
         while len(most) < 3:
             await asyncio.sleep(0.01)
@@ -120,7 +120,7 @@ async def exhausting(ctx):
 
 
 async def test_a_run_that_is_out_of_memory_is_tried_once_more_alone_and_then_set_aside(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(exhausting)
         with pytest.raises(RunFailed, match="out of memory"):
             await run.result()
@@ -132,7 +132,7 @@ async def raising(ctx):
 
 
 async def test_an_agent_that_raises_more_than_an_exception_fails_alone(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(raising)
         with pytest.raises(RunFailed, match="SystemExit"):
             await asyncio.wait_for(run.result(), 10)
@@ -142,7 +142,7 @@ async def test_an_agent_that_raises_more_than_an_exception_fails_alone(tmp_path)
 async def test_a_full_disk_is_told_to_everyone_who_waits(tmp_path, monkeypatch):
     waiting = None
     with pytest.raises(StorageFull, match="disk is full"):  # noqa: PT012 - the block itself is what fails
-        async with Engine(tmp_path / "a.run") as engine:
+        async with Engine(tmp_path / "a.run", isolation="inline") as engine:
             slow = await engine.submit(napping)
             waiting = asyncio.ensure_future(slow.result())
             monkeypatch.setattr("headrace.runtime.engine_writer.commit", _full)
@@ -152,7 +152,7 @@ async def test_a_full_disk_is_told_to_everyone_who_waits(tmp_path, monkeypatch):
     with pytest.raises(StorageFull):
         await waiting
     monkeypatch.undo()
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         assert await (await engine.submit(napping)).result() == "rested"
 
 

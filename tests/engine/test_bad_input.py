@@ -40,14 +40,14 @@ async def without_context():
     ],
 )
 async def test_what_cannot_be_an_agent_run_is_refused(tmp_path, function, told):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         with pytest.raises(TaskError, match=told):
             await engine.submit(function)
         assert await (await engine.submit(fine)).result() == 0
 
 
 async def test_arguments_that_cannot_be_encoded_are_named(tmp_path):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         with pytest.raises(InvalidInput, match=r"Argument 2 of .*fine cannot be journaled: it holds a set"):
             await engine.submit(fine, 1, {1, 2})
         with pytest.raises(InvalidInput, match=r"Argument 'when' of .*fine cannot be journaled"):
@@ -111,7 +111,7 @@ async def unstorable_return(ctx):
     ],
 )
 async def test_a_run_that_journals_what_it_cannot_fails_with_a_clear_reason(tmp_path, function, told):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(function)
         with pytest.raises(RunFailed, match=told):
             await run.result()
@@ -123,7 +123,7 @@ async def test_an_engine_file_in_use_by_another_process_is_refused(tmp_path):
 import asyncio, sys
 from headrace import Engine
 async def main():
-    async with Engine(sys.argv[1]):
+    async with Engine(sys.argv[1], isolation="inline"):
         print("open", flush=True)
         sys.stdin.readline()
 asyncio.run(main())
@@ -133,21 +133,21 @@ asyncio.run(main())
         assert child.stdout is not None
         assert child.stdout.readline() == b"open\n"
         with pytest.raises(RunFileBusy, match=f"process {child.pid}"):
-            await Engine(tmp_path / "a.run").__aenter__()
+            await Engine(tmp_path / "a.run", isolation="inline").__aenter__()
         child.communicate(b"\n", timeout=30)
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         assert await (await engine.submit(fine)).result() == 0
 
 
 async def test_engine_files_and_run_files_are_told_apart(tmp_path):
-    async with Engine(tmp_path / "agents.run") as engine:
+    async with Engine(tmp_path / "agents.run", isolation="inline") as engine:
         await (await engine.submit(fine)).result()
     survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
     survey.by(Model("test", canned_response="x")).run(tmp_path / "survey.run")
     with pytest.raises(NotARunFile, match=r"engine's file.*async with Engine"):
         Results.open(tmp_path / "agents.run")
     with pytest.raises(NotARunFile, match=r"survey's run file.*Results.open"):
-        await Engine(tmp_path / "survey.run").__aenter__()
+        await Engine(tmp_path / "survey.run", isolation="inline").__aenter__()
     with pytest.raises(NotARunFile, match="engine's file"):
         survey.by(Model("test", canned_response="x")).run(tmp_path / "agents.run")
     assert len(Results.open(tmp_path / "survey.run")) == 1
@@ -156,14 +156,14 @@ async def test_engine_files_and_run_files_are_told_apart(tmp_path):
 async def test_files_that_are_no_engine_files_are_left_as_they_are(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear reader, " * 100)
     with pytest.raises(NotARunFile, match="not an engine file"):
-        await Engine(tmp_path / "letter.txt").__aenter__()
+        await Engine(tmp_path / "letter.txt", isolation="inline").__aenter__()
     assert (tmp_path / "letter.txt").read_text() == "Dear reader, " * 100
     with pytest.raises(RunFileError, match="is a directory"):
-        await Engine(tmp_path).__aenter__()
+        await Engine(tmp_path, isolation="inline").__aenter__()
 
 
 async def test_an_engine_that_is_not_open_says_so(tmp_path):
-    engine = Engine(tmp_path / "a.run")
+    engine = Engine(tmp_path / "a.run", isolation="inline")
     with pytest.raises(EngineClosed, match="not open"):
         await engine.submit(fine)
     async with engine:
@@ -177,7 +177,7 @@ async def test_an_engine_that_is_not_open_says_so(tmp_path):
 
 @pytest.mark.parametrize("options", [{"seconds": 0}, {"seconds": 1, "jitter": 2}, {"seconds": 1, "timeout_s": 0}])
 async def test_heartbeats_that_cannot_be_kept_are_refused(tmp_path, options):
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         with pytest.raises(OptionError):
             engine.every(options.pop("seconds"), lambda: None, **options)
         with pytest.raises(OptionError):

@@ -17,7 +17,7 @@ async def short(ctx, number):
 
 
 async def test_a_survey_runs_beside_agents_and_neither_starves_the_other(tmp_path):
-    async with Engine(tmp_path / "a.run", slots=2) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=2) as engine:
         survey = asyncio.ensure_future(engine.run(job_of(3000, latency_s=0.001), tmp_path / "s.run", concurrency=50))
         runs = [await engine.submit(short, -number) for number in range(40)]
         assert [await run.result() for run in runs] == list(range(40))
@@ -29,7 +29,7 @@ async def test_a_survey_runs_beside_agents_and_neither_starves_the_other(tmp_pat
 
 async def test_a_survey_cut_short_by_leaving_the_engine_goes_on_in_the_next(tmp_path):
     job = job_of(2000, latency_s=0.005)
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         survey = asyncio.ensure_future(engine.run(job, tmp_path / "s.run", concurrency=20))
         while not (tmp_path / "s.run").exists() or not len(Results.open(tmp_path / "s.run")):
             await asyncio.sleep(0.02)
@@ -37,13 +37,13 @@ async def test_a_survey_cut_short_by_leaving_the_engine_goes_on_in_the_next(tmp_
         await survey
     done = len(Results.open(tmp_path / "s.run"))
     assert 0 < done < 2000
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         assert len(await engine.run(job, tmp_path / "s.run", priority=Priority.HIGH, concurrency=500)) == 2000
 
 
 async def test_a_survey_that_cannot_be_asked_is_refused_and_the_engine_goes_on(tmp_path):
     survey = Survey([QuestionFreeText(question_name="q", question_text="Well, {{ agent.nothing }}?")])
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         with pytest.raises(SurveyError):
             await engine.run(survey.by(Model("test", canned_response="x")), tmp_path / "s.run")
         with pytest.raises(OptionError, match="memory= is the engine's"):

@@ -71,7 +71,7 @@ import asyncio
 from headrace import Engine
 from tests.engine.test_killed_engines import paying
 async def main():
-    async with Engine({str(tmp_path / "a.run")!r}) as engine:
+    async with Engine({str(tmp_path / "a.run")!r}, isolation="inline") as engine:
         await (await engine.submit(paying, {str(log)!r}, key="p")).result()
 asyncio.run(main())
 """
@@ -81,7 +81,7 @@ asyncio.run(main())
             assert child.poll() is None
             time.sleep(0.01)
         child.kill()
-    async with Engine(tmp_path / "a.run") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         engine.register(paying)
         run = await engine.find("p")
         assert run is not None

@@ -57,7 +57,7 @@ async def stubborn(ctx):
 async def test_a_run_that_reaches_no_step_is_cancelled_after_the_grace_period_and_its_memory_is_free(tmp_path):
     stopped_after_s.clear()
     before = tree_bytes()
-    async with Engine(tmp_path / "a.run", memory="+400MB", grace_s=0.1) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", memory="+400MB", grace_s=0.1) as engine:
         await engine.submit(stubborn)
         while tree_bytes() - before < 60 * MB:
             await asyncio.sleep(0.01)
@@ -69,7 +69,7 @@ async def test_a_run_that_reaches_no_step_is_cancelled_after_the_grace_period_an
 async def test_heartbeats_are_skipped_above_seventy_percent_and_say_so(tmp_path):
     beats = []
     budget = limits(max(100 * MB, tree_bytes()))  # whatever other tests have left in this process, it begins calm
-    async with Engine(tmp_path / "a.run", memory=budget) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", memory=budget) as engine:
         engine.every(0.05, lambda: beats.append(1), name="pulse", jitter=0, max_skips=3)
         while not beats:
             await asyncio.sleep(0.01)
@@ -96,7 +96,7 @@ async def enormous(ctx):
 
 
 async def test_a_run_that_declares_more_than_the_budget_is_refused(tmp_path):
-    async with Engine(tmp_path / "a.run", memory="+100MB") as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", memory="+100MB") as engine:
         with pytest.raises(BudgetTooSmall, match="declares"):
             await engine.submit(enormous)
 
@@ -113,7 +113,7 @@ async def test_critical_work_goes_before_what_waits_at_lower_levels(tmp_path):
         while not all_wait:
             await asyncio.sleep(0.005)
 
-    async with Engine(tmp_path / "a.run", slots=1) as engine:
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
         first = await engine.submit(noting, "first")
         levels = [Priority.LOW, Priority.NORMAL, Priority.CRITICAL, Priority.HIGH]
         runs = [await engine.submit(noting, level.name, priority=level) for level in levels]

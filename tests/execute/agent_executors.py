@@ -5,22 +5,36 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from headrace.execute.agent_calls import AgentCalls
+from headrace.execute.agent_context import Surroundings
 from headrace.execute.contract import AgentExecutor
-from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline_agents import InlineAgents
+from headrace.execute.isolated_agents import IsolatedAgents
+from headrace.execute.lender import Lender
+from headrace.execute.tasks import Kind
+from headrace.execute.worker_pool import PoolOptions, WorkerPool
 from tests.execute import agent_functions
 
 
 @asynccontextmanager
 async def inline(directory: Path) -> AsyncIterator[AgentExecutor]:
-    calls = AgentCalls(Endpoints(), lambda: None)
+    surroundings = Surroundings(spools=directory, register=lambda _: None, meet=lambda _: None)
     with ThreadPoolExecutor(2) as threads:
-        executor = InlineAgents(agent_functions.KINDS, calls, threads, directory, lambda _: None)
+        executor = InlineAgents(agent_functions.KINDS, threads, surroundings)
         try:
             yield executor
         finally:
             await executor.close()
 
 
-EXECUTORS = {"inline": inline}
+@asynccontextmanager
+async def isolated(directory: Path) -> AsyncIterator[AgentExecutor]:
+    kinds = {name: Kind(name=name, function=function) for name, function in agent_functions.KINDS.items()}
+    async with WorkerPool(PoolOptions(preload=("headrace.execute.agent_worker",))) as pool:
+        executor = IsolatedAgents(pool, Lender(400_000_000, 200_000_000), kinds, directory, lambda _: None)
+        try:
+            yield executor
+        finally:
+            await executor.close()
+
+
+EXECUTORS = {"inline": inline, "isolated": isolated}

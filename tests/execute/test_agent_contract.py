@@ -11,6 +11,7 @@ from headrace.execute.contract import (
     Emitted,
     Ended,
     Outcome,
+    Reading,
     Receiving,
     Signal,
     StepDone,
@@ -30,7 +31,7 @@ async def told(executor, *, acks=True, until=Ended, answers=None):
     events = []
     async with asyncio.timeout(20):
         async for batch in executor.events():
-            events += batch.events
+            events += [event for event in batch.events if not isinstance(event, Reading)]  # may come at any time
             for event in batch.events:
                 if isinstance(event, (Wanted, Receiving)):
                     executor.put(event.id, event.epoch, event.step, (answers or {}).get(event.step))

@@ -32,9 +32,16 @@ class AgentCalls:
         self._cache = cache
         self._retry = RetryLimits()
         self._calls: dict[bytes, tuple[Provider, ModelCalls]] = {}  # as many as there are models
+        self._met: dict[bytes, Model] = {}  # of those, the ones with functions
 
-    async def ask(self, model: Model, prompt: str, system: str, is_stopping: Callable[[], bool]) -> tuple[str, Usage]:
+    def meet(self, model: Model) -> None:
+        """One that is about to be asked: a row does not hold its functions."""
+        if model.functions:
+            self._met[model.to_row()] = model
+
+    async def ask(self, row: bytes, prompt: str, system: str, is_stopping: Callable[[], bool]) -> tuple[str, Usage]:
         """The model's reply, whatever it says, and what it took."""
+        model = self._met.get(row) or Model.from_row(row)
         calls = await self._of(model)
         record = AnswerRecord(0, State.ANSWERED)
         request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1)

@@ -12,37 +12,46 @@ import contextvars
 import hashlib
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
 
 from headrace.errors import InvalidInput, StepRepeated
-from headrace.execute.agent_calls import AgentCalls
 from headrace.execute.agent_link import AgentLink, RunStopped
 from headrace.execute.agent_values import encode_arguments, encode_kept
-from headrace.execute.contract import AgentRun, Outcome
+from headrace.execute.command_end import CommandEnd
+from headrace.execute.contract import AgentRun, Command, Outcome
 from headrace.execute.tasks import Kind, kind_of
 from headrace.survey.models import Model
-from headrace.survey.record import Usage
 from headrace.survey.values import decode_value, encode_value
+from headrace.units import parse_bytes
 
 _LONGEST_NAME = 200
+_MOST_OUTPUT_BYTES = 16_000_000
 _step_key: contextvars.ContextVar[str | None] = contextvars.ContextVar("headrace_step_key", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What an executor lends to the runs in it: where spools lie, and who hears of a child's kind and of a model
+    before the controller is told their names.
+    """
+
+    spools: Path
+    register: Callable[[Kind], None]
+    meet: Callable[[Model], None]
 
 
 class AgentContext:
     """Handed to an agent function as its first argument; made anew for each attempt."""
 
-    def __init__(
-        self, work: AgentRun, link: AgentLink, calls: AgentCalls, spools: Path, register: Callable[[Kind], None]
-    ) -> None:
-        self._register = register
+    def __init__(self, work: AgentRun, link: AgentLink, surroundings: Surroundings) -> None:
         self._work = work
         self._link = link
-        self._calls = calls
-        self._spool_directory = spools
+        self._surroundings = surroundings
         self._spools: list[IO[bytes]] = []
         self._steps = dict(work.steps)
         self._started = set(work.started)
@@ -83,7 +92,7 @@ class AgentContext:
         finally:
             _step_key.reset(token)
             self._link.in_side_effect = False
-        return await self._journal(name, result, None)
+        return await self._journal(name, result)
 
     async def checkpoint(self, state: Any) -> None:
         """Make `state` durable: an attempt that comes later finds it in `ctx.state`."""
@@ -104,8 +113,8 @@ class AgentContext:
         if kept is not None:
             return decode_value(kept)
         self._begin(step)
-        reply, usage = await self._calls.ask(asked, prompt, system, self._link.is_stopping)
-        return await self._journal(step, reply, usage)
+        self._surroundings.meet(asked)
+        return decode_value(await self._link.ask(step, asked.to_row(), prompt, system))
 
     async def run(self, function: Callable[..., Any], *args: Any, name: str | None = None, **keywords: Any) -> Any:
         """The result of another agent run, journaled like a step: a child, in this run's slot, with its priority.
@@ -118,9 +127,43 @@ class AgentContext:
         kept = await self._earlier(step)
         if kept is None:
             self._begin(step)
-            self._register(kind)
+            self._surroundings.register(kind)
             kept = await self._link.run_child(step, kind.name, arguments)
         return decode_value(kept or b"null")
+
+    async def command(
+        self,
+        argv: Sequence[str],
+        *,
+        input: str | bytes = b"",
+        memory: str | int | None = None,
+        timeout_s: float | None = None,
+        output: str | int = _MOST_OUTPUT_BYTES,
+        directory: str | Path = ".",
+        environment: Mapping[str, str] | None = None,
+        name: str | None = None,
+    ) -> CommandEnd:
+        """Run a program to its end, journaled like a step, under a memory limit of its own.
+
+        A program that exits with an error, or is killed by a signal, is a result. One that meets its limit raises
+        CommandFailed. `memory` is the most it may use, and less where others hold the budget.
+        """
+        command = Command(
+            argv=_checked_argv(argv),
+            input=input.encode() if isinstance(input, str) else input,
+            directory=_absolute(directory),
+            environment=None if environment is None else dict(environment),
+            memory_bytes=None if memory is None else parse_bytes(memory),
+            timeout_s=timeout_s,
+            output_bytes=parse_bytes(output),
+        )
+        told = hashlib.sha256(encode_value([command.argv, command.input.hex()])).hexdigest()[:16]
+        step = name or self._numbered(f"command-{told}")
+        kept = await self._earlier(step)
+        if kept is None:
+            self._begin(step)
+            kept = await self._link.run_command(step, command)
+        return CommandEnd.from_value(decode_value(kept))
 
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:
         """Wait on disk: the run ends here and is started again when the time has come."""
@@ -128,7 +171,7 @@ class AgentContext:
         kept = await self._earlier(step)
         if kept is None:
             self._begin(step)
-            until = await self._journal(step, time.time() + max(0.0, seconds), None)
+            until = await self._journal(step, time.time() + max(0.0, seconds))
         else:
             until = decode_value(kept)
         if time.time() < until:
@@ -151,7 +194,7 @@ class AgentContext:
 
     def spool(self) -> IO[bytes]:
         """A file to hold large output outside RAM: read and written like any other, gone when the attempt ends."""
-        file = cast("IO[bytes]", TemporaryFile(dir=self._spool_directory))  # noqa: SIM115 - closed with the attempt
+        file = cast("IO[bytes]", TemporaryFile(dir=self._surroundings.spools))  # noqa: SIM115 - closed with the attempt
         self._spools.append(file)
         return file
 
@@ -178,10 +221,11 @@ class AgentContext:
         if not name or len(name) > _LONGEST_NAME:
             raise InvalidInput(f"{name[:50]!r} cannot be a step's name.", fix="Use 1 to 200 characters.")
         self._seen.add(name)
+        self._link.entering(name)
 
-    async def _journal(self, name: str, result: object, usage: Usage | None) -> Any:
+    async def _journal(self, name: str, result: object) -> Any:
         encoded = encode_kept(result, f"The result of step {name!r}")
-        await self._link.step_done(name, encoded, usage)
+        await self._link.step_done(name, encoded)
         return decode_value(encoded)
 
     async def _call(self, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -202,3 +246,15 @@ class AgentContext:
         """A name that code which resumes from the last checkpoint comes to again."""
         count = self._counted[what] = self._counted.get(what, 0) + 1
         return f"${what}-{self._checkpoints}-{count}"
+
+
+def _checked_argv(argv: Sequence[str]) -> list[str]:
+    if isinstance(argv, (str, bytes)) or not argv or not all(isinstance(part, str) for part in list[object](argv)):
+        raise InvalidInput(
+            f"{argv!r} is not a command.", fix='Give the program and its arguments as a list: ["node", "agent.js"].'
+        )
+    return list(argv)
+
+
+def _absolute(directory: str | Path) -> str:
+    return str(Path(directory).absolute())

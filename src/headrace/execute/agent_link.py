@@ -7,20 +7,24 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor as Threads
 
-from headrace.errors import RunFailed
+from headrace import errors
+from headrace.errors import HeadraceError, RunFailed
 from headrace.execute.agent_outbox import AgentOutbox
 from headrace.execute.contract import (
+    AskWanted,
     Checkpoint,
     ChildWanted,
+    Command,
+    CommandWanted,
     Emitted,
     Outcome,
     Receiving,
     Signal,
     StepDone,
     StepStarting,
+    Trouble,
     Wanted,
 )
-from headrace.survey.record import Usage
 
 
 class RunStopped(BaseException):
@@ -43,6 +47,7 @@ class AgentLink:
         self.is_closed = False
         self._outbox = outbox
         self._answers: dict[str, asyncio.Future[bytes | None]] = {}
+        self._asked: set[str] = set()  # of those, what is being paid for
 
     def is_stopping(self) -> bool:
         return self.signal is not None or self.is_closed
@@ -54,6 +59,9 @@ class AgentLink:
         if self.signal is not None:
             raise RunStopped(self._stopped_as)
 
+    def entering(self, step: str) -> None:
+        self._outbox.entering(self.id, step)
+
     async def step_starting(self, name: str) -> None:
         """From here on only the emergency may cancel it: a start that was written is a doubt if nothing follows."""
         self.in_side_effect = True
@@ -61,8 +69,8 @@ class AgentLink:
         if self.is_closed:
             raise RunStopped(Outcome.LOST)
 
-    async def step_done(self, name: str, result: bytes, usage: Usage | None) -> None:
-        event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result, usage=usage)
+    async def step_done(self, name: str, result: bytes) -> None:
+        event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result)
         if self.is_closed:
             raise RunStopped(Outcome.LOST)
         await self._outbox.committed(event)
@@ -84,46 +92,55 @@ class AgentLink:
         event = ChildWanted(id=self.id, epoch=self.epoch, seq=0, step=step, kind=kind, arguments=arguments)
         return await self._answer(event)
 
-    def put(self, step: str, data: bytes | None, error: str) -> None:
+    async def ask(self, step: str, model: bytes, prompt: str, system: str) -> bytes:
+        """A reply that is on its way is paid for: being told to stop does not end the wait for it."""
+        event = AskWanted(id=self.id, epoch=self.epoch, seq=0, step=step, model=model, prompt=prompt, system=system)
+        return await self._patiently(event)
+
+    async def run_command(self, step: str, command: Command) -> bytes:
+        return await self._patiently(CommandWanted(id=self.id, epoch=self.epoch, seq=0, step=step, command=command))
+
+    def put(self, step: str, data: bytes | None, error: Trouble | None) -> None:
         waiting = self._answers.pop(step, None)
         if waiting is None or waiting.done():
             return
-        if error:
-            waiting.set_exception(RunFailed(f"behind step {step!r}", state="did not succeed", reason=error))
+        if error is not None:
+            waiting.set_exception(_raised_again(error, step))
         else:
             waiting.set_result(data)
 
     def stop_waiting(self) -> None:
         """Told to stop: nothing is lost by no longer waiting for an answer."""
-        for waiting in self._answers.values():
-            if not waiting.done():
+        for step, waiting in self._answers.items():
+            if step not in self._asked and not waiting.done():
                 waiting.set_exception(RunStopped(self._stopped_as))
 
     @property
     def _stopped_as(self) -> Outcome:
         return Outcome.PREEMPTED if self.signal is Signal.PREEMPT else Outcome.LOST
 
-    async def _answer(self, event: Wanted | Receiving | ChildWanted) -> bytes | None:
+    async def _patiently(self, event: AskWanted | CommandWanted) -> bytes:
+        self._asked.add(event.step)
+        try:
+            answer = await self._answer(event)
+        finally:
+            self._asked.discard(event.step)
+        if answer is None:
+            raise RunStopped(self._stopped_as)
+        return answer
+
+    async def _answer(self, event: Wanted | Receiving | ChildWanted | AskWanted | CommandWanted) -> bytes | None:
         self.pass_or_stop()
         answer = self._answers[event.step] = asyncio.get_running_loop().create_future()
         self._outbox.tell(event)
         return await answer
 
 
-class UnjournaledLink(AgentLink):
-    """For a heartbeat: it starts over each time, so there is nothing to journal."""
-
-    async def step_starting(self, name: str) -> None:
-        self.pass_or_stop()
-
-    async def step_done(self, name: str, result: bytes, usage: Usage | None) -> None:
-        self.pass_or_stop()
-
-    async def checkpoint(self, number: int, state: bytes) -> None:
-        self.pass_or_stop()
-
-    async def receive(self, step: str) -> bytes | None:
-        return None
-
-    def emit(self, payload: bytes) -> None:
-        pass
+def _raised_again(told: Trouble, step: str) -> HeadraceError:
+    """As what it was raised elsewhere, as far as its class is one of ours."""
+    if told.kind == RunFailed.__name__:
+        return RunFailed(f"behind step {step!r}", state="did not succeed", reason=told.message)
+    kind = getattr(errors, told.kind, HeadraceError)
+    error = kind.__new__(kind)
+    HeadraceError.__init__(error, told.message, fix=told.fix)
+    return error

@@ -36,6 +36,9 @@ class AgentOutbox:
         self._unacked.append((self.tell(event), future))
         await future
 
+    def entering(self, id: int, step: str) -> None:
+        """A step is about to be taken. Nobody has to be told here: a process that dies takes everyone with it."""
+
     def drop_or_tell(self, event: Emitted) -> None:
         if self._emitted < _MOST_EMITTED:
             self._emitted += 1

@@ -67,7 +67,8 @@ class AgentRun(msgspec.Struct, tag="agent_run"):
     """One agent run, with its journal so far: `steps` are results by step name, `state` the last checkpoint.
 
     A result that is None is too large to travel before it is `Wanted`. `started` are steps with side effects that have
-    started and not finished. `token` is the engine file's, for idempotency keys.
+    started and not finished. `token` is the engine file's, for idempotency keys. Runs of one `slot` share a worker and
+    its memory: a run and its children.
     """
 
     id: int
@@ -80,6 +81,7 @@ class AgentRun(msgspec.Struct, tag="agent_run"):
     started: list[str] = []
     checkpoints: int = 0
     token: str = ""
+    slot: int = 0
 
 
 Work: TypeAlias = Chunk | AgentRun
@@ -92,10 +94,30 @@ class Lease(msgspec.Struct, frozen=True):
     buffer_bytes: int
 
 
+class Command(msgspec.Struct, frozen=True):
+    """A program and what it is held to; None is what the controller decides."""
+
+    argv: list[str]
+    input: bytes
+    directory: str
+    environment: dict[str, str] | None
+    memory_bytes: int | None
+    timeout_s: float | None
+    output_bytes: int
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """An error that travels: `kind` is its class in `errors`."""
+
+    kind: str
+    message: str
+    fix: str = ""
+
+
 class Signal(Enum):
     PREEMPT = "preempt"  # stop at the next step; what is journaled stays
     CANCEL = "cancel"  # start nothing more of it; what is running ends
-    KILL = "kill"  # stop at once
+    KILL = "kill"  # stop now, with as much time to clean up as the deadline gives
 
 
 class Outcome(Enum):
@@ -135,11 +157,8 @@ class StepStarting(Event):
 
 
 class StepDone(Event):
-    """`usage` is what calls of models took, where the step was one."""
-
     step: str
     result: bytes
-    usage: Usage | None = None
 
 
 class Checkpoint(Event):
@@ -169,6 +188,24 @@ class ChildWanted(Event):
     arguments: bytes
 
 
+class AskWanted(Event):
+    """The run wants a model's reply, journaled as this step's result; answered by `put`, with None where the call was
+    not made because the run is to stop. Limits, breaker and money are the controller's.
+    """
+
+    step: str
+    model: bytes
+    prompt: str
+    system: str
+
+
+class CommandWanted(Event):
+    """The run wants a program to be run, and how it ended as this step's result; answered by `put`."""
+
+    step: str
+    command: Command
+
+
 class Emitted(Event):
     payload: bytes
 
@@ -182,6 +219,8 @@ class Observed(Event):
 
 
 class Reading(Event):
+    """What the slot of an agent run uses, or has used at most where the run is about to end."""
+
     memory_bytes: int
 
 
@@ -206,6 +245,8 @@ AnyEvent: TypeAlias = (
     | Wanted
     | Receiving
     | ChildWanted
+    | AskWanted
+    | CommandWanted
     | Emitted
     | Observed
     | Reading
@@ -246,7 +287,7 @@ class AgentExecutor(Protocol):
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None: ...
 
-    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: str = "") -> None: ...
+    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: Trouble | None = None) -> None: ...
 
     def events(self) -> AsyncIterator[Batch]: ...
 

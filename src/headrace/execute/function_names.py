@@ -52,6 +52,13 @@ def find_function(reference: FunctionReference) -> Callable[..., Any]:
     return _attribute(module, reference.qualname)
 
 
+def find_at_home(reference: FunctionReference) -> Callable[..., Any]:
+    """The same in the process whose script it is: that must not be imported again."""
+    script = sys.modules["__main__"]
+    is_ours = reference.is_script and _home(script)[1] == Path(reference.file)
+    return _attribute(script, reference.qualname) if is_ours else find_function(reference)
+
+
 @functools.cache  # looks at the disk; bounded by the modules whose functions are submitted
 def _home(module: ModuleType) -> tuple[str, Path | None]:
     name, spec = module.__name__, getattr(module, "__spec__", None)

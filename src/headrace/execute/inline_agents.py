@@ -11,17 +11,14 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from concurrent.futures import Executor as Threads
 from typing import Any, TypeAlias, cast
 
-from headrace.execute.agent_calls import AgentCalls
-from headrace.execute.agent_context import AgentContext
+from headrace.execute.agent_context import AgentContext, Surroundings
 from headrace.execute.agent_link import AgentLink, RunStopped
 from headrace.execute.agent_outbox import AgentOutbox
 from headrace.execute.agent_values import decode_arguments, encode_kept
-from headrace.execute.contract import AgentRun, Batch, Ended, Outcome, Signal
-from headrace.execute.tasks import Kind
+from headrace.execute.contract import AgentRun, Batch, Ended, Outcome, Signal, Trouble
 from headrace.survey.values import repair_text
 
 AgentFunction: TypeAlias = Callable[..., Awaitable[Any]]
@@ -32,22 +29,19 @@ _LONGEST_REASON = 4000
 
 
 class InlineAgents:
-    """`functions` by kind: a name that is not among them cannot be run here. `register` hears of kinds of children."""
+    """`functions` by kind: a name that is not among them cannot be run here."""
 
     def __init__(
         self,
         functions: Mapping[str, AgentFunction],
-        calls: AgentCalls,
-        threads: ThreadPoolExecutor,
-        spools: Path,
-        register: Callable[[Kind], None],
+        threads: Threads,
+        surroundings: Surroundings,
+        outbox: AgentOutbox | None = None,
     ) -> None:
-        self._register = register
         self._functions = functions
-        self._calls = calls
         self._threads = threads
-        self._spools = spools
-        self._outbox = AgentOutbox()
+        self._surroundings = surroundings
+        self._outbox = outbox or AgentOutbox()
         self._running: dict[int, tuple[AgentLink, asyncio.Task[None]]] = {}
 
     def start(self, work: AgentRun) -> None:
@@ -61,13 +55,12 @@ class InlineAgents:
             return
         link.signal = what
         link.stop_waiting()
-        self._calls.release_stopped()
         if what is Signal.PREEMPT:
             asyncio.get_running_loop().call_later(deadline_s, self._grace_is_over, link, task)
         else:
             self._cancel(link, task, _CANCELS)
 
-    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: str = "") -> None:
+    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: Trouble | None = None) -> None:
         link, _ = self._running.get(id, (None, None))
         if link is not None and link.epoch == epoch:
             link.put(step, data, error)
@@ -98,39 +91,39 @@ class InlineAgents:
         if task.done() or link.is_closed:
             return
         if not tries:
-            self._end(link, Outcome.LOST, reason="it ignored being cancelled, and was torn down")
+            self.end(link, Outcome.LOST, reason="it ignored being cancelled, and was torn down")
             _tear_down(task)
             return
         task.cancel()
         asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._cancel, link, task, tries - 1)
 
     async def _conduct(self, work: AgentRun, link: AgentLink) -> None:
-        context = AgentContext(work, link, self._calls, self._spools, self._register)
+        context = AgentContext(work, link, self._surroundings)
         try:
             args, keywords = decode_arguments(work.arguments)
             result = await self._functions[work.kind](context, *args, **keywords)
             encoded = encode_kept(result, f"What {work.kind} returned")
         except RunStopped as stopped:
             _forget_frames(stopped)
-            self._end(link, stopped.outcome, resume_at=stopped.resume_at, step=stopped.step)
+            self.end(link, stopped.outcome, resume_at=stopped.resume_at, step=stopped.step)
         except asyncio.CancelledError as error:
             _forget_frames(error)
-            self._end(link, *_cancelled(link))
+            self.end(link, *_cancelled(link))
         except MemoryError as error:
             _forget_frames(error)
-            self._end(link, Outcome.OUT_OF_MEMORY, reason="MemoryError")
+            self.end(link, Outcome.OUT_OF_MEMORY, reason="MemoryError")
         except GeneratorExit:
             raise  # the loop is gone, and with it whoever could be told
         except BaseException as error:  # noqa: BLE001 - even SystemExit is recorded with its run; the others go on
             reason = _told(error)
             _forget_frames(error)
-            self._end(link, Outcome.FAILED, reason=reason)
+            self.end(link, Outcome.FAILED, reason=reason)
         else:
-            self._end(link, Outcome.DONE, result=encoded)
+            self.end(link, Outcome.DONE, result=encoded)
         finally:
             context.close()
 
-    def _end(
+    def end(
         self,
         link: AgentLink,
         outcome: Outcome,
@@ -140,6 +133,7 @@ class InlineAgents:
         resume_at: float | None = None,
         step: str = "",
     ) -> None:
+        """The attempt is over: whatever it still does is not heard."""
         if link.is_closed:
             return
         link.is_closed = True

@@ -98,6 +98,20 @@ def data_bytes() -> tuple[int, int]:
     return int(peak.split()[0]) << 10, int(data.split()[0]) << 10
 
 
+def resident_bytes() -> int:
+    """Of this process, now; 0 where nobody can tell."""
+    try:
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def forget_peak() -> None:
+    """The most that was ever resident is counted anew."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_bytes(b"5")
+
+
 def first_to_go() -> None:
     """If the host runs out of memory, the kernel takes this process before others."""
     if ON_LINUX:

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from headrace.execute.function_names import find_function
-from headrace.execute.process_limits import data_bytes, limit_data
+from headrace.execute.process_limits import data_bytes, limit_data, resident_bytes
 from headrace.execute.progress_page import Place
 from headrace.execute.worker_protocol import (
     BadFrame,
@@ -48,6 +48,7 @@ class Line:
         self._frames = Frames(ToWorker)
         self._arrived: deque[ToWorker] = deque()  # bounded by one read
         self.is_open = True
+        self.base_bytes = resident_bytes()
 
     def read(self) -> ToWorker | None:
         """None when the controller has closed its end."""
@@ -75,6 +76,7 @@ class Port:
         self._place = place
         self.id = task.id
         self.epoch = task.epoch
+        self.base_bytes = line.base_bytes  # resident when the worker began: limits count from here
 
     def step(self) -> None:
         """Progress that is worth no message: a task at its memory limit that takes no step is ended."""
@@ -163,10 +165,16 @@ async def _awaited(result: Any) -> bytes | None:
 
 
 def _out_of_memory(task: Task, error: MemoryError) -> OutOfMemory:
-    peak, reserved = data_bytes()
-    limit_data(0, reserved + _LAST_WORDS_BYTES)
+    peak, reserved = lend_last_words()
     _forget_frames(error)
     return OutOfMemory(task.id, task.epoch, peak, reserved, str(error)[:_LONGEST_REASON] or "MemoryError")
+
+
+def lend_last_words() -> tuple[int, int]:
+    """For a worker that has met its limit: as much memory as it takes to say so. Returns what it had used by then."""
+    peak, reserved = data_bytes()
+    limit_data(0, reserved + _LAST_WORDS_BYTES)
+    return peak, reserved
 
 
 def _tell(line: Line, ending: Done | Failed | OutOfMemory) -> None:

@@ -83,6 +83,7 @@ class WorkerPool:
         self._workers: dict[int, Worker] = {}
         self._programs: dict[int, asyncio.Future[Death]] = {}
         self._pids: dict[int, int] = {}
+        self._bases: dict[int, int] = {}  # what each was forked with
         self._starting: dict[int, asyncio.Future[None]] = {}
         self._idle: list[Worker] = []
         self._number = 0
@@ -101,6 +102,20 @@ class WorkerPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    @property
+    def shared_bytes(self) -> int:
+        """Memory that workers report as theirs and share with the warden."""
+        return sum(self._bases.values()) if self._options.forks else 0
+
+    @property
+    def pids(self) -> set[int]:
+        """Of workers and programs."""
+        return set(self._pids.values())
+
+    @property
+    def idle_bytes(self) -> int:
+        return sum(worker.used_bytes for worker in self._idle)
 
     @property
     def warden_pid(self) -> int | None:
@@ -269,6 +284,7 @@ class WorkerPool:
     def _has_started(self, report: Started) -> None:
         self._pids[report.worker] = report.pid
         if report.worker in self._workers:
+            self._bases[report.worker] = report.base_bytes
             self._workers[report.worker].pid = report.pid
             _resolve(self._starting.pop(report.worker, None))
 
@@ -285,6 +301,7 @@ class WorkerPool:
 
     def _has_ended(self, death: Death) -> None:
         self._pids.pop(death.worker, None)
+        self._bases.pop(death.worker, None)
         _resolve(self._starting.pop(death.worker, None))
         program = self._programs.pop(death.worker, None)
         if program is not None and not program.done():

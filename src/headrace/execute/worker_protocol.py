@@ -15,6 +15,7 @@ import msgspec
 
 HEADER = struct.Struct("<I")
 LARGEST_MESSAGE_BYTES = 64 << 20
+MEMORY_EXIT_CODE = 71  # of a worker that met its memory limit where it could not say so
 
 
 class BadFrame(Exception):

@@ -12,12 +12,13 @@ from functools import partial
 from typing import Any, assert_never
 
 from headrace.execute import contract
-from headrace.execute.contract import AgentExecutor, AgentRun, AnyEvent, Outcome, Signal
+from headrace.execute.contract import AgentExecutor, AgentRun, AnyEvent, Outcome, Signal, Trouble
 from headrace.execute.tasks import Kind
+from headrace.runtime.agent_wants import AgentWants
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Listeners, LiveRun, RunEnd
-from headrace.runtime.memory import give_back, tree_bytes
+from headrace.runtime.memory import TreeGauge, give_back
 from headrace.runtime.pump import Pump
 from headrace.schedule.events import (
     Ended,
@@ -31,6 +32,7 @@ from headrace.schedule.events import (
     StepDone,
     StepStarting,
     Verdict,
+    Why,
 )
 from headrace.schedule.priority import Priority
 from headrace.store.agent_file import AgentFile
@@ -75,6 +77,8 @@ class AgentRuns:
         chronicle: Chronicle,
         executor: AgentExecutor,
         listeners: Listeners,
+        wants: AgentWants,
+        gauge: TreeGauge,
         grace_s: float,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
@@ -91,6 +95,8 @@ class AgentRuns:
         self._chronicle = chronicle
         self._executor = executor
         self._listeners = listeners
+        self._wants = wants
+        self._gauge = gauge
         self._grace_s = grace_s
         self._spawn = spawn
 
@@ -99,14 +105,12 @@ class AgentRuns:
     def start(self, command: Start) -> None:
         run = self.live[command.id]
         run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
-        run.floor_bytes = tree_bytes() if command.is_alone else None
-        run.peak_bytes = 0
+        run.floor_bytes = self._gauge.read() if command.is_alone and not self._gauge.tells_apart else None
+        run.used_bytes = run.peak_bytes = 0
         self._writer.write(self._writes.started(run.id, run.epoch))
         arguments, run.arguments = run.arguments, None
         if arguments is not None:
-            work = AgentRun(run.id, run.epoch, run.kind.name, arguments, token=self._file.token)
-            work.memory_bytes = command.memory_bytes
-            self._start_with(run, work)
+            self._start_with(run, self._work(run, command, arguments))
         else:
             self._spawn(self._start_again(run, command))
 
@@ -114,8 +118,7 @@ class AgentRuns:
         await self._writer.flush()  # what the last attempt journaled is read back now
         row = self._file.run(run.id)
         assert row is not None
-        work = AgentRun(run.id, command.epoch, run.kind.name, row.arguments, token=self._file.token)
-        work.memory_bytes = command.memory_bytes
+        work = self._work(run, command, row.arguments)
         work.checkpoints, work.state = self._file.checkpoint(run.id)
         for step in self._file.steps(run.id, _TRAVELS_BYTES):
             if step.is_finished:
@@ -123,6 +126,17 @@ class AgentRuns:
             else:
                 work.started.append(step.name)
         self._start_with(run, work)
+
+    def _work(self, run: LiveRun, command: Start, arguments: bytes) -> AgentRun:
+        return AgentRun(
+            run.id,
+            command.epoch,
+            run.kind.name,
+            arguments,
+            memory_bytes=command.memory_bytes,
+            token=self._file.token,
+            slot=command.slot,
+        )
 
     def _start_with(self, run: LiveRun, work: AgentRun) -> None:
         if run.epoch != work.epoch:
@@ -140,8 +154,10 @@ class AgentRuns:
         run = self.live[command.id]
         run.stop = Signal.PREEMPT if isinstance(command, Preempt) else Signal.KILL
         run.stop_s = time.monotonic()
+        self._wants.stop(run)
         if not run.is_starting:
-            self._spawn(self._executor.signal(run.id, command.epoch, run.stop, self._grace_s))
+            deadline_s = 0.0 if command.why is Why.EMERGENCY else self._grace_s
+            self._spawn(self._executor.signal(run.id, command.epoch, run.stop, deadline_s))
 
     def settle(self, command: Settle) -> None:
         run = self.live.pop(command.id)
@@ -210,7 +226,7 @@ class AgentRuns:
         now_s = time.monotonic()
         match event:
             case contract.StepDone():
-                self._journal_step(run, event)
+                self._journal_step(run, event.step, event.result)
             case contract.StepStarting():
                 self._writer.write(self._writes.step_starting(run.id, run.epoch, event.step, time.time()))
                 self._pump.tell(StepStarting(now_s=now_s, id=run.id, epoch=run.epoch, has_side_effects=True))
@@ -219,9 +235,13 @@ class AgentRuns:
                 self._writer.write(writes)
                 self._after_step(run)
             case contract.Wanted():
-                self._executor.put(run.id, run.epoch, event.step, self._file.step_result(run.id, event.step))
+                self._wants.fetch(run, event)
             case contract.Receiving():
-                self._spawn(self._receive(run, event))
+                self._wants.receive(run, event)
+            case contract.AskWanted():
+                self._wants.ask(run, event, self._journal_step)
+            case contract.CommandWanted():
+                self._wants.run_command(run, event, self._journal_step)
             case contract.ChildWanted():
                 run.has_children = True
                 self.on_child(run, event)
@@ -229,40 +249,30 @@ class AgentRuns:
                 self._listeners.emitted(run.id, event.payload)
             case contract.Ended():
                 self._ended(run, event)
-            case contract.Rows() | contract.Answers() | contract.Observed() | contract.Reading():
+            case contract.Reading():
+                run.used_bytes = event.memory_bytes
+                run.peak_bytes = max(run.peak_bytes, event.memory_bytes)
+            case contract.Rows() | contract.Answers() | contract.Observed():
                 pass  # not of agent runs
             case _:
                 assert_never(event)
 
-    def _journal_step(self, run: LiveRun, event: contract.StepDone) -> None:
+    def _journal_step(self, run: LiveRun, step: str, result: bytes) -> None:
         self.steps_count += 1
-        writes = self._writes.step_done(run.id, run.epoch, event.step, event.result, time.time())
-        if event.usage is not None:
-            writes += self._writes.used(event.usage)
-        self._writer.write(writes)
+        self._writer.write(self._writes.step_done(run.id, run.epoch, step, result, time.time()))
         self._after_step(run)
 
     def _after_step(self, run: LiveRun) -> None:
         told = StepDone(now_s=time.monotonic(), id=run.id, epoch=run.epoch)
         self._writer.after_commit(partial(self._pump.tell, told))
 
-    async def _receive(self, run: LiveRun, event: contract.Receiving) -> None:
-        run.has_mail = False
-        await self._writer.flush()
-        if self.live.get(run.id) is not run or run.epoch != event.epoch:
-            return
-        found = self._file.first_message(run.id, run.taken)
-        if found is not None:
-            run.taken.add(found[0])
-            self._writer.write(self._writes.received(found[0]))
-            self._writer.write(self._writes.step_done(run.id, run.epoch, event.step, found[1], time.time()))
-            await self._writer.flush()
-        self._executor.put(run.id, run.epoch, event.step, found[1] if found is not None else None)
-
     def _ended(self, run: LiveRun, event: contract.Ended) -> None:
         run.ended = event
+        self._wants.forget(run)
         if event.outcome is Outcome.LOST and event.reason:
-            self._chronicle.record("torn down", event.reason, run=run.id)
+            self._chronicle.record("lost", event.reason, run=run.id)
+        elif event.outcome is Outcome.OUT_OF_MEMORY:
+            self._chronicle.record("out of memory", event.reason, run=run.id)
         if event.outcome in (Outcome.PREEMPTED, Outcome.LOST) and run.stop is not None:
             self._reclaim(run)
         self._report(run, _ENDINGS[event.outcome])
@@ -271,9 +281,9 @@ class AgentRuns:
         """What it held is free now, and the next reading should show it: all large blocks, and of small ones what
         Python gives back.
         """
-        before = tree_bytes()
+        before = self._gauge.read()
         give_back()
-        used = tree_bytes()
+        used = self._gauge.read()
         took_ms = (time.monotonic() - run.stop_s) * 1000
         told = (
             f"{took_ms:.0f} ms after it was told to stop; {format_bytes(max(0, before - used))} given back after that"
@@ -287,16 +297,17 @@ class AgentRuns:
         self._pump.tell(told)
 
     def _peak_bytes(self, run: LiveRun) -> int:
-        """What it took, known only where it ran alone: inline, nobody can tell two apart."""
-        if run.floor_bytes is None:
-            return 0
-        return max(run.peak_bytes, tree_bytes() - run.floor_bytes, _LEAST_PEAK_BYTES)
+        """What it took; inline nobody can tell two apart, and it is known only where it ran alone."""
+        if run.floor_bytes is not None:
+            return max(run.peak_bytes, self._gauge.read() - run.floor_bytes, _LEAST_PEAK_BYTES)
+        return max(run.peak_bytes, _LEAST_PEAK_BYTES) if self._gauge.tells_apart else 0
 
-    def read(self, used_bytes: int) -> None:
-        """A memory reading, for those that are measured."""
+    def read(self, used_bytes: int) -> tuple[tuple[int, int], ...]:
+        """A memory reading, for those that are measured by it. Returns what each run uses, where that is known."""
         for run in self.live.values():
             if run.floor_bytes is not None:
                 run.peak_bytes = max(run.peak_bytes, used_bytes - run.floor_bytes)
+        return tuple((run.id, run.used_bytes) for run in self.live.values() if run.used_bytes)
 
     def knows(self, id: int) -> bool:
         """Whether what the disk shows of it is not the latest."""
@@ -314,7 +325,7 @@ class AgentRuns:
         if run is None or run.epoch != epoch or run.ended is not None:
             return
         if end.state is not RunState.DONE:
-            self._executor.put(parent, epoch, step, None, str(end.failure()))
+            self._executor.put(parent, epoch, step, None, Trouble("RunFailed", str(end.failure())))
             return
         result = end.result if end.result is not None else self._file.result(child)
         self._writer.write(self._writes.step_done(parent, epoch, step, result or b"null", time.time()))
@@ -322,4 +333,4 @@ class AgentRuns:
         self._writer.after_commit(partial(self._executor.put, parent, epoch, step, result))
 
     def child_refused(self, parent: int, epoch: int, step: str, error: BaseException) -> None:
-        self._executor.put(parent, epoch, step, None, str(error))
+        self._executor.put(parent, epoch, step, None, Trouble("RunFailed", str(error)))

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from headrace.errors import EngineClosed, OptionError
 from headrace.execute.agent_values import encode_arguments
-from headrace.execute.tasks import kind_of
+from headrace.execute.enforcement import can_isolate
+from headrace.execute.function_names import refer_to
+from headrace.execute.tasks import Kind, kind_of
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.plan.job import Job
 from headrace.providers.services import provider_for
@@ -29,6 +32,7 @@ from headrace.runtime.engine_events import EngineEvent
 from headrace.runtime.engine_loop import EngineLoop, EngineOptions
 from headrace.runtime.engine_status import EngineStatus
 from headrace.runtime.engine_thread import EngineThread
+from headrace.runtime.engine_workers import EngineWorkers, Isolation, WorkerOptions
 from headrace.runtime.memory import memory_limits, tree_bytes
 from headrace.runtime.surveys import run_options
 from headrace.schedule.priority import Priority
@@ -44,7 +48,12 @@ _NOT_OPEN = 'Use "async with Engine(...) as engine:".'
 
 
 class Engine:
-    """Use it as `async with Engine("agents.run") as engine:`. Leaving the block parks what is unfinished."""
+    """Use it as `async with Engine("agents.run") as engine:`. Leaving the block parks what is unfinished.
+
+    Agents run in `slots` worker processes, each held to its memory by the operating system; `preload` names modules
+    that workers need, imported once. isolation="inline" runs them in this process: any function will do, and a memory
+    limit is best effort. That is the default where the platform has no such processes.
+    """
 
     def __init__(
         self,
@@ -54,24 +63,27 @@ class Engine:
         slots: int = 2,
         slot_memory: str | int | None = None,
         queue_depth: int = 5,
-        isolation: Literal["inline", "process"] = "inline",
+        isolation: Isolation | None = None,
+        preload: Sequence[str] = (),
         grace_s: float = 2.0,
         stuck_after_s: float = 1.0,
         breaker: BreakerLimits | None = None,
     ) -> None:
-        if isolation != "inline":
-            raise OptionError(f"isolation={isolation!r} is not there yet.", fix='Use isolation="inline".')
+        self._isolation = _checked_isolation(isolation)
         if isinstance(slots, bool) or slots < 1:
             raise OptionError(f"slots={slots!r} must be at least 1.")
         if grace_s < 0 or stuck_after_s <= 0:
             raise OptionError("grace_s= cannot be negative, and stuck_after_s= must be above 0.")
         limits = memory if isinstance(memory, MemoryLimits) else memory_limits(memory)
         self.path = Path(path).expanduser().resolve()
+        ceiling = limits.budget_bytes if slot_memory is None else parse_bytes(slot_memory)
         self._options = EngineOptions(
             memory=limits,
             queue=_queue_limits(limits, slots, slot_memory, queue_depth),
             breaker=breaker or BreakerLimits(),
-            slots=slots,
+            workers=WorkerOptions(
+                isolation=self._isolation, slots=slots, ceiling_bytes=ceiling, preload=_checked_preload(preload)
+            ),
             grace_s=grace_s,
             stuck_after_s=stuck_after_s,
         )
@@ -181,7 +193,7 @@ class Engine:
     def register(self, *functions: Callable[..., Any]) -> None:
         """Go on with unfinished runs of these functions, without submitting any."""
         for function in functions:
-            kind = kind_of(function)
+            kind = self._kind_of(function)
             self.tell(lambda loop, kind=kind: loop.register(kind))
 
     async def drain(self) -> None:
@@ -266,13 +278,19 @@ class Engine:
         *,
         waits: bool,
     ) -> Run:
-        kind, level = kind_of(function), Priority(priority)
+        kind, level = self._kind_of(function), Priority(priority)
         arguments = encode_arguments(kind.name, args, keywords)
         name, digest = _named(kind.name, arguments, key)
         number = await self.ask(
             lambda loop, reply: loop.backlog.submit(kind, digest, name, arguments, level, waits=waits, accepted=reply)
         )
         return Run(self, number, name)
+
+    def _kind_of(self, function: Callable[..., Any]) -> Kind:
+        kind = kind_of(function)
+        if self._isolation == "process":
+            refer_to(kind.function)  # one that a worker could not find is refused before anything starts
+        return kind
 
     def _wake(self, call: Callable[[], None]) -> None:
         if self._thread is not None:
@@ -288,8 +306,13 @@ class Engine:
     async def _main(self) -> None:
         assert self._opened is not None
         self._ident = threading.get_ident()
-        self._loop = EngineLoop(self.path, self._options, self._opened)
-        await self._loop.main()
+        workers = EngineWorkers(self._options.workers, self._options.memory)
+        await workers.start()
+        try:
+            self._loop = EngineLoop(self.path, self._options, workers, self._opened)
+            await self._loop.main()
+        finally:
+            await workers.close()
 
     def _fail_asked(self, ended: Future[None]) -> None:
         """Whatever ended the loop, nobody is left waiting for it."""
@@ -304,6 +327,22 @@ def _queue_limits(limits: MemoryLimits, slots: int, slot_memory: str | int | Non
         return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=parse_bytes(slot_memory))
     share = max(0, limits.budget_bytes - tree_bytes()) // slots
     return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=max(share, _LEAST_SLOT_BYTES))
+
+
+def _checked_isolation(isolation: Isolation | None) -> Isolation:
+    if isolation is None:
+        return "process" if can_isolate() else "inline"
+    if isolation not in ("process", "inline"):
+        raise OptionError(f"isolation={isolation!r} is not known.", fix='Use "process" or "inline".')
+    if isolation == "process" and not can_isolate():
+        raise OptionError(f"Agents cannot have processes of their own on {sys.platform}.", fix='Use "inline".')
+    return isolation
+
+
+def _checked_preload(preload: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(preload, str):
+        raise OptionError(f"preload={preload!r} is not a list.", fix=f"Write preload=[{preload!r}].")
+    return tuple(preload)
 
 
 def _named(kind: str, arguments: bytes, key: str | None) -> tuple[str, bytes | None]:

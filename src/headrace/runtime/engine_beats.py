@@ -17,9 +17,9 @@ from typing import Any
 
 from headrace.errors import OptionError, TaskError
 from headrace.execute.agent_calls import AgentCalls
-from headrace.execute.agent_context import AgentContext
-from headrace.execute.agent_link import RunStopped, UnjournaledLink
-from headrace.execute.agent_outbox import AgentOutbox
+from headrace.execute.agent_context import AgentContext, Surroundings
+from headrace.execute.agent_link import RunStopped
+from headrace.execute.beat_link import BeatLink
 from headrace.execute.contract import AgentRun
 from headrace.execute.tasks import Kind
 from headrace.runtime.engine_events import Chronicle
@@ -80,7 +80,7 @@ class Beats:
         self._chronicle = chronicle
         self._calls = calls
         self._threads = threads
-        self._spools = spools
+        self._surroundings = Surroundings(spools=spools, register=_no_children, meet=calls.meet)
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def add(self, beat: Beat) -> None:
@@ -149,8 +149,8 @@ class Beats:
     async def _call(self, beat: Beat, epoch: int) -> None:
         context: AgentContext | None = None
         if beat.takes_context:
-            link = UnjournaledLink(0, epoch, AgentOutbox(), self._threads)
-            context = AgentContext(AgentRun(0, epoch, beat.name, b""), link, self._calls, self._spools, _no_children)
+            link = BeatLink(epoch, self._threads, self._calls)
+            context = AgentContext(AgentRun(0, epoch, beat.name, b""), link, self._surroundings)
         arguments = () if context is None else (context,)
         try:
             if inspect.iscoroutinefunction(beat.function):

@@ -18,20 +18,25 @@ from typing import Any, assert_never
 
 from headrace.errors import EngineClosed, HeadraceError, RunFileError
 from headrace.execute.agent_calls import AgentCalls
+from headrace.execute.agent_commands import AgentCommands
+from headrace.execute.agent_context import Surroundings
+from headrace.execute.contract import AgentExecutor
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline_agents import InlineAgents
 from headrace.execute.tasks import Kind, registered_kinds
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.runtime.agent_runs import AgentRuns
+from headrace.runtime.agent_wants import AgentWants
 from headrace.runtime.backlog import Backlog
 from headrace.runtime.crossing import Filled, Reply
 from headrace.runtime.engine_beats import Beats
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_status import EngineStatus, status_of
 from headrace.runtime.engine_surveys import EngineSurveys
+from headrace.runtime.engine_workers import EngineWorkers, WorkerOptions
 from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Listeners, RunEnd
-from headrace.runtime.memory import available_bytes, give_back, tree_bytes
+from headrace.runtime.memory import available_bytes, give_back
 from headrace.runtime.pump import Pump
 from headrace.runtime.stuck_loop import StuckLoopWatch
 from headrace.schedule.events import (
@@ -77,7 +82,7 @@ class EngineOptions:
     memory: MemoryLimits
     queue: QueueLimits
     breaker: BreakerLimits
-    slots: int
+    workers: WorkerOptions
     grace_s: float
     stuck_after_s: float
 
@@ -85,9 +90,10 @@ class EngineOptions:
 class EngineLoop:
     """Made and run on the engine's thread by `main`; `opened` tells the caller that it is there."""
 
-    def __init__(self, path: Path, options: EngineOptions, opened: Reply[None]) -> None:
+    def __init__(self, path: Path, options: EngineOptions, workers: EngineWorkers, opened: Reply[None]) -> None:
         self._opened = opened
         self._options = options
+        self._workers = workers
         self._file = AgentFile.open(path)
         self._writer = EngineWriter(self._file)
         self._writes = Writes(self._file.highest("blobs"))
@@ -97,12 +103,14 @@ class EngineLoop:
         self._endpoints = Endpoints()
         self._calls = AgentCalls(self._endpoints, self._response_cache)
         self._cache: ResponseCache | None = None
-        self._threads = ThreadPoolExecutor(options.slots + 4, thread_name_prefix="headrace-step")
+        self._threads = ThreadPoolExecutor(options.workers.slots + 4, thread_name_prefix="headrace-step")
         _clear_spools(path)
         self._spools = tempfile.TemporaryDirectory(prefix=f".{path.name}-spool-", dir=path.parent)
         spools = Path(self._spools.name)
         self.kinds: dict[str, Kind] = registered_kinds()
-        self._executor = InlineAgents(_Functions(self.kinds), self._calls, self._threads, spools, self.register)
+        self._executor = self._made_executor(spools)
+        commands = AgentCommands(workers.pool, workers.lender, spools)
+        wants = AgentWants(self._file, self._writer, self._writes, self._executor, self._calls, commands, self._spawn)
         self._background: set[asyncio.Task[None]] = set()
         self._runs = AgentRuns(
             self._file,
@@ -112,6 +120,8 @@ class EngineLoop:
             self._chronicle,
             self._executor,
             self._listeners,
+            wants,
+            workers.gauge,
             options.grace_s,
             self._spawn,
         )
@@ -131,6 +141,12 @@ class EngineLoop:
         self._messages = self._file.highest("messages")
         self._failure: BaseException | None = None
         self._watch: StuckLoopWatch | None = None
+
+    def _made_executor(self, spools: Path) -> AgentExecutor:
+        if self._workers.is_isolated:
+            return self._workers.agents(self.kinds, spools, self.register)
+        surroundings = Surroundings(spools=spools, register=self.register, meet=self._calls.meet)
+        return InlineAgents(_Functions(self.kinds), self._threads, surroundings)
 
     async def main(self) -> None:
         """Until `close`, or until the store fails: then everyone who waits gets that error."""
@@ -155,7 +171,9 @@ class EngineLoop:
 
     def _begin(self) -> None:
         self._writer.write([("UPDATE runs SET state = 'waiting' WHERE state = 'running' AND ended_at IS NULL", ())])
-        joined = HostJoined(now_s=time.monotonic(), host=HOST, slots=self._options.slots, limits=self._options.memory)
+        joined = HostJoined(
+            now_s=time.monotonic(), host=HOST, slots=self._options.workers.slots, limits=self._options.memory
+        )
         self._pump.tell(joined)
         self._read_memory()
         self._writer.after_commit(self.backlog.look_again)
@@ -180,6 +198,7 @@ class EngineLoop:
         self._listeners.fail_all(error)
         await self.beats.close()
         await self._executor.close()
+        await self._workers.close()
         for task in (*tasks, *self._background):
             task.cancel()
         await asyncio.gather(*tasks, *self._background, return_exceptions=True)
@@ -301,6 +320,7 @@ class EngineLoop:
             usage=self._file.usage(),
             used_bytes=self._used_bytes,
             peak_bytes=self.peak_bytes,
+            layers=self._workers.layers(),
             stuck=self.stuck,
         )
 
@@ -313,10 +333,11 @@ class EngineLoop:
     async def _a_moment(self) -> None:
         await asyncio.sleep(_LOOK_EVERY_S)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)  # the loop itself would not keep it alive
         task.add_done_callback(self._background_ended)
+        return task
 
     def _background_ended(self, task: asyncio.Task[None]) -> None:
         self._background.discard(task)
@@ -349,13 +370,18 @@ class EngineLoop:
 
     def _read_memory(self) -> None:
         now_s = time.monotonic()
-        self._used_bytes = used = tree_bytes()
+        self._used_bytes = used = self._workers.gauge.read()
         self.peak_bytes = max(self.peak_bytes, used)
         if now_s - self._budget_read_s >= _BUDGET_EVERY_S:
             self._budget_read_s = now_s
             self._budget_bytes = min(self._options.memory.budget_bytes, used + available_bytes())
-        self._runs.read(used)
-        self._pump.tell(MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=self._budget_bytes))
+            if self._workers.is_isolated:
+                self._spawn(asyncio.to_thread(self._workers.gauge.correct))
+        if self._workers.is_isolated:
+            self._workers.lend_within(self._budget_bytes)
+        by_run = self._runs.read(used)
+        read = MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=self._budget_bytes, by_run=by_run)
+        self._pump.tell(read)
 
     def _reclaim(self) -> None:
         give_back()

@@ -33,6 +33,8 @@ class EngineStatus:
 
     `unknown` are kinds with unfinished runs whose function this program has not registered, with how many.
 
+    `layers` are what holds workers to their memory, each with its state: active, or why not.
+
     `stuck` is the stack of what blocks the engine's loop, None where nothing does.
     """
 
@@ -48,6 +50,7 @@ class EngineStatus:
     open_circuits: tuple[str, ...]
     counts: dict[str, int]
     usage: dict[str, float]
+    layers: dict[str, str]
     stuck: str | None
 
     def __str__(self) -> str:
@@ -70,6 +73,7 @@ def status_of(
     usage: dict[str, float],
     used_bytes: int,
     peak_bytes: int,
+    layers: dict[str, str],
     stuck: str | None,
 ) -> EngineStatus:
     by_state: dict[str, int] = {}
@@ -93,6 +97,7 @@ def status_of(
         open_circuits=tuple(snapshot.open_circuits),
         counts=counts,
         usage=usage,
+        layers=layers,
         stuck=stuck,
     )
 

@@ -5,6 +5,7 @@ Covers: the shapes. Does not cover: what happens to them (runtime.agent_runs).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,8 +51,10 @@ class LiveRun:
     ended: Ended | None = None
     has_mail: bool = False
     has_children: bool = False
-    floor_bytes: int | None = None  # in use when it started, where it started alone
+    floor_bytes: int | None = None  # in use when it started, where only that can tell what it takes
+    used_bytes: int = 0  # as its executor has told
     peak_bytes: int = 0
+    wants: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # what is being done for it
     taken: set[int] = field(default_factory=set[int])  # messages on their way out of the file
 
 

@@ -251,10 +251,13 @@ Event: TypeAlias = (
 
 
 class Start(Struct, frozen=True, kw_only=True):
+    """`slot` is the same for a run and its children, and for nobody else."""
+
     id: int
     epoch: int
     host: str
     memory_bytes: int
+    slot: int = 0
     is_alone: bool = False
 
 

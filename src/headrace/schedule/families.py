@@ -45,6 +45,7 @@ def enter_family(board: Board, task: Task, family: Family) -> None:
             epoch=task.epoch,
             host=family.host,
             memory_bytes=family.reserved_bytes,
+            slot=family.serial,
             is_alone=family.is_alone,
         )
     )

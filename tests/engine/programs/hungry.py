@@ -33,7 +33,7 @@ async def hungry(ctx, number):
 
 async def main() -> None:
     budget = MemoryLimits(budget_bytes=tree_bytes() + 220 * MB, calm_s=0.1, min_run_s=0.2, hopeless_after_s=2.0)
-    async with Engine(sys.argv[1], memory=budget, slots=4) as engine:
+    async with Engine(sys.argv[1], isolation="inline", memory=budget, slots=4) as engine:
         runs = [await engine.submit(hungry, number) for number in range(6)]
         results = [await run.result() for run in runs]
         stopped = [event for event in await engine.events() if event.what in ("preempted", "killed")]

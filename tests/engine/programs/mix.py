@@ -70,7 +70,7 @@ async def outcome(engine: Engine, number: int):
 
 
 async def main() -> None:
-    async with Engine(sys.argv[1], memory="+256MB", slots=3) as engine:
+    async with Engine(sys.argv[1], isolation="inline", memory="+256MB", slots=3) as engine:
         engine.every(0.05, lambda: None, name="pulse")
         survey = asyncio.ensure_future(engine.run(survey_job(), sys.argv[1] + ".survey", priority=Priority.NORMAL))
         results = await asyncio.gather(*(outcome(engine, number) for number in range(AGENTS)))

@@ -1,0 +1,176 @@
+"""Agent runs inside a worker: the inline executor behind a wire. Covers: the worker's side, a run and its children.
+
+What a run does reaches the controller as events, and goes on when they are acknowledged, as it would inline. Does not
+cover: the controller's side (execute.isolated_agents), or limits, which are set from outside (execute.warden).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, assert_never
+
+from headrace.errors import InvalidInput
+from headrace.execute.agent_context import Surroundings
+from headrace.execute.agent_link import AgentLink
+from headrace.execute.agent_outbox import AgentOutbox
+from headrace.execute.agent_wire import (
+    Ack,
+    Answer,
+    Begin,
+    Entering,
+    Happened,
+    KindMet,
+    Leave,
+    Signalled,
+    decode_home,
+    decode_to_runs,
+    encode,
+)
+from headrace.execute.contract import AnyEvent, Batch, Outcome, Reading
+from headrace.execute.function_names import find_function, refer_to
+from headrace.execute.inline_agents import InlineAgents
+from headrace.execute.process_limits import data_bytes, forget_peak
+from headrace.execute.tasks import Kind
+from headrace.execute.worker import Port, lend_last_words
+from headrace.execute.worker_protocol import MEMORY_EXIT_CODE, FunctionReference
+from headrace.survey.models import Model
+
+SPOILED = b"spoiled"  # returned by a worker that must not be used again
+_STEP_THREADS = 4
+_TOGETHER_BYTES = 16 << 20
+
+
+async def host_runs(port: Port, payload: bytes) -> bytes:
+    """The entry: until the controller says that no run is left."""
+    asyncio.get_running_loop().set_exception_handler(_end_where_memory_did)
+    forget_peak()  # of the task before
+    return await _HostedRuns(port, decode_home(payload).spools).until_left()
+
+
+class _HostedRuns:
+    def __init__(self, port: Port, spools: str) -> None:
+        self._port = port
+        self._functions = _Functions()
+        self._threads = _CountedThreads(_STEP_THREADS)
+        surroundings = Surroundings(spools=Path(spools), register=self._tell_kind, meet=_refuse_functions)
+        self._runs = _MeasuredAgents(self._functions, self._threads, surroundings, _StepOutbox(port))
+        self._runs.base_bytes = port.base_bytes
+
+    async def until_left(self) -> bytes:
+        speaking = asyncio.create_task(self._speak())
+        try:
+            while not isinstance(message := decode_to_runs(await self._port.receive_async()), Leave):
+                await self._take(message)
+        finally:
+            speaking.cancel()
+            await self._runs.close()
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        return SPOILED if self._runs.met_limit or self._threads.busy else b""
+
+    async def _take(self, message: Begin | Signalled | Answer | Ack) -> None:
+        match message:
+            case Begin():
+                self._functions.references[message.work.kind] = message.function
+                self._runs.start(message.work)
+            case Signalled():
+                await self._runs.signal(message.id, message.epoch, message.what, message.deadline_s)
+            case Answer():
+                self._runs.put(message.id, message.epoch, message.step, message.data, message.error)
+            case Ack():
+                self._runs.ack(message.upto)
+            case _:
+                assert_never(message)
+
+    async def _speak(self) -> None:
+        async for batch in self._runs.events():
+            for events in _portions(batch):
+                self._port.send(encode(Happened(events)))
+
+    def _tell_kind(self, kind: Kind) -> None:
+        told = KindMet(kind.name, refer_to(kind.function), kind.max_attempts, kind.timeout_s, kind.memory_bytes)
+        self._port.send(encode(told))
+
+
+class _MeasuredAgents(InlineAgents):
+    """Tells with each ending how much the worker has used at most."""
+
+    met_limit = False
+    base_bytes = 0
+
+    def end(self, link: AgentLink, outcome: Outcome, **told: Any) -> None:
+        if outcome is Outcome.OUT_OF_MEMORY:
+            self.met_limit = True
+            lend_last_words()
+        if not link.is_closed:
+            peak = max(0, data_bytes()[0] - self.base_bytes)
+            self._outbox.tell(Reading(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
+        super().end(link, outcome, **told)
+
+
+class _StepOutbox(AgentOutbox):
+    def __init__(self, port: Port) -> None:
+        super().__init__()
+        self._port = port
+
+    def entering(self, id: int, step: str) -> None:
+        self._port.send(encode(Entering(id, step)))
+
+
+class _Functions(dict[str, Callable[..., Any]]):
+    """Functions by kind, imported when one is first run: what that raises is the run's failure."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.references: dict[str, FunctionReference] = {}
+
+    def __missing__(self, kind: str) -> Callable[..., Any]:
+        function = self[kind] = find_function(self.references[kind])
+        return function
+
+
+class _CountedThreads(ThreadPoolExecutor):
+    """Knows whether a step is still busy in a thread: such a worker cannot be used again."""
+
+    busy = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **keywords: Any) -> Future[Any]:
+        future = super().submit(fn, *args, **keywords)
+        self.busy += 1
+        future.add_done_callback(self._one_less)
+        return future
+
+    def _one_less(self, _: Future[Any]) -> None:
+        self.busy -= 1
+
+
+def _portions(batch: Batch) -> Iterator[list[AnyEvent]]:
+    """Large results travel one by one: a message has a cap."""
+    portion: list[AnyEvent] = []
+    size = 0
+    for event in batch.events:
+        portion.append(event)
+        size += len(getattr(event, "result", None) or getattr(event, "state", None) or b"")
+        if size > _TOGETHER_BYTES:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
+
+
+def _refuse_functions(model: Model) -> None:
+    if model.functions:
+        raise InvalidInput(
+            f"Model {model.name!r} is a function, which does not travel from a worker to the engine.",
+            fix="Call the function in a step, or open the engine with isolation='inline'.",
+        )
+
+
+def _end_where_memory_did(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A MemoryError where no run can be told of it leaves the loop in a state that nobody knows."""
+    if isinstance(context.get("exception"), MemoryError):
+        os._exit(MEMORY_EXIT_CODE)
+    loop.default_exception_handler(context)

@@ -1,0 +1,43 @@
+"""A heartbeat's line: it starts over each time, so there is nothing to journal. Covers: what its `ctx` does instead.
+
+Does not cover: when it beats (schedule.heartbeats, runtime.engine_beats).
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor as Threads
+
+from headrace.errors import InvalidInput
+from headrace.execute.agent_calls import AgentCalls
+from headrace.execute.agent_link import AgentLink
+from headrace.execute.agent_outbox import AgentOutbox
+from headrace.execute.contract import Command
+from headrace.survey.values import encode_value
+
+
+class BeatLink(AgentLink):
+    def __init__(self, epoch: int, threads: Threads, calls: AgentCalls) -> None:
+        super().__init__(0, epoch, AgentOutbox(), threads)
+        self._calls = calls
+
+    async def step_starting(self, name: str) -> None:
+        self.pass_or_stop()
+
+    async def step_done(self, name: str, result: bytes) -> None:
+        self.pass_or_stop()
+
+    async def checkpoint(self, number: int, state: bytes) -> None:
+        self.pass_or_stop()
+
+    async def receive(self, step: str) -> bytes | None:
+        return None
+
+    async def ask(self, step: str, model: bytes, prompt: str, system: str) -> bytes:
+        reply, _ = await self._calls.ask(model, prompt, system, self.is_stopping)
+        return encode_value(reply)
+
+    async def run_command(self, step: str, command: Command) -> bytes:
+        raise InvalidInput("A heartbeat runs no programs.", fix="Have it submit a run that does: engine.submit(...).")
+
+    def emit(self, payload: bytes) -> None:
+        pass

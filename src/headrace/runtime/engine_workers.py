@@ -1,0 +1,79 @@
+"""The processes of an engine and the memory lent to them. Covers: starting and ending them, and what they leave free.
+
+Does not cover: what runs in them (execute.isolated_agents), or who may start (schedule).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from headrace.execute.enforcement import can_isolate, enforcement_layers
+from headrace.execute.isolated_agents import IsolatedAgents
+from headrace.execute.lender import Lender
+from headrace.execute.tasks import Kind
+from headrace.execute.worker_pool import PoolOptions, WorkerPool
+from headrace.limits import MemoryLimits
+from headrace.runtime.memory import TreeGauge
+
+Isolation: TypeAlias = Literal["process", "inline"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """`ceiling_bytes` is the most that one worker may be lent."""
+
+    isolation: Isolation
+    slots: int
+    ceiling_bytes: int
+    preload: tuple[str, ...] = ()
+
+
+class EngineWorkers:
+    """Made on the engine's loop. Inline it has no process until an agent runs a program."""
+
+    def __init__(self, options: WorkerOptions, limits: MemoryLimits) -> None:
+        self.is_isolated = options.isolation == "process"
+        self._limits = limits
+        self._agents: IsolatedAgents | None = None
+        pool_options = PoolOptions(preload=options.preload, most_idle=options.slots)
+        self.pool = WorkerPool(pool_options, on_reading=self._read) if can_isolate() else None
+        self.gauge = TreeGauge(self._shared_bytes, tells_apart=self.is_isolated)
+        self.lender = Lender(0, options.ceiling_bytes)
+        self.lend_within(limits.budget_bytes)
+
+    async def start(self) -> None:
+        """Before any database is opened."""
+        if self.is_isolated and self.pool is not None:
+            await self.pool.start()
+
+    async def close(self) -> None:
+        if self.pool is not None:
+            await self.pool.close()
+
+    def agents(self, kinds: Mapping[str, Kind], spools: Path, register: Callable[[Kind], None]) -> IsolatedAgents:
+        assert self.pool is not None
+        self._agents = IsolatedAgents(self.pool, self.lender, kinds, spools, register)
+        return self._agents
+
+    def lend_within(self, budget_bytes: int) -> None:
+        """A worker should meet its own limit before all of them together meet the line where one is killed."""
+        pids = self.pool.pids if self.pool is not None else set[int]()
+        idle_bytes = self.pool.idle_bytes if self.pool is not None else 0
+        held = self.gauge.read_without(pids) + idle_bytes
+        self.lender.room_bytes = max(0, int(budget_bytes * self._limits.emergency_at) - held)
+
+    def layers(self) -> dict[str, str]:
+        """What holds workers to their limits, each by name with its state."""
+        if not self.is_isolated:
+            return {"isolation": "inline: nothing but the governor holds an agent to its memory"}
+        return dict(self.pool.layers if self.pool is not None else enforcement_layers())
+
+    def _shared_bytes(self) -> int:
+        return self.pool.shared_bytes if self.pool is not None else 0
+
+    def _read(self, worker: int, used_bytes: int) -> None:
+        if self._agents is not None:
+            self._agents.read(worker, used_bytes)
