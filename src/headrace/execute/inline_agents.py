@@ -9,6 +9,7 @@ Does not cover: hard memory limits, which need processes of their own.
 from __future__ import annotations
 
 import asyncio
+import errno
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Executor as Threads
@@ -115,9 +116,9 @@ class InlineAgents:
         except GeneratorExit:
             raise  # the loop is gone, and with it whoever could be told
         except BaseException as error:  # noqa: BLE001 - even SystemExit is recorded with its run; the others go on
-            reason = _told(error)
+            reason, outcome = _told(error), Outcome.OUT_OF_MEMORY if _is_shortage(error) else Outcome.FAILED
             _forget_frames(error)
-            self.end(link, Outcome.FAILED, reason=reason)
+            self.end(link, outcome, reason=reason)
         else:
             self.end(link, Outcome.DONE, result=encoded)
         finally:
@@ -170,6 +171,11 @@ def _told(error: BaseException) -> str:
     text = "".join(traceback.format_exception(error, limit=-8)).strip()
     told = f"{type(error).__name__}: {error}"
     return repair_text(f"{told[:_LONGEST_REASON]}\n\n{text[-_LONGEST_REASON:]}")[0]
+
+
+def _is_shortage(error: BaseException) -> bool:
+    """What the system refuses is told as an OSError, a mapping for one."""
+    return isinstance(error, OSError) and error.errno == errno.ENOMEM
 
 
 def _forget_frames(error: BaseException) -> None:

@@ -32,7 +32,8 @@ def told_ending(ending: Ending, step: str) -> tuple[Outcome, str]:
 def told_memory_error(reason: str, worker: Worker, step: str) -> str:
     """Of work that could still say so itself."""
     used, limit = format_bytes(worker.used_bytes), format_bytes(worker.limit_bytes)
-    return _out_of_memory(f"{reason}, with {used} last seen in use of the {limit} it may", step)
+    told = reason.partition("\n")[0]
+    return _out_of_memory(f"{told}, with {used} last seen in use of the {limit} it may", step)
 
 
 def _died(death: Death, step: str) -> tuple[Outcome, str]:

@@ -1,0 +1,286 @@
+"""Agents that run in worker processes and get into trouble there. A log has a line for every step they take."""
+
+import asyncio
+import contextlib
+import ctypes
+import mmap
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import headrace
+from headrace import Model
+
+MB = 1 << 20
+
+
+def logged(log, line):
+    with Path(log).open("a") as file:
+        file.write(f"{line}\n")
+    return line
+
+
+def lines(log):
+    return Path(log).read_text().splitlines() if Path(log).exists() else []
+
+
+def filled(size_bytes):
+    held = bytearray(size_bytes)
+    held[::4096] = b"x" * len(held[::4096])
+    return held
+
+
+def _exits(log):
+    os._exit(7)
+
+
+def _aborts(log):
+    os.abort()
+
+
+def _faults(log):
+    ctypes.string_at(0)
+
+
+def _is_killed(log):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _closes_its_line(log):
+    for descriptor in range(3, 64):
+        try:
+            os.close(descriptor)
+        except OSError:
+            continue
+    time.sleep(30)
+
+
+DEATHS = {
+    "exit": (_exits, "exited with code 7"),
+    "abort": (_aborts, "SIGABRT"),
+    "segfault": (_faults, "SIGSEGV"),
+    "kill": (_is_killed, "SIGKILL"),
+    "closed line": (_closes_its_line, "lost"),
+}
+
+
+def die_once(log, how):
+    """The first time; later there is nothing wrong."""
+    first = f"dying by {how}" not in lines(log)
+    logged(log, f"dying by {how}")
+    if first:
+        DEATHS[how][0](log)
+    return how
+
+
+async def dying(ctx, log, how):
+    await ctx.step("before", logged, log, "before")
+    await ctx.step("deadly", die_once, log, how)
+    await ctx.step("after", logged, log, "after")
+    return [how, ctx.attempt]
+
+
+async def crashing(ctx):
+    os._exit(3)
+
+
+async def effect_then_death(ctx, log):
+    await ctx.step("pay", die_once, log, "kill", side_effect=True)
+
+
+async def counting(ctx, log, count):
+    total = 0
+    for number in range(count):
+        total += int(await ctx.step(f"s{number}", logged, log, number))
+        await asyncio.sleep(0.02)
+    return total
+
+
+def _bytes(size):
+    return len(filled(size))
+
+
+def _small_objects(size):
+    return len([{str(number): number} for number in range(size // 300)])
+
+
+def _numpy(size):
+    import numpy as np
+
+    return int(np.ones(size // 8).sum())
+
+
+def _threads(size):
+    held = []
+    threads = [threading.Thread(target=lambda: held.append(filled(size // 8))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(held) if len(held) == 8 else memory_was_short()
+
+
+def memory_was_short():
+    raise MemoryError
+
+
+def _mapped(size, flags):
+    area = mmap.mmap(-1, size, flags)
+    for at in range(0, size, 4096):
+        area[at] = 1
+    return area
+
+
+def _private(size):
+    return len(_mapped(size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+
+
+def _shared(size):
+    held = _mapped(size, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)
+    time.sleep(1)
+    return len(held)
+
+
+def _memfd(size):
+    descriptor = os.memfd_create("held")
+    for _ in range(size // MB):
+        os.write(descriptor, b"x" * MB)
+    time.sleep(1)
+    return size
+
+
+def _child(size):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            held = filled(size)
+            time.sleep(30)
+            os._exit(len(held) % 1)
+        finally:
+            os._exit(1)
+    os.waitpid(pid, 0)
+    return memory_was_short()
+
+
+def _swallowing(size):
+    held = []
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with contextlib.suppress(MemoryError):
+            held.append(filled(MB))
+    return len(held)
+
+
+ALLOCATORS = {
+    "bytearray": _bytes, "small objects": _small_objects, "numpy": _numpy, "threads": _threads, "private": _private,
+    "shared": _shared, "memfd": _memfd, "child": _child, "swallowing": _swallowing,
+}  # fmt: skip
+
+
+async def taking(ctx, log, how, size_mb):
+    await ctx.step("before", logged, log, f"before {how}")
+    return await ctx.step("take", ALLOCATORS[how], size_mb * MB)
+
+
+@headrace.task(name="grows", memory="40MB")
+async def grows(ctx, log):
+    logged(log, "try")
+    return await ctx.step("take", _bytes, 90 * MB)
+
+
+async def modest(ctx, number):
+    await asyncio.sleep(0.05)
+    return await ctx.step("think", abs, -number)
+
+
+async def never_awaiting(ctx, log):
+    await ctx.step("begin", logged, log, "begin")
+    while True:
+        pass
+
+
+async def ignoring(ctx, log):
+    await ctx.step("begin", logged, log, "begin")
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            logged(log, "ignored")
+
+
+async def wordy(ctx):
+    for number in range(10_000):
+        print("much to say", number, file=sys.stderr)
+    return "said"
+
+
+async def family(ctx, log):
+    mine = await ctx.step("pid", os.getpid)
+    theirs = [await ctx.run(member, log, number) for number in range(2)]
+    return [mine == pid for pid in theirs]
+
+
+async def member(ctx, log, number):
+    await ctx.step("log", logged, log, number)
+    return os.getpid()
+
+
+async def asking(ctx):
+    said = await ctx.ask(Model("test", canned_response="Fine."), "How is it?")
+    with ctx.spool() as spool:
+        spool.write(said.encode() * 1000)
+        size = spool.tell()
+    ctx.emit({"size": size})
+    return [said, size, await ctx.receive()]
+
+
+async def asking_a_function(ctx):
+    return await ctx.ask(Model.from_function(answering), "How is it?")
+
+
+async def answering(request):
+    return "Fine."
+
+
+async def commanding(ctx, log, script, **options):
+    end = await ctx.command([sys.executable, "-c", script, str(log)], **options)
+    return [end.code, end.signal, end.output, end.errors[-200:]]
+
+
+async def commanding_then_dying(ctx, log):
+    end = await ctx.command([sys.executable, "-c", APPENDING, str(log)])
+    await ctx.step("deadly", die_once, log, "kill")
+    return end.output
+
+
+APPENDING = "import sys; open(sys.argv[1], 'a').write('program\\n'); print('done')"
+
+
+async def large(ctx, log):
+    first = await ctx.step("large", times, "x", 5_000_000)
+    await ctx.step("deadly", die_once, log, "kill")
+    again = await ctx.step("larger", times, "y", 20_000_000)
+    return [len(first), len(again)]
+
+
+def times(text, count):
+    return text * count
+
+
+async def sleeping_in_a_step(ctx, log):
+    await ctx.step("begin", logged, log, "begin")
+    await ctx.step("long", time.sleep, 60)
+
+
+async def commanding_badly(ctx):
+    await ctx.command("ls -l")
+
+
+async def stopping_itself(ctx, log):
+    if not lines(log):
+        logged(log, "stopping")
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return ctx.attempt
