@@ -8,6 +8,7 @@ from headrace.schedule.events import (
     Grant,
     Kill,
     KillBeat,
+    MemoryRead,
     Note,
     Notice,
     Park,
@@ -15,6 +16,7 @@ from headrace.schedule.events import (
     Reclaim,
     Reject,
     Settle,
+    Skip,
     SkipBeat,
     Start,
     StartBeat,
@@ -46,6 +48,8 @@ class CheckedWorld(World):
                 self._check_start(command)
             case Preempt() | Kill():
                 self._check_stop(command)
+            case Skip():
+                self._check_skip(command)
             case Settle():
                 self._check_settled(command)
             case Park():
@@ -70,6 +74,8 @@ class CheckedWorld(World):
 
     def check_world(self, event: Event) -> None:
         check(len(self.scheduler) == len(self.runs), "everything submitted ends once or is visibly waiting")
+        if isinstance(event, MemoryRead) and not self.is_closing:
+            self._check_nobody_is_passed_over_in_silence()
 
     def _check_start(self, command: Start) -> None:
         run, host = self.runs.get(command.id), self.hosts.get(command.host)
@@ -115,6 +121,26 @@ class CheckedWorld(World):
 
     def _is_in_line(self, run: Run) -> bool:
         return run.is_waiting and run.kind not in self.open_kinds and run.parent is None
+
+    def _check_skip(self, command: Skip) -> None:
+        run = self.runs.get(command.id)
+        if run is None or run.family is not None:
+            raise Broken("only what waits is skipped")
+        check(run.priority is Priority.LOW and command.why is Why.PRESSURE, "only LOW is skipped, with its reason")
+        check(self._presses_everywhere(), "LOW is skipped under pressure only")
+        check(run.skipped_in != self.episodes, "skipped once in each episode")
+
+    def _presses_everywhere(self) -> bool:
+        return all(host.pressure is not Pressure.CALM for host in self.hosts.values())
+
+    def _check_nobody_is_passed_over_in_silence(self) -> None:
+        if not self.hosts or not self._presses_everywhere():
+            return
+        has_slot = any(len(host.families) < host.slots for host in self.hosts.values())
+        waiting = [run for run in self.runs.values() if self._is_in_line(run)]
+        if has_slot and all(run.priority is Priority.LOW for run in waiting):
+            told = all(run.skipped_in == self.episodes for run in waiting)
+            check(told, "LOW work that pressure keeps out is told so")
 
     def _check_stop(self, command: Preempt | Kill) -> None:
         run = self.runs.get(command.id)

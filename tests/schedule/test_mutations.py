@@ -1,5 +1,6 @@
 """The simulation has teeth: with one rule of the scheduler changed for the worse, some history breaks."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import pytest
@@ -9,6 +10,7 @@ from headrace.schedule import heartbeats, lifecycle, placing, preemption, relief
 from headrace.schedule.board import Board
 from headrace.schedule.governor import Governor, Pressure
 from headrace.schedule.host import Host
+from headrace.schedule.passed_over import PassedOver
 from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import NEVER_KEPT_OUT, Family, Task
 from headrace.schedule.waiting import Waiting
@@ -54,6 +56,10 @@ def highest_first(families: list[Family]) -> Family | None:
 def any_attempt(board: Board, run: int, epoch: int) -> Task | None:
     task = board.tasks.get(run)
     return task if task is not None and task.family is not None else None
+
+
+def told_with_every_reading(passed_over: PassedOver, waiting: Iterable[Task]) -> list[Task]:
+    return list(waiting)
 
 
 class Mutation(NamedTuple):
@@ -104,6 +110,18 @@ MUTATIONS = {
     "old news is believed": Mutation(Board, "running", any_attempt, "nothing is settled while it runs"),
     "surveys keep all they want": Mutation(
         tenants, "_credits", lambda tenant, pressure, squeeze, room: tenant.wanted, "credits never above the budget"
+    ),
+    "LOW is passed over in silence": Mutation(
+        placing, "_pass_over", lambda board, task: None, "LOW work that pressure keeps out is told so"
+    ),
+    "who comes later is passed over in silence": Mutation(
+        PassedOver, "came", lambda passed_over, task: None, "LOW work that pressure keeps out is told so"
+    ),
+    "LOW is told with every reading": Mutation(
+        PassedOver, "take", told_with_every_reading, "skipped once in each episode"
+    ),
+    "an episode never ends": Mutation(
+        PassedOver, "end", lambda passed_over: None, "LOW work that pressure keeps out is told so"
     ),
     "heartbeats are never skipped": Mutation(
         heartbeats, "may_beat", lambda reading: True, "heartbeats are skipped above the first level"

@@ -1,9 +1,11 @@
 from headrace.schedule.events import (
+    Cancelled,
     Ending,
     Grant,
     Note,
     Notice,
     Reclaim,
+    Skip,
     StepStarting,
     TenantClosed,
     TenantOpened,
@@ -11,7 +13,7 @@ from headrace.schedule.events import (
     Why,
 )
 from headrace.schedule.priority import Priority
-from tests.schedule.driver import Driver, kills, preempts, settled, starts
+from tests.schedule.driver import Driver, kills, preempts, settled, skips, starts
 
 
 def three_running(**queue: float) -> Driver:
@@ -37,6 +39,38 @@ def test_above_the_first_level_low_runs_wait_and_slots_halve():
     driver.submit(Priority.LOW, memory=10)
     driver.submit(Priority.HIGH, memory=10)
     assert starts(driver.sent) == [1]
+
+
+def test_low_runs_that_pressure_keeps_out_are_told_once_an_episode_and_start_when_it_has_fallen():
+    driver = Driver(slots=4)
+    driver.submit()
+    driver.read(710)
+    low = [driver.submit(Priority.LOW, memory=10) for _ in range(2)]
+    driver.wait(3.0, used=710)
+    assert skips(driver.sent) == low
+    first = next(command for command in driver.sent if isinstance(command, Skip))
+    assert first.why is Why.PRESSURE
+    assert first.reading is not None
+    assert first.reading.used_bytes == 710
+    assert starts(driver.wait(5.0, used=100)) == low
+    driver.end(low[1], Ending.LOST)
+    driver.read(710)
+    driver.end(low[0], Ending.LOST)
+    driver.wait(2.0, used=710)
+    assert skips(driver.sent) == [*low, low[0]]
+
+
+def test_however_many_are_passed_over_an_event_tells_a_few_and_readings_the_rest():
+    driver = Driver(slots=2, queue_depth=100)
+    busy = [driver.submit(), driver.submit()]
+    low = [driver.submit(Priority.LOW, memory=10) for _ in range(50)]
+    driver.read(710)
+    assert skips(driver.sent) == []  # they wait for a slot, not for memory
+    first = skips(driver.end(busy[0]))
+    assert 0 < len(first) < 20
+    driver.tell(Cancelled(now_s=driver.now_s, id=low[-1]))
+    driver.wait(5.0, used=710)
+    assert sorted(skips(driver.sent)) == low[:-1]
 
 
 def test_above_the_second_level_the_lowest_and_newest_is_preempted_with_its_reason():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headrace.schedule.board import Board
-from headrace.schedule.events import Preempt, Verdict, Why
+from headrace.schedule.events import Preempt, Skip, Verdict, Why
 from headrace.schedule.families import enter_family
 from headrace.schedule.host import Host
 from headrace.schedule.lifecycle import settle
@@ -79,10 +79,20 @@ def _start_next(board: Board, now_s: float) -> bool:
             return True
         hosts = [host for host in board.hosts.values() if host.admits(task)]
         if not hosts:
+            _pass_over(board, task)
             continue  # its level is kept out by pressure; a higher one behind it may not be
         return _start_or_wait(board, task, hosts, now_s)
     _make_surveys_rest(board)
     return False
+
+
+def _pass_over(board: Board, task: Task) -> None:
+    """Of a LOW run's level, all that wait are passed over with it, and each is told so."""
+    if task.priority is not Priority.LOW or not board.hosts:
+        return
+    reading = min(board.hosts.values(), key=lambda host: host.pressure).reading
+    for passed in board.waiting.passed_over.take(board.waiting.of(Priority.LOW)):
+        board.commands.append(Skip(id=passed.id, why=Why.PRESSURE, reading=reading))
 
 
 def _may_start_any(board: Board) -> bool:

@@ -17,6 +17,8 @@ def take_reading(board: Board, host: Host, read: MemoryRead) -> None:
     host.observe(read)
     if host.pressure is not before:
         board.commands.append(Note(notice=Notice.LEVEL, subject=host.name, reading=host.reading))
+        if host.pressure is Pressure.CALM:
+            board.waiting.passed_over.end()
     if host.pressure > before:
         board.commands.append(Reclaim(host=host.name))
     relieve(board, host, read.now_s)
@@ -65,4 +67,5 @@ def _start_over(board: Board, host: Host) -> None:
         board.commands.append(Reclaim(host=host.name))
         return
     host.start_over()
+    board.waiting.passed_over.end()
     board.commands.append(Note(notice=Notice.NEW_ZERO, subject=host.name, reading=host.reading))

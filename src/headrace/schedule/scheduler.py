@@ -8,6 +8,7 @@ here waits, reads or draws lots. schedule.events has the table of both sides; th
     verdicts     what an ending means             tenants      how many interviews surveys may have in flight
     host         one budget and what holds it     heartbeats   their lane
     circuits     kinds of task that fail          reservations what runs of a kind need
+    passed_over  LOW runs that pressure keeps out
 """
 
 from __future__ import annotations
@@ -167,6 +168,7 @@ class Scheduler:
         self._lose(event.host, event.now_s)  # one of that name is no longer what it was
         turn_s = self._board.limits.aging_s
         self._board.hosts[event.host] = Host(event.host, event.slots, event.limits, turn_s)
+        self._board.waiting.passed_over.end()
 
     def _lose(self, name: str, now_s: float) -> None:
         host = self._board.hosts.get(name)

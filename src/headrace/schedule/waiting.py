@@ -7,8 +7,10 @@ CRITICAL comes first. Of the others, the earliest comes first after a head start
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from typing import TypeAlias
 
+from headrace.schedule.passed_over import PassedOver
 from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import State, Task
 
@@ -25,6 +27,7 @@ class Waiting:
         self._head_starts = {level: (Priority.HIGH - level) * aging_s for level in Priority}
         self._counts = dict.fromkeys(Priority, 0)
         self._tickets = self._total = 0
+        self.passed_over = PassedOver()
 
     def __len__(self) -> int:
         return self._total
@@ -39,11 +42,15 @@ class Waiting:
         heapq.heappush(self._lanes[task.priority], (aged_s, task.arrival, task.ticket, task))
         self._counts[task.priority] += 1
         self._total += 1
+        if task.priority is Priority.LOW:
+            self.passed_over.came(task)
 
     def remove(self, task: Task) -> None:
         task.ticket = 0
         self._counts[task.priority] -= 1
         self._total -= 1
+        if task.priority is Priority.LOW:
+            self.passed_over.left(task)
         lane = self._lanes[task.priority]
         if len(lane) > 2 * self._counts[task.priority] + _DEAD_ALLOWED:
             lane[:] = [entry for entry in lane if entry[2] == entry[3].ticket]
@@ -57,9 +64,13 @@ class Waiting:
         tasks = [entry[3] for entry in found]
         return [self._head(Priority.CRITICAL)[3], *tasks] if self._counts[Priority.CRITICAL] else tasks
 
+    def of(self, level: Priority) -> Iterator[Task]:
+        """All of a level, in no order."""
+        return (entry[3] for entry in self._lanes[level] if entry[2] == entry[3].ticket)
+
     def drain(self) -> list[Task]:
         """Everything, in no order, at the end."""
-        tasks = [entry[3] for lane in self._lanes.values() for entry in lane if entry[2] == entry[3].ticket]
+        tasks = [task for level in Priority for task in self.of(level)]
         for task in tasks:
             self.remove(task)
         return tasks
