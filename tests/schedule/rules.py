@@ -30,6 +30,7 @@ from tests.schedule.world import CREDIT_BYTES, LIMITS, QUEUE, Family, HostBooks,
 
 _LOWEST_STARTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
 _FOR_MEMORY = (Why.PRESSURE, Why.MAKES_ROOM)
+_PUSHES_OUT = (Why.PRESSURE, Why.EMERGENCY)
 
 
 class Broken(AssertionError):
@@ -97,7 +98,7 @@ class CheckedWorld(World):
         check(host.used + command.memory_bytes <= host.budget, "what is in use counts too")
         check(run.priority >= _LOWEST_STARTED[host.pressure], "pressure keeps its levels out")
         was_pushed_out = run.preemptions and not run.deaths
-        if was_pushed_out and run.pushed_out_by is Why.PRESSURE:
+        if was_pushed_out and run.pushed_out_by is Why.PRESSURE and families:
             check(host.pressure < Pressure.PREEMPT, "what pressure pushed out comes back when it has fallen")
 
     def _check_alone(self, run: Run, host: HostBooks, command: Start) -> None:
@@ -118,6 +119,16 @@ class CheckedWorld(World):
         if all(host.pressure is Pressure.CALM for host in self.hosts.values()):
             place = _place(run)
             check(all(_place(other) > place for other in others), "nobody passes who has waited longer, age counted")
+
+        for level in (Priority.NORMAL, Priority.HIGH):
+            pushed_out = [other for other in others if other.priority is level and other.pushed_out_by in _PUSHES_OUT]
+            first = min(pushed_out, key=_place, default=None)
+            if first is not None and _place(first) < _place(run):
+                check(not self._was_out_too_long(first), "what was pushed out is not passed for ever")
+
+    def _was_out_too_long(self, run: Run) -> bool:
+        is_admitted = any(run.priority >= _LOWEST_STARTED[host.pressure] for host in self.hosts.values())
+        return is_admitted and self.now_s - run.out_since_s >= QUEUE.aging_s
 
     def _is_in_line(self, run: Run) -> bool:
         return run.is_waiting and run.kind not in self.open_kinds and run.parent is None

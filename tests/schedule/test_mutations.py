@@ -20,13 +20,16 @@ from tests.schedule.world import BUDGET
 _HISTORIES = 4000
 
 
+def heads_of_lanes(waiting: Waiting) -> list[Task]:
+    return [lane.entries[0][3] for lane in waiting._lanes if lane.entries]
+
+
 def first_come(waiting: Waiting) -> list[Task]:
-    found = [waiting._head(level)[3] for level in Priority if waiting.count(level)]
-    return sorted(found, key=lambda task: task.arrival)
+    return sorted(heads_of_lanes(waiting), key=lambda task: task.arrival)
 
 
 def without_aging(waiting: Waiting) -> list[Task]:
-    return [waiting._head(level)[3] for level in reversed(Priority) if waiting.count(level)]
+    return sorted(heads_of_lanes(waiting), key=lambda task: (-task.priority, task.arrival))
 
 
 def without_hysteresis(governor: Governor, used_bytes: int, now_s: float) -> Pressure:
@@ -90,6 +93,12 @@ MUTATIONS = {
         "_returns_below",
         lambda task: NEVER_KEPT_OUT,
         "what pressure pushed out comes back when it has fallen",
+    ),
+    "what was pushed out is passed for ever": Mutation(
+        placing,
+        "_is_passed_no_more",
+        lambda board, task, now_s: False,
+        "what was pushed out is not passed for ever",
     ),
     "side effects are cut short": Mutation(
         preemption, "may_be_preempted", inside_side_effects_too, "never inside a side effect"

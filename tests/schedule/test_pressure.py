@@ -105,6 +105,50 @@ def test_what_was_preempted_comes_back_when_pressure_has_fallen():
     assert starts(driver.wait(5.0, used=500)) == [3]
 
 
+def four_running_and_the_newest_pushed_out(**queue: float) -> Driver:
+    driver = Driver(slots=4, **queue)
+    for _ in range(4):
+        driver.step(driver.submit())
+    driver.submit()
+    driver.submit()
+    driver.read(860)
+    driver.end(4, Ending.PREEMPTED)
+    return driver
+
+
+def test_those_behind_a_run_that_was_pushed_out_start_without_waiting_for_it():
+    driver = four_running_and_the_newest_pushed_out()
+    driver.read(450)
+    for run in (1, 2, 3):
+        driver.end(run)
+    assert starts(driver.sent) == [1, 2, 3, 4, 5, 6]
+    assert starts(driver.wait(5.0, used=450)) == [4]
+
+
+def test_a_run_that_was_pushed_out_is_passed_for_a_while_only():
+    driver = four_running_and_the_newest_pushed_out(aging_s=5.0)
+    driver.wait(3.0, used=800)
+    driver.end(1)
+    driver.end(2)
+    assert starts(driver.sent)[4:] == [5]
+    driver.wait(3.0, used=800)
+    driver.end(5)
+    assert starts(driver.sent)[4:] == [5]
+    driver.wait(3.0, used=400)
+    assert starts(driver.sent)[4:] == [5, 4]
+
+
+def test_with_nothing_left_running_what_was_pushed_out_comes_back_as_soon_as_a_reading_is_low():
+    driver = Driver(slots=2)
+    for _ in range(2):
+        driver.step(driver.submit())
+    driver.read(860)
+    driver.end(2, Ending.PREEMPTED)
+    driver.read(500)
+    assert starts(driver.sent) == [1, 2]
+    assert starts(driver.end(1)) == [2]
+
+
 def test_a_run_without_progress_or_inside_a_side_effect_is_not_preempted():
     driver = Driver(slots=3)
     runs = [driver.submit() for _ in range(3)]

@@ -94,6 +94,7 @@ class Run:
     deaths: int = 0
     began_s: float = 0.0
     pushed_out_by: Why | None = None
+    out_since_s: float = 0.0
     last_family: Family | None = None
     home: Family | None = None
     parked: Park | None = None
@@ -217,6 +218,7 @@ class World:
         run.last_family = family if family and family.root is run else None
         run.home = family if family and family.root is not run else None
         run.pushed_out_by = run.stop.why if run.stop else None
+        run.out_since_s = self.now_s
         if run.stop is not None and run.stop.why in (Why.PRESSURE, Why.EMERGENCY, Why.MAKES_ROOM):
             run.preemptions += 1
         run.stop, run.memory, run.in_effect, run.has_progress = None, 0, False, False

@@ -77,9 +77,17 @@ class Host:
         """Whether nothing but one family can be blamed for what is in use."""
         return len(self.families) == 1 and self.tenants.are_at_rest
 
+    def admits_level(self, level: Priority) -> bool:
+        return level >= _ADMITTED[self.pressure]
+
     def admits(self, task: Task) -> bool:
-        """Whether its priority may start at this level, and whether it may return to the level that pushed it out."""
-        return task.priority >= _ADMITTED[self.pressure] and self.pressure < task.returns_below
+        """Whether its level may start, and it may return to the pressure that pushed it out: when that has fallen, or
+        the reading has and nobody is there to suffer if it rises again.
+        """
+        if not self.admits_level(task.priority):
+            return False
+        is_quiet = not self.families and self.governor.share < self.limits.preempt_until
+        return self.pressure < task.returns_below or is_quiet
 
     def fits(self, task: Task, need_bytes: int, needs_alone: bool) -> bool:
         if len(self.families) >= self.slots_now or (needs_alone and self.families):

@@ -190,7 +190,7 @@ def _count(board: Board, task: Task, family: Family, event: Ended) -> None:
 
 def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:
     root = family.root
-    task.returns_below = _returns_below(task)
+    task.returns_below, task.out_since_s = _returns_below(task), now_s
     if task is root:
         task.state = State.HELD
         if family.running:  # in the same worker: they start again with it

@@ -1,7 +1,8 @@
 """Which run starts where. Covers: order, reservations, running alone, giving up what can never fit.
 
-The first in order starts, or nobody does: a later, smaller run that slipped past it would starve it. Only levels that
-memory pressure keeps out are passed over. Does not cover: what happens to runs afterwards (schedule.lifecycle).
+The first in order starts, or nobody does: a later, smaller run that slipped past it would starve it. Only what memory
+pressure keeps out is passed over: a level, or for a while a run that was pushed out. Does not cover: what happens to
+runs afterwards (schedule.lifecycle).
 """
 
 from __future__ import annotations
@@ -78,12 +79,19 @@ def _start_next(board: Board, now_s: float) -> bool:
             board.circuits.hold(task)
             return True
         hosts = [host for host in board.hosts.values() if host.admits(task)]
-        if not hosts:
-            _pass_over(board, task)
-            continue  # its level is kept out by pressure; a higher one behind it may not be
-        return _start_or_wait(board, task, hosts, now_s)
+        if hosts:
+            return _start_or_wait(board, task, hosts, now_s)
+        if _is_passed_no_more(board, task, now_s):
+            break
+        _pass_over(board, task)
     _make_surveys_rest(board)
     return False
+
+
+def _is_passed_no_more(board: Board, task: Task, now_s: float) -> bool:
+    """Whoever starts behind a run that was pushed out may keep up what keeps it out: not for longer than `aging_s`."""
+    is_kept_out_alone = any(host.admits_level(task.priority) for host in board.hosts.values())
+    return is_kept_out_alone and now_s - task.out_since_s >= board.limits.aging_s
 
 
 def _pass_over(board: Board, task: Task) -> None:

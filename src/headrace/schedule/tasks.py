@@ -43,6 +43,7 @@ class Task:
     stopping: Why | None = None
     is_probe: bool = False
     returns_below: int = NEVER_KEPT_OUT  # a level of pressure that pushed it out, and where it does not come back
+    out_since_s: float = 0.0  # when that was
     hopeless_since_s: float | None = None
     passed_over_in: int = 0  # the latest episode of pressure in which it was told so
     reserved_bytes: int = 0  # what it was lent last
