@@ -22,7 +22,8 @@ def take_reading(board: Board, host: Host, read: MemoryRead) -> None:
     if host.pressure > before:
         board.commands.append(Reclaim(host=host.name))
     relieve(board, host, read.now_s)
-    _note_firsts(board, host, read.now_s)
+    if host.has_alone():
+        _note_firsts(board, host, read.now_s)
     if host.is_stuck() and _is_wanted(board, host):
         _start_over(board, host)
 
@@ -58,7 +59,7 @@ def _preempt_one(board: Board, host: Host, now_s: float) -> None:
 
 
 def _is_wanted(board: Board, host: Host) -> bool:
-    return len(board.waiting) > 0 or any(not tenant.granted for tenant in host.tenants.by_id.values())
+    return board.waiting.total > 0 or any(not tenant.granted for tenant in host.tenants.by_id.values())
 
 
 def _start_over(board: Board, host: Host) -> None:

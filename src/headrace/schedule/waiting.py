@@ -28,11 +28,9 @@ class Waiting:
         self._lanes = [_Lane() for _ in range(2 * _LEVELS)]
         self._head_starts = [(Priority.HIGH - level) * aging_s for level in Priority]
         self._head_starts[Priority.CRITICAL] = -math.inf
-        self._total = self._tickets = 0
+        self.total = 0
+        self._tickets = 0
         self.passed_over = PassedOver()
-
-    def __len__(self) -> int:
-        return self._total
 
     def count(self, level: Priority) -> int:
         return self._lanes[level].count + self._lanes[level + _LEVELS].count
@@ -42,14 +40,14 @@ class Waiting:
         task.state, task.ticket = State.WAITING, self._tickets
         aged_s = task.submitted_s + self._head_starts[task.priority]
         self._lane(task).add((aged_s, task.arrival, task.ticket, task))
-        self._total += 1
+        self.total += 1
         if task.priority is Priority.LOW:
             self.passed_over.came(task)
 
     def remove(self, task: Task) -> None:
         task.ticket = 0
         self._lane(task).note_left()
-        self._total -= 1
+        self.total -= 1
         if task.priority is Priority.LOW:
             self.passed_over.left(task)
 
