@@ -2,6 +2,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from headrace import Engine, Priority
 from headrace.errors import BudgetTooSmall
 from headrace.limits import MemoryLimits
 from headrace.runtime.memory import give_back, tree_bytes
+from headrace.store.agent_schema import RunState
 
 MB = 1_000_000
 ROOT = Path(__file__).parents[2]
@@ -88,6 +90,41 @@ async def test_heartbeats_are_skipped_above_seventy_percent_and_say_so(tmp_path)
         while len(beats) == during:
             assert time.monotonic() < give_up_at
             await asyncio.sleep(0.01)
+
+
+@headrace.task(name="modest", memory="1MB")
+async def modest(ctx, number):
+    return await ctx.step("s", abs, number)
+
+
+async def test_low_runs_are_skipped_above_seventy_percent_say_so_and_end_when_it_has_fallen(tmp_path):
+    may_end = threading.Event()
+
+    async def working(ctx):  # with nothing running, memory that stays would be the new zero
+        while not may_end.is_set():
+            await asyncio.sleep(0.01)
+
+    budget = limits(max(100 * MB, tree_bytes()))
+    async with Engine(tmp_path / "a.run", memory=budget, slots=4, slot_memory="1MB") as engine:
+        first = await engine.submit(working)
+        held = filled(int(0.78 * budget.budget_bytes) - tree_bytes())
+        while engine.status().pressure == "CALM":
+            await asyncio.sleep(0.01)
+        low = [await engine.submit(modest, number, priority=Priority.LOW) for number in range(3)]
+        high = await engine.submit(modest, 7)
+        assert await high.result() == 7
+        await asyncio.sleep(0.3)  # several readings: each run is told once
+        assert engine.status().counts["skipped"] == 3
+        assert [run.status().state for run in low] == [RunState.WAITING] * 3
+        skipped = [event for event in await engine.events() if event.what == "skipped"]
+        assert {event.run for event in skipped} == {run.id for run in low}
+        assert all(event.reason == "memory pressure" for event in skipped)
+        assert all(event.reading["used_bytes"] > 0.7 * event.reading["budget_bytes"] for event in skipped)
+        del held
+        give_back()
+        assert [await run.result() for run in low] == [0, 1, 2]
+        may_end.set()
+        await first.result()
 
 
 @headrace.task(name="enormous", memory="900GB")

@@ -12,6 +12,7 @@ from headrace.schedule.events import (
     Preempt,
     Reject,
     Settle,
+    Skip,
     Start,
     Started,
     StepDone,
@@ -87,6 +88,10 @@ def preempts(commands: list[Command]) -> list[int]:
 
 def kills(commands: list[Command]) -> list[int]:
     return [command.id for command in commands if isinstance(command, Kill)]
+
+
+def skips(commands: list[Command]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, Skip)]
 
 
 def settled(commands: list[Command]) -> list[tuple[int, str]]:

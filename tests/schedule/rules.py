@@ -8,6 +8,7 @@ from headrace.schedule.events import (
     Grant,
     Kill,
     KillBeat,
+    MemoryRead,
     Note,
     Notice,
     Park,
@@ -15,6 +16,7 @@ from headrace.schedule.events import (
     Reclaim,
     Reject,
     Settle,
+    Skip,
     SkipBeat,
     Start,
     StartBeat,
@@ -28,6 +30,7 @@ from tests.schedule.world import CREDIT_BYTES, LIMITS, QUEUE, Family, HostBooks,
 
 _LOWEST_STARTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
 _FOR_MEMORY = (Why.PRESSURE, Why.MAKES_ROOM)
+_PUSHES_OUT = (Why.PRESSURE, Why.EMERGENCY)
 
 
 class Broken(AssertionError):
@@ -46,6 +49,8 @@ class CheckedWorld(World):
                 self._check_start(command)
             case Preempt() | Kill():
                 self._check_stop(command)
+            case Skip():
+                self._check_skip(command)
             case Settle():
                 self._check_settled(command)
             case Park():
@@ -70,6 +75,8 @@ class CheckedWorld(World):
 
     def check_world(self, event: Event) -> None:
         check(len(self.scheduler) == len(self.runs), "everything submitted ends once or is visibly waiting")
+        if isinstance(event, MemoryRead) and not self.is_closing:
+            self._check_nobody_is_passed_over_in_silence()
 
     def _check_start(self, command: Start) -> None:
         run, host = self.runs.get(command.id), self.hosts.get(command.host)
@@ -91,7 +98,7 @@ class CheckedWorld(World):
         check(host.used + command.memory_bytes <= host.budget, "what is in use counts too")
         check(run.priority >= _LOWEST_STARTED[host.pressure], "pressure keeps its levels out")
         was_pushed_out = run.preemptions and not run.deaths
-        if was_pushed_out and run.pushed_out_by is Why.PRESSURE:
+        if was_pushed_out and run.pushed_out_by is Why.PRESSURE and families:
             check(host.pressure < Pressure.PREEMPT, "what pressure pushed out comes back when it has fallen")
 
     def _check_alone(self, run: Run, host: HostBooks, command: Start) -> None:
@@ -113,8 +120,38 @@ class CheckedWorld(World):
             place = _place(run)
             check(all(_place(other) > place for other in others), "nobody passes who has waited longer, age counted")
 
+        for level in (Priority.NORMAL, Priority.HIGH):
+            pushed_out = [other for other in others if other.priority is level and other.pushed_out_by in _PUSHES_OUT]
+            first = min(pushed_out, key=_place, default=None)
+            if first is not None and _place(first) < _place(run):
+                check(not self._was_out_too_long(first), "what was pushed out is not passed for ever")
+
+    def _was_out_too_long(self, run: Run) -> bool:
+        is_admitted = any(run.priority >= _LOWEST_STARTED[host.pressure] for host in self.hosts.values())
+        return is_admitted and self.now_s - run.out_since_s >= QUEUE.aging_s
+
     def _is_in_line(self, run: Run) -> bool:
         return run.is_waiting and run.kind not in self.open_kinds and run.parent is None
+
+    def _check_skip(self, command: Skip) -> None:
+        run = self.runs.get(command.id)
+        if run is None or run.family is not None:
+            raise Broken("only what waits is skipped")
+        check(run.priority is Priority.LOW and command.why is Why.PRESSURE, "only LOW is skipped, with its reason")
+        check(self._presses_everywhere(), "LOW is skipped under pressure only")
+        check(run.skipped_in != self.episodes, "skipped once in each episode")
+
+    def _presses_everywhere(self) -> bool:
+        return all(host.pressure is not Pressure.CALM for host in self.hosts.values())
+
+    def _check_nobody_is_passed_over_in_silence(self) -> None:
+        if not self.hosts or not self._presses_everywhere():
+            return
+        has_slot = any(len(host.families) < host.slots for host in self.hosts.values())
+        waiting = [run for run in self.runs.values() if self._is_in_line(run)]
+        if has_slot and all(run.priority is Priority.LOW for run in waiting):
+            told = all(run.skipped_in == self.episodes for run in waiting)
+            check(told, "LOW work that pressure keeps out is told so")
 
     def _check_stop(self, command: Preempt | Kill) -> None:
         run = self.runs.get(command.id)

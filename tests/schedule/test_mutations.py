@@ -1,5 +1,6 @@
 """The simulation has teeth: with one rule of the scheduler changed for the worse, some history breaks."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import pytest
@@ -9,6 +10,7 @@ from headrace.schedule import heartbeats, lifecycle, placing, preemption, relief
 from headrace.schedule.board import Board
 from headrace.schedule.governor import Governor, Pressure
 from headrace.schedule.host import Host
+from headrace.schedule.passed_over import PassedOver
 from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import NEVER_KEPT_OUT, Family, Task
 from headrace.schedule.waiting import Waiting
@@ -18,13 +20,16 @@ from tests.schedule.world import BUDGET
 _HISTORIES = 4000
 
 
+def heads_of_lanes(waiting: Waiting) -> list[Task]:
+    return [lane.entries[0][3] for lane in waiting._lanes if lane.entries]
+
+
 def first_come(waiting: Waiting) -> list[Task]:
-    found = [waiting._head(level)[3] for level in Priority if waiting.count(level)]
-    return sorted(found, key=lambda task: task.arrival)
+    return sorted(heads_of_lanes(waiting), key=lambda task: task.arrival)
 
 
 def without_aging(waiting: Waiting) -> list[Task]:
-    return [waiting._head(level)[3] for level in reversed(Priority) if waiting.count(level)]
+    return sorted(heads_of_lanes(waiting), key=lambda task: (-task.priority, task.arrival))
 
 
 def without_hysteresis(governor: Governor, used_bytes: int, now_s: float) -> Pressure:
@@ -56,6 +61,10 @@ def any_attempt(board: Board, run: int, epoch: int) -> Task | None:
     return task if task is not None and task.family is not None else None
 
 
+def told_with_every_reading(passed_over: PassedOver, waiting: Iterable[Task]) -> list[Task]:
+    return list(waiting)
+
+
 class Mutation(NamedTuple):
     where: object
     name: str
@@ -85,6 +94,12 @@ MUTATIONS = {
         lambda task: NEVER_KEPT_OUT,
         "what pressure pushed out comes back when it has fallen",
     ),
+    "what was pushed out is passed for ever": Mutation(
+        placing,
+        "_is_passed_no_more",
+        lambda board, task, now_s: False,
+        "what was pushed out is not passed for ever",
+    ),
     "side effects are cut short": Mutation(
         preemption, "may_be_preempted", inside_side_effects_too, "never inside a side effect"
     ),
@@ -104,6 +119,18 @@ MUTATIONS = {
     "old news is believed": Mutation(Board, "running", any_attempt, "nothing is settled while it runs"),
     "surveys keep all they want": Mutation(
         tenants, "_credits", lambda tenant, pressure, squeeze, room: tenant.wanted, "credits never above the budget"
+    ),
+    "LOW is passed over in silence": Mutation(
+        placing, "_pass_over", lambda board, task: None, "LOW work that pressure keeps out is told so"
+    ),
+    "who comes later is passed over in silence": Mutation(
+        PassedOver, "came", lambda passed_over, task: None, "LOW work that pressure keeps out is told so"
+    ),
+    "LOW is told with every reading": Mutation(
+        PassedOver, "take", told_with_every_reading, "skipped once in each episode"
+    ),
+    "an episode never ends": Mutation(
+        PassedOver, "end", lambda passed_over: None, "LOW work that pressure keeps out is told so"
     ),
     "heartbeats are never skipped": Mutation(
         heartbeats, "may_beat", lambda reading: True, "heartbeats are skipped above the first level"

@@ -1,9 +1,11 @@
 from headrace.schedule.events import (
+    Cancelled,
     Ending,
     Grant,
     Note,
     Notice,
     Reclaim,
+    Skip,
     StepStarting,
     TenantClosed,
     TenantOpened,
@@ -11,7 +13,7 @@ from headrace.schedule.events import (
     Why,
 )
 from headrace.schedule.priority import Priority
-from tests.schedule.driver import Driver, kills, preempts, settled, starts
+from tests.schedule.driver import Driver, kills, preempts, settled, skips, starts
 
 
 def three_running(**queue: float) -> Driver:
@@ -37,6 +39,38 @@ def test_above_the_first_level_low_runs_wait_and_slots_halve():
     driver.submit(Priority.LOW, memory=10)
     driver.submit(Priority.HIGH, memory=10)
     assert starts(driver.sent) == [1]
+
+
+def test_low_runs_that_pressure_keeps_out_are_told_once_an_episode_and_start_when_it_has_fallen():
+    driver = Driver(slots=4)
+    driver.submit()
+    driver.read(710)
+    low = [driver.submit(Priority.LOW, memory=10) for _ in range(2)]
+    driver.wait(3.0, used=710)
+    assert skips(driver.sent) == low
+    first = next(command for command in driver.sent if isinstance(command, Skip))
+    assert first.why is Why.PRESSURE
+    assert first.reading is not None
+    assert first.reading.used_bytes == 710
+    assert starts(driver.wait(5.0, used=100)) == low
+    driver.end(low[1], Ending.LOST)
+    driver.read(710)
+    driver.end(low[0], Ending.LOST)
+    driver.wait(2.0, used=710)
+    assert skips(driver.sent) == [*low, low[0]]
+
+
+def test_however_many_are_passed_over_an_event_tells_a_few_and_readings_the_rest():
+    driver = Driver(slots=2, queue_depth=100)
+    busy = [driver.submit(), driver.submit()]
+    low = [driver.submit(Priority.LOW, memory=10) for _ in range(50)]
+    driver.read(710)
+    assert skips(driver.sent) == []  # they wait for a slot, not for memory
+    first = skips(driver.end(busy[0]))
+    assert 0 < len(first) < 20
+    driver.tell(Cancelled(now_s=driver.now_s, id=low[-1]))
+    driver.wait(5.0, used=710)
+    assert sorted(skips(driver.sent)) == low[:-1]
 
 
 def test_above_the_second_level_the_lowest_and_newest_is_preempted_with_its_reason():
@@ -69,6 +103,50 @@ def test_what_was_preempted_comes_back_when_pressure_has_fallen():
     assert starts(driver.wait(1.5, used=500)) == []
     assert starts(driver.wait(1.0, used=500)) == []
     assert starts(driver.wait(5.0, used=500)) == [3]
+
+
+def four_running_and_the_newest_pushed_out(**queue: float) -> Driver:
+    driver = Driver(slots=4, **queue)
+    for _ in range(4):
+        driver.step(driver.submit())
+    driver.submit()
+    driver.submit()
+    driver.read(860)
+    driver.end(4, Ending.PREEMPTED)
+    return driver
+
+
+def test_those_behind_a_run_that_was_pushed_out_start_without_waiting_for_it():
+    driver = four_running_and_the_newest_pushed_out()
+    driver.read(450)
+    for run in (1, 2, 3):
+        driver.end(run)
+    assert starts(driver.sent) == [1, 2, 3, 4, 5, 6]
+    assert starts(driver.wait(5.0, used=450)) == [4]
+
+
+def test_a_run_that_was_pushed_out_is_passed_for_a_while_only():
+    driver = four_running_and_the_newest_pushed_out(aging_s=5.0)
+    driver.wait(3.0, used=800)
+    driver.end(1)
+    driver.end(2)
+    assert starts(driver.sent)[4:] == [5]
+    driver.wait(3.0, used=800)
+    driver.end(5)
+    assert starts(driver.sent)[4:] == [5]
+    driver.wait(3.0, used=400)
+    assert starts(driver.sent)[4:] == [5, 4]
+
+
+def test_with_nothing_left_running_what_was_pushed_out_comes_back_as_soon_as_a_reading_is_low():
+    driver = Driver(slots=2)
+    for _ in range(2):
+        driver.step(driver.submit())
+    driver.read(860)
+    driver.end(2, Ending.PREEMPTED)
+    driver.read(500)
+    assert starts(driver.sent) == [1, 2]
+    assert starts(driver.end(1)) == [2]
 
 
 def test_a_run_without_progress_or_inside_a_side_effect_is_not_preempted():

@@ -29,6 +29,7 @@ from headrace.schedule.events import (
     Preempt,
     Reject,
     Settle,
+    Skip,
     Start,
     StartBeat,
     Started,
@@ -93,9 +94,11 @@ class Run:
     deaths: int = 0
     began_s: float = 0.0
     pushed_out_by: Why | None = None
+    out_since_s: float = 0.0
     last_family: Family | None = None
     home: Family | None = None
     parked: Park | None = None
+    skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
 
     @property
     def is_waiting(self) -> bool:
@@ -130,6 +133,7 @@ class World:
         self.open_kinds: set[str] = set()
         self.known_kinds: set[str] = set()
         self.is_closing = False
+        self.episodes = 0  # of pressure everywhere, so far
         self.ids = self.serials = self.arrivals = 0
         for number in range(hosts):
             self.join(f"host{number}", slots)
@@ -141,6 +145,7 @@ class World:
         if name in self.hosts:
             self._lose_all_of(name)
         self.hosts[name] = HostBooks(name, slots)
+        self.episodes += 1
         self.tell(HostJoined(now_s=self.now_s, host=name, slots=slots, limits=LIMITS))
         self.read(self.hosts[name])
 
@@ -213,6 +218,7 @@ class World:
         run.last_family = family if family and family.root is run else None
         run.home = family if family and family.root is not run else None
         run.pushed_out_by = run.stop.why if run.stop else None
+        run.out_since_s = self.now_s
         if run.stop is not None and run.stop.why in (Why.PRESSURE, Why.EMERGENCY, Why.MAKES_ROOM):
             run.preemptions += 1
         run.stop, run.memory, run.in_effect, run.has_progress = None, 0, False, False
@@ -298,6 +304,8 @@ class World:
                 run.preempts_sent += isinstance(command, Preempt) and command.why is not Why.CLOSING
                 if run.family and (run.family.root is run or command.why not in (Why.CANCELLED, Why.TIMED_OUT)):
                     run.family.stop_sent_s = self.now_s
+            case Skip():
+                self.runs[command.id].skipped_in = self.episodes
             case Settle() | Reject():
                 run = self.runs.pop(command.id)
                 self._leave(run)
@@ -317,6 +325,7 @@ class World:
             case Note(notice=Notice.LEVEL | Notice.NEW_ZERO):
                 host = self.hosts[command.subject]
                 host.pressure, host.changed_s = command.reading.pressure, self.now_s
+                self.episodes += host.pressure is Pressure.CALM
             case Note(notice=Notice.MEASURED):
                 self.known_kinds.add(command.subject)
                 for family in self.hosts[command.reading.host].families.values():

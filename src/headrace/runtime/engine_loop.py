@@ -55,6 +55,7 @@ from headrace.schedule.events import (
     Reclaim,
     Reject,
     Settle,
+    Skip,
     SkipBeat,
     Start,
     StartBeat,
@@ -401,6 +402,8 @@ class EngineLoop:
                 self._runs.start(command)
             case Preempt() | Kill():
                 self._runs.stop(command)
+            case Skip():
+                self._chronicle.record("skipped", command.why.value, run=command.id, reading=command.reading)
             case Settle():
                 self._runs.settle(command)
             case Park():

@@ -13,6 +13,8 @@ from headrace.schedule.breaker import Breaker, Circuit
 from headrace.schedule.events import Note, Notice, Verdict
 from headrace.schedule.tasks import State, Task
 
+_FAILURES = (Verdict.FAILED, Verdict.LOST)
+
 
 class Circuits:
     """Kinds are functions of a program, so there are few; only those that have failed have a breaker here."""
@@ -51,9 +53,9 @@ class Circuits:
 
     def settled(self, task: Task, verdict: Verdict | None, now_s: float) -> Note | None:
         """How a task ended, None where it only left; tells whether its circuit opened or closed."""
-        if verdict in (Verdict.FAILED, Verdict.LOST):
-            self._breakers.setdefault(task.kind, Breaker(self._limits))
         breaker = self._breakers.get(task.kind)
+        if breaker is None and verdict in _FAILURES:
+            breaker = self._breakers[task.kind] = Breaker(self._limits)
         if breaker is None or (breaker.circuit is Circuit.HALF_OPEN and not task.is_probe):
             return None
         before = breaker.circuit
@@ -94,7 +96,7 @@ class Circuits:
     def _tell(self, breaker: Breaker, task: Task, verdict: Verdict | None, now_s: float) -> None:
         if verdict is Verdict.DONE:
             breaker.succeeded()
-        elif verdict in (Verdict.FAILED, Verdict.LOST):
+        elif verdict in _FAILURES:
             breaker.failed(now_s)
         elif task.is_probe:
             breaker.abandoned(now_s)

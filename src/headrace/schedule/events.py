@@ -6,7 +6,7 @@
     Cancelled                                Kill, or Settle where it was waiting
     Started, StepStarting, StepDone          nothing: they say what preemption may choose
     Ended                                    Settle; or Start later (preempted, lost, out of memory once); or Park
-    MemoryRead                               Start, Preempt, Kill, Reclaim, Grant, Note
+    MemoryRead                               Start, Preempt, Kill, Skip, Reclaim, Grant, Note
     TenantOpened, TenantUsed, TenantClosed   Grant: so many credits in all from now on; fewer than before revokes
     BeatAdded, BeatRemoved, BeatEnded        StartBeat
     Tick                                     StartBeat, SkipBeat, KillBeat, Kill (time-out), Start (a probe)
@@ -16,6 +16,7 @@
     Start          run it on `host`, as attempt `epoch`, with `memory_bytes` lent to it; then tell Started
     Preempt        stop it at its next step; then tell Ended
     Kill           stop it at once; then tell Ended
+    Skip           nothing to do: it is LOW, memory pressure keeps it out, and it starts later. Once in each episode
     Settle         this is how it ended: record it. Once for each accepted submission, unless it was parked
     Park           it is on disk only now; Submitted with its epoch brings it back
     Reject         it was not accepted, and why
@@ -277,6 +278,12 @@ class Kill(Struct, frozen=True, kw_only=True):
     reading: Reading | None = None
 
 
+class Skip(Struct, frozen=True, kw_only=True):
+    id: int
+    why: Why
+    reading: Reading | None = None
+
+
 class Settle(Struct, frozen=True, kw_only=True):
     id: int
     epoch: int
@@ -340,5 +347,5 @@ class Note(Struct, frozen=True, kw_only=True):
 
 
 Command: TypeAlias = (
-    Start | Preempt | Kill | Settle | Park | Reject | Grant | StartBeat | KillBeat | SkipBeat | Reclaim | Note
+    Start | Preempt | Kill | Skip | Settle | Park | Reject | Grant | StartBeat | KillBeat | SkipBeat | Reclaim | Note
 )

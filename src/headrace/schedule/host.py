@@ -22,6 +22,7 @@ class Host:
     def __init__(self, name: str, slots: int, limits: MemoryLimits, turn_s: float) -> None:
         self.name = name
         self.slots = slots
+        self.limits = limits
         self.governor = Governor(limits)
         self.families: dict[int, Family] = {}  # by serial; at most `slots`
         self.tenants = Tenants(name, turn_s)
@@ -34,19 +35,16 @@ class Host:
         self._alone = 0
 
     @property
-    def limits(self) -> MemoryLimits:
-        return self.governor.limits
-
-    @property
     def pressure(self) -> Pressure:
         return self.governor.pressure
 
     @property
     def slots_now(self) -> int:
         """Fewer under pressure, and one above a floor that never falls."""
-        if self.governor.zero_bytes:
+        governor = self.governor
+        if governor.zero_bytes:
             return 1
-        return self.slots if self.pressure is Pressure.CALM else max(1, self.slots // 2)
+        return self.slots if governor.pressure is Pressure.CALM else max(1, self.slots // 2)
 
     @property
     def whole_room_bytes(self) -> int:
@@ -56,13 +54,12 @@ class Host:
     @property
     def room_beside_surveys_bytes(self) -> int:
         """The same where each survey goes on with one credit."""
-        return self.whole_room_bytes - self.tenants.least_bytes
+        return self.governor.budget_bytes - self.floor_bytes - self.tenants.least_bytes
 
     @property
     def room_bytes(self) -> int:
         """By what runs may use or by what is really in use, whichever leaves less; surveys are charged as such."""
-        surveys_bytes = self.tenants.charged_bytes
-        reserved_bytes = self.floor_bytes + self._charged_bytes + surveys_bytes
+        reserved_bytes = self.floor_bytes + self._charged_bytes + self.tenants.charged_bytes
         return self.governor.budget_bytes - max(reserved_bytes, self.used_bytes)
 
     @property
@@ -77,17 +74,26 @@ class Host:
         """Whether nothing but one family can be blamed for what is in use."""
         return len(self.families) == 1 and self.tenants.are_at_rest
 
+    def admits_level(self, level: Priority) -> bool:
+        return level >= _ADMITTED[self.pressure]
+
     def admits(self, task: Task) -> bool:
-        """Whether its priority may start at this level, and whether it may return to the level that pushed it out."""
-        return task.priority >= _ADMITTED[self.pressure] and self.pressure < task.returns_below
+        """Whether its level may start, and it may return to the pressure that pushed it out: when that has fallen, or
+        the reading has and nobody is there to suffer if it rises again.
+        """
+        pressure = self.governor.pressure
+        if task.priority < _ADMITTED[pressure]:
+            return False
+        return pressure < task.returns_below or (not self.families and self.governor.share < self.limits.preempt_until)
 
     def fits(self, task: Task, need_bytes: int, needs_alone: bool) -> bool:
-        if len(self.families) >= self.slots_now or (needs_alone and self.families):
+        if not self.families:
+            return need_bytes <= self.room_bytes
+        if needs_alone or len(self.families) >= self.slots_now:
             return False
-        if task.priority is not Priority.CRITICAL and self.families and self.has_alone():
+        if self._alone and task.priority is not Priority.CRITICAL:
             return False
-        owed_bytes = self.tenants.owed_bytes if self.families else 0
-        return need_bytes <= self.room_bytes - owed_bytes
+        return need_bytes <= self.room_bytes - self.tenants.owed_bytes
 
     def enter(self, family: Family) -> None:
         self.families[family.serial] = family
@@ -136,6 +142,8 @@ class Host:
 
     def regrant(self) -> list[Grant]:
         """Surveys grow no further than the level where the next thing would be preemption."""
+        if not self.tenants.by_id:
+            return []
         kept_free = int(self.governor.budget_bytes * (1 - self.limits.preempt_at))
         return self.tenants.regrant(self.pressure, self._squeezed(), self.room_bytes - kept_free)
 
@@ -162,6 +170,8 @@ class Host:
                 _note_use(family, sum(used.get(member, 0) for member in family.running))
         elif self.has_only_one():  # nobody can tell runs apart here, but there is only one
             _note_use(next(iter(self.families.values())), self.used_bytes - self.floor_bytes)
+        else:
+            return
         self._charged_bytes = sum(family.charged_bytes for family in self.families.values())
 
 

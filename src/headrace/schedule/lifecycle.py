@@ -28,6 +28,7 @@ from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import NEVER_KEPT_OUT, Family, State, Task
 from headrace.schedule.verdicts import Again, judge
 
+_TAKES_CHILDREN_ALONG = (Verdict.CANCELLED, Verdict.TIMED_OUT)
 _TELLS_SIZE = (Ending.DONE, Ending.FAILED, Ending.OUT_OF_MEMORY)
 
 
@@ -71,7 +72,7 @@ def ended(board: Board, event: Ended) -> None:
         return
     family = task.family
     host = board.hosts[family.host]
-    was_alone = host.has_only_one()
+    was_alone = task.stopping is Why.EMERGENCY and host.has_only_one()
     del family.running[task.id]
     _count(board, task, family, event)
     verdict = judge(task, event.ending, board.limits, was_alone=was_alone)
@@ -91,12 +92,13 @@ def ended(board: Board, event: Ended) -> None:
 
 def settle(board: Board, task: Task, verdict: Verdict, now_s: float) -> None:
     """Its end, for good."""
-    if verdict in (Verdict.CANCELLED, Verdict.TIMED_OUT):
+    if task.children and verdict in _TAKES_CHILDREN_ALONG:
         while task.children:
             settle(board, task.children.popitem()[1], verdict, now_s)
     board.commands.append(Settle(id=task.id, epoch=task.epoch, verdict=verdict))
     _forget(board, task, verdict, now_s)
-    _leave_children(board, task, now_s)
+    if task.children:
+        _leave_children(board, task, now_s)
 
 
 def park(board: Board, task: Task, now_s: float) -> None:
@@ -190,7 +192,7 @@ def _count(board: Board, task: Task, family: Family, event: Ended) -> None:
 
 def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:
     root = family.root
-    task.returns_below = _returns_below(task)
+    task.returns_below, task.out_since_s = _returns_below(task), now_s
     if task is root:
         task.state = State.HELD
         if family.running:  # in the same worker: they start again with it
@@ -244,5 +246,6 @@ def _park(board: Board, task: Task, now_s: float) -> None:
 
 def _forget(board: Board, task: Task, verdict: Verdict | None, now_s: float) -> None:
     del board.tasks[task.id]
+    task.family = None  # they hold each other: without this, only the collector would free them
     if note := board.circuits.settled(task, verdict, now_s):
         board.commands.append(note)

@@ -1,15 +1,16 @@
 """Which run starts where. Covers: order, reservations, running alone, giving up what can never fit.
 
-The first in order starts, or nobody does: a later, smaller run that slipped past it would starve it. Only levels that
-memory pressure keeps out are passed over. Does not cover: what happens to runs afterwards (schedule.lifecycle).
+The first in order starts, or nobody does: a later, smaller run that slipped past it would starve it. Only what memory
+pressure keeps out is passed over: a level, or for a while a run that was pushed out. Does not cover: what happens to
+runs afterwards (schedule.lifecycle).
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from headrace.schedule.board import Board
-from headrace.schedule.events import Preempt, Verdict, Why
+from headrace.schedule.events import Preempt, Skip, Verdict, Why
 from headrace.schedule.families import enter_family
 from headrace.schedule.host import Host
 from headrace.schedule.lifecycle import settle
@@ -21,7 +22,7 @@ from headrace.schedule.tenants import Squeeze
 _MORE_AFTER_DEATH = 2
 
 
-class Need(NamedTuple):
+class Need(Struct, frozen=True):
     """`until_seen`: it has to be alone only until it has shown what runs of its kind need."""
 
     memory_bytes: int
@@ -38,7 +39,7 @@ def dispatch(board: Board, now_s: float) -> None:
             board.waiting.add(task)
     for host in board.hosts.values():
         host.squeeze = Squeeze.NONE
-    while _start_next(board, now_s):
+    while _may_start_any(board) and _start_next(board, now_s):
         pass
 
 
@@ -63,49 +64,69 @@ def has_to_be_alone(task: Task, host: Host) -> bool:
 
 def is_first_of_its_kind(board: Board, task: Task) -> bool:
     """Nobody knows what it needs. CRITICAL does not wait for everyone else to find out."""
-    if task.declared_bytes is not None or task.priority is Priority.CRITICAL:
+    if task.declared_bytes is not None or board.reservations.knows(task.kind):
         return False
-    return not board.reservations.knows(task.kind)
+    return task.priority is not Priority.CRITICAL
 
 
 def _start_next(board: Board, now_s: float) -> bool:
     """Whether one was taken from the queue, so that another may follow."""
-    if not _may_start_any(board):
-        return False
     for task in board.waiting.heads():
         if board.circuits.holds(task):
             board.waiting.remove(task)
             board.circuits.hold(task)
             return True
         hosts = [host for host in board.hosts.values() if host.admits(task)]
-        if not hosts:
-            continue  # its level is kept out by pressure; a higher one behind it may not be
-        return _start_or_wait(board, task, hosts, now_s)
+        if hosts:
+            return _start_or_wait(board, task, hosts, now_s)
+        if _is_passed_no_more(board, task, now_s):
+            break
+        _pass_over(board, task)
     _make_surveys_rest(board)
     return False
 
 
+def _is_passed_no_more(board: Board, task: Task, now_s: float) -> bool:
+    """Whoever starts behind a run that was pushed out may keep up what keeps it out: not for longer than `aging_s`."""
+    is_kept_out_alone = any(host.admits_level(task.priority) for host in board.hosts.values())
+    return is_kept_out_alone and now_s - task.out_since_s >= board.limits.aging_s
+
+
+def _pass_over(board: Board, task: Task) -> None:
+    """Of a LOW run's level, all that wait are passed over with it, and each is told so."""
+    if task.priority is not Priority.LOW or not board.hosts:
+        return
+    reading = min(board.hosts.values(), key=lambda host: host.pressure).reading
+    for passed in board.waiting.passed_over.take(board.waiting.of(Priority.LOW)):
+        board.commands.append(Skip(id=passed.id, why=Why.PRESSURE, reading=reading))
+
+
 def _may_start_any(board: Board) -> bool:
     """CRITICAL may make room for itself; anything else needs a slot."""
+    if not board.waiting.total:
+        return False
     for host in board.hosts.values():
         if len(host.families) < host.slots:
-            return len(board.waiting) > 0
+            return True
     return board.waiting.count(Priority.CRITICAL) > 0
 
 
 def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) -> bool:
-    needs = [(host, need_of(board, task, host)) for host in hosts]
-    fitting = [found for found in needs if found[0].fits(task, *found[1][:2]) and _surveys_allow(*found, now_s)]
-    if fitting:
-        best = fitting[0] if len(fitting) == 1 else max(fitting, key=lambda found: found[0].room_bytes)
+    best: tuple[Host, Need] | None = None
+    for host in hosts:
+        need = need_of(board, task, host)
+        has_room = host.fits(task, need.memory_bytes, need.is_alone) and _surveys_allow(host, need, now_s)
+        if has_room and (best is None or host.room_bytes > best[0].room_bytes):
+            best = host, need
+    if best is not None:
         start(board, task, *best, now_s)
         return True
     if _is_hopeless(board, task, now_s):
         board.waiting.remove(task)
         settle(board, task, Verdict.BUDGET_TOO_SMALL, now_s)
         return True
-    for host, need in needs:
-        host.squeeze = _squeeze_for(host, need, now_s)
+    for host in hosts:
+        host.squeeze = _squeeze_for(host, need_of(board, task, host), now_s)
     if task.priority is Priority.CRITICAL:
         _make_room(board, hosts, now_s)
     return False
@@ -114,8 +135,8 @@ def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) ->
 def start(board: Board, task: Task, host: Host, need: Need, now_s: float) -> None:
     board.waiting.remove(task)
     board.starts += 1
-    pauses = bool(host.tenants.by_id) and need.memory_bytes > host.room_beside_surveys_bytes
-    family = Family(task, host.name, board.starts, now_s, *need, pauses)
+    pauses = bool(host.tenants.by_id) and not _fits_beside_surveys(host, need)
+    family = Family(task, host.name, board.starts, now_s, need.memory_bytes, need.is_alone, need.until_seen, pauses)
     host.enter(family)
     enter_family(board, task, family)
     for child in task.children.values():
@@ -132,7 +153,11 @@ def _make_surveys_rest(board: Board) -> None:
 
 def _surveys_allow(host: Host, need: Need, now_s: float) -> bool:
     """A run beside which surveys have to pause waits until they have had their turn."""
-    return need.memory_bytes <= host.room_beside_surveys_bytes or host.tenants.may_pause(now_s)
+    return not host.tenants.by_id or _fits_beside_surveys(host, need) or host.tenants.may_pause(now_s)
+
+
+def _fits_beside_surveys(host: Host, need: Need) -> bool:
+    return need.memory_bytes <= host.room_beside_surveys_bytes
 
 
 def _squeeze_for(host: Host, need: Need, now_s: float) -> Squeeze:
@@ -141,7 +166,7 @@ def _squeeze_for(host: Host, need: Need, now_s: float) -> Squeeze:
         return Squeeze.NONE  # it waits for a slot, or to be alone
     if host.families:
         return Squeeze.SHARE
-    if need.memory_bytes <= host.room_beside_surveys_bytes:
+    if _fits_beside_surveys(host, need):
         return Squeeze.ONE
     return Squeeze.PAUSE if host.tenants.may_pause(now_s) else Squeeze.NONE  # it is their turn
 

@@ -17,10 +17,13 @@ def take_reading(board: Board, host: Host, read: MemoryRead) -> None:
     host.observe(read)
     if host.pressure is not before:
         board.commands.append(Note(notice=Notice.LEVEL, subject=host.name, reading=host.reading))
+        if host.pressure is Pressure.CALM:
+            board.waiting.passed_over.end()
     if host.pressure > before:
         board.commands.append(Reclaim(host=host.name))
     relieve(board, host, read.now_s)
-    _note_firsts(board, host, read.now_s)
+    if host.has_alone():
+        _note_firsts(board, host, read.now_s)
     if host.is_stuck() and _is_wanted(board, host):
         _start_over(board, host)
 
@@ -56,7 +59,7 @@ def _preempt_one(board: Board, host: Host, now_s: float) -> None:
 
 
 def _is_wanted(board: Board, host: Host) -> bool:
-    return len(board.waiting) > 0 or any(not tenant.granted for tenant in host.tenants.by_id.values())
+    return board.waiting.total > 0 or any(not tenant.granted for tenant in host.tenants.by_id.values())
 
 
 def _start_over(board: Board, host: Host) -> None:
@@ -65,4 +68,5 @@ def _start_over(board: Board, host: Host) -> None:
         board.commands.append(Reclaim(host=host.name))
         return
     host.start_over()
+    board.waiting.passed_over.end()
     board.commands.append(Note(notice=Notice.NEW_ZERO, subject=host.name, reading=host.reading))

@@ -21,7 +21,9 @@ class Reservations:
 
     def seen(self, kind: str, peak_bytes: int) -> None:
         """A run ended that used so much, 0 where nobody knows."""
-        sample = self._samples.setdefault(kind, _Sample())
+        sample = self._samples.get(kind)
+        if sample is None:
+            sample = self._samples[kind] = _Sample()
         if peak_bytes > 0:
             sample.add(peak_bytes)
 

@@ -8,6 +8,7 @@ here waits, reads or draws lots. schedule.events has the table of both sides; th
     verdicts     what an ending means             tenants      how many interviews surveys may have in flight
     host         one budget and what holds it     heartbeats   their lane
     circuits     kinds of task that fail          reservations what runs of a kind need
+    passed_over  LOW runs that pressure keeps out
 """
 
 from __future__ import annotations
@@ -58,22 +59,23 @@ class Scheduler:
         """What to do now, in order; bounded by the slots, but for `Closing`, which parks everything."""
         board = self._board
         board.commands = []
-        match event:
+        match event:  # the most frequent ones first
+            case StepDone():
+                lifecycle.step_done(board, event)
+                return board.commands
+            case Ended():
+                lifecycle.ended(board, event)
+            case Submitted():
+                lifecycle.submitted(board, event)
             case Started():
                 lifecycle.started(board, event)
                 return board.commands
             case StepStarting():
                 lifecycle.step_starting(board, event)
                 return board.commands
-            case StepDone():
-                lifecycle.step_done(board, event)
-                return board.commands
-            case Submitted():
-                lifecycle.submitted(board, event)
-            case Ended():
-                lifecycle.ended(board, event)
             case MemoryRead():
                 self._read(event)
+                return board.commands
             case Tick():
                 self._tick(event.now_s)
             case Cancelled():
@@ -92,8 +94,6 @@ class Scheduler:
             case _:
                 assert_never(event)
         dispatch(board, event.now_s)
-        if isinstance(event, MemoryRead):
-            self._regrant(event.host)
         return board.commands
 
     def __len__(self) -> int:
@@ -117,12 +117,10 @@ class Scheduler:
         return snapshot_of(self._board)
 
     def _read(self, event: MemoryRead) -> None:
+        """Runs have their choice first: surveys get what is left, or give back what the next run needs."""
         if host := self._board.hosts.get(event.host):
             take_reading(self._board, host, event)
-
-    def _regrant(self, name: str) -> None:
-        """After runs had their choice: surveys get what is left, or give back what the next run needs."""
-        if host := self._board.hosts.get(name):
+            dispatch(self._board, event.now_s)
             self._board.commands += host.regrant()
 
     def _tick(self, now_s: float) -> None:
@@ -167,6 +165,7 @@ class Scheduler:
         self._lose(event.host, event.now_s)  # one of that name is no longer what it was
         turn_s = self._board.limits.aging_s
         self._board.hosts[event.host] = Host(event.host, event.slots, event.limits, turn_s)
+        self._board.waiting.passed_over.end()
 
     def _lose(self, name: str, now_s: float) -> None:
         host = self._board.hosts.get(name)

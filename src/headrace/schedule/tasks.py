@@ -1,9 +1,13 @@
-"""One run and one family of runs, as the scheduler keeps them. Covers: their data. Does not cover: any decision."""
+"""One run and one family of runs, as the scheduler keeps them. Covers: their data. Does not cover: any decision.
+
+Structs: some are made for every run, and a dataclass takes twice the time.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct
 
 from headrace.schedule.events import Why
 from headrace.schedule.governor import Pressure
@@ -18,8 +22,7 @@ class State(Enum):
     RUNNING = "running"
 
 
-@dataclass(slots=True, eq=False)
-class Task:
+class Task(Struct, eq=False):
     """`submitted_s` and `arrival` stay what they first were: a run that comes back keeps its place in line."""
 
     id: int
@@ -43,15 +46,16 @@ class Task:
     stopping: Why | None = None
     is_probe: bool = False
     returns_below: int = NEVER_KEPT_OUT  # a level of pressure that pushed it out, and where it does not come back
+    out_since_s: float = 0.0  # when that was
     hopeless_since_s: float | None = None
+    passed_over_in: int = 0  # the latest episode of pressure in which it was told so
     reserved_bytes: int = 0  # what it was lent last
     parent: Task | None = None
     held_by: Task | None = None  # the one it starts with
-    children: dict[int, Task] = field(default_factory=dict["int", "Task"])  # those that wait for it to run again
+    children: dict[int, Task] = {}  # those that wait for it to run again
 
 
-@dataclass(slots=True, eq=False)
-class Family:
+class Family(Struct, eq=False):
     """What holds one slot: a run and its children. The root may end first; the slot stays until the last one ends."""
 
     root: Task
@@ -66,7 +70,7 @@ class Family:
     peak_bytes: int = 0
     stop_sent_s: float | None = None
     was_killed: bool = False
-    running: dict[int, Task] = field(default_factory=dict[int, Task])
+    running: dict[int, Task] = {}
 
     @property
     def charged_bytes(self) -> int:

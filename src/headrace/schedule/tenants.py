@@ -66,8 +66,10 @@ class Tenants:
     @property
     def owed_bytes(self) -> int:
         """What they lack of the part that is theirs beside any number of runs."""
+        if not self.by_id:
+            return 0
         lacking = ((tenant.least - max(tenant.granted, tenant.in_use), tenant) for tenant in self.by_id.values())
-        return sum(max(0, lack) * tenant.credit_bytes for lack, tenant in lacking) if self.by_id else 0
+        return sum(max(0, lack) * tenant.credit_bytes for lack, tenant in lacking)
 
     @property
     def are_at_rest(self) -> bool:
