@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -210,12 +212,13 @@ async def test_a_program_that_was_journaled_is_not_run_again(tmp_path):
     assert functions.lines(log).count("program") == 1
 
 
-async def test_a_function_without_a_file_is_refused_before_anything_starts(tmp_path):
-    cell: dict = {"__name__": "__main__"}
-    exec("async def in_a_cell(ctx):\n    return 1", cell)  # noqa: S102 - as a notebook does
+async def test_a_function_without_a_file_is_refused_before_anything_starts(tmp_path, monkeypatch):
+    cell = ModuleType("a_cell")
+    exec("async def in_a_cell(ctx):\n    return 1", cell.__dict__)  # noqa: S102 - as a notebook does
+    monkeypatch.setitem(sys.modules, "a_cell", cell)
     async with engine_at(tmp_path / "a.run") as engine:
         with pytest.raises(InvalidInput, match=r"isolation='inline'"):
-            await engine.submit(cell["in_a_cell"])
+            await engine.submit(cell.in_a_cell)
         assert await engine.unfinished() == []
 
 

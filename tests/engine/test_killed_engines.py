@@ -19,9 +19,9 @@ AGENTS, PEOPLE, NOTES = 6, 400, 8
 KILLS = 6
 
 
-def start(path: Path, effects: Path) -> subprocess.Popen:
+def start(path: Path, effects: Path, isolation: str) -> subprocess.Popen:
     paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
-    command = [sys.executable, "-W", "error", "-m", "tests.engine.programs.mix", str(path), str(effects)]
+    command = [sys.executable, "-W", "error", "-m", "tests.engine.programs.mix", str(path), str(effects), isolation]
     return subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -32,12 +32,13 @@ def expected() -> list:
     return [[total, f"receipt of agent {number}", "Well done."] for number, total in enumerate(sums)]
 
 
-def test_an_engine_killed_at_random_moments_ends_with_the_same_results_and_no_effect_twice(tmp_path):
+@pytest.mark.parametrize("isolation", ["inline", "process"])
+def test_an_engine_killed_at_random_moments_ends_with_the_same_results_and_no_effect_twice(tmp_path, isolation):
     seed = random.randrange(10**6)
     rng = random.Random(seed)
     path, effects = tmp_path / "mix.run", tmp_path / "effects"
     for _ in range(KILLS):
-        with start(path, effects) as child:
+        with start(path, effects, isolation) as child:
             give_up_at = time.monotonic() + 30
             while child.poll() is None and not path.with_name("mix.run.lock").exists():
                 assert time.monotonic() < give_up_at
@@ -46,7 +47,7 @@ def test_an_engine_killed_at_random_moments_ends_with_the_same_results_and_no_ef
                 child.wait(rng.uniform(0.05, 0.35))
             except subprocess.TimeoutExpired:
                 child.send_signal(signal.SIGKILL)
-    with start(path, effects) as child:
+    with start(path, effects, isolation) as child:
         out, err = child.communicate(timeout=60)
     assert child.returncode == 0, f"seed {seed}: {err.decode()}"
     assert json.loads(out) == {"results": expected(), "answered": PEOPLE}, f"seed {seed}"

@@ -2,7 +2,20 @@ import pytest
 
 from headrace.errors import OptionError
 from headrace.limits import MemoryLimits, QueueLimits
-from headrace.schedule.events import Cancelled, Closing, Ended, Ending, HostLost, Kill, Park, Preempt, Refusal, Why
+from headrace.schedule.events import (
+    Cancelled,
+    Closing,
+    Ended,
+    Ending,
+    HostLost,
+    Kill,
+    Notice,
+    Park,
+    Preempt,
+    Refusal,
+    Tick,
+    Why,
+)
 from headrace.schedule.priority import Priority
 from tests.schedule.driver import Driver, kills, preempts, refused, settled, starts
 
@@ -110,12 +123,12 @@ def test_what_does_not_fit_above_the_floor_is_given_up_after_a_while():
     assert settled(driver.wait(2.0, used=500)) == [(run, "BUDGET_TOO_SMALL")]
 
 
-def test_a_run_out_of_memory_is_tried_once_more_alone_with_more_and_then_set_aside():
+def test_a_run_out_of_memory_is_tried_once_more_alone_with_all_there_is_and_then_set_aside():
     driver = Driver(slots=2)
     run, other = driver.submit(memory=200), driver.submit()
     assert driver.end(run, Ending.OUT_OF_MEMORY) == []
     (again,) = driver.end(other)[1:]
-    assert (again.id, again.is_alone, again.memory_bytes) == (run, True, 400)
+    assert (again.id, again.is_alone, again.memory_bytes) == (run, True, 1000)
     assert settled(driver.end(run, Ending.OUT_OF_MEMORY)) == [(run, "OUT_OF_MEMORY")]
 
 
@@ -124,6 +137,16 @@ def test_a_lost_worker_costs_an_attempt_and_too_many_cost_the_run():
     run = driver.submit()
     assert [starts(driver.end(run, Ending.LOST)) for _ in range(2)] == [[run], [run]]
     assert settled(driver.end(run, Ending.LOST)) == [(run, "LOST")]
+
+
+def test_a_kind_whose_workers_die_opens_its_circuit_and_goes_on_with_one_probe():
+    driver = Driver(slots=3)
+    runs = [driver.submit(kind="crashing", memory=10) for _ in range(3)]
+    for run in runs[:2]:
+        assert starts(driver.end(run, Ending.LOST)) == [run]
+    (opened,) = driver.end(runs[2], Ending.LOST)
+    assert (opened.notice, opened.subject) == (Notice.CIRCUIT_OPENED, "crashing")
+    assert starts(driver.tell(Tick(now_s=11.0))) == [runs[2]]
 
 
 def test_a_lost_host_is_nobodys_fault():

@@ -63,6 +63,15 @@ class Circuits:
         task.is_probe = False
         return _change(task.kind, before, breaker.circuit)
 
+    def crashed(self, task: Task, now_s: float) -> Note | None:
+        """Its worker died under it, and it will be tried again: also that is a failure of its kind."""
+        breaker = self._breakers.setdefault(task.kind, Breaker(self._limits))
+        if breaker.circuit is Circuit.HALF_OPEN and not task.is_probe:
+            return None
+        before, task.is_probe = breaker.circuit, False
+        breaker.failed(now_s)
+        return _change(task.kind, before, breaker.circuit)
+
     def released(self, now_s: float) -> list[Task]:
         """Held tasks that may go on: all of a circuit that closed, one of each that is due for a probe."""
         found: list[Task] = []

@@ -80,6 +80,7 @@ def ended(board: Board, event: Ended) -> None:
         host.leave(family, event.now_s)
     match verdict:
         case Again.AGAIN:
+            _note_crash(board, task, event)
             _come_back(board, task, family, event.now_s)
         case Again.PARKED:
             _park(board, task, event.now_s)
@@ -188,6 +189,11 @@ def _count(board: Board, task: Task, family: Family, event: Ended) -> None:
     if task is family.root and event.ending in _TELLS_SIZE:
         board.reservations.seen(task.kind, max(event.peak_bytes, family.peak_bytes))
         board.note_run(task.executed_s)
+
+
+def _note_crash(board: Board, task: Task, event: Ended) -> None:
+    if event.ending is Ending.LOST and task.stopping is None and (note := board.circuits.crashed(task, event.now_s)):
+        board.commands.append(note)
 
 
 def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:

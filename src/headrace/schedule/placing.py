@@ -19,8 +19,6 @@ from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import Family, Task
 from headrace.schedule.tenants import Squeeze
 
-_MORE_AFTER_DEATH = 2
-
 
 class Need(Struct, frozen=True):
     """`until_seen`: it has to be alone only until it has shown what runs of its kind need."""
@@ -47,9 +45,9 @@ def need_of(board: Board, task: Task, host: Host) -> Need:
     """What it declares, else what its kind was seen to need, else a slot's memory; the last two as far as there is."""
     seen = board.reservations.needed_bytes(task.kind)
     asked = task.declared_bytes or seen or board.limits.slot_memory_bytes
-    if task.deaths:
-        asked = max(asked, _MORE_AFTER_DEATH * task.reserved_bytes)
     there = host.room_beside_surveys_bytes
+    if task.deaths:
+        asked = max(asked, there)  # it runs alone: nobody else could use the rest
     is_cut = asked > there
     if is_cut:
         asked = max(there, task.declared_bytes or board.limits.least_run_bytes)

@@ -1,6 +1,6 @@
 """Agents, a survey and a heartbeat in one engine; run again and again, it goes on where it was killed.
 
-    python -m tests.engine.programs.mix FILE EFFECTS
+    python -m tests.engine.programs.mix FILE EFFECTS inline|process
 
 Each side effect appends a line to EFFECTS. Undecided runs are decided by looking whether theirs is there, as an owner
 would. At the end the results are printed as JSON.
@@ -70,7 +70,7 @@ async def outcome(engine: Engine, number: int):
 
 
 async def main() -> None:
-    async with Engine(sys.argv[1], isolation="inline", memory="+256MB", slots=3) as engine:
+    async with Engine(sys.argv[1], isolation=sys.argv[3], memory="+256MB", slots=3) as engine:
         engine.every(0.05, lambda: None, name="pulse")
         survey = asyncio.ensure_future(engine.run(survey_job(), sys.argv[1] + ".survey", priority=Priority.NORMAL))
         results = await asyncio.gather(*(outcome(engine, number) for number in range(AGENTS)))
