@@ -13,6 +13,7 @@ import pytest
 from headrace import Engine
 from headrace.errors import RunUndecided
 from headrace.store.agent_schema import RunState
+from tests.engine.isolated_functions import lines
 
 ROOT = Path(__file__).parents[2]
 AGENTS, PEOPLE, NOTES = 6, 400, 8
@@ -103,3 +104,31 @@ asyncio.run(main())
             case _:
                 await run.cancel()
                 assert run.status().state is RunState.CANCELLED
+
+
+async def test_workers_of_a_killed_engine_have_ended_before_their_runs_go_on(tmp_path):
+    log = tmp_path / "log"
+    program = f"""
+import asyncio
+from headrace import Engine
+from tests.engine.isolated_functions import counting
+async def main():
+    async with Engine({str(tmp_path / "a.run")!r}) as engine:
+        await (await engine.submit(counting, {str(log)!r}, 1000, key="c")).result()
+asyncio.run(main())
+"""
+    paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(ROOT)]))
+    with subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}) as child:
+        while len(lines(log)) < 5:
+            assert child.poll() is None
+            time.sleep(0.01)
+        (warden,) = map(int, "".join(p.read_text() for p in Path(f"/proc/{child.pid}/task").glob("*/children")).split())
+        os.kill(warden, signal.SIGSTOP)  # it will not notice anything for a while
+        child.kill()
+    opening = asyncio.ensure_future(Engine(tmp_path / "a.run").__aenter__())
+    await asyncio.sleep(0.5)
+    assert not opening.done()
+    os.kill(warden, signal.SIGCONT)
+    engine = await asyncio.wait_for(opening, 10)
+    assert not Path(f"/proc/{warden}").exists()
+    await engine.__aexit__(None, None, None)

@@ -33,7 +33,7 @@ from headrace.runtime.engine_beats import Beats
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_status import EngineStatus, status_of
 from headrace.runtime.engine_surveys import EngineSurveys
-from headrace.runtime.engine_workers import EngineWorkers, WorkerOptions
+from headrace.runtime.engine_workers import EngineWorkers, WorkerOptions, is_alive
 from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Listeners, RunEnd
 from headrace.runtime.memory import available_bytes, give_back
@@ -73,6 +73,7 @@ _READING_EVERY_S = 0.05
 _READING_UNDER_PRESSURE_S = 0.02
 _BUDGET_EVERY_S = 1.0
 _CLOSE_WITHIN_S = 10.0
+_FORMER_END_WITHIN_S = 3.0
 _LOOK_EVERY_S = 0.01
 
 
@@ -138,6 +139,7 @@ class EngineLoop:
         self._used_bytes = self.peak_bytes = 0
         self._budget_bytes = options.memory.budget_bytes
         self._budget_read_s = 0.0
+        self._noted_warden: int | None = None
         self._closing = asyncio.Event()
         self._messages = self._file.highest("messages")
         self._failure: BaseException | None = None
@@ -155,6 +157,7 @@ class EngineLoop:
         writing = asyncio.create_task(self._writer.run())
         tasks = {writing, asyncio.create_task(self._take_events()), asyncio.create_task(self._keep_time())}
         try:
+            await self._outlive_former_workers()
             self._begin()
             closing = asyncio.create_task(self._closing.wait())
             ended, _ = await asyncio.wait({*tasks, closing}, return_when=asyncio.FIRST_COMPLETED)
@@ -172,6 +175,7 @@ class EngineLoop:
 
     def _begin(self) -> None:
         self._writer.write([("UPDATE runs SET state = 'waiting' WHERE state = 'running' AND ended_at IS NULL", ())])
+        self._note_warden()
         joined = HostJoined(
             now_s=time.monotonic(), host=HOST, slots=self._options.workers.slots, limits=self._options.memory
         )
@@ -179,6 +183,19 @@ class EngineLoop:
         self._read_memory()
         self._writer.after_commit(self.backlog.look_again)
         self._writer.after_commit(lambda: self._opened.set_result(None))
+
+    async def _outlive_former_workers(self) -> None:
+        """An engine that was killed has left workers, for a moment. What they still do must not meet what we do."""
+        give_up_s = time.monotonic() + _FORMER_END_WITHIN_S
+        warden = self._file.former_warden()
+        while warden is not None and is_alive(warden) and time.monotonic() < give_up_s:
+            await self._a_moment()
+
+    def _note_warden(self) -> None:
+        warden = self._workers.warden_pid
+        if warden != self._noted_warden:
+            self._noted_warden = warden
+            self._writer.write(self._writes.warden(warden))
 
     async def _park_everything(self, writing: asyncio.Task[None]) -> None:
         self.backlog.close()
@@ -377,6 +394,7 @@ class EngineLoop:
             self._budget_read_s = now_s
             self._budget_bytes = min(self._options.memory.budget_bytes, used + available_bytes())
             if self._workers.is_isolated:
+                self._note_warden()
                 self._spawn(asyncio.to_thread(self._workers.gauge.correct))
         if self._workers.is_isolated:
             self._workers.lend_within(self._budget_bytes)

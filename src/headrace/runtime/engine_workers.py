@@ -5,6 +5,7 @@ Does not cover: what runs in them (execute.isolated_agents), or who may start (s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,14 @@ class WorkerOptions:
     slots: int
     ceiling_bytes: int
     preload: tuple[str, ...] = ()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
 
 
 class EngineWorkers:
@@ -64,6 +73,10 @@ class EngineWorkers:
         idle_bytes = self.pool.idle_bytes if self.pool is not None else 0
         held = self.gauge.read_without(pids) + idle_bytes
         self.lender.room_bytes = max(0, int(budget_bytes * self._limits.emergency_at) - held)
+
+    @property
+    def warden_pid(self) -> int | None:
+        return self.pool.warden_pid if self.pool is not None else None
 
     def layers(self) -> dict[str, str]:
         """What holds workers to their limits, each by name with its state."""

@@ -74,6 +74,10 @@ class AgentFile:
             lock.release()
             raise
 
+    def former_warden(self) -> int | None:
+        """The process that the workers of the last engine ended with, or are about to."""
+        return self._one("SELECT value FROM meta WHERE key = 'warden'")
+
     def close(self) -> None:
         """Leave one plain file behind, where no reader is in the way."""
         try:

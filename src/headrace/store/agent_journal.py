@@ -49,6 +49,10 @@ class Writes:
         """Its unfinished children go on by themselves."""
         return [("UPDATE runs SET parent = NULL WHERE parent = ? AND ended_at IS NULL", (id,))]
 
+    def warden(self, pid: int | None) -> list[Write]:
+        """Whose end is the end of all workers of this engine."""
+        return [("INSERT OR REPLACE INTO meta VALUES('warden', ?)", (pid,))]
+
     def withdrawn(self, id: int) -> list[Write]:
         """It was refused after all."""
         return [("DELETE FROM runs WHERE id = ?", (id,))]
