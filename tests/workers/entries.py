@@ -56,6 +56,21 @@ def too_large(port, payload):
     return bytes(65 * MB)
 
 
+def send_too_large(port, payload):
+    port.send(bytes(65 * MB))
+
+
+async def never_await(port, payload):
+    port.send(b"busy")
+    while True:
+        pass
+
+
+def fork_and_return(port, payload):
+    """Both come back: a child that went on as the worker would answer in its name."""
+    return b"parent" if os.fork() else b"child"
+
+
 def end_at_once(port, payload):
     port.send(b"last words")
     os._exit(7)

@@ -12,16 +12,11 @@ from headrace.execute.function_names import refer_to
 from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import Death, DeathKind, Done, Task
 from tests.workers import entries
-from tests.workers.trees import MB, gone_within, is_alive
+from tests.workers.trees import MB, children_of, gone_within, is_alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LIMIT = 80 * MB
 CONTROLLER = Path(__file__).parent / "controller.py"
-
-
-def children_of(pid: int) -> list[int]:
-    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return found + [grandchild for child in found for grandchild in children_of(child)]
 
 
 @pytest.mark.parametrize("helped", ["", "with a fork that holds its sockets"])
