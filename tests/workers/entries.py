@@ -56,6 +56,21 @@ def too_large(port, payload):
     return bytes(65 * MB)
 
 
+def send_too_large(port, payload):
+    port.send(bytes(65 * MB))
+
+
+async def never_await(port, payload):
+    port.send(b"busy")
+    while True:
+        pass
+
+
+def fork_and_return(port, payload):
+    """Both come back: a child that went on as the worker would answer in its name."""
+    return b"parent" if os.fork() else b"child"
+
+
 def end_at_once(port, payload):
     port.send(b"last words")
     os._exit(7)
@@ -129,6 +144,14 @@ def take_in_threads(port, payload):
     raise errors[0]
 
 
+def take_private(port, payload):
+    """mmap tells that it got nothing as an OSError."""
+    for _ in range(40):
+        area = mmap.mmap(-1, 10 * MB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        area.write(b"x" * 10 * MB)
+        _held.append(area)
+
+
 def take_shared(port, payload):
     area = mmap.mmap(-1, 400 * MB)
     for _ in _MEGABYTES:
@@ -183,6 +206,34 @@ def share_with_children(port, payload):
     for child in children:
         os.waitpid(child, 0)
     return b"shared"
+
+
+def share_with_children_that_work(port, payload):
+    """As above, and the children take and give back so often that their faults tell nothing of what they hold."""
+    _held.append(bytearray(b"x") * (40 * MB))
+    children = []
+    for _ in range(3):
+        child = os.fork()
+        if not child:
+            until = time.monotonic() + 0.5
+            while time.monotonic() < until:
+                mmap.mmap(-1, MB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).write(b"x" * MB)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    return b"shared"
+
+
+def take_by_writing_in_forks(port, payload):
+    """Each fork writes to what it shares: the sizes of the processes stay the same, and the sum of them grows."""
+    _held.append(bytearray(b"x") * (40 * MB))
+    for _ in range(4):
+        if not os.fork():
+            _held[0][::4096] = b"y" * (40 * MB // 4096)
+            time.sleep(60)
+            os._exit(0)
+    time.sleep(60)
 
 
 def swallow_memory_errors(port, payload):

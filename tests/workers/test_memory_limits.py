@@ -27,7 +27,14 @@ async def ending_and_highest(pool: WorkerPool, entry, payload: bytes = b"", limi
 
 
 @pytest.mark.parametrize(
-    "entry", [entries.take_bytearrays, entries.take_small_objects, entries.take_numpy, entries.take_in_threads]
+    "entry",
+    [
+        entries.take_bytearrays,
+        entries.take_small_objects,
+        entries.take_numpy,
+        entries.take_in_threads,
+        entries.take_private,
+    ],
 )
 async def test_the_hard_limit_is_met_as_a_memory_error(pool, entry):
     ending, highest = await ending_and_highest(pool, entry)
@@ -51,6 +58,7 @@ async def test_a_limit_that_is_hit_by_one_huge_array_says_that_little_was_used(p
         entries.take_memfd,
         entries.take_in_children,
         entries.take_in_forks,
+        entries.take_by_writing_in_forks,
     ],
 )
 async def test_what_the_hard_limit_misses_is_seen_by_the_warden(pool, entry):
@@ -68,14 +76,16 @@ async def test_files_in_shared_memory_count_for_the_worker_that_writes_them(pool
         ending, _ = await ending_and_highest(pool, entries.take_in_small_files, bytes(directory))
         assert isinstance(ending, Death)
         assert ending.kind is DeathKind.OUT_OF_MEMORY
-        assert sum(file.stat().st_size for file in directory.iterdir()) <= MOST
+        # Not much less, either: a file system that is mounted in two places holds its files once.
+        assert LIMIT * 9 // 10 <= sum(file.stat().st_size for file in directory.iterdir()) <= MOST
         assert isinstance(await other, Done)
     finally:
         shutil.rmtree(directory)
 
 
-async def test_memory_shared_with_forked_children_counts_once(pool):
-    ending, _ = await ending_and_highest(pool, entries.share_with_children)
+@pytest.mark.parametrize("entry", [entries.share_with_children, entries.share_with_children_that_work])
+async def test_memory_shared_with_forked_children_counts_once(pool, entry):
+    ending, _ = await ending_and_highest(pool, entry)
     assert ending == Done(1, 1, b"shared")
 
 
@@ -147,8 +157,9 @@ async def test_a_worker_near_its_limit_is_told_of_in_time_to_lend_it_more():
         assert await running == Done(1, 1, b"taken")
 
 
-async def test_deaths_in_a_row_leave_the_others_alone(pool):
-    other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
-    for _ in range(20):
+async def test_a_hundred_deaths_in_a_row_leave_the_others_alone(pool):
+    other = asyncio.ensure_future(pool.run(entries.wait, b"1.5", LIMIT))
+    for _ in range(50):
         assert isinstance(await pool.run(entries.take_bytearrays, b"", 20 * MB), OutOfMemory)
+        assert (await pool.run(entries.take_shared, b"", 20 * MB)).kind is DeathKind.OUT_OF_MEMORY
     assert isinstance(await other, Done)

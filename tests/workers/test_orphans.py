@@ -12,16 +12,11 @@ from headrace.execute.function_names import refer_to
 from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import Death, DeathKind, Done, Task
 from tests.workers import entries
-from tests.workers.trees import MB, gone_within, is_alive
+from tests.workers.trees import MB, children_of, gone_within, is_alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LIMIT = 80 * MB
 CONTROLLER = Path(__file__).parent / "controller.py"
-
-
-def children_of(pid: int) -> list[int]:
-    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return found + [grandchild for child in found for grandchild in children_of(child)]
 
 
 @pytest.mark.parametrize("helped", ["", "with a fork that holds its sockets"])
@@ -30,13 +25,45 @@ def test_a_killed_controller_leaves_no_orphan(helped):
         assert controller.stdout is not None
         told = controller.stdout.readline().split()
         pids = [pid for pid in children_of(controller.pid) if str(pid).encode() not in told[1:]]
-        assert len(pids) == 5  # the warden, two workers, and a child of each
+        assert len(pids) == 6  # the warden and its heir, two workers, and a child of each
         os.kill(controller.pid, signal.SIGKILL)
         killed_at = time.monotonic()
         assert gone_within(pids, 1.0) == []
         assert time.monotonic() - killed_at < 1.5
         for bystander in told[1:]:
             os.kill(int(bystander), signal.SIGKILL)
+
+
+def test_a_controller_killed_together_with_its_warden_leaves_no_orphan():
+    with subprocess.Popen([sys.executable, CONTROLLER, ""], stdout=subprocess.PIPE) as controller:
+        assert controller.stdout is not None
+        controller.stdout.readline()
+        heir, warden, *workers_and_children = children_of(controller.pid)
+        os.kill(controller.pid, signal.SIGSTOP)  # it sees nothing of the warden's end
+        os.kill(warden, signal.SIGKILL)
+        os.kill(controller.pid, signal.SIGKILL)
+        assert len(workers_and_children) == 4
+        assert gone_within([heir, warden, *workers_and_children], 2.0) == []
+
+
+async def test_a_killed_heir_is_missed_and_everything_ends():
+    async with WorkerPool() as pool:
+        worker = await pool.worker(LIMIT)
+        running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.wait))))
+        (warden,) = children_of(os.getpid())[1:2]
+        assert warden == pool.warden_pid
+        os.kill(children_of(os.getpid())[0], signal.SIGKILL)
+        assert (await asyncio.wait_for(running, 3)).kind in {DeathKind.LOST, DeathKind.SIGNALLED}
+        assert gone_within([warden, worker.pid], 2) == []
+
+
+async def test_a_daemon_of_a_worker_ends_with_a_killed_warden():
+    async with WorkerPool() as pool:
+        worker = await pool.worker(LIMIT)
+        said: list[bytes] = []
+        await worker.run(Task(1, 1, refer_to(entries.leave_a_daemon)), said.append)
+        os.kill(pool.warden_pid, signal.SIGKILL)
+        assert gone_within([worker.pid, int(said[0])], 2) == []
 
 
 async def test_a_killed_warden_is_told_and_its_workers_end():

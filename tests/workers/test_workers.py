@@ -1,4 +1,6 @@
 import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -40,7 +42,12 @@ async def test_a_worker_is_held_by_every_limit(pool):
 
 @pytest.mark.parametrize(
     ("entry", "told"),
-    [(entries.fail, "no such"), (entries.leave, "SystemExit: 3"), (entries.too_large, "write it to a file")],
+    [
+        (entries.fail, "no such"),
+        (entries.leave, "SystemExit: 3"),
+        (entries.too_large, "write it to a file"),
+        (entries.send_too_large, "the most is 67,108,864"),
+    ],
 )
 async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
     worker = await pool.worker(300 * MB)
@@ -51,7 +58,7 @@ async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
 
 
 @pytest.mark.parametrize(
-    ("entry", "kind", "code", "signal"),
+    ("entry", "kind", "code", "killed_by"),
     [
         (entries.end_at_once, DeathKind.EXITED, 7, None),
         (entries.abort, DeathKind.SIGNALLED, None, 6),
@@ -63,12 +70,41 @@ async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
         (entries.speak_nonsense, DeathKind.LOST, None, 9),
     ],
 )
-async def test_a_death_costs_its_own_task_only(pool, entry, kind, code, signal):
+async def test_a_death_costs_its_own_task_only(pool, entry, kind, code, killed_by):
     other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
     death = await asyncio.wait_for(pool.run(entry, b"", LIMIT), 10)
-    assert (death.kind, death.code, death.signal) == (kind, code, signal)
+    assert (death.kind, death.code, death.signal) == (kind, code, killed_by)
     assert (await other).payload == b"waited"
     assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"
+
+
+@pytest.mark.parametrize(("number", "kind"), [(signal.SIGKILL, DeathKind.SIGNALLED), (signal.SIGSTOP, DeathKind.HUNG)])
+async def test_a_worker_killed_or_stopped_from_outside_costs_its_own_task_only(pool, number, kind):
+    others = [asyncio.ensure_future(pool.run(entries.wait, b"0.8", LIMIT)) for _ in range(2)]
+    worker = await pool.worker(LIMIT)
+    running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.wait))))
+    await asyncio.sleep(0.1)
+    os.kill(worker.pid, number)
+    death = await asyncio.wait_for(running, 10)
+    assert (death.kind, death.signal) == (kind, 9)
+    assert [(await other).payload for other in others] == [b"waited", b"waited"]
+
+
+async def test_a_busy_loop_that_never_awaits_is_ended_by_whoever_started_it(pool):
+    other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
+    worker = await pool.worker(LIMIT)
+    worker.start(Task(1, 1, refer_to(entries.never_await)))
+    assert (await worker.receive()).payload == b"busy"
+    death = await worker.stop(terminate_after_s=0.1, kill_after_s=2, reason="it took longer than 0.1 s")
+    assert (death.kind, death.reason) == (DeathKind.HUNG, "it took longer than 0.1 s")
+    assert (await other).payload == b"waited"
+
+
+async def test_a_child_that_comes_back_into_the_worker_is_not_heard(pool):
+    worker = await pool.worker(LIMIT)
+    for number in range(5):
+        task = Task(number, 1, refer_to(entries.fork_and_return))
+        assert await worker.run(task) == Done(number, 1, b"parent")
 
 
 async def test_ten_thousand_lines_to_stderr_stop_nothing(pool):

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 MB = 1 << 20
@@ -18,6 +19,23 @@ def memory_of(pid: int) -> int:
     fields = dict(line.split(":", 1) for line in told.splitlines()[1:])
     own = sum(int(fields[name].split()[0]) for name in ("Pss_Anon", "Pss_Shmem")) << 10
     return own + sum(memory_of(child) for child in children)
+
+
+def children_of(pid: int) -> list[int]:
+    """Of the first thread, and theirs."""
+    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return found + [grandchild for child in found for grandchild in children_of(child)]
+
+
+def descriptors_of(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+async def soon(happens: Callable[[], bool], within_s: float = 3) -> bool:
+    give_up_at = time.monotonic() + within_s
+    while not (happened := happens()) and time.monotonic() < give_up_at:
+        await asyncio.sleep(0.005)
+    return happened
 
 
 def is_alive(pid: int) -> bool:

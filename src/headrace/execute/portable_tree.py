@@ -14,7 +14,6 @@ from headrace.execute.process_tree import TreeReading
 class PortableTree:
     base_bytes = 0
     base_data_bytes = 0
-    unused_bytes = 0
 
     def __init__(self, root: int) -> None:
         import psutil  # pyright: ignore[reportMissingModuleSource]
@@ -26,15 +25,15 @@ class PortableTree:
             raise ProcessLookupError(root) from error
         self._known = {root: self._root}
 
-    def read(self, enough_bytes: int) -> TreeReading:
-        """`enough_bytes` is nothing to this one: it has no closer way to look."""
+    def read(self, limit_bytes: int) -> TreeReading:
+        """`limit_bytes` is nothing to this one: it has no closer way to look."""
         used, is_stopped = 0, False
         for pid in self.living():
             with suppress(self._gone):
                 used += self._known[pid].memory_info().rss
         with suppress(self._gone):
             is_stopped = self._root.status() == "stopped"
-        return TreeReading(used, 0, 0, is_stopped)
+        return TreeReading(used, 0, 0, 0, is_stopped)
 
     def pids(self) -> list[int]:
         return list(self._known)

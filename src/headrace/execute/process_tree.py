@@ -12,8 +12,10 @@ from typing import NamedTuple, Protocol
 from headrace.execute.process_limits import ON_LINUX
 
 _FIELDS = (b"\nVmData:", b"\nRssAnon:", b"\nRssShmem:", b"\nThreads:")
-_START_OF_STACK = 25  # of /proc/PID/stat, counted from behind the name
-_SHARES_BYTES = 1 << 20
+_FAULTS, _START_OF_STACK = 7, 25  # of /proc/PID/stat, counted from behind the name
+_MATTERS = 0.95  # of a limit: below, memory that processes share may be counted twice
+_STACK_BYTES = 2 << 20
+_MOST_FILLED_BYTES = 14 << 20
 _READ_ANYWAY = 16  # sizes that stay the same are one short read; being stopped does not show in them
 
 
@@ -42,6 +44,7 @@ class Process:
         self._seen = b""
         self._reads = 0
         self.sample: Sample | None = None
+        self.first: Sample | None = None
 
     def read(self) -> Sample | None:
         """None once it has ended, also as a zombie: that holds no memory."""
@@ -51,9 +54,16 @@ class Process:
             if sizes != self._seen or not self._reads % _READ_ANYWAY:
                 self._seen = sizes
                 self.sample = _sample(os.pread(self._status, 4096, 0))
+                self.first = self.first or self.sample
         except ProcessLookupError:
             return None
         return self.sample
+
+    def grown_bytes(self) -> int:
+        """Private memory taken since it was first seen: nobody shares it but children that were forked later."""
+        if self.sample is None or self.first is None:
+            return 0
+        return max(0, self.sample.anonymous_bytes - self.first.anonymous_bytes)
 
     def has_no_children(self) -> bool:
         """Of its first thread."""
@@ -74,10 +84,12 @@ class Process:
                 found += _contents(f"/proc/{self.pid}/task/{thread}/children").split()
         return [int(pid) for pid in found]
 
-    def layout(self) -> bytes:
-        """Where its stack starts: the same for a fork, another after exec. Only forks share private memory."""
+    def origin(self) -> tuple[bytes, int]:
+        """Where its stack starts, and how often it has touched a page anew since it was forked. The first is the same
+        for a fork, another after exec: only forks share private memory.
+        """
         fields = _contents(f"/proc/{self.pid}/stat").rpartition(b")")[2].split()
-        return fields[_START_OF_STACK] if len(fields) > _START_OF_STACK else b""
+        return (fields[_START_OF_STACK], int(fields[_FAULTS])) if len(fields) > _START_OF_STACK else (b"", 0)
 
     def proportional_bytes(self) -> int:
         """Its private memory, and its part of what it shares: right, and 20 us per MB."""
@@ -93,22 +105,31 @@ class Process:
 
 
 class TreeReading(NamedTuple):
-    """`shared_bytes` are among `used_bytes`."""
+    """`shared_bytes` are among `used_bytes`; so are `filled_bytes`, which were reserved before the fork and are in use
+    since: RLIMIT_DATA lets them be filled beyond the limit.
+    """
 
     used_bytes: int
     shared_bytes: int
     reserved_bytes: int
+    filled_bytes: int
     is_stopped: bool
+
+    @property
+    def slack_bytes(self) -> int:
+        """Above a limit that is no reason to kill yet: the hard limit should be met first, since a MemoryError says
+        more. It does not count stacks either.
+        """
+        return min(self.filled_bytes, _MOST_FILLED_BYTES) + _STACK_BYTES
 
 
 class Tree(Protocol):
-    """`base` is what the root had when it was forked, `unused` what of it was reserved and not in use."""
+    """`base` is what the root had when it was forked."""
 
     base_bytes: int
     base_data_bytes: int
-    unused_bytes: int
 
-    def read(self, enough_bytes: int) -> TreeReading: ...
+    def read(self, limit_bytes: int) -> TreeReading: ...
     def pids(self) -> list[int]: ...
     def living(self) -> list[int]: ...
     def descriptors(self) -> list[int]: ...
@@ -132,18 +153,17 @@ class ProcessTree:
         first = self._processes[root].read()
         self.base_bytes = first.used_bytes if has_base and first is not None else 0
         self.base_data_bytes = first.data_bytes if has_base and first is not None else 0
-        # Reserved before the fork and not yet used: RLIMIT_DATA lets it be filled beyond the limit.
-        self.unused_bytes = max(0, self.base_data_bytes - first.anonymous_bytes) if has_base and first else 0
-        self._counted_twice_bytes = 0
-        self._corrected_at_bytes = 0
-        self._corrected_for = 1
-        self._reading = TreeReading(0, 0, 0, False)
+        self._base_anonymous_bytes = first.anonymous_bytes if has_base and first is not None else 0
+        from headrace.execute.shared_pages import SharedPages
 
-    def read(self, enough_bytes: int) -> TreeReading:
-        """What processes share is counted once only where it matters: above `enough_bytes`."""
+        self._shared = SharedPages(self._processes[root], self.base_bytes, self._base_anonymous_bytes)
+        self._reading = TreeReading(0, 0, 0, 0, False)
+
+    def read(self, limit_bytes: int) -> TreeReading:
+        """What processes share is counted once only where it matters: near the limit."""
         if len(self._processes) == 1 and self._is_as_before():
             return self._reading
-        self._reading = self._read(enough_bytes)
+        self._reading = self._read(limit_bytes)
         return self._reading
 
     def _is_as_before(self) -> bool:
@@ -152,8 +172,8 @@ class ProcessTree:
         before, now = root.sample, root.read()
         return now is not None and now is before and now.threads == 1 and root.has_no_children()
 
-    def _read(self, enough_bytes: int) -> TreeReading:
-        used = shared = reserved = 0
+    def _read(self, limit_bytes: int) -> TreeReading:
+        used = shared = reserved = filled = 0
         is_stopped = False
         walked = self._walk()
         for process, sample in walked:
@@ -163,13 +183,13 @@ class ProcessTree:
             else:
                 used += max(0, sample.used_bytes - self.base_bytes)
                 reserved = max(0, sample.data_bytes - self.base_data_bytes)
+                filled = max(0, sample.anonymous_bytes - self._base_anonymous_bytes - reserved)
                 is_stopped = sample.is_stopped
-        if len(self._processes) != self._corrected_for:
-            self._corrected_for = len(self._processes)
-            self._counted_twice_bytes = self._corrected_at_bytes = 0
-        if self._corrected_for > 1 and used - self._counted_twice_bytes > enough_bytes:
-            self._correct(walked, used, step_bytes=enough_bytes >> 5)
-        return TreeReading(max(0, used - self._counted_twice_bytes), shared, reserved, is_stopped)
+        reading = TreeReading(used, shared, reserved, filled, is_stopped)
+        if len(walked) == 1:
+            return reading
+        enough, too_much = int(limit_bytes * _MATTERS), limit_bytes + reading.slack_bytes
+        return reading._replace(used_bytes=self._shared.counted_once(used, walked, enough, too_much))
 
     def pids(self) -> list[int]:
         """Of the last reading."""
@@ -213,19 +233,6 @@ class ProcessTree:
     def _forget_all_but(self, living: set[int]) -> None:
         for pid in [pid for pid in self._processes if pid not in living and pid != self._root]:
             self._processes.pop(pid).close()
-
-    def _correct(self, walked: list[tuple[Process, Sample]], used_bytes: int, step_bytes: int) -> None:
-        """Reading proportional sizes is slow: only of those that share, and again only when the plain sum has moved."""
-        if abs(used_bytes - self._corrected_at_bytes) <= step_bytes:
-            return
-        layouts = [process.layout() for process, _ in walked]
-        twice = 0
-        for (process, sample), layout in zip(walked, layouts, strict=True):
-            if layouts.count(layout) > 1 or sample.shared_bytes > _SHARES_BYTES:
-                twice += max(0, sample.used_bytes - process.proportional_bytes())
-        base = self.base_bytes if layouts.count(self._processes[self._root].layout()) > 1 else 0
-        self._counted_twice_bytes = max(0, twice - base)  # the base is taken off already
-        self._corrected_at_bytes = used_bytes
 
 
 def _opened(*paths: str) -> list[int]:

@@ -21,7 +21,9 @@ _SHARED_AT = 6  # of struct sysinfo, in words: uptime, three loads, all and free
 
 class SharedFiles:
     def __init__(self) -> None:
-        self._mounts = tuple(_tmpfs_mounts())
+        self._places = tuple(_tmpfs_mounts())
+        # One file system may be mounted in several places, or twice in one; its bytes are there once.
+        self._mounts = {os.stat(place).st_dev: place for place in self._places}  # noqa: PTH116
         self._library = ctypes.CDLL(None)
         self._told = (ctypes.c_ulong * 32)()
         self._seen_bytes = self._host_bytes()
@@ -60,14 +62,14 @@ class SharedFiles:
         files: dict[tuple[int, int], int] = {}
         for pid in pids:
             for path, target in _open_files(pid):
-                kept = memfds if target.startswith(_MEMFD) else files if target.startswith(self._mounts) else None
+                kept = memfds if target.startswith(_MEMFD) else files if target.startswith(self._places) else None
                 if kept is not None:
                     _count(path, kept)
         return sum(memfds.values()), sum(files.values())
 
     def _mounted_bytes(self) -> int:
         total = 0
-        for mount in self._mounts:
+        for mount in self._mounts.values():
             try:
                 told = os.statvfs(mount)
             except OSError:

@@ -40,7 +40,7 @@ from headrace.execute.worker_protocol import (
     Started,
 )
 
-_IDLE_POLL_S = 0.5  # how soon a controller is missed whose socket somebody else holds open
+_IDLE_POLL_S = 0.5  # how soon a parent is missed while the socket is open
 _END_WITHIN_S = 0.9
 # Of a program: its own libraries and the stacks of its threads. The watchdog counts what is really used.
 _PROGRAM_RESERVES_BYTES = 256 << 20
@@ -50,7 +50,7 @@ class Warden:
     def __init__(self, control: Control, setup: Setup) -> None:
         self._control = control
         self._setup = setup
-        self._controller = os.getppid()
+        self._parent = os.getppid()
         self._niceness = ahead_of_workers()
         self._groups = MemoryGroups.found() if ON_LINUX else None
         self._page = ProgressPage()
@@ -70,7 +70,7 @@ class Warden:
         poll.register(self._bell, select.POLLIN)
         poll.register(self._control, select.POLLIN)
         was_behind = False
-        while self._control.is_open and os.getppid() == self._controller:
+        while self._control.is_open and os.getppid() == self._parent:
             if was_behind != self._control.is_behind:
                 was_behind = self._control.is_behind
                 poll.modify(self._control, select.POLLIN | (select.POLLOUT if was_behind else 0))

@@ -21,9 +21,6 @@ _TOLD_STEP_BYTES = 1 << 20
 # Left to a worker when its limit is lowered: enough to go on with, and in use is then not yet "at its limit".
 _LEAST_ROOM_BYTES = 8 << 20
 _ROOM_SHARE = 8
-# The hard limit should be met first: a MemoryError says more than a kill.
-_STACK_BYTES = 2 << 20
-_MOST_SLACK_BYTES = 14 << 20
 _ENDED_BADLY = {DeathKind.OUT_OF_MEMORY, DeathKind.HUNG, DeathKind.TOO_MUCH_OUTPUT}
 
 
@@ -78,6 +75,8 @@ class Watch:
 
     def look(self, now: float, steps: int, is_busy: bool) -> Verdict | None:
         """A new reading; the verdict if this one condemns it."""
+        if self.verdict is not None and self.verdict.kind is DeathKind.OUT_OF_MEMORY:
+            return None  # it is being killed, and half a tree is not read rightly
         before = self.used_bytes
         reading = self._read()
         self.grown_bytes = max(0, self.used_bytes - before)
@@ -103,7 +102,7 @@ class Watch:
         )
 
     def _read(self) -> TreeReading:
-        reading = self.tree.read(int(self.limit_bytes * _STUCK))
+        reading = self.tree.read(self.limit_bytes)
         # A file that is mapped shows twice, as shared memory and as a file.
         in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
         self.used_bytes = reading.used_bytes + in_files
@@ -112,7 +111,7 @@ class Watch:
 
     def _judged(self, reading: TreeReading, now: float, steps: int, is_busy: bool) -> Verdict | None:
         used = self.used_bytes
-        if used > self.limit_bytes + min(self.tree.unused_bytes, _MOST_SLACK_BYTES) + _STACK_BYTES:
+        if used > self.limit_bytes + reading.slack_bytes:
             return Verdict(DeathKind.OUT_OF_MEMORY, "its tree went above its limit", used)
         if sum(os.fstat(output).st_size for output in self.outputs) > self.largest_output_bytes:
             return Verdict(DeathKind.TOO_MUCH_OUTPUT, f"it wrote more than {self.largest_output_bytes:,} bytes", used)

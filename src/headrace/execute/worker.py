@@ -8,6 +8,7 @@ cover: what payloads mean, and limits, which are set from outside (execute.warde
 from __future__ import annotations
 
 import asyncio
+import errno
 import inspect
 import os
 import socket
@@ -147,9 +148,9 @@ def _performed(task: Task, line: Line, place: Place | None) -> Done | Failed | O
         function = find_function(task.entry)
         payload = _called(function, Port(line, task, place), task.payload)
         return Done(task.id, task.epoch, payload if payload is not None else b"")
-    except MemoryError as error:
-        return _out_of_memory(task, error)
     except BaseException as error:  # noqa: BLE001 - even SystemExit is told with its task; the worker goes on
+        if _means_out_of_memory(error):
+            return _out_of_memory(task, error)
         reason = _told(error)
         _forget_frames(error)
         return Failed(task.id, task.epoch, reason)
@@ -164,7 +165,12 @@ async def _awaited(result: Any) -> bytes | None:
     return await result
 
 
-def _out_of_memory(task: Task, error: MemoryError) -> OutOfMemory:
+def _means_out_of_memory(error: BaseException) -> bool:
+    """mmap and fork say it in their own way."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+
+
+def _out_of_memory(task: Task, error: BaseException) -> OutOfMemory:
     peak, reserved = lend_last_words()
     _forget_frames(error)
     return OutOfMemory(task.id, task.epoch, peak, reserved, str(error)[:_LONGEST_REASON] or "MemoryError")

@@ -49,7 +49,7 @@ class Worker:
         self._order = order
         self._messages: deque[FromWorker] = deque()  # bounded: the channel pauses
         self._changed = asyncio.Event()
-        self._limits_asked: deque[asyncio.Future[None]] = deque()  # each is answered, in order
+        self._limits_asked: deque[asyncio.Future[int]] = deque()  # each is answered, in order
         self.channel = Channel(connection, FromWorker, self._arrived, self._closed)
 
     async def run(self, task: Task, on_message: Callable[[bytes], None] | None = None) -> Ending:
@@ -81,12 +81,12 @@ class Worker:
 
     async def set_limit(self, limit_bytes: int) -> int:
         """Lend it more, or take back, idle or busy. Returns the limit that now holds: not below what it is using."""
-        if not self.ended.done():
-            asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._limits_asked.append(asked)
-            self._order(SetLimit(self.id, limit_bytes))
-            await asked
-        return self.limit_bytes
+        if self.ended.done():
+            return self.limit_bytes
+        asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._limits_asked.append(asked)
+        self._order(SetLimit(self.id, limit_bytes))
+        return await asked
 
     def kill(self, number: int = signal.SIGKILL, reason: str = "", kind: DeathKind = DeathKind.HUNG) -> None:
         """Its whole tree. With a reason its death is of this kind, and tells it."""
@@ -109,7 +109,7 @@ class Worker:
     def _answer_limit(self) -> None:
         asked = self._limits_asked.popleft()
         if not asked.done():  # whoever asked may have been cancelled
-            asked.set_result(None)
+            asked.set_result(self.limit_bytes)
 
     def has_ended(self, death: Death) -> None:
         if self.ended.done():

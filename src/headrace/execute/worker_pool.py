@@ -44,7 +44,10 @@ from headrace.execute.worker_protocol import (
 )
 
 _ROOT = str(Path(__file__).parents[2])
-_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from headrace.execute.warden import main; main(int(sys.argv[2]))"
+# The heir is left first: it stays as small as it is by then.
+_PROGRAM = """import sys; sys.path.append(sys.argv[1])
+from headrace.execute.warden_heir import leave_heir; leave_heir(int(sys.argv[2]))
+from headrace.execute.warden import main; main(int(sys.argv[2]))"""
 _END_WITHIN_S = 3.0
 _LOOK_AGAIN_S = 0.005
 
@@ -89,6 +92,7 @@ class WorkerPool:
         self._number = 0
         self._control: Channel | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._warden_pid: int | None = None
         self._ready: asyncio.Future[Ready] | None = None
         self._lock = asyncio.Lock()
         self.layers: list[tuple[str, str]] = enforcement_layers()
@@ -119,7 +123,7 @@ class WorkerPool:
 
     @property
     def warden_pid(self) -> int | None:
-        return self._process.pid if self._process is not None else None
+        return self._warden_pid if self._process is not None else None
 
     async def start(self) -> None:
         """Do this before any database is opened: what the warden inherits, every worker does."""
@@ -229,7 +233,7 @@ class WorkerPool:
         except BaseException:
             await self._end_warden()
             raise
-        self.layers, self.not_preloaded = ready.layers, ready.not_preloaded
+        self._warden_pid, self.layers, self.not_preloaded = ready.pid, ready.layers, ready.not_preloaded
 
     def _setup(self) -> Setup:
         options = self._options
