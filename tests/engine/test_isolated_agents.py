@@ -16,6 +16,7 @@ from headrace.limits import MemoryLimits
 from headrace.runtime.memory import tree_bytes
 from headrace.store.agent_schema import RunState
 from tests.engine import isolated_functions as functions
+from tests.engine.test_killed_engines import warden_of
 
 MB = 1 << 20
 
@@ -134,8 +135,7 @@ async def test_when_the_warden_is_killed_its_runs_go_on_in_workers_of_another(tm
         runs = [await engine.submit(functions.counting, str(log), 30) for log in logs]
         while not all(len(functions.lines(log)) > 3 for log in logs[:1]):
             await asyncio.sleep(0.01)
-        (warden,) = [int(pid) for pid in Path("/proc/self/task").glob("*/children") for pid in pid.read_text().split()]
-        os.kill(warden, signal.SIGKILL)
+        os.kill(warden_of(tmp_path / "a.run"), signal.SIGKILL)
         assert [await result_of(run) for run in runs] == [sum(range(30))] * 2
     for log in logs:  # the step in flight may run again, no other
         taken = [int(line) for line in functions.lines(log)]

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 
 from headrace import Engine
@@ -106,6 +107,14 @@ asyncio.run(main())
                 assert run.status().state is RunState.CANCELLED
 
 
+def warden_of(path: Path) -> int:
+    reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        return reader.execute("SELECT value FROM meta WHERE key = 'warden'").get
+    finally:
+        reader.close()
+
+
 async def test_workers_of_a_killed_engine_have_ended_before_their_runs_go_on(tmp_path):
     log = tmp_path / "log"
     program = f"""
@@ -122,13 +131,16 @@ asyncio.run(main())
         while len(lines(log)) < 5:
             assert child.poll() is None
             time.sleep(0.01)
-        (warden,) = map(int, "".join(p.read_text() for p in Path(f"/proc/{child.pid}/task").glob("*/children")).split())
-        os.kill(warden, signal.SIGSTOP)  # it will not notice anything for a while
+        warden = warden_of(tmp_path / "a.run")
+        heir = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
+        for pid in (heir, warden):
+            os.kill(pid, signal.SIGSTOP)  # they will not notice anything for a while
         child.kill()
     opening = asyncio.ensure_future(Engine(tmp_path / "a.run").__aenter__())
     await asyncio.sleep(0.5)
     assert not opening.done()
-    os.kill(warden, signal.SIGCONT)
+    for pid in (warden, heir):
+        os.kill(pid, signal.SIGCONT)
     engine = await asyncio.wait_for(opening, 10)
     assert not Path(f"/proc/{warden}").exists()
     await engine.__aexit__(None, None, None)
