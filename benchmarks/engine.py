@@ -106,7 +106,7 @@ def _peak_and_steady(mix: dict[str, Any]) -> tuple[int, int]:
 def _mix(bench: Bench, slots: int) -> dict[str, Any]:
     sizes = (bench.sizes.mixed_agents, bench.sizes.mixed_interviews)
     path = bench.directory / f"mix-{slots}.run"
-    child = start_python("-m", "benchmarks.children.engine_mix", path, *sizes, _BUDGET_BYTES, slots)
+    child = start_python("-m", "benchmarks.children.engine_mix", path, *sizes, _BUDGET_BYTES, slots, "inline")
     samples: list[tuple[float, int]] = []
     place = Path(f"/proc/{child.pid}/statm")
     while child.poll() is None:

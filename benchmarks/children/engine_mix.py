@@ -1,6 +1,6 @@
 """Agents that take 50 to 150 MB each, a survey and ten heartbeats in one engine. Prints what became of them as JSON.
 
-    python -m benchmarks.children.engine_mix FILE AGENTS INTERVIEWS MEMORY SLOTS
+    python -m benchmarks.children.engine_mix FILE AGENTS INTERVIEWS MEMORY SLOTS inline|process
 
 Run again after it was killed, it goes on.
 """
@@ -49,10 +49,12 @@ def survey_of(interviews: int):
     return survey.by(people).by(Model("test", canned_response="x"))
 
 
-async def main(path: str, agents: int, interviews: int, memory: str, slots: int) -> None:
+async def main(path: str, agents: int, interviews: int, memory: str, slots: int, isolation: str) -> None:
     began_s = time.monotonic()
+    # Inline it is what a run is taken to need before one was seen; in processes it is also the most that one may have.
+    slot_memory = "100MB" if isolation == "inline" else "400MB"
     async with Engine(
-        path, isolation="inline", memory=memory, slots=slots, slot_memory="100MB", queue_depth=5
+        path, isolation=isolation, memory=memory, slots=slots, slot_memory=slot_memory, queue_depth=5
     ) as engine:
         for number in range(HEARTBEATS):
             engine.every(0.25, lambda: None, name=f"beat {number}")
@@ -72,6 +74,7 @@ async def main(path: str, agents: int, interviews: int, memory: str, slots: int)
         "budget_bytes": status.budget_bytes,
         "preemptions": status.counts.get("preempted", 0),
         "kills": status.counts.get("killed", 0),
+        "shortages": status.counts.get("out of memory", 0),
         "beats": sum(beat.runs for beat in status.heartbeats),
         "skips": sum(beat.skips for beat in status.heartbeats),
         "agents_ended_at": agents_ended_at,
@@ -82,4 +85,4 @@ async def main(path: str, agents: int, interviews: int, memory: str, slots: int)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]), sys.argv[6]))

@@ -139,10 +139,11 @@ async def test_an_agent_that_raises_more_than_an_exception_fails_alone(tmp_path)
         assert await (await engine.submit(fine, -1)).result() == 1
 
 
-async def test_a_full_disk_is_told_to_everyone_who_waits(tmp_path, monkeypatch):
+@pytest.mark.parametrize("isolation", ["inline", "process"])
+async def test_a_full_disk_is_told_to_everyone_who_waits(tmp_path, monkeypatch, isolation):
     waiting = None
     with pytest.raises(StorageFull, match="disk is full"):  # noqa: PT012 - the block itself is what fails
-        async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        async with Engine(tmp_path / "a.run", isolation=isolation) as engine:
             slow = await engine.submit(napping)
             waiting = asyncio.ensure_future(slow.result())
             monkeypatch.setattr("headrace.runtime.engine_writer.commit", _full)
@@ -152,7 +153,7 @@ async def test_a_full_disk_is_told_to_everyone_who_waits(tmp_path, monkeypatch):
     with pytest.raises(StorageFull):
         await waiting
     monkeypatch.undo()
-    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+    async with Engine(tmp_path / "a.run", isolation=isolation) as engine:
         assert await (await engine.submit(napping)).result() == "rested"
 
 

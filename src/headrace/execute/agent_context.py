@@ -26,7 +26,7 @@ from headrace.execute.command_end import CommandEnd
 from headrace.execute.contract import AgentRun, Command, Outcome
 from headrace.execute.tasks import Kind, kind_of
 from headrace.survey.models import Model
-from headrace.survey.values import decode_value, encode_value
+from headrace.survey.values import decode_value
 from headrace.units import parse_bytes
 
 _LONGEST_NAME = 200
@@ -107,7 +107,7 @@ class AgentContext:
     async def ask(self, model: Model | str, prompt: str, *, system: str = "", name: str | None = None) -> str:
         """A model's reply, journaled like a step. Limits, breaker, cache and prices are those of surveys."""
         asked = model if isinstance(model, Model) else Model(model)
-        told = encode_value([asked.identity_row().decode(), prompt, system])
+        told = encode_kept([asked.identity_row().decode(), prompt, system], "What a model is asked")
         step = name or self._numbered(f"ask-{hashlib.sha256(told).hexdigest()[:16]}")
         kept = await self._earlier(step)
         if kept is not None:
@@ -157,7 +157,8 @@ class AgentContext:
             timeout_s=timeout_s,
             output_bytes=parse_bytes(output),
         )
-        told = hashlib.sha256(encode_value([command.argv, command.input.hex()])).hexdigest()[:16]
+        given = encode_kept([command.argv, command.input.hex()], "A command and its input")
+        told = hashlib.sha256(given).hexdigest()[:16]
         step = name or self._numbered(f"command-{told}")
         kept = await self._earlier(step)
         if kept is None:

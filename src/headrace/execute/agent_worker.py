@@ -30,7 +30,7 @@ from headrace.execute.agent_wire import (
     decode_to_runs,
     encode,
 )
-from headrace.execute.contract import AnyEvent, Batch, Outcome, Reading
+from headrace.execute.contract import AnyEvent, Outcome, Reading
 from headrace.execute.function_names import find_function, refer_to
 from headrace.execute.inline_agents import InlineAgents
 from headrace.execute.process_limits import data_bytes, forget_peak
@@ -61,15 +61,21 @@ class _HostedRuns:
         self._runs.base_bytes = port.base_bytes
 
     async def until_left(self) -> bytes:
-        speaking = asyncio.create_task(self._speak())
+        talking = {asyncio.create_task(self._listen()), asyncio.create_task(self._speak())}
         try:
-            while not isinstance(message := decode_to_runs(await self._port.receive_async()), Leave):
-                await self._take(message)
+            ended, _ = await asyncio.wait(talking, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()  # a worker that cannot speak any more ends with the reason
         finally:
-            speaking.cancel()
+            for task in talking:
+                task.cancel()
             await self._runs.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
         return SPOILED if self._runs.met_limit or self._threads.busy else b""
+
+    async def _listen(self) -> None:
+        while not isinstance(message := decode_to_runs(await self._port.receive_async()), Leave):
+            await self._take(message)
 
     async def _take(self, message: Begin | Signalled | Answer | Ack) -> None:
         match message:
@@ -87,8 +93,8 @@ class _HostedRuns:
 
     async def _speak(self) -> None:
         async for batch in self._runs.events():
-            for events in _portions(batch):
-                self._port.send(encode(Happened(events)))
+            for payload in _portions(batch.events):
+                self._port.send(payload)
 
     def _tell_kind(self, kind: Kind) -> None:
         told = KindMet(kind.name, refer_to(kind.function), kind.max_attempts, kind.timeout_s, kind.memory_bytes)
@@ -147,18 +153,14 @@ class _CountedThreads(ThreadPoolExecutor):
         self.busy -= 1
 
 
-def _portions(batch: Batch) -> Iterator[list[AnyEvent]]:
-    """Large results travel one by one: a message has a cap."""
-    portion: list[AnyEvent] = []
-    size = 0
-    for event in batch.events:
-        portion.append(event)
-        size += len(getattr(event, "result", None) or getattr(event, "state", None) or b"")
-        if size > _TOGETHER_BYTES:
-            yield portion
-            portion, size = [], 0
-    if portion:
-        yield portion
+def _portions(events: list[AnyEvent]) -> Iterator[bytes]:
+    """Encoded, all of them together where that is not too large: a message has a cap, and one event is below it."""
+    payload = encode(Happened(events))
+    if len(payload) <= _TOGETHER_BYTES or len(events) == 1:
+        yield payload
+        return
+    for event in events:
+        yield encode(Happened([event]))
 
 
 def _refuse_functions(model: Model) -> None:

@@ -287,6 +287,10 @@ class IsolatedAgents:
             return
         if house.worker is not None:
             house.worker.kill(number)
+        elif number == signal.SIGKILL:  # it has not even begun
+            house.unsent = [each for each in house.unsent if not (isinstance(each, Begin) and each.work.id == run.id)]
+            self._end_with(house, run, Outcome.LOST, "")
+            return
         loop.call_later(_HARDER_AFTER_S, self._harder, house, run, signal.SIGKILL)
 
     def _settle_soon(self) -> None:

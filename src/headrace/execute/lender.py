@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from headrace.execute.worker_handle import Worker
 from headrace.schedule.lending import Borrower, limits_within
 
-_LEAST_BYTES = 24 << 20  # below this a worker could not even import what it runs
+LEAST_WORKER_BYTES = 24 << 20  # below this a worker could not even import what it runs
 _WORTH_MOVING_BYTES = 4 << 20
 
 
@@ -50,7 +50,7 @@ class Lender:
             except BaseException:
                 self._loans.remove(loan)
                 raise
-            loan.limit_bytes = max(loan.limit_bytes, _LEAST_BYTES)
+            loan.limit_bytes = max(loan.limit_bytes, LEAST_WORKER_BYTES)
         return loan
 
     async def settle(self) -> None:

@@ -20,6 +20,7 @@ from headrace.errors import EngineClosed, OptionError
 from headrace.execute.agent_values import encode_arguments
 from headrace.execute.enforcement import can_isolate
 from headrace.execute.function_names import refer_to
+from headrace.execute.lender import LEAST_WORKER_BYTES
 from headrace.execute.tasks import Kind, kind_of
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.plan.job import Job
@@ -36,7 +37,7 @@ from headrace.runtime.engine_workers import EngineWorkers, Isolation, WorkerOpti
 from headrace.runtime.memory import memory_limits, tree_bytes
 from headrace.runtime.surveys import run_options
 from headrace.schedule.priority import Priority
-from headrace.units import parse_bytes
+from headrace.units import format_bytes, parse_bytes
 
 Answer = TypeVar("Answer")
 
@@ -79,7 +80,7 @@ class Engine:
         ceiling = limits.budget_bytes if slot_memory is None else parse_bytes(slot_memory)
         self._options = EngineOptions(
             memory=limits,
-            queue=_queue_limits(limits, slots, slot_memory, queue_depth),
+            queue=_queue_limits(limits, slots, slot_memory, queue_depth, self._isolation),
             breaker=breaker or BreakerLimits(),
             workers=WorkerOptions(
                 isolation=self._isolation, slots=slots, ceiling_bytes=ceiling, preload=_checked_preload(preload)
@@ -322,11 +323,18 @@ class Engine:
                 reply.set_exception(error)
 
 
-def _queue_limits(limits: MemoryLimits, slots: int, slot_memory: str | int | None, queue_depth: int) -> QueueLimits:
-    if slot_memory is not None:
-        return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=parse_bytes(slot_memory))
+def _queue_limits(
+    limits: MemoryLimits, slots: int, slot_memory: str | int | None, queue_depth: int, isolation: Isolation
+) -> QueueLimits:
+    least = LEAST_WORKER_BYTES if isolation == "process" else _LEAST_SLOT_BYTES
     share = max(0, limits.budget_bytes - tree_bytes()) // slots
-    return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=max(share, _LEAST_SLOT_BYTES))
+    given = max(share, least) if slot_memory is None else parse_bytes(slot_memory)
+    if given < least:
+        raise OptionError(
+            f"slot_memory={slot_memory!r} is less than the {format_bytes(least)} that every run takes.",
+            fix="Give more." if isolation == "inline" else 'Give more, or use isolation="inline".',
+        )
+    return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=given, least_run_bytes=least)
 
 
 def _checked_isolation(isolation: Isolation | None) -> Isolation:

@@ -19,6 +19,9 @@ from headrace.execute.worker_pool import PoolOptions, WorkerPool
 from headrace.limits import MemoryLimits
 from headrace.runtime.memory import TreeGauge
 
+# What runs agents, and what whoever defines agents imports: 0.2 s for each worker if it were not there already.
+_NEEDED_BY_ALL = ("headrace.execute.agent_worker", "headrace.runtime.engine")
+
 Isolation: TypeAlias = Literal["process", "inline"]
 
 
@@ -47,7 +50,7 @@ class EngineWorkers:
         self.is_isolated = options.isolation == "process"
         self._limits = limits
         self._agents: IsolatedAgents | None = None
-        pool_options = PoolOptions(preload=options.preload, most_idle=options.slots)
+        pool_options = PoolOptions(preload=(*_NEEDED_BY_ALL, *options.preload), most_idle=options.slots)
         self.pool = WorkerPool(pool_options, on_reading=self._read) if can_isolate() else None
         self.gauge = TreeGauge(self._shared_bytes, tells_apart=self.is_isolated)
         self.lender = Lender(0, options.ceiling_bytes)

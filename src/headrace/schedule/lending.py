@@ -23,16 +23,18 @@ class Borrower(NamedTuple):
 
 def limits_within(room_bytes: int, borrowers: Sequence[Borrower]) -> list[int]:
     """A limit for each, in order; nobody's is below what it uses."""
-    floors = [borrower.used_bytes for borrower in borrowers]
-    wants = [_wanted(borrower) for borrower in borrowers]
-    short = sum(wants) - room_bytes
-    if short > 0:
-        return _cut(floors, wants, max(0, room_bytes - sum(floors)))
-    return _share_out(-short, borrowers, wants)
+    wants = [_at_least(borrower, borrower.used_bytes + _SLACK_BYTES) for borrower in borrowers]
+    spare_bytes = room_bytes - sum(wants)
+    if spare_bytes >= 0:
+        return _share_out(spare_bytes, borrowers, wants)
+    floors = [_at_least(borrower, borrower.used_bytes) for borrower in borrowers]
+    if sum(floors) > room_bytes:  # more was promised than there is by now
+        floors = [borrower.used_bytes for borrower in borrowers]
+    return _cut(floors, wants, max(0, room_bytes - sum(floors)))
 
 
-def _wanted(borrower: Borrower) -> int:
-    wanted = min(max(borrower.used_bytes + _SLACK_BYTES, borrower.reserved_bytes), borrower.ceiling_bytes)
+def _at_least(borrower: Borrower, size_bytes: int) -> int:
+    wanted = min(max(size_bytes, borrower.reserved_bytes), borrower.ceiling_bytes)
     return max(wanted, borrower.used_bytes)
 
 

@@ -44,7 +44,7 @@ def dispatch(board: Board, now_s: float) -> None:
 def need_of(board: Board, task: Task, host: Host) -> Need:
     """What it declares, else what its kind was seen to need, else a slot's memory; the last two as far as there is."""
     seen = board.reservations.needed_bytes(task.kind)
-    asked = task.declared_bytes or seen or board.limits.slot_memory_bytes
+    asked = max(task.declared_bytes or seen or board.limits.slot_memory_bytes, board.limits.least_run_bytes)
     there = host.room_beside_surveys_bytes
     if task.deaths:
         asked = max(asked, there)  # it runs alone: nobody else could use the rest

@@ -1,0 +1,65 @@
+import random
+
+import pytest
+
+from headrace.execute.lender import LEAST_WORKER_BYTES, Lender
+
+MB = 1 << 20
+
+
+class SetWorker:
+    """Holds to a limit as the warden would, and looks at all limits whenever one has moved."""
+
+    def __init__(self, lender, loan, loans):
+        self.used_bytes = 0
+        self._lender, self._loan, self._loans = lender, loan, loans
+        self.limit_bytes = loan.limit_bytes
+
+    async def set_limit(self, limit_bytes):
+        self.limit_bytes = max(limit_bytes, self.used_bytes + MB)
+        others = sum(loan.limit_bytes for loan in self._loans if loan is not self._loan)
+        assert others + self.limit_bytes <= self._lender.room_bytes + MB * len(self._loans)
+        return self.limit_bytes
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_limits_in_force_never_exceed_the_room_at_any_moment(seed):
+    rng = random.Random(seed)
+    lender, loans = Lender(450 * MB, 400 * MB), []
+    for _ in range(60):
+        charged = sum(max(loan.worker.used_bytes + MB, LEAST_WORKER_BYTES) for loan in loans)
+        if charged + LEAST_WORKER_BYTES <= lender.room_bytes and rng.random() < 0.5:  # or it is not admitted
+            loan = await lender.lend(LEAST_WORKER_BYTES)
+            loans.append(loan)
+            loan.worker = SetWorker(lender, loan, loans)
+        elif loans and rng.random() < 0.3:
+            lender.returned(loans.pop(rng.randrange(len(loans))))
+        for loan in loans:
+            loan.worker.used_bytes = min(loan.limit_bytes, loan.worker.used_bytes + rng.randrange(60 * MB))
+        await lender.settle()
+        assert all(loan.worker.used_bytes <= loan.limit_bytes <= 400 * MB for loan in loans)
+
+
+async def test_one_alone_has_its_ceiling_and_gives_way_when_another_comes():
+    lender = Lender(450 * MB, 400 * MB)
+    first = await lender.lend(50 * MB)
+    assert first.limit_bytes == 400 * MB
+    first.worker = SetWorker(lender, first, [first])
+    second = await lender.lend(100 * MB)
+    assert second.limit_bytes >= 100 * MB
+    assert first.limit_bytes + second.limit_bytes <= 450 * MB
+    lender.returned(second)
+    await lender.settle()
+    assert first.limit_bytes == 400 * MB
+
+
+async def test_a_program_has_what_it_asks_for_and_its_run_has_it_back():
+    lender = Lender(300 * MB, 250 * MB)
+    run = await lender.lend(30 * MB)
+    run.worker = SetWorker(lender, run, [run])
+    async with lender.for_program(100 * MB) as limit:
+        assert limit == 100 * MB
+        assert run.limit_bytes + limit <= 300 * MB
+    assert run.limit_bytes == 250 * MB
+    async with lender.for_program(None) as limit:
+        assert run.limit_bytes + limit <= 300 * MB
