@@ -1,5 +1,7 @@
 """The example that documents show, as it is written there."""
 
+import pytest
+
 from headrace import Agent, AgentList, Engine, Model, Priority, QuestionFreeText, ScenarioList, Survey
 
 
@@ -27,7 +29,8 @@ async def research(ctx, topic):  # an agent run is any async function
     return "done"
 
 
-async def test_the_example_runs_as_written(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("isolation", ["process", "inline"])
+async def test_the_example_runs_as_written(tmp_path, monkeypatch, capsys, isolation):
     monkeypatch.chdir(tmp_path)
     survey = Survey([QuestionFreeText(question_name="mood", question_text="How do you like {{ scenario.city }}?")])
     job = (
@@ -36,7 +39,7 @@ async def test_the_example_runs_as_written(tmp_path, monkeypatch, capsys):
         .by(Model("test", canned_response="Good"))
     )
     async with Engine(
-        "agents.run", memory="1GB", slots=2, slot_memory="400MB", queue_depth=5, isolation="inline"
+        "agents.run", memory="1GB", slots=2, slot_memory="400MB", queue_depth=5, isolation=isolation
     ) as engine:
         run = await engine.submit(research, "tides", priority=Priority.HIGH)  # waits while the queue is full
         engine.every(30, ping, name="heartbeat")  # LOW priority: skipped above 70 % of the budget, never a failure

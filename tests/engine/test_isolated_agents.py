@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -234,3 +235,26 @@ async def test_the_status_says_which_layers_hold_workers_to_their_limits(tmp_pat
 async def test_processes_are_the_default(tmp_path):
     async with Engine(tmp_path / "a.run") as engine:
         assert await result_of(await engine.submit(functions.member, str(tmp_path / "log"), 1)) != os.getpid()
+
+
+UNGUARDED = """
+import asyncio
+from headrace import Engine
+async def agent(ctx):
+    return 1
+async def main():
+    async with Engine("a.run", memory="+200MB") as engine:
+        try:
+            await (await engine.submit(agent)).result()
+        except Exception as error:
+            print(error)
+asyncio.run(main())
+"""
+
+
+def test_a_script_that_does_its_work_when_imported_is_told_what_to_write(tmp_path):
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    ran = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert 'Put what the script does under `if __name__ == "__main__":`' in ran.stdout, ran.stderr

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from headrace.errors import InvalidInput
+from headrace.errors import HeadraceError, InvalidInput
 from headrace.execute.worker_protocol import FunctionReference
 
 SCRIPT_NAME = "__mp_main__"  # what multiprocessing calls it: guards and pickles written for that work here too
@@ -76,6 +76,13 @@ def _attribute(module: ModuleType, qualname: str) -> Any:
     return found
 
 
+def script_starts_again() -> HeadraceError:
+    return HeadraceError(
+        "A worker that imports the script has started the script's work again.",
+        fix='Put what the script does under `if __name__ == "__main__":`.',
+    )
+
+
 def _script(file: str) -> ModuleType:
     known = sys.modules.get(SCRIPT_NAME)
     if known is not None and getattr(known, "__file__", None) == file:
@@ -83,7 +90,12 @@ def _script(file: str) -> ModuleType:
     module = ModuleType(SCRIPT_NAME)
     module.__file__ = file
     sys.modules["__main__"] = sys.modules[SCRIPT_NAME] = module
-    module.__dict__.update(runpy.run_path(file, run_name=SCRIPT_NAME))
+    try:
+        module.__dict__.update(runpy.run_path(file, run_name=SCRIPT_NAME))
+    except RuntimeError as error:
+        if "running event loop" not in str(error):
+            raise
+        raise script_starts_again() from None
     return module
 
 

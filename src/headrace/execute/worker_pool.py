@@ -24,7 +24,7 @@ from typing import Self
 from headrace.errors import HeadraceError, OptionError
 from headrace.execute.channel import Channel
 from headrace.execute.enforcement import can_isolate, enforcement_layers
-from headrace.execute.function_names import SCRIPT_NAME, refer_to
+from headrace.execute.function_names import SCRIPT_NAME, refer_to, script_starts_again
 from headrace.execute.process_limits import ENVIRONMENT, ON_LINUX
 from headrace.execute.worker_handle import Ending, Worker
 from headrace.execute.worker_protocol import (
@@ -132,10 +132,7 @@ class WorkerPool:
                 return
             await self._end_warden()
             if sys.modules["__main__"].__name__ == SCRIPT_NAME:
-                raise HeadraceError(
-                    "A worker that imports the script has started the script's work again.",
-                    fix='Put what the script does under `if __name__ == "__main__":`.',
-                )
+                raise script_starts_again()
             await self._launch()
 
     async def worker(self, limit_bytes: int) -> Worker:
