@@ -13,12 +13,6 @@ from headrace.execute.contract import AgentRun, AnyEvent, Signal, Trouble
 from headrace.execute.worker_protocol import FunctionReference
 
 
-class Home(msgspec.Struct, array_like=True):
-    """The payload of the task: what the runs in this worker share."""
-
-    spools: str
-
-
 class Begin(msgspec.Struct, tag=True, array_like=True):
     work: AgentRun
     function: FunctionReference
@@ -72,6 +66,14 @@ class KindMet(msgspec.Struct, tag=True, array_like=True):
 
 ToRuns: TypeAlias = Begin | Signalled | Answer | Ack | Leave
 FromRuns: TypeAlias = Happened | Entering | KindMet
+
+
+class Home(msgspec.Struct, array_like=True):
+    """The payload of the task: what the runs in this worker share, and what was said to them before it was there."""
+
+    spools: str
+    first: list[ToRuns]
+
 
 encode = msgspec.msgpack.Encoder().encode
 _to_runs = msgspec.msgpack.Decoder(ToRuns)

@@ -23,9 +23,11 @@ from headrace.execute.agent_wire import (
     Begin,
     Entering,
     Happened,
+    Home,
     KindMet,
     Leave,
     Signalled,
+    ToRuns,
     decode_home,
     decode_to_runs,
     encode,
@@ -48,15 +50,16 @@ async def host_runs(port: Port, payload: bytes) -> bytes:
     """The entry: until the controller says that no run is left."""
     asyncio.get_running_loop().set_exception_handler(_end_where_memory_did)
     forget_peak()  # of the task before
-    return await _HostedRuns(port, decode_home(payload).spools).until_left()
+    return await _HostedRuns(port, decode_home(payload)).until_left()
 
 
 class _HostedRuns:
-    def __init__(self, port: Port, spools: str) -> None:
+    def __init__(self, port: Port, home: Home) -> None:
         self._port = port
+        self._first = home.first
         self._functions = _Functions()
         self._threads = _CountedThreads(_STEP_THREADS)
-        surroundings = Surroundings(spools=Path(spools), register=self._tell_kind, meet=_refuse_functions)
+        surroundings = Surroundings(spools=Path(home.spools), register=self._tell_kind, meet=_refuse_functions)
         self._runs = _MeasuredAgents(self._functions, self._threads, surroundings, _StepOutbox(port))
         self._runs.base_bytes = port.base_bytes
 
@@ -74,8 +77,12 @@ class _HostedRuns:
         return SPOILED if self._runs.met_limit or self._threads.busy else b""
 
     async def _listen(self) -> None:
-        while not isinstance(message := decode_to_runs(await self._port.receive_async()), Leave):
+        first, self._first = self._first, []  # or their arguments would stay
+        while not isinstance(message := first.pop(0) if first else await self._next(), Leave):
             await self._take(message)
+
+    async def _next(self) -> ToRuns:
+        return decode_to_runs(await self._port.receive_async())
 
     async def _take(self, message: Begin | Signalled | Answer | Ack) -> None:
         match message:

@@ -56,6 +56,7 @@ from headrace.execute.worker_protocol import Done, Message, Task
 _NEARLY_FULL = 0.8
 _HARDER_AFTER_S = 1.0
 _LEAVES_WITHIN_S = 1.0
+_SHARE_OUT_AFTER_S = 0.1
 _STOPPED_AS = {Signal.PREEMPT: Outcome.PREEMPTED, Signal.CANCEL: Outcome.LOST, Signal.KILL: Outcome.LOST}
 
 
@@ -110,6 +111,7 @@ class IsolatedAgents:
         self._keepers: set[asyncio.Task[None]] = set()
         self._leaving: set[asyncio.Task[None]] = set()  # of those, the ones whose runs have all ended
         self._settling: asyncio.Task[None] | None = None
+        self._returned: asyncio.TimerHandle | None = None
         self._entry = refer_to(host_runs)
 
     def start(self, work: AgentRun) -> None:
@@ -175,6 +177,8 @@ class IsolatedAgents:
         keepers = list(self._keepers)
         for keeper in keepers:
             keeper.cancel()
+        if self._returned is not None:
+            self._returned.cancel()
         if self._settling is not None:
             self._settling.cancel()
         await asyncio.gather(*keepers, return_exceptions=True)
@@ -201,17 +205,14 @@ class IsolatedAgents:
                 self._pool.give_back(house.worker)
             self._houses.pop(house.slot, None)
             self._lender.returned(loan)
-            self._settle_soon()
+            self._settle_later()
 
     async def _hosted(self, house: _House, loan: Loan) -> Ending:
         worker = loan.worker = await self._pool.worker(loan.limit_bytes)
-        worker.start(Task(house.slot, 1, self._entry, encode(Home(str(self._spools)))))
-        house.worker, unsent = worker, house.unsent
-        for message in unsent:
-            house.send(message)
-        unsent.clear()
-        if not house.runs:
-            self._leave(house)
+        loan.limit_bytes = worker.limit_bytes
+        home, house.unsent = Home(str(self._spools), house.unsent), []
+        worker.start(Task(house.slot, 1, self._entry, encode(home)))
+        house.worker = worker
         while isinstance(message := await worker.receive(), Message):
             self._hear(house, decode_from_runs(message.payload))
         worker.is_spoiled |= not isinstance(message, Done) or message.payload == SPOILED
@@ -292,6 +293,15 @@ class IsolatedAgents:
             self._end_with(house, run, Outcome.LOST, "")
             return
         loop.call_later(_HARDER_AFTER_S, self._harder, house, run, signal.SIGKILL)
+
+    def _settle_later(self) -> None:
+        """What came back is shared out, unless the next worker takes it before."""
+        if self._returned is None:
+            self._returned = asyncio.get_running_loop().call_later(_SHARE_OUT_AFTER_S, self._share_out)
+
+    def _share_out(self) -> None:
+        self._returned = None
+        self._settle_soon()
 
     def _settle_soon(self) -> None:
         if self._settling is None or self._settling.done():

@@ -50,6 +50,7 @@ from headrace.execute.warden_heir import leave_heir; leave_heir(int(sys.argv[2])
 from headrace.execute.warden import main; main(int(sys.argv[2]))"""
 _END_WITHIN_S = 3.0
 _LOOK_AGAIN_S = 0.005
+_NEARLY = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,9 +137,11 @@ class WorkerPool:
             await self._launch()
 
     async def worker(self, limit_bytes: int) -> Worker:
-        """An idle one, or a new one; with this limit on what it uses above what it was forked with."""
+        """An idle one, or a new one; with this limit, or little less, on what it uses above what it was forked with."""
         while self._idle:
             worker = self._idle.pop()
+            if limit_bytes * _NEARLY <= worker.limit_bytes <= limit_bytes and not worker.ended.done():
+                return worker  # asking the warden takes longer than many a task
             try:
                 is_small_enough = await worker.set_limit(limit_bytes) <= limit_bytes
             except asyncio.CancelledError:
