@@ -359,6 +359,8 @@ class EngineLoop:
         self._pump.tell(MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=self._budget_bytes))
 
     def _reclaim(self) -> None:
+        if self._cache is not None:
+            self._cache.shrink()
         give_back()
         asyncio.get_running_loop().call_soon(self._read_memory)
 
