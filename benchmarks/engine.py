@@ -31,6 +31,7 @@ _DESIGNS_STEADY = "528 / 278 / 378 MB"
 def measure(bench: Bench) -> Table:
     noops = run_child("engine_noops", bench.directory / "noops.run", bench.sizes.agent_runs).figures
     stops = run_child("engine_preempted", bench.directory / "stops.run", bench.sizes.kills).figures
+    blocks, objects = (_given_back(bench, what) for what in ("blocks", "objects"))
     events = run_child("scheduler_events", _WAITING).figures
     mix, two_slots = _mix(bench, 4), _mix(bench, 2)
     return Table(
@@ -39,11 +40,14 @@ def measure(bench: Bench) -> Table:
             *_noop_lines(noops),
             _scheduler_line(events),
             _stop_line(stops),
+            blocks,
+            objects,
             *_mix_lines(bench, mix),
             *_two_slot_lines(two_slots),
         ],
         [
             "scheduler: the mean of all kinds of events, and the costliest: a run that ends and the start of the next",
+            "given back: inline, by an agent told to stop beside another that took memory in turns with it",
             "no-op: one journaled step each; peer: DBOS 3.3 on SQLite, CPU per step",
             "mix: four slots; steady is the median while agents run",
             "two slots: the peers are what a process pool, streaming, and a priority queue aim at",
@@ -74,6 +78,15 @@ def _stop_line(figures: dict[str, Any]) -> Line:
     p95_ms = figures["p95_ms"]
     told = f"{p95_ms:.0f} ms of {figures['stops']} (p50 {figures['p50_ms']:.0f} ms)"
     return Line("told to stop until memory is free, p95", told, f"<= {_MOST_STOP_MS:.0f} ms", p95_ms <= _MOST_STOP_MS)
+
+
+def _given_back(bench: Bench, what: str) -> Line:
+    figures = run_child("engine_reclaimed", bench.directory / f"{what}.run", what).figures
+    held, given_back = figures["held_bytes"], figures["given_back_bytes"]
+    told = f"{megabytes(given_back)} of {megabytes(held)}"
+    if what == "objects":  # Python keeps what lies between objects that live: measured, not promised
+        return Line("given back, of small objects", told)
+    return Line("given back, of large blocks", told, "all", given_back >= 0.95 * held)
 
 
 def _mix_lines(bench: Bench, mix: dict[str, Any]) -> list[Line]:

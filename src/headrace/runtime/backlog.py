@@ -118,9 +118,8 @@ class Backlog:
         if (fresh := self._fresh.get(key)) is not None:
             fresh.accepted.append(accepted)
             return True
-        row = self._file.run_by_key(key) if self._keys.may_have(key) else None
+        row = None if self._keys.add(key) else self._file.run_by_key(key)
         if row is None:
-            self._keys.add(key)
             return False
         self.look_again(Priority(row.priority))  # its function may be new to this program
         accepted.set_result(row.id)

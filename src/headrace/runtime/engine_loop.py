@@ -38,7 +38,7 @@ from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Listeners, RunEnd
 from headrace.runtime.memory import available_bytes, give_back
 from headrace.runtime.pump import Pump
-from headrace.runtime.stuck_loop import StuckLoopWatch
+from headrace.runtime.stuck_loop import StuckLoopWatch, stuck_file
 from headrace.schedule.events import (
     Cancelled,
     Closing,
@@ -153,7 +153,7 @@ class EngineLoop:
 
     async def main(self) -> None:
         """Until `close`, or until the store fails: then everyone who waits gets that error."""
-        self._watch = StuckLoopWatch(self._options.stuck_after_s, self._report_stuck)
+        self._watch = StuckLoopWatch(self._options.stuck_after_s, self._report_stuck, stuck_file(self._file.path))
         writing = asyncio.create_task(self._writer.run())
         tasks = {writing, asyncio.create_task(self._take_events()), asyncio.create_task(self._keep_time())}
         try:
@@ -403,6 +403,8 @@ class EngineLoop:
         self._pump.tell(read)
 
     def _reclaim(self) -> None:
+        if self._cache is not None:
+            self._cache.shrink()
         give_back()
         asyncio.get_running_loop().call_soon(self._read_memory)
 

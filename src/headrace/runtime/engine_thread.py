@@ -24,15 +24,13 @@ class EngineThread(Generic[Outcome]):
         self.future.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
         self._main = main
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.is_running = False  # kept, not asked of the thread: every call from outside looks at it
         self._looping = threading.Event()
         # A daemon: at the interpreter's end the run stops where it is, and what is journaled is safe.
         self._thread = threading.Thread(target=self._run, name="headrace-engine", daemon=True)
 
-    @property
-    def is_running(self) -> bool:
-        return self._thread.is_alive() and not self.future.done()
-
     def start(self) -> None:
+        self.is_running = True
         self._thread.start()
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
@@ -54,8 +52,10 @@ class EngineThread(Generic[Outcome]):
                 outcome = runner.run(self._announced())
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             self._looping.set()  # nobody may wait for a loop that could not be made
+            self.is_running = False
             self.future.set_exception(error)
         else:
+            self.is_running = False
             self.future.set_result(outcome)
 
     async def _announced(self) -> Outcome:

@@ -106,7 +106,10 @@ def container_bytes() -> tuple[int, int] | None:
 
 
 def give_back() -> None:
-    """Collect garbage and hand free heap back to the system; sure only for large blocks."""
+    """Drop caches, collect garbage and hand free heap back to the system; sure only for large blocks."""
+    from headrace.runtime.caches import drop_caches  # here: `doctor` reads memory where SQLite may be missing
+
+    drop_caches()
     gc.collect()
     if sys.platform.startswith("linux"):
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none

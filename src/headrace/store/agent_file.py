@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.errors import NotARunFile, RunFileError, RunFileTooNew
 from headrace.store.agent_schema import ENGINE_APPLICATION_ID, ENGINE_VERSION, RunState, create_agent_tables
-from headrace.store.connections import open_writer, translated_errors
+from headrace.store.connections import READER_PAGES_KB, keep_pages, open_writer, translated_errors
 from headrace.store.lock import WriterLock
 from headrace.store.schema import APPLICATION_ID
 from headrace.survey.values import SqlValue
@@ -57,7 +57,7 @@ class AgentFile:
         self._lock = lock
         self.connection = open_writer(path)
         self._reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        self._reader.execute("PRAGMA cache_size=-2000; PRAGMA mmap_size=0;").fetchall()
+        keep_pages(self._reader, READER_PAGES_KB)
         self.token: str = self._one("SELECT value FROM meta WHERE key = 'token'")
 
     @classmethod

@@ -17,6 +17,7 @@ import apsw
 
 from headrace.errors import HeadraceError
 from headrace.limits import CacheLimits
+from headrace.store.connections import keep_pages
 from headrace.store.lock import WriterLock
 
 APPLICATION_ID = 0x48445244  # a run file's and one more
@@ -27,7 +28,6 @@ _READER_WAIT_MS = 20
 _WRITER_WAIT_MS = 2_000
 _SETTINGS = """
 PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=64000000;
-PRAGMA mmap_size=0;
 """
 _READER_PAGES_KB, _WRITER_PAGES_KB = 2_000, 8_000  # an index that does not fit doubles what a batch costs
 _TABLES = f"""
@@ -157,7 +157,8 @@ def _connect(path: Path, busy_wait_ms: int, pages_kb: int) -> apsw.Connection:
     try:
         connection.set_busy_timeout(_WRITER_WAIT_MS)
         _is_ready(connection)  # what is not ours is refused before anything is changed
-        connection.execute(f"{_SETTINGS} PRAGMA cache_size={-pages_kb};").fetchall()
+        connection.execute(_SETTINGS).fetchall()
+        keep_pages(connection, pages_kb)
         connection.set_busy_timeout(busy_wait_ms)
     except BaseException:
         connection.close()

@@ -6,8 +6,9 @@ Does not cover: who may write (store.lock). A connection never crosses a fork.
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakSet
 
 import apsw
 
@@ -16,6 +17,8 @@ from headrace.store.agent_schema import ENGINE_APPLICATION_ID
 from headrace.store.schema import APPLICATION_ID, VERSION
 
 _BUSY_WAIT_MS = 10_000
+_WRITER_PAGES_KB = 4_000
+READER_PAGES_KB = 2_000
 _WRITE_ERRORS = frozenset(
     {
         apsw.SQLITE_IOERR_WRITE,
@@ -27,8 +30,23 @@ _WRITE_ERRORS = frozenset(
 )
 _WRITER = """
 PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=64000000;
-PRAGMA cache_size=-4000; PRAGMA mmap_size=0;
 """
+
+_with_pages: WeakSet[apsw.Connection] = WeakSet()  # those that live as long as a run
+
+
+def keep_pages(connection: apsw.Connection, kilobytes: int) -> None:
+    """Let it cache so much of its file, until memory is short."""
+    connection.execute(f"PRAGMA cache_size={-kilobytes}; PRAGMA mmap_size=0;").fetchall()
+    _with_pages.add(connection)
+
+
+def release_pages() -> None:
+    """From any thread: the call holds Python's lock, so that nobody else can be about to use the connection."""
+    for connection in list(_with_pages):
+        # One in use gives its pages back another time.
+        with suppress(apsw.ThreadingViolationError, apsw.ConnectionClosedError):
+            connection.release_memory()
 
 
 def open_writer(path: Path) -> apsw.Connection:
@@ -36,6 +54,7 @@ def open_writer(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(_BUSY_WAIT_MS)
     connection.execute(_WRITER).fetchall()  # a statement that gives a row stops there until the row is taken
+    keep_pages(connection, _WRITER_PAGES_KB)
     return connection
 
 
@@ -50,7 +69,8 @@ def open_reader(path: Path) -> apsw.Connection:
         try:
             connection.set_busy_timeout(_BUSY_WAIT_MS)
             check_is_run_file(connection, path)
-            connection.execute("PRAGMA cache_size=-2000; PRAGMA mmap_size=0; PRAGMA temp_store=FILE;").fetchall()
+            connection.execute("PRAGMA temp_store=FILE").fetchall()
+            keep_pages(connection, READER_PAGES_KB)
         except BaseException:
             connection.close()
             raise

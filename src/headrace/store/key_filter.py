@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _BITS = 23  # 1 MB: a million keys make one look-up in fifty needless
+_MASK = (1 << _BITS) - 1
 
 
 class KeyFilter:
@@ -15,15 +16,12 @@ class KeyFilter:
         for key in keys:
             self.add(key)
 
-    def add(self, key: bytes) -> None:
-        for place in _places(key):
-            self._bits[place >> 3] |= 1 << (place & 7)
-
-    def may_have(self, key: bytes) -> bool:
-        return all(self._bits[place >> 3] & (1 << (place & 7)) for place in _places(key))
-
-
-def _places(key: bytes) -> tuple[int, int, int]:
-    number = int.from_bytes(key[:12])
-    mask = (1 << _BITS) - 1
-    return number & mask, (number >> 32) & mask, (number >> 64) & mask
+    def add(self, key: bytes) -> bool:
+        """Whether it is new for sure."""
+        bits, is_new, number = self._bits, False, int.from_bytes(key[:12])
+        for place in (number & _MASK, (number >> 32) & _MASK, (number >> 64) & _MASK):
+            bit = 1 << (place & 7)
+            if not bits[place >> 3] & bit:
+                bits[place >> 3] |= bit
+                is_new = True
+        return is_new

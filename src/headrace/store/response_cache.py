@@ -145,6 +145,11 @@ class ResponseCache:
         if self._is_ripe(now):
             self._hand_over()
 
+    def shrink(self) -> None:
+        """Have what waits written now rather than later, unless the thread is still busy with the last batch."""
+        if self._note_written(wait=False):
+            self._hand_over()
+
     def flush(self) -> None:
         """Write what waits; it waits for the disk."""
         self._note_written(wait=True)

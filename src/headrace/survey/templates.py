@@ -58,6 +58,11 @@ class Template:
             raise CannotRender(message, is_in_text=error.kind.startswith("Unknown")) from None
 
 
+def forget_compiled() -> None:
+    """Those that are in use stay with who uses them."""
+    _compiled.cache_clear()
+
+
 @lru_cache(maxsize=256)  # a survey is compiled several times on its way to a run: checked, estimated, asked
 def _compiled(source: str, where: str) -> minijinja.Environment:
     environment = minijinja.Environment(undefined_behavior="strict", pycompat=False, keep_trailing_newline=True)

@@ -53,8 +53,7 @@ def encode_fields(fields: Mapping[str, object]) -> tuple[bytes, Remark]:
 def decode_fields(encoded: bytes | str) -> Fields:
     """The reverse of `encode_fields`."""
     fields = _decode_json(encoded)
-    marked = '"$' in encoded if isinstance(encoded, str) else b'"$' in encoded
-    return {name: _untag(value) for name, value in fields.items()} if marked else fields
+    return {name: _untag(value) for name, value in fields.items()} if _is_marked(encoded) else fields
 
 
 def encode_value(value: object) -> bytes:
@@ -67,7 +66,13 @@ def encode_value(value: object) -> bytes:
 
 
 def decode_value(encoded: bytes | str) -> Any:
-    return _untag(_decode_json(encoded))
+    value = _decode_json(encoded)
+    return _untag(value) if _is_marked(encoded) else value
+
+
+def _is_marked(encoded: bytes | str) -> bool:
+    """Whether anything in it may be tagged."""
+    return '"$' in encoded if isinstance(encoded, str) else b'"$' in encoded
 
 
 def to_sql(value: object, *, as_bool: bool) -> SqlValue:
@@ -134,13 +139,13 @@ def _field_name(name: object) -> str:
 
 
 def _tag(value: object, name: str, depth: int) -> Any:
+    if _is_plain(value):
+        return value
     if depth > _DEEPEST:
         raise UnusableValue(
             f"{name!r} is nested deeper than {_DEEPEST} levels.", fix="Flatten it, or store it as text."
         )
     match value:
-        case None | bool():
-            return value
         case str():
             return str.__str__(value)  # of a subclass, the text itself
         case numbers.Integral():

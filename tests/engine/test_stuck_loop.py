@@ -1,0 +1,63 @@
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from headrace import Engine
+
+ROOT = Path(__file__).parents[2]
+
+
+def started(path: Path, *more: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "error", "-m", "tests.engine.programs.frozen", str(path), *map(str, more)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def seen_frozen(path: Path, child: subprocess.Popen[str]) -> float:
+    """When the stack was there for this process to see."""
+    place, give_up_at = path.with_name(f".{path.name}-stuck"), time.monotonic() + 60
+    while not (place.exists() and "catastrophe" in place.read_text()):
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+    return time.time()
+
+
+def ended(child: subprocess.Popen[str]) -> dict:
+    out, complaints = child.communicate(timeout=60)
+    assert child.returncode == 0, complaints
+    return json.loads(out)
+
+
+def test_what_holds_pythons_lock_is_written_down_while_it_does(tmp_path):
+    path = tmp_path / "a.run"
+    child = started(path)
+    seen_at = seen_frozen(path, child)
+    told = ended(child)
+    assert told["began"] < seen_at < told["ended"]
+    (reason,) = told["events"][:1]
+    assert "in catastrophe" in reason
+    assert 're.match(r"(a+)+$"' in reason
+    assert not list(tmp_path.glob(".*stuck"))
+
+
+async def test_a_process_that_was_killed_while_stuck_leaves_word_of_it(tmp_path):
+    path = tmp_path / "a.run"
+    child = started(path)
+    seen_frozen(path, child)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    async with Engine(path) as engine:
+        told = [event.reason for event in await engine.events() if event.what == "loop stuck"]
+        assert "until an earlier process ended" in told[-1]
+        assert "in catastrophe" in told[-1]
+    assert not list(tmp_path.glob(".*stuck"))
+
+
+def test_a_timer_that_is_someone_elses_is_left_alone(tmp_path):
+    theirs = tmp_path / "theirs"
+    told = ended(started(tmp_path / "a.run", theirs))
+    assert "catastrophe" in told["events"][0]  # the thread's own report, late as it may be
+    assert "Timeout" in theirs.read_text()
