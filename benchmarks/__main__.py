@@ -20,6 +20,7 @@ from benchmarks import (
     growth,
     isolated_engine,
     memory,
+    overshoot,
     resume,
     services,
     small,
@@ -44,6 +45,7 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "engine": engine.measure,
     "isolated_engine": isolated_engine.measure,
     "workers": workers.measure,
+    "overshoot": overshoot.measure,
 }
 
 

@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from headrace.cli.doctor import installed
 from headrace.cli.doctor.finding import State
+from headrace.execute.enforcement import enforcement_layers
 from tests.cli.terminals import headrace
 
 SECTIONS = ["python", "core_libraries", "extras", "models", "memory", "limits", "run_files"]
@@ -20,8 +22,17 @@ def test_the_doctor_looks_at_everything_and_a_missing_extra_is_no_illness(headra
     assert list(told) == ["broken", *SECTIONS]
     assert told["run_files"]["kept"]["found"].startswith("1, taking ")
     assert told["run_files"]["place"]["found"] == str(headrace_home / "runs")
-    assert list(told["limits"]) == ["RLIMIT_DATA", "/proc", "cgroup v2", "file locks", "Unix sockets"]
+    assert list(told["limits"]) == [*dict(enforcement_layers()), "file locks", "Unix sockets"]
     assert [path.name for path in (headrace_home / "runs").iterdir()] == ["demo.run"]  # nothing is left behind
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other layers")
+def test_the_doctor_speaks_of_limits_as_the_workers_do():
+    told, layers = json.loads(headrace("doctor", "--json").stdout)["limits"], dict(enforcement_layers())
+    assert told["RLIMIT_DATA"]["found"] == "active; tried in a child process, and it holds"
+    assert (told["watchdog"]["state"], told["watchdog"]["found"]) == ("ok", layers["watchdog"])
+    assert told["cgroup v2"]["state"] == "unproven"
+    assert layers["cgroup v2"].endswith(told["cgroup v2"]["found"])
 
 
 def test_the_doctor_makes_no_directory(headrace_home: Path):

@@ -63,7 +63,7 @@ DEATHS = {
     "abort": (_aborts, "SIGABRT"),
     "segfault": (_faults, "SIGSEGV"),
     "kill": (_is_killed, "SIGKILL"),
-    "closed line": (_closes_its_line, "lost"),
+    "closed line": (_closes_its_line, "its worker"),
 }
 
 

@@ -9,6 +9,8 @@ from headrace.execute.cgroups import MemoryGroups
 from headrace.execute.process_limits import ON_LINUX, resource
 
 ACTIVE = "active"
+UNPROVEN = "unproven"
+HARD_LIMIT = "RLIMIT_DATA"
 
 
 def can_isolate() -> bool:
@@ -17,11 +19,11 @@ def can_isolate() -> bool:
 
 
 def enforcement_layers() -> list[tuple[str, str]]:
-    """Each layer by name with its state: `active`, or why not."""
+    """Each layer by name with its state: `active`, `unproven` where it could not be tested, or why not."""
     if not can_isolate():
         return [("isolation", f"inline only: {sys.platform} has no process groups and limits that this needs")]
     return [
-        ("RLIMIT_DATA", ACTIVE if ON_LINUX else f"not on {sys.platform}: it does not hold anonymous memory there"),
+        (HARD_LIMIT, ACTIVE if ON_LINUX else f"not on {sys.platform}: it does not hold anonymous memory there"),
         ("watchdog", _watchdog()),
         ("prewarmed forks", ACTIVE if ON_LINUX else f"not on {sys.platform}: workers are started from nothing"),
         ("cgroup v2", _group()),
@@ -29,14 +31,16 @@ def enforcement_layers() -> list[tuple[str, str]]:
 
 
 def _watchdog() -> str:
-    if ON_LINUX:
-        return ACTIVE if os.path.exists("/proc/self/smaps_rollup") else "no /proc here"  # noqa: PTH110 - quick start
-    return "active, through psutil"
+    if not ON_LINUX:
+        return f"{ACTIVE}, through psutil"
+    if not os.path.exists("/proc/self/smaps_rollup"):  # noqa: PTH110 - quick start
+        return "no /proc here"
+    return ACTIVE if os.path.exists("/proc/thread-self/children") else "/proc lists no children here"  # noqa: PTH110
 
 
 def _group() -> str:
     if not ON_LINUX:
         return f"not on {sys.platform}"
     if MemoryGroups.found() is None:
-        return "unproven: no delegated group with a memory controller here"
-    return "active, unproven: found and used, not tested on a host like this one"
+        return f"{UNPROVEN}: no delegated group with a memory controller here"
+    return f"{ACTIVE}, {UNPROVEN}: found and used, not tested on a host like this one"

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.cli.doctor.finding import Finding, State
+from headrace.execute.enforcement import ACTIVE, HARD_LIMIT, UNPROVEN, enforcement_layers
 from headrace.runtime.memory import container_bytes, host_bytes, memory_limits, tree_bytes
 from headrace.store.home import home
 from headrace.store.removal import disk_bytes
@@ -47,9 +48,8 @@ def memory() -> Iterator[Finding]:
 
 
 def limits() -> Iterator[Finding]:
-    yield _data_limit()
-    yield _readings()
-    yield _cgroup()
+    for name, told in enforcement_layers():
+        yield _tried(name) if (name, told) == (HARD_LIMIT, ACTIVE) else _layer(name, told)
     yield _file_locks()
     yield _unix_sockets()
 
@@ -70,52 +70,23 @@ def run_files() -> Iterator[Finding]:
     yield Finding(name="disk", state=state, found=f"{format_bytes(free)} free")
 
 
-def _data_limit() -> Finding:
-    """Tried in a child process: some kernels and sandboxes take the limit and do not hold it."""
-    try:
-        import resource
-    except ImportError:
-        found = "this system has no resource limits: agent runs are not isolated here"
-        return Finding(name="RLIMIT_DATA", state=State.NONE, found=found)
-    del resource
+def _layer(name: str, told: str) -> Finding:
+    """In the words of those who use it."""
+    if UNPROVEN in told:
+        return Finding(name=name, state=State.UNPROVEN, found=told.removeprefix(f"{UNPROVEN}: "))
+    return Finding(name=name, state=State.OK if told.startswith(ACTIVE) else State.NONE, found=told)
+
+
+def _tried(name: str) -> Finding:
+    """In a child process: some kernels and sandboxes take the limit and do not hold it."""
     try:
         command = [sys.executable, "-I", "-S", "-c", _TRIAL]
         tried = subprocess.run(command, capture_output=True, timeout=_TRIAL_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(name="RLIMIT_DATA", state=State.UNPROVEN, found=f"trying it failed: {error}")
+        return Finding(name=name, state=State.UNPROVEN, found=f"{ACTIVE}; trying it failed: {error}")
     if tried.stdout.strip() == b"held":
-        return Finding(name="RLIMIT_DATA", state=State.OK, found="holds; tried in a child process")
-    found = "does not hold here: only the watchdog limits a worker"
-    return Finding(name="RLIMIT_DATA", state=State.CARE, found=found)
-
-
-def _readings() -> Finding:
-    if Path("/proc/self/statm").exists():
-        children = Path(f"/proc/self/task/{os.getpid()}/children").exists()
-        found = "memory of the whole process tree" if children else "memory of this process; children are not listed"
-        return Finding(name="/proc", state=State.OK if children else State.CARE, found=found)
-    return Finding(name="/proc", state=State.NONE, found="not here: memory is read through psutil, which is slower")
-
-
-def _cgroup() -> Finding:
-    """Only looked at: writing would make a group that others see."""
-    name, group = "cgroup v2", _own_group()
-    if group is None:
-        return Finding(name=name, state=State.NONE, found="not in use here; other limits stand in for it")
-    if "memory" not in _words(group / "cgroup.controllers"):
-        return Finding(name=name, state=State.NONE, found=f"{group} has no memory controller")
-    needed = (group, group / "cgroup.procs", group / "cgroup.subtree_control")
-    if all(os.access(path, os.W_OK) for path in needed):
-        return Finding(name=name, state=State.UNPROVEN, found=f"{group} looks delegated to us; not tried")
-    return Finding(name=name, state=State.NONE, found=f"{group} is not delegated to us")
-
-
-def _own_group() -> Path | None:
-    for root in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")):
-        if (root / "cgroup.controllers").exists():
-            own = next((line for line in _lines(Path("/proc/self/cgroup")) if line.startswith("0::")), "0::/")
-            return root / own.removeprefix("0::").lstrip("/")
-    return None
+        return Finding(name=name, state=State.OK, found=f"{ACTIVE}; tried in a child process, and it holds")
+    return Finding(name=name, state=State.CARE, found="does not hold here: only the watchdog limits a worker")
 
 
 def _file_locks() -> Finding:
@@ -152,14 +123,3 @@ def _unix_sockets() -> Finding:
 def _ground(place: Path) -> Path:
     """The directory itself, or the one in which it would be made."""
     return next(path for path in (place.absolute(), *place.absolute().parents) if path.exists())
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text("ascii").splitlines()
-    except OSError:
-        return []
-
-
-def _words(path: Path) -> list[str]:
-    return " ".join(_lines(path)).split()
