@@ -49,7 +49,7 @@ async def test_a_process_that_was_killed_while_stuck_leaves_word_of_it(tmp_path)
     seen_frozen(path, child)
     child.send_signal(signal.SIGKILL)
     child.communicate()
-    async with Engine(path) as engine:
+    async with Engine(path, isolation="inline") as engine:
         told = [event.reason for event in await engine.events() if event.what == "loop stuck"]
         assert "until an earlier process ended" in told[-1]
         assert "in catastrophe" in told[-1]

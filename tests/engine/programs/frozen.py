@@ -33,7 +33,7 @@ async def freezing(ctx):
 
 
 async def main() -> None:
-    async with Engine(sys.argv[1], stuck_after_s=0.3) as engine:
+    async with Engine(sys.argv[1], isolation="inline", stuck_after_s=0.3) as engine:
         await (await engine.submit(freezing)).result()
         await asyncio.sleep(0.5)
         events = [event.reason for event in await engine.events() if event.what == "loop stuck"]
