@@ -28,6 +28,7 @@ from headrace.runtime.memory import memory_limits
 from headrace.runtime.progress import Progress
 from headrace.runtime.progress_display import Display
 from headrace.runtime.survey_run import Sealed, SurveyRun
+from headrace.runtime.survey_workers import SurveyWorkers, functions_for_workers, survey_workers
 from headrace.runtime.terminal import canvas_for, say_reused
 from headrace.store.book import RunBook
 from headrace.store.connections import translated_errors
@@ -63,6 +64,7 @@ class Session:
         job.check()
         for model in job.models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
+        self._functions = functions_for_workers(job) if options.workers else []
         self.limits = memory_limits(options.memory)
         # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
         self.path = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
@@ -74,7 +76,8 @@ class Session:
         self._run: SurveyRun | None = None
         self.opened: Future[Opened] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
-        self._thread = EngineThread(self._main, has_network=all(model.service_name in SERVICES for model in job.models))
+        has_network = not options.workers and all(model.service_name in SERVICES for model in job.models)
+        self._thread = EngineThread(self._main, has_network=has_network)
         self.ended = self._thread.future
         self.ended.add_done_callback(self._tell_end)
 
@@ -114,10 +117,17 @@ class Session:
             self._deliver(None)
 
     async def _main(self) -> None:
+        if self._options.workers:
+            async with survey_workers(self._job, self._functions, self._options.workers, self.limits) as workers:
+                await self._run_file(workers)
+        else:
+            await self._run_file(None)
+
+    async def _run_file(self, workers: SurveyWorkers | None) -> None:
         file = RunFile.open(self.path, self._job, self._options, self._pause)
         outcome, cache = "failed", self._cache()
         try:
-            run = self._run = self._prepared(file, cache)
+            run = self._run = self._prepared(file, cache, workers)
             with translated_errors(self.path):
                 number = run_started(file.connection, time.time(), run.reused)
             try:
@@ -144,9 +154,14 @@ class Session:
         is_wanted = self._options.cache and not self._options.fresh and not self._job.is_test
         return ResponseCache.open(cache_path(), time.time()) if is_wanted else None
 
-    def _prepared(self, file: RunFile, cache: ResponseCache | None) -> SurveyRun:
-        executor = InlineExecutor([model.functions for model in self._job.models], self._endpoints, cache)
-        run = SurveyRun(self._job, file, self._options, self.limits, executor, self._deliver)
+    def _prepared(self, file: RunFile, cache: ResponseCache | None, workers: SurveyWorkers | None) -> SurveyRun:
+        given = self._job, file, self._options, self.limits
+        if workers is not None:
+            executor = workers.executor(self._endpoints, cache)
+            run = SurveyRun(*given, executor, self._deliver, workers.tree_bytes)
+        else:
+            executor = InlineExecutor([model.functions for model in self._job.models], self._endpoints, cache)
+            run = SurveyRun(*given, executor, self._deliver)
         book = RunBook.load(file.connection)
         stored = run.portion.of(file.done)
         self.opened.set_result(Opened(path=self.path, stored=stored, stop=run.portion.stop, book=book))

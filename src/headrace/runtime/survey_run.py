@@ -79,7 +79,9 @@ class SurveyRun:
         limits: MemoryLimits,
         executor: Executor,
         listener: Listener | None,
+        read_memory: Callable[[], int] = tree_bytes,
     ) -> None:
+        self._tree_bytes = read_memory
         self._job = job
         self._file = file
         self._options = options
@@ -104,7 +106,7 @@ class SurveyRun:
         self._standings = Standings(job.models)
         self._admission.afford(self._spending.affordable())
         self._failure: HeadraceError | None = None
-        self._memory_bytes = tree_bytes()
+        self._memory_bytes = self._tree_bytes()
         self._sealed_since_reading = 0
         self._read_at_s = 0.0
         self.reused = self.portion.count(file.done)
@@ -370,7 +372,7 @@ class SurveyRun:
 
     def _read_memory(self) -> None:
         self._sealed_since_reading, self._read_at_s = 0, time.monotonic()
-        self._memory_bytes = tree_bytes()
+        self._memory_bytes = self._tree_bytes()
         if self._admission.read_memory(self._memory_bytes, time.monotonic()):
             give_back()
         self._changed.set()

@@ -1,0 +1,97 @@
+"""Parts of a chunk, as they are handed to workers, and what becomes of them when a worker dies.
+
+Nobody knows which of a dead worker's interviews killed it, unless it said so. Those under suspicion are tried again in
+halves, each alone in a worker, down to one interview; one that kills its worker alone and on a second try has failed.
+So whatever interviews do, each costs a bounded number of workers. Covers: decisions. Does not cover: doing it
+(execute.isolated_surveys).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from headrace.execute.contract import Chunk, Interview, Signal
+from headrace.survey.record import AnswerRecord, Usage
+
+MOST_PIECE_BYTES = 50_000_000
+
+
+@dataclass(slots=True)
+class Flight:
+    """A chunk as the controller started it; `pieces` are those that have not ended."""
+
+    chunk: Chunk
+    pieces: int = 0
+    signal: Signal | None = None
+
+    def row_bytes(self, interview: Interview) -> int:
+        return len(self.chunk.agents[interview.agent]) + len(self.chunk.scenarios[interview.scenario])
+
+
+@dataclass(slots=True)
+class Piece:
+    """Some interviews of a chunk, on their way through one worker. `is_trial` where they are under suspicion."""
+
+    id: int
+    flight: Flight
+    left: dict[int, Interview]
+    is_trial: bool = False
+    is_taken: bool = False
+
+    def as_chunk(self) -> Chunk:
+        given = self.flight.chunk
+        interviews = list(self.left.values())
+        if len(interviews) == len(given.interviews):
+            return Chunk(self.id, given.epoch, interviews, given.agents, given.scenarios)
+        agents = {interview.agent: given.agents[interview.agent] for interview in interviews}
+        scenarios = {interview.scenario: given.scenarios[interview.scenario] for interview in interviews}
+        return Chunk(self.id, given.epoch, interviews, agents, scenarios)
+
+    def answered(self, ordinal: int, record: AnswerRecord) -> None:
+        """An answer that is journaled: another worker will not ask for it again."""
+        interview = self.left.get(ordinal)
+        if interview is not None:
+            interview.kept = [*(kept for kept in interview.kept if kept.question != record.question), record]
+            interview.uncounted = interview.uncounted or Usage()
+            interview.uncounted.add(record)
+
+
+def portions(flight: Flight, most_bytes: int = MOST_PIECE_BYTES) -> Iterator[list[Interview]]:
+    """The interviews of a chunk in groups whose rows fit into a message."""
+    group: list[Interview] = []
+    size_bytes = 0
+    for interview in flight.chunk.interviews:
+        row_bytes = flight.row_bytes(interview)
+        if group and size_bytes + row_bytes > most_bytes:
+            yield group
+            group, size_bytes = [], 0
+        group.append(interview)
+        size_bytes += row_bytes
+    if group:
+        yield group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aftermath:
+    """What becomes of interviews whose worker died: run again, tried alone, or failed."""
+
+    again: list[Interview] = field(default_factory=list[Interview])
+    trials: list[list[Interview]] = field(default_factory=list[list[Interview]])
+    failed: Interview | None = None
+
+
+def aftermath(piece: Piece, suspect: int | None, *, is_blamed: bool) -> Aftermath:
+    """`suspect` is the interview that the worker named; not `is_blamed` where the death had nothing to do with it."""
+    lost = list(piece.left.values())
+    if not is_blamed or not lost:
+        return Aftermath(again=lost)
+    if len(lost) == 1 and piece.is_trial:
+        return Aftermath(failed=lost[0])
+    if suspect is not None:
+        named = [interview for interview in lost if interview.ordinal == suspect]
+        return Aftermath(
+            again=[interview for interview in lost if interview.ordinal != suspect], trials=[named] if named else []
+        )
+    middle = (len(lost) + 1) // 2
+    return Aftermath(trials=[half for half in (lost[:middle], lost[middle:]) if half])
