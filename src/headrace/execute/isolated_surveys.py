@@ -265,17 +265,13 @@ class IsolatedExecutor:
         self._room.set()
 
     def _give(self, lane: Lane, piece: Piece) -> None:
-        flight = piece.flight
-        for interview in list(piece.left.values()):
-            if flight.row_bytes(interview) > MOST_PIECE_BYTES:
-                size = format_bytes(flight.row_bytes(interview))
-                message = f"its agent and scenario take {size}, more than can be sent to a worker"
-                del piece.left[interview.ordinal]
-                self._fail(flight, interview, Cause.DATA, message)
-        if piece.left:
-            lane.give(piece)
-        else:
+        flight, (first, *_) = piece.flight, piece.left.values()
+        if piece.is_single and (size_bytes := flight.row_bytes(first)) > MOST_PIECE_BYTES:  # nothing fits beside it
+            size = format_bytes(size_bytes)
+            self._fail(flight, first, Cause.DATA, f"its agent and scenario take {size}, more than a worker can be sent")
             self._piece_over(flight)
+        else:
+            lane.give(piece)
 
     def _not_taken(self) -> int:
         return len(self._waiting) + sum(lane.untaken for lane in self._lanes)
@@ -414,6 +410,6 @@ def _told(ending: Ending) -> str:
         case Death():
             return f"its worker was ended: {ending.reason}"
         case Failed():
-            return f"its worker failed: {ending.reason}"
+            return f"its worker failed: {ending.reason.partition(chr(10))[0]}"
         case _:
             return "its worker ended without a word"

@@ -38,6 +38,10 @@ class Piece:
     left: dict[int, Interview]
     is_trial: bool = False
     is_taken: bool = False
+    is_single: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_single = len(self.left) == 1
 
     def as_chunk(self) -> Chunk:
         given = self.flight.chunk
@@ -59,6 +63,10 @@ class Piece:
 
 def portions(flight: Flight, most_bytes: int = MOST_PIECE_BYTES) -> Iterator[list[Interview]]:
     """The interviews of a chunk in groups whose rows fit into a message."""
+    rows = (*flight.chunk.agents.values(), *flight.chunk.scenarios.values())
+    if len(flight.chunk.interviews) * max(map(len, rows)) < most_bytes // 2:
+        yield flight.chunk.interviews
+        return
     group: list[Interview] = []
     size_bytes = 0
     for interview in flight.chunk.interviews:
@@ -86,7 +94,7 @@ def aftermath(piece: Piece, suspect: int | None, *, is_blamed: bool) -> Aftermat
     lost = list(piece.left.values())
     if not is_blamed or not lost:
         return Aftermath(again=lost)
-    if len(lost) == 1 and piece.is_trial:
+    if piece.is_trial and piece.is_single:
         return Aftermath(failed=lost[0])
     if suspect is not None:
         named = [interview for interview in lost if interview.ordinal == suspect]

@@ -91,8 +91,8 @@ async def _obey(port: Port, link: Link, executor: InlineExecutor) -> None:
         for message in decode_to_worker(await port.receive_async()):
             match message:
                 case Given():
+                    link.post(Taken(message.chunk.id))  # leaves before its first interview may hold up the loop
                     await executor.start(message.chunk)
-                    link.post(Taken(message.chunk.id))
                 case Signalled():
                     signal = executor.signal(message.id, message.epoch, message.what, message.deadline_s)
                     signalling = asyncio.create_task(signal)

@@ -62,9 +62,9 @@ class Session:
         if path is None and options.extend:
             raise OptionError("extend=True needs to know which file.", fix="Give the path of the run file to extend.")
         job.check()
+        self._functions = functions_for_workers(job) if options.workers else []
         for model in job.models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
-        self._functions = functions_for_workers(job) if options.workers else []
         self.limits = memory_limits(options.memory)
         # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
         self.path = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
