@@ -221,6 +221,11 @@ class Batch(msgspec.Struct):
 
 
 class Executor(Protocol):
+    @property
+    def ahead(self) -> int:
+        """How many interviews it would have wait beside those it may conduct at once; known once it is open."""
+        ...
+
     async def open(self, spec: Spec) -> None: ...
 
     def lease(self, lease: Lease) -> None: ...

@@ -137,6 +137,15 @@ class InlineExecutor:
         named = Model.from_row(spec.models[place])
         return ServiceCalls(named, provider, gate, spec.prices[place], self._cache)
 
+    @property
+    def is_instant(self) -> bool:
+        """Whether no model ever waits."""
+        return self._opened.is_instant
+
+    @property
+    def ahead(self) -> int:
+        return 0  # what would wait here waits as well where it is
+
     def lease(self, lease: Lease) -> None:
         # A model that never waits keeps one worker busy, gains nothing from others, and gathers rows by itself.
         self._most_workers = 1 if self._opened.is_instant else lease.interviews

@@ -51,6 +51,7 @@ from headrace.survey.values import decode_fields
 from headrace.units import format_bytes
 
 _MOST_WAITING = 10  # chunks that no worker has taken yet
+_CHUNK = 64  # interviews
 _TICK_S = 1.0
 _HANG_S = 120.0
 _STOP_WITHIN_S = 1.0
@@ -103,6 +104,12 @@ class IsolatedExecutor:
     def used_bytes(self) -> int:
         """What the workers use above what they were forked with, by the last readings."""
         return sum(lane.used_bytes for lane in self._lanes)
+
+    @property
+    def ahead(self) -> int:
+        """Models that never wait keep a worker so busy that it should find the next chunks there; with others, each
+        interview that was accepted is conducted."""
+        return _MOST_WAITING * _CHUNK if all(lane.is_instant for lane in self._lanes) else 0
 
     async def open(self, spec: Spec) -> None:
         models = [Model.from_row(row) for row in spec.models]

@@ -79,6 +79,7 @@ class Lane:
         self._waiting: dict[int, asyncio.Task[None]] = {}  # calls in line; bounded by the window
         self._silent_ticks = 0
         self.opened = asyncio.Event()
+        self.is_instant = False
         self.pieces: dict[int, Piece] = {}
         self.is_on_trial = False
         self.suspect: int | None = None
@@ -193,6 +194,7 @@ class Lane:
             case Pong():
                 self._silent_ticks = 0
             case Opened():
+                self.is_instant = told.is_instant
                 self.opened.set()
             case Suspected():
                 self.suspect = told.ordinal

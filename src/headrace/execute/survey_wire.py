@@ -90,7 +90,9 @@ class Ping(msgspec.Struct, tag=True, array_like=True):
 
 
 class Opened(msgspec.Struct, tag=True, array_like=True):
-    pass
+    """`is_instant` where no model ever waits: then it conducts one interview at a time."""
+
+    is_instant: bool
 
 
 class Taken(msgspec.Struct, tag=True, array_like=True):

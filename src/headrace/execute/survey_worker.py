@@ -73,7 +73,7 @@ async def _conduct(port: Port, opening: Opening) -> None:
     gates = RemoteGates(link, [Model.from_row(row) for row in opening.spec.models])
     executor = InlineExecutor(functions, gates, cache, is_expendable=True)
     await executor.open(opening.spec)
-    link.post(Opened())
+    link.post(Opened(executor.is_instant))
     tasks = {asyncio.create_task(_obey(port, link, executor)), asyncio.create_task(_tell(link, executor))}
     ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in ended:

@@ -94,6 +94,7 @@ class SurveyRun:
         self._admission = Admission(cursors, self._governor, options.concurrency)
         self._changed = asyncio.Event()
         self._chunks: dict[int, _InFlight] = {}  # bounded by the window
+        self._ahead = 0  # interviews that wait in the executor, beside those in flight
         self._next_id = 0
         self._stops = 0
         self._signalling: set[asyncio.Task[None]] = set()  # the loop itself would not keep them alive
@@ -127,7 +128,7 @@ class SurveyRun:
 
     @property
     def concurrency(self) -> int:
-        return self._admission.concurrency
+        return self._admission.concurrency - self._ahead
 
     @property
     def in_flight(self) -> int:
@@ -147,6 +148,8 @@ class SurveyRun:
         self._read_memory()
         with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as writer:
             await self._executor.open(self._spec())
+            self._ahead = self._executor.ahead
+            self._admission.tune(self._admission.concurrency + self._ahead)
             self._lease()
             tasks = {
                 asyncio.create_task(self._feed()),
@@ -189,7 +192,7 @@ class SurveyRun:
 
     def tune(self, concurrency: int) -> None:
         """Let so many interviews be in flight; the executor hears of it with the next lease."""
-        self._admission.tune(concurrency)
+        self._admission.tune(concurrency + self._ahead)
         self._changed.set()
 
     def _stop(self, what: Signal) -> None:
@@ -378,4 +381,4 @@ class SurveyRun:
         self._changed.set()
 
     def _lease(self) -> None:
-        self._executor.lease(Lease(interviews=self._admission.concurrency, buffer_bytes=self._admission.buffer_bytes))
+        self._executor.lease(Lease(interviews=self.concurrency, buffer_bytes=self._admission.buffer_bytes))
