@@ -11,7 +11,21 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import bad_days, calls, command, disk, engine, growth, memory, resume, services, small, speed, workers
+from benchmarks import (
+    bad_days,
+    calls,
+    command,
+    disk,
+    engine,
+    growth,
+    memory,
+    resume,
+    services,
+    small,
+    speed,
+    survey_workers,
+    workers,
+)
 from benchmarks.bench import FULL, QUICK, Bench
 from benchmarks.processes import ChildFailed
 from benchmarks.report import Table
@@ -29,6 +43,7 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "bad_days": bad_days.measure,
     "engine": engine.measure,
     "workers": workers.measure,
+    "survey_workers": survey_workers.measure,
 }
 
 

@@ -34,6 +34,8 @@ class Sizes:
     agent_runs: int
     mixed_agents: int
     mixed_interviews: int
+    worker_interviews: int
+    worker_repeats: int
 
 
 FULL = Sizes(
@@ -59,6 +61,8 @@ FULL = Sizes(
     agent_runs=10_000,
     mixed_agents=24,
     mixed_interviews=100_000,
+    worker_interviews=200_000,
+    worker_repeats=3,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -83,6 +87,8 @@ QUICK = Sizes(
     agent_runs=2_000,
     mixed_agents=8,
     mixed_interviews=10_000,
+    worker_interviews=20_000,
+    worker_repeats=1,
 )
 
 
