@@ -32,6 +32,7 @@ from headrace.limits import RetryLimits
 from headrace.providers.contract import Request
 from headrace.store.creation import specimen
 from headrace.store.rows import DetailPacker, Row, Status
+from headrace.store.sheets import SheetRow, sheet_of
 from headrace.survey.record import AnswerRecord, Cause, Failure, State, Usage
 from tests.execute.executors import EXECUTORS
 
@@ -72,7 +73,9 @@ class Controller:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.rows: list[Row] = []
+        self.rows: list[SheetRow] = []
+        self.usage = Usage()
+        self.failures: list[tuple[int, int, str, str]] = []
         self.answers: list[tuple[int, AnswerRecord]] = []
         self.ended: dict[int, Outcome] = {}
         self.seqs: list[int] = []
@@ -93,7 +96,9 @@ class Controller:
         self.seqs.append(event.seq)
         match event:
             case Rows():
-                self.rows += event.rows
+                self.rows += event.sheet.rows()
+                self.usage.calls += event.sheet.usage.calls
+                self.failures += event.sheet.failures
             case Answers():
                 self.answers += event.answers
             case Ended():
@@ -136,7 +141,8 @@ async def test_rows_are_encoded_and_hold_the_whole_interview(name: str):
         await controller.executor.start(chunk(1, 5, 1))
         await controller.read_until(lambda: 1 in controller.ended)
     (row,) = controller.rows
-    assert (row.ordinal, row.agent, row.status, row.answers, row.usage.calls) == (5, 5, Status.DONE, ["x", "x"], 2)
+    assert (row.ordinal, row.agent, row.status, row.answers, row.more) == (5, 5, Status.DONE, ["x", "x"], None)
+    assert (controller.usage.calls, controller.failures) == (2, [])
     detail = DetailPacker(spec_for(model).dictionary).unpack(row.detail)
     assert [record.raw for record in detail.records] == [b"x", b"x"]
     assert detail.records[0].prompt.startswith("One, 5?")
@@ -166,7 +172,7 @@ async def test_answers_that_are_kept_are_not_asked_for_again(name: str):
         await controller.executor.start(work)
         await controller.read_until(lambda: 1 in controller.ended)
     assert controller.rows[0].answers == ["old", "new Two after old?"]
-    assert controller.rows[0].usage.calls == 1  # what is kept was counted before
+    assert controller.usage.calls == 1  # what is kept was counted before
 
 
 @each_executor
@@ -258,7 +264,7 @@ def test_every_message_can_be_sent_as_bytes():
     row = Row(1, 0, 0, 0, 0, Status.FAILED, [1, 2.5, "x", None, b"[1]"], None, b"\x00", [], Usage(1, 2, 3))
     common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
     events: list[AnyEvent] = [
-        Rows(**common, rows=[row]),
+        Rows(**common, sheet=sheet_of([row])),
         Answers(**common, answers=[(1, record)]),
         contract.StepStarting(**common, step="s"),
         contract.StepDone(**common, step="s", result=b"r"),

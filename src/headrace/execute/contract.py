@@ -27,7 +27,7 @@ import msgspec
 from headrace.execute.gate import Standing
 from headrace.limits import RetryLimits
 from headrace.plan.prices import Price
-from headrace.store.rows import Row
+from headrace.store.sheets import Sheet
 from headrace.survey.record import AnswerRecord, Usage
 
 
@@ -117,9 +117,9 @@ class Event(msgspec.Struct, tag=True, kw_only=True):
 
 
 class Rows(Event):
-    """Interviews that ended, encoded for the store."""
+    """Interviews that ended, as the store's statements take them."""
 
-    rows: list[Row]
+    sheet: Sheet
 
 
 class Answers(Event):

@@ -42,6 +42,7 @@ from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import Death, DeathKind, Failed, FunctionReference, OutOfMemory
 from headrace.store.response_cache import ResponseCache
 from headrace.store.rows import DetailPacker
+from headrace.store.sheets import sheet_of
 from headrace.survey.known_services import SERVICES
 from headrace.survey.models import Model
 from headrace.survey.prompts import persona
@@ -195,6 +196,8 @@ class IsolatedExecutor:
         """Have a worker in a lane, whatever becomes of each."""
         while True:
             ending = await lane.live()
+            if lane.is_renewed:
+                continue
             self._check_start(lane, ending)
             self._bury(lane, ending)
             self._assign()
@@ -261,6 +264,7 @@ class IsolatedExecutor:
         for lane in self._lanes:
             if lane.is_on_trial and not lane.pieces:
                 if self._trials:
+                    lane.renew()
                     self._give(lane, self._trials.popleft())
                 else:
                     lane.is_on_trial = False
@@ -313,8 +317,8 @@ class IsolatedExecutor:
         worker_seq = event.seq
         match event:
             case Rows():
-                for row in event.rows:
-                    piece.left.pop(row.ordinal, None)
+                for ordinal in event.sheet.ordinals:
+                    piece.left.pop(ordinal, None)
                 self._losses = 0
             case Answers():
                 for ordinal, record in event.answers:
@@ -353,7 +357,7 @@ class IsolatedExecutor:
         assert self._failures is not None
         chunk = flight.chunk
         row = self._failures.row(chunk, interview, cause, message)
-        self._emit(Rows(id=chunk.id, epoch=chunk.epoch, seq=0, rows=[row]))
+        self._emit(Rows(id=chunk.id, epoch=chunk.epoch, seq=0, sheet=sheet_of([row])))
 
     def _emit(self, event: AnyEvent) -> None:
         self._seq += 1

@@ -84,6 +84,8 @@ class Lane:
         self.is_on_trial = False
         self.suspect: int | None = None
         self.lives = 0
+        self.is_used = False
+        self.is_renewed = False
 
     @property
     def load(self) -> int:
@@ -101,6 +103,7 @@ class Lane:
         """One worker from its start to its end; how it ended."""
         self.lives += 1
         self.suspect = None
+        self.is_used = self.is_renewed = False
         self._silent_ticks = 0
         self.opened.clear()
         worker = self._worker = await self._pool.worker(self._limit_bytes)
@@ -122,6 +125,13 @@ class Lane:
         self.pieces[piece.id] = piece
         if self._worker is not None:
             self._send_piece(piece)
+
+    def renew(self) -> None:
+        """Have another worker in place of one that has done something, and may hold on to what that left."""
+        if self._worker is not None and self.is_used:
+            self.is_renewed = True
+            self._worker.kill()
+            self._worker = None  # what is given from now on is for the next
 
     def lease(self, lease: Lease) -> None:
         if lease != self._lease:
@@ -151,6 +161,7 @@ class Lane:
             self.kill(told, DeathKind.HUNG)
 
     def _send_piece(self, piece: Piece) -> None:
+        self.is_used = True
         self._flush()
         self._send([Given(piece.as_chunk())])
 

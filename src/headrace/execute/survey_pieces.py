@@ -1,7 +1,7 @@
 """Parts of a chunk, as they are handed to workers, and what becomes of them when a worker dies.
 
 Nobody knows which of a dead worker's interviews killed it, unless it said so. Those under suspicion are tried again in
-halves, each alone in a worker, down to one interview; one that kills its worker alone and on a second try has failed.
+halves, each alone in a new worker, down to one interview; one that kills its worker there too has failed.
 So whatever interviews do, each costs a bounded number of workers. Covers: decisions. Does not cover: doing it
 (execute.isolated_surveys).
 """

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from typing import Any
-
-import msgspec
 
 from headrace.errors import ModelUnusable
 from headrace.execute.contract import AnyEvent, Batch, Rows
@@ -54,8 +52,8 @@ from headrace.schedule.outcomes import Outcome
 from headrace.survey.models import Model
 
 _YOUNG_OBJECTS = 20_000  # runtime.collector says why
-_ENOUGH_BYTES = 4 << 20  # of rows in one message
-_LARGEST_ROW_BYTES = LARGEST_MESSAGE_BYTES - (1 << 20)
+_ENOUGH_BYTES = 8 << 20  # in one message
+_MOST_BYTES = LARGEST_MESSAGE_BYTES - (1 << 10)
 
 
 def conduct_surveys(port: Port, payload: bytes) -> None:
@@ -110,32 +108,21 @@ async def _obey(port: Port, link: Link, executor: InlineExecutor) -> None:
 
 async def _tell(link: Link, executor: InlineExecutor) -> None:
     async for batch in executor.events():
-        for message in _messages(batch):
-            link.post(message)
-            link.flush()
-
-
-def _messages(batch: Batch) -> Iterator[Told | TooLarge]:
-    """A batch in messages of a bearable size. Of a part of an event, the seq is the one before: it ends nothing."""
-    events: list[AnyEvent] = []
-    size_bytes = 0
-    for event in batch.events:
-        if not isinstance(event, Rows):
-            events.append(event)
+        told = encode([Told(batch)])
+        if len(told) <= _ENOUGH_BYTES:
+            link.send(told)
             continue
-        first = 0
-        for place, row in enumerate(event.rows):
-            row_bytes = row.held_bytes()
-            size_bytes += row_bytes
-            if size_bytes > _ENOUGH_BYTES or row_bytes > _LARGEST_ROW_BYTES:
-                part = Rows(id=event.id, epoch=event.epoch, seq=event.seq - 1, rows=event.rows[first:place])
-                yield Told(Batch(part.seq, [*events, part]))
-                events, first, size_bytes = [], place, row_bytes
-            if row_bytes > _LARGEST_ROW_BYTES:
-                yield TooLarge(event.id, row.ordinal, row_bytes)
-                first, size_bytes = place + 1, 0
-        events.append(event if first == 0 else msgspec.structs.replace(event, rows=event.rows[first:]))
-    yield Told(Batch(batch.upto, events))
+        for event in batch.events:
+            _tell_alone(link, event)
+
+
+def _tell_alone(link: Link, event: AnyEvent) -> None:
+    told = encode([Told(Batch(event.seq, [event]))])
+    if len(told) <= _MOST_BYTES:
+        link.send(told)
+    elif isinstance(event, Rows):
+        for ordinal in event.sheet.ordinals:  # one: the outbox puts nothing beside so large a row
+            link.post(TooLarge(event.id, ordinal, len(told)))
 
 
 class Link:
@@ -152,6 +139,11 @@ class Link:
         if not self._posted:
             self._loop.call_soon(self.flush)
         self._posted.append(message)
+
+    def send(self, encoded: bytes) -> None:
+        """Now, after what was posted before."""
+        self.flush()
+        self._port.send(encoded)
 
     def flush(self) -> None:
         posted, self._posted = self._posted, []
