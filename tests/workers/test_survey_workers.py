@@ -370,19 +370,19 @@ def test_a_wrong_key_stops_its_own_model_in_all_workers(server: HostileServer, t
 
 
 def test_turns_of_a_dead_worker_are_given_back(server: HostileServer, tmp_path: Path):
-    """With one call at a time, a turn that was lost would stop the run for good."""
+    """With four calls at once, four turns that were lost would stop the run for good."""
     killed: list[int] = []
 
     def kill_while_asked(call: Any) -> str:
-        if len(killed) < 2 and (living := workers_of_this_run()):
-            for pid in living:
+        if call.number in {8, 30}:
+            for pid in (living := workers_of_this_run()):
                 os.kill(pid, signal.SIGKILL)
             killed.append(len(living))
         return "ok"
 
     server.behave(kill_while_asked, latency=lambda _: 0.02)
-    stats = job_of({}, 30, service(server)).run(tmp_path / "a.run", workers=2, concurrency=4, cache=False).stats()
-    assert (stats.interviews, stats.failed) == (30, 0)
+    stats = job_of({}, 60, service(server)).run(tmp_path / "a.run", workers=2, concurrency=4, cache=False).stats()
+    assert (stats.interviews, stats.failed) == (60, 0)
     assert len(killed) == 2
 
 

@@ -53,6 +53,7 @@ from headrace.units import format_bytes
 
 _MOST_WAITING = 10  # chunks that no worker has taken yet
 _CHUNK = 64  # interviews
+_ROWS_PART = 8  # of a worker's memory, the part that rows of agents and scenarios may take
 _TICK_S = 1.0
 _HANG_S = 120.0
 _STOP_WITHIN_S = 1.0
@@ -80,6 +81,7 @@ class IsolatedExecutor:
         self._functions = functions
         self._workers = workers
         self._limit_bytes = limit_bytes
+        self._most_lane_bytes = limit_bytes // _ROWS_PART
         self._endpoints = endpoints or Endpoints()
         self._owns_endpoints = endpoints is None
         self._cache = cache
@@ -140,10 +142,10 @@ class IsolatedExecutor:
         if not isinstance(work, Chunk):
             raise HeadraceError("This executor runs chunks of interviews only.")
         flight = self._flights[work.id] = Flight(work)
-        for group in portions(flight):
+        for group in portions(work, min(MOST_PIECE_BYTES, self._most_lane_bytes)):
             self._waiting.append(self._piece(flight, group))
         self._assign()
-        while self._failure is None and self._not_taken() > _MOST_WAITING:
+        while self._failure is None and (self._waiting or self._not_taken() > _MOST_WAITING):
             self._room.clear()
             await self._room.wait()
 
@@ -210,7 +212,7 @@ class IsolatedExecutor:
         is_hopeless = self._failed_starts >= _MOST_FAILED_STARTS or self._losses >= _MOST_LOSSES
         if is_hopeless or (not has_opened and isinstance(ending, Failed)):
             raise HeadraceError(
-                f"No worker can be had for these interviews: {_told(ending)}.",
+                f"No worker can be had for these interviews: {_told(ending).rstrip('.')}.",
                 fix="Run it without workers=; everything journaled is safe.",
             )
 
@@ -268,30 +270,35 @@ class IsolatedExecutor:
                     self._give(lane, self._trials.popleft())
                 else:
                     lane.is_on_trial = False
-        while self._waiting:
-            lane = min((lane for lane in self._lanes if not lane.is_on_trial), key=_load, default=None)
-            if lane is None:
-                break
+        while self._waiting and (lane := self._lane_for(self._waiting[0])) is not None:
             self._give(lane, self._waiting.popleft())
         self._room.set()
 
+    def _lane_for(self, piece: Piece) -> Lane | None:
+        """The least busy that has room: what waits in a worker takes of the memory that its interviews need."""
+        room_bytes = self._most_lane_bytes - piece.row_bytes
+        lanes = [lane for lane in self._lanes if not lane.is_on_trial]
+        return min((lane for lane in lanes if not lane.pieces or lane.row_bytes <= room_bytes), key=_load, default=None)
+
     def _give(self, lane: Lane, piece: Piece) -> None:
-        flight, (first, *_) = piece.flight, piece.left.values()
-        if piece.is_single and (size_bytes := flight.row_bytes(first)) > MOST_PIECE_BYTES:  # nothing fits beside it
-            size = format_bytes(size_bytes)
-            self._fail(flight, first, Cause.DATA, f"its agent and scenario take {size}, more than a worker can be sent")
-            self._piece_over(flight)
-        else:
+        if piece.row_bytes <= MOST_PIECE_BYTES:
             lane.give(piece)
+            return
+        for interview in piece.left.values():  # one: nothing was put beside it
+            size = format_bytes(piece.row_bytes)
+            message = f"its agent and scenario take {size}, more than a worker can be sent"
+            self._fail(piece.flight, interview, Cause.DATA, message)
+        self._piece_over(piece.flight)
 
     def _not_taken(self) -> int:
-        return len(self._waiting) + sum(lane.untaken for lane in self._lanes)
+        return sum(lane.untaken for lane in self._lanes)
 
     def _drop_waiting(self, flight: Flight) -> None:
         for line in (self._waiting, self._trials):
             for piece in [piece for piece in line if piece.flight is flight]:
                 line.remove(piece)
                 self._piece_over(flight)
+        self._room.set()
 
     # What comes back.
 
@@ -305,9 +312,11 @@ class IsolatedExecutor:
                     lane.pieces[told.id].is_taken = True
                 self._room.set()
             case TooLarge():
-                piece = lane.pieces[told.id]
-                message = f"what it keeps takes {format_bytes(told.size_bytes)}, more than a worker can send"
-                self._fail(piece.flight, piece.left.pop(told.ordinal), Cause.INTERNAL, message)
+                piece = lane.pieces.get(told.id)
+                interview = piece.left.pop(told.ordinal, None) if piece is not None else None
+                if piece is not None and interview is not None:
+                    message = f"what it keeps takes {format_bytes(told.size_bytes)}, more than a worker can send"
+                    self._fail(piece.flight, interview, Cause.INTERNAL, message)
 
     def _take(self, lane: Lane, event: AnyEvent) -> None:
         """An event of a piece becomes one of its chunk."""

@@ -51,6 +51,7 @@ from headrace.schedule.outcomes import Go
 from headrace.store.response_cache import ResponseCache
 
 Heard: TypeAlias = Taken | Told | TooLarge
+_DIES_WITHIN_S = 10.0
 _TASK = 1  # a worker has one, from its start to its end
 
 
@@ -92,6 +93,10 @@ class Lane:
         return sum([len(piece.left) for piece in self.pieces.values()])
 
     @property
+    def row_bytes(self) -> int:
+        return sum([piece.row_bytes for piece in self.pieces.values()])
+
+    @property
     def untaken(self) -> int:
         return sum([not piece.is_taken for piece in self.pieces.values()])
 
@@ -119,7 +124,8 @@ class Lane:
             self._posted.clear()
             self._give_turns_back()
             worker.kill()
-            await asyncio.shield(worker.ended)  # its memory is free again, and may be lent to another
+            # Then its memory is free again, and may be lent to another.
+            await asyncio.wait([worker.ended], timeout=_DIES_WITHIN_S)
 
     def give(self, piece: Piece) -> None:
         self.pieces[piece.id] = piece
@@ -193,8 +199,8 @@ class Lane:
             case TurnWanted():
                 self._waiting[told.call] = asyncio.create_task(self._have_turn(told))
             case CallEnded():
-                gate, go = self._turns.pop(told.call)
-                gate.ended(go, outcome_of_call(told))
+                if turn := self._turns.pop(told.call, None):
+                    turn[0].ended(turn[1], outcome_of_call(told))
             case TurnGivenUp():
                 self._give_turn_back(told.call)
             case LookedUp():

@@ -25,9 +25,6 @@ class Flight:
     pieces: int = 0
     signal: Signal | None = None
 
-    def row_bytes(self, interview: Interview) -> int:
-        return len(self.chunk.agents[interview.agent]) + len(self.chunk.scenarios[interview.scenario])
-
 
 @dataclass(slots=True)
 class Piece:
@@ -39,11 +36,15 @@ class Piece:
     is_trial: bool = False
     is_taken: bool = False
     is_single: bool = field(init=False)
+    row_bytes: int = field(init=False)
 
     def __post_init__(self) -> None:
+        chunk = self.as_chunk()
         self.is_single = len(self.left) == 1
+        self.row_bytes = sum(map(len, chunk.agents.values())) + sum(map(len, chunk.scenarios.values()))
 
     def as_chunk(self) -> Chunk:
+        """What is left of it, with the rows of agents and scenarios that need to travel."""
         given = self.flight.chunk
         interviews = list(self.left.values())
         if len(interviews) == len(given.interviews):
@@ -61,23 +62,27 @@ class Piece:
             interview.uncounted.add(record)
 
 
-def portions(flight: Flight, most_bytes: int = MOST_PIECE_BYTES) -> Iterator[list[Interview]]:
-    """The interviews of a chunk in groups whose rows fit into a message."""
-    rows = (*flight.chunk.agents.values(), *flight.chunk.scenarios.values())
-    if len(flight.chunk.interviews) * max(map(len, rows)) < most_bytes // 2:
-        yield flight.chunk.interviews
+def portions(chunk: Chunk, most_bytes: int) -> Iterator[list[Interview]]:
+    """The interviews of a chunk in groups whose rows take so much at most; larger only where one interview's do."""
+    if sum(map(len, chunk.agents.values())) + sum(map(len, chunk.scenarios.values())) <= most_bytes:
+        yield chunk.interviews
         return
     group: list[Interview] = []
+    agents: set[int] = set()
+    scenarios: set[int] = set()
     size_bytes = 0
-    for interview in flight.chunk.interviews:
-        row_bytes = flight.row_bytes(interview)
-        if group and size_bytes + row_bytes > most_bytes:
+    for interview in chunk.interviews:
+        more_bytes = len(chunk.agents[interview.agent]) if interview.agent not in agents else 0
+        more_bytes += len(chunk.scenarios[interview.scenario]) if interview.scenario not in scenarios else 0
+        if group and size_bytes + more_bytes > most_bytes:
             yield group
-            group, size_bytes = [], 0
+            group, agents, scenarios = [], set(), set()
+            size_bytes, more_bytes = 0, len(chunk.agents[interview.agent]) + len(chunk.scenarios[interview.scenario])
         group.append(interview)
-        size_bytes += row_bytes
-    if group:
-        yield group
+        agents.add(interview.agent)
+        scenarios.add(interview.scenario)
+        size_bytes += more_bytes
+    yield group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

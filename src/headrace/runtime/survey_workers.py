@@ -25,6 +25,7 @@ from headrace.plan.job import Job
 from headrace.runtime.memory import resident_bytes
 from headrace.store.response_cache import ResponseCache
 from headrace.survey.known_services import SERVICES
+from headrace.survey.models import MissingFunction
 from headrace.units import format_bytes
 
 _PRELOADED = ("headrace.execute.survey_worker", "headrace.providers.canned", "headrace.providers.function")
@@ -65,10 +66,9 @@ class SurveyWorkers:
 
 
 @asynccontextmanager
-async def survey_workers(
-    job: Job, functions: list[dict[str, FunctionReference]], workers: int, limits: MemoryLimits
-) -> AsyncGenerator[SurveyWorkers]:
+async def survey_workers(job: Job, workers: int, limits: MemoryLimits) -> AsyncGenerator[SurveyWorkers]:
     """Enter it before the run file is opened: what the warden inherits, every worker does."""
+    functions = _functions(job)
     has_network = any(model.service_name in SERVICES for model in job.models)
     modules = {f.module for each in functions for f in each.values() if not f.is_script}
     preload = (*_PRELOADED, *(_PRELOADED_FOR_NETWORK if has_network else ()), *sorted(modules))
@@ -76,8 +76,8 @@ async def survey_workers(
         yield SurveyWorkers(pool, functions, workers, limits)
 
 
-def functions_for_workers(job: Job) -> list[dict[str, FunctionReference]]:
-    """For each model its functions by reference; refused, before anything starts, where workers cannot run them."""
+def check_for_workers(job: Job) -> None:
+    """Refuse, before anything starts, what workers cannot run."""
     if not can_isolate():
         raise OptionError(f"workers= needs processes that {sys.platform} does not offer.", fix="Run without workers=.")
     for model in job.models:
@@ -86,12 +86,19 @@ def functions_for_workers(job: Job) -> list[dict[str, FunctionReference]]:
                 f"The model {model.name!r} has a process of its own already, and each worker would load it again.",
                 fix="Run without workers=: the model's own process does the work.",
             )
+    _functions(job)
+
+
+def _functions(job: Job) -> list[dict[str, FunctionReference]]:
+    """For each model its functions by reference; what a run file lacks is refused by the model itself."""
     try:
-        return [{name: refer_to(function) for name, function in model.functions.items()} for model in job.models]
+        return [
+            {name: refer_to(f) for name, f in model.functions.items() if not isinstance(f, MissingFunction)}
+            for model in job.models
+        ]
     except InvalidInput as error:
-        raise InvalidInput(
-            error.message, fix="Define it with `def` at the top of a .py file, or run without workers=."
-        ) from None
+        fix = "Define it with `def` at the top of a .py file, or run without workers=."
+        raise InvalidInput(error.message, fix=fix) from None
 
 
 def worker_limit_bytes(budget_bytes: int, used_bytes: int, workers: int) -> int:
