@@ -25,6 +25,7 @@ from benchmarks import (
     services,
     small,
     speed,
+    survey_workers,
     workers,
 )
 from benchmarks.bench import FULL, QUICK, Bench
@@ -46,6 +47,7 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "isolated_engine": isolated_engine.measure,
     "workers": workers.measure,
     "overshoot": overshoot.measure,
+    "survey_workers": survey_workers.measure,
 }
 
 

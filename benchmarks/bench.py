@@ -36,6 +36,8 @@ class Sizes:
     mixed_interviews: int
     slow_peers: bool
     overshoot_repeats: int
+    worker_interviews: int
+    worker_repeats: int
 
 
 FULL = Sizes(
@@ -63,6 +65,8 @@ FULL = Sizes(
     mixed_interviews=100_000,
     slow_peers=True,
     overshoot_repeats=5,
+    worker_interviews=200_000,
+    worker_repeats=3,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -89,6 +93,8 @@ QUICK = Sizes(
     mixed_interviews=10_000,
     slow_peers=False,
     overshoot_repeats=1,
+    worker_interviews=20_000,
+    worker_repeats=1,
 )
 
 

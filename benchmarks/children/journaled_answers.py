@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.processes import print_figures
 from headrace import Agent, AgentList, Model, QuestionFreeText, Survey
 from headrace.store.journal import Journal
-from headrace.store.rows import Row
+from headrace.store.sheets import Sheet
 from headrace.survey.record import AnswerRecord
 
 _QUESTIONS = 10
@@ -31,14 +31,14 @@ def answer(request: Any) -> str:
 
 
 def commit_and_note(
-    self: Journal, rows: list[Row], records: Iterable[tuple[int, AnswerRecord]], commit: Any = Journal.commit
+    self: Journal, sheets: list[Sheet], records: Iterable[tuple[int, AnswerRecord]], commit: Any = Journal.commit
 ) -> None:
     records = list(records)
-    commit(self, rows, records)
+    commit(self, sheets, records)
     now_s = time.perf_counter()
     held = [(ordinal, record.question) for ordinal, record in records]
     # A sealed row holds its last answer, and those that no commit had reached before.
-    held += [(row.ordinal, question) for row in rows for question in range(_QUESTIONS)]
+    held += [(ordinal, number) for sheet in sheets for ordinal in sheet.ordinals for number in range(_QUESTIONS)]
     _took_ms.extend((now_s - _answered_s.pop(key)) * 1000 for key in held if key in _answered_s)
 
 

@@ -16,6 +16,7 @@ from msgspec.structs import force_setattr
 from headrace.errors import OptionError
 
 _MOST = 10**9
+_MOST_WORKERS = 256
 
 _KINDS_OF_BAR = ("lines", "log")
 ProgressBar: TypeAlias = bool | Literal["lines", "log"] | None
@@ -148,11 +149,13 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What `job.run(...)` was asked for. `n` and `memory` are None where the user left the choice to us.
 
+    `workers` are processes that conduct the interviews; with none, which is the default, this process does.
     `progress_bar` is True for one line on a terminal or in a notebook, "lines" for several, "log" for a plain line a
     minute on standard error whatever that is, False for silence. None is True in a notebook, and False elsewhere.
     """
 
     concurrency: int = 200
+    workers: int | None = None
     n: int | None = None
     limit: int | None = None
     sample: int | None = None
@@ -171,6 +174,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         _check_rate("max_cost", self.max_cost)
         for name in ("concurrency", "n", "limit", "sample", "max_tokens_total"):
             force_setattr(self, name, _whole(name, getattr(self, name), may_be_none=name != "concurrency"))
+        force_setattr(self, "workers", _whole("workers", self.workers, may_be_none=True) if self.workers != 0 else None)
+        if self.workers is not None and self.workers > _MOST_WORKERS:
+            raise OptionError(
+                f"workers={self.workers} is more than {_MOST_WORKERS}.", fix="About one per core is best."
+            )
         for name in ("cache", "fresh", "extend", "retry_failed", "stop_on_exception"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name}={getattr(self, name)!r} must be True or False.")

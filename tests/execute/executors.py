@@ -3,7 +3,33 @@
 from collections.abc import Callable
 from typing import Any
 
-from headrace.execute.contract import Executor
+from headrace.execute.contract import Executor, Spec
+from headrace.execute.function_names import refer_to
 from headrace.execute.inline import InlineExecutor
+from headrace.execute.isolated_surveys import IsolatedExecutor
+from headrace.execute.worker_pool import PoolOptions, WorkerPool
 
-EXECUTORS: dict[str, Callable[[list[dict[str, Any]]], Executor]] = {"inline": InlineExecutor}
+_PRELOAD = ("headrace.execute.survey_worker", "headrace.providers.canned", "headrace.providers.function")
+
+
+class IsolatedWithPool(IsolatedExecutor):
+    """With a warden of its own, from `open` to `close`."""
+
+    def __init__(self, functions: list[dict[str, Any]], **options: Any) -> None:
+        self.pool = WorkerPool(PoolOptions(preload=_PRELOAD))
+        references = [{name: refer_to(function) for name, function in each.items()} for each in functions]
+        super().__init__(self.pool, references, **({"workers": 2, "limit_bytes": 64 << 20} | options))
+
+    async def open(self, spec: Spec) -> None:
+        await self.pool.start()
+        await super().open(spec)
+
+    async def close(self) -> None:
+        await super().close()
+        await self.pool.close()
+
+
+EXECUTORS: dict[str, Callable[[list[dict[str, Any]]], Executor]] = {
+    "inline": InlineExecutor,
+    "isolated": IsolatedWithPool,
+}

@@ -33,6 +33,7 @@ from headrace.limits import RetryLimits
 from headrace.providers.contract import Request
 from headrace.store.creation import specimen
 from headrace.store.rows import DetailPacker, Row, Status
+from headrace.store.sheets import SheetRow, sheet_of
 from headrace.survey.record import AnswerRecord, Cause, Failure, State, Usage
 from tests.execute.executors import EXECUTORS
 
@@ -73,7 +74,9 @@ class Controller:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.rows: list[Row] = []
+        self.rows: list[SheetRow] = []
+        self.usage = Usage()
+        self.failures: list[tuple[int, int, str, str]] = []
         self.answers: list[tuple[int, AnswerRecord]] = []
         self.ended: dict[int, Outcome] = {}
         self.seqs: list[int] = []
@@ -94,7 +97,9 @@ class Controller:
         self.seqs.append(event.seq)
         match event:
             case Rows():
-                self.rows += event.rows
+                self.rows += event.sheet.rows()
+                self.usage.calls += event.sheet.usage.calls
+                self.failures += event.sheet.failures
             case Answers():
                 self.answers += event.answers
             case Ended():
@@ -137,7 +142,8 @@ async def test_rows_are_encoded_and_hold_the_whole_interview(name: str):
         await controller.executor.start(chunk(1, 5, 1))
         await controller.read_until(lambda: 1 in controller.ended)
     (row,) = controller.rows
-    assert (row.ordinal, row.agent, row.status, row.answers, row.usage.calls) == (5, 5, Status.DONE, ["x", "x"], 2)
+    assert (row.ordinal, row.agent, row.status, row.answers, row.more) == (5, 5, Status.DONE, ["x", "x"], None)
+    assert (controller.usage.calls, controller.failures) == (2, [])
     detail = DetailPacker(spec_for(model).dictionary).unpack(row.detail)
     assert [record.raw for record in detail.records] == [b"x", b"x"]
     assert detail.records[0].prompt.startswith("One, 5?")
@@ -155,22 +161,19 @@ async def test_answers_of_interviews_in_flight_are_told_as_they_come(name: str):
     assert {(ordinal, record.question) for ordinal, record in controller.answers} == {(0, 0), (1, 0), (2, 0)}
 
 
+def answer_anew(request: Request) -> str:
+    return f"new {request.user_prompt[:15]}"
+
+
 @each_executor
 async def test_answers_that_are_kept_are_not_asked_for_again(name: str):
-    asked: list[str] = []
-
-    def answer(request: Request) -> str:
-        asked.append(request.question_name)
-        return f"new {request.user_prompt[:15]}"
-
     work = chunk(1, 0, 1)
     work.interviews[0].kept = [AnswerRecord(0, State.ANSWERED, value="old", attempts=1, input_tokens=5)]
-    async with opened(name, Model("test", canned_response=answer)) as controller:
+    async with opened(name, Model("test", canned_response=answer_anew)) as controller:
         await controller.executor.start(work)
         await controller.read_until(lambda: 1 in controller.ended)
-    assert asked == ["two"]
     assert controller.rows[0].answers == ["old", "new Two after old?"]
-    assert controller.rows[0].usage.calls == 1  # what is kept was counted before
+    assert controller.usage.calls == 1  # what is kept was counted before
 
 
 @each_executor
@@ -216,10 +219,7 @@ async def test_preempt_stops_at_the_next_answer_and_keeps_it(name: str):
 
 @each_executor
 async def test_kill_stops_one_chunk_at_once_and_no_other(name: str):
-    def answer(request: Request) -> str:
-        return "x"
-
-    model = Model("test", canned_response=answer, latency_s=0.3)
+    model = Model("test", canned_response=answer_anew, latency_s=0.3)
     async with opened(name, model) as controller:
         await controller.executor.start(chunk(1, 0, 3))
         await controller.executor.start(chunk(2, 10, 3))
@@ -265,7 +265,7 @@ def test_every_message_can_be_sent_as_bytes():
     row = Row(1, 0, 0, 0, 0, Status.FAILED, [1, 2.5, "x", None, b"[1]"], None, b"\x00", [], Usage(1, 2, 3))
     common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
     events: list[AnyEvent] = [
-        Rows(**common, rows=[row]),
+        Rows(**common, sheet=sheet_of([row])),
         Answers(**common, answers=[(1, record)]),
         contract.StepStarting(**common, step="s"),
         contract.StepDone(**common, step="s", result=b"r"),

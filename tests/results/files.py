@@ -11,6 +11,7 @@ from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.store.rows import ANSWER_COLUMNS, DetailPacker, Row, Status
 from headrace.store.runfile import RunFile
+from headrace.store.sheets import sheet_of
 from headrace.survey.agents import Agent
 from headrace.survey.models import Model
 from headrace.survey.questions.free_text import QuestionFreeText
@@ -103,9 +104,10 @@ def write(
         for ordinal in range(len(file.plan)) if ordinals is None else ordinals:
             batch.append(row(file, of, ordinal, answers(ordinal)))
             if len(batch) == 500:
-                file.journal.commit(batch, [])
+                file.journal.commit([sheet_of(batch)], [])
                 batch = []
-        file.journal.commit(batch, [])
+        if batch:
+            file.journal.commit([sheet_of(batch)], [])
     return path
 
 

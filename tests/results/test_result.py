@@ -11,6 +11,7 @@ from headrace.results.result import Result, Tokens
 from headrace.results.results import Results
 from headrace.store.book import RunBook
 from headrace.store.connections import open_writer
+from headrace.store.sheets import sheet_of
 from headrace.survey.agents import Agent
 from headrace.survey.models import Model
 from headrace.survey.scenarios import Scenario
@@ -74,7 +75,7 @@ def test_a_fresh_result_equals_the_stored_one(tmp_path: Path) -> None:
         sealed = files.row(file, of, 0, [["list"], files.MISSING])
         agent, scenario = encode_fields({"agent_name": "n", "x": math.inf})[0], encode_fields({"tags": ["t"]})[0]
         fresh = Result.from_row(sealed, agent, scenario, RunBook.load(file.connection))
-        file.journal.commit([sealed], [])
+        file.journal.commit([sheet_of([sealed])], [])
     with Results.open(path) as results:
         for part in ("ordinal", "iteration", "status", "answer", "agent", "scenario", "model", "prompts", "tokens"):
             assert fresh[part] == results[0][part], part

@@ -99,10 +99,11 @@ def kill_at(child: Child, log: Path, calls: int, chance: random.Random) -> None:
     child.kill()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("seed", "workers"), [(1, "0"), (2, "0"), (3, "0"), (4, "2")])
 def test_a_run_killed_at_random_moments_loses_and_repeats_nothing_journaled(
-    seed: int, tmp_path: Path, uninterrupted: list[dict[str, Any]]
+    seed: int, workers: str, tmp_path: Path, uninterrupted: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("WORKERS", workers)
     path, log, chance = tmp_path / "town.run", tmp_path / "calls", random.Random(seed)
     kept: set[tuple[int, str]] = set()
     for number, moment in enumerate(moments(seed)):

@@ -66,6 +66,17 @@ def wait_for_results(path: Path, child: Child, *, pending: bool = False) -> None
     until(lambda: any(sealed_and_pending(path)[pending:]) or not child.is_alive, "the first results")
 
 
+@pytest.fixture(params=["0", "2"])
+def workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How many processes conduct the interviews; the programs read it from their environment."""
+    monkeypatch.setenv("WORKERS", request.param)
+    return request.param
+
+
+inline_and_in_workers = pytest.mark.usefixtures("workers")
+
+
+@inline_and_in_workers
 def test_the_first_ctrl_c_lets_what_runs_end_and_the_run_goes_on_later(tmp_path: Path) -> None:
     path, log = tmp_path / "town.run", tmp_path / "calls"
     with Child("run_town", path, AGENTS, 0.02, WINDOW, CALL_LOG=str(log)) as child:
@@ -79,6 +90,7 @@ def test_the_first_ctrl_c_lets_what_runs_end_and_the_run_goes_on_later(tmp_path:
     check_goes_on_to_the_end(path, log, 0.02)
 
 
+@inline_and_in_workers
 def test_the_second_ctrl_c_stops_at_once_and_the_run_goes_on_later(tmp_path: Path) -> None:
     path, log, latency_s = tmp_path / "town.run", tmp_path / "calls", 1.5
     with Child("run_town", path, AGENTS, latency_s, INTERVIEWS, CALL_LOG=str(log)) as child:
@@ -95,6 +107,7 @@ def test_the_second_ctrl_c_stops_at_once_and_the_run_goes_on_later(tmp_path: Pat
     assert pending <= set(range(INTERVIEWS))
 
 
+@inline_and_in_workers
 def test_answers_journaled_before_a_second_ctrl_c_are_not_asked_for_again(tmp_path: Path) -> None:
     path, log, latency_s = tmp_path / "town.run", tmp_path / "calls", 0.3
     with Child("run_town", path, AGENTS, latency_s, INTERVIEWS, CALL_LOG=str(log)) as child:

@@ -26,6 +26,7 @@ from headrace.cli.options import (
     RetryFailed,
     Sample,
     Seed,
+    Workers,
 )
 from headrace.cli.running import options_from, start
 
@@ -41,6 +42,7 @@ def map_rows(
     output: Output = None,
     memory: Memory = None,
     concurrency: Concurrency = 200,
+    workers: Workers = None,
     limit: Limit = None,
     sample: Sample = None,
     seed: Seed = 0,

@@ -18,6 +18,7 @@ RunFileArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run file
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Memory = Annotated[str | None, typer.Option(help='A budget: "512MB", "60%" of the machine, or "+512MB" on top.')]
 Concurrency = Annotated[int, typer.Option(min=1, help="How many interviews may be in flight.")]
+Workers = Annotated[int | None, typer.Option(min=0, help="How many processes conduct the interviews; 0 for this one.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many interviews of the plan.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Ask again where an answer was not valid.")]
 Sample = Annotated[int | None, typer.Option(min=1, help="Only so many interviews, chosen at random from the plan.")]

@@ -28,6 +28,7 @@ from headrace.cli.options import (
     RunFileArgument,
     Sample,
     Seed,
+    Workers,
 )
 from headrace.errors import OptionError
 
@@ -44,6 +45,7 @@ def run(
     output: Output = None,
     memory: Memory = None,
     concurrency: Concurrency = 200,
+    workers: Workers = None,
     limit: Limit = None,
     sample: Sample = None,
     seed: Seed = 0,
@@ -71,6 +73,7 @@ def resume(
     path: RunFileArgument,
     memory: Memory = None,
     concurrency: Concurrency = 200,
+    workers: Workers = None,
     limit: Limit = None,
     max_cost: MaxCost = None,
     max_tokens_total: MaxTokens = None,

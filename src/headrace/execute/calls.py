@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from headrace.execute.gate import Gate
+from headrace.execute.gate import Standing
 from headrace.limits import EndpointLimits
 from headrace.plan.prices import Price
 from headrace.providers.contract import Provider, Reply, Request
@@ -35,6 +35,39 @@ class ModelCalls(Protocol):
         ...
 
 
+class AskGate(Protocol):
+    """What a model's calls go through: the endpoint's own gate, or one that asks for turns elsewhere."""
+
+    async def ask(
+        self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]
+    ) -> Reply: ...
+
+    def listen(self, listener: Callable[[Standing, str], None]) -> None: ...
+
+    def unlisten(self, listener: Callable[[Standing, str], None]) -> None: ...
+
+
+class ReplyCache(Protocol):
+    """Replies that earlier runs paid for: the cache's own file, or whoever has it open."""
+
+    async def get(self, key: bytes) -> Reply | None: ...
+
+    def put(self, key: bytes, reply: Reply) -> None: ...
+
+
+class _CacheHere:
+    """The response cache, open in this process."""
+
+    def __init__(self, cache: ResponseCache) -> None:
+        self._cache = cache
+
+    async def get(self, key: bytes) -> Reply | None:
+        return self._cache.get(key)
+
+    def put(self, key: bytes, reply: Reply) -> None:
+        self._cache.put(key, reply)
+
+
 class PlainCalls:
     """Calls of the test model: nothing is limited, cached or paid for."""
 
@@ -53,13 +86,18 @@ class ServiceCalls:
     """Calls of a real model."""
 
     def __init__(
-        self, model: Model, provider: Provider, gate: Gate, price: Price | None, cache: ResponseCache | None
+        self,
+        model: Model,
+        provider: Provider,
+        gate: AskGate,
+        price: Price | None,
+        cache: ResponseCache | ReplyCache | None,
     ) -> None:
         self._row = model.identity_row()
         self._provider = provider
         self._gate = gate
         self._price = price
-        self._cache = cache
+        self._cache = _CacheHere(cache) if isinstance(cache, ResponseCache) else cache
         self._output_tokens = _FIRST_OUTPUT_TOKENS
         self.is_instant = False
 
@@ -69,7 +107,7 @@ class ServiceCalls:
         key = None
         if self._cache is not None and request.attempt == 1:
             key = self._key(request)
-            found = self._cache.get(key)
+            found = await self._cache.get(key)
             if found is not None:
                 service.cache_hits += 1
                 found.input_tokens = found.output_tokens = 0  # paid for by another run

@@ -27,7 +27,7 @@ import msgspec
 from headrace.execute.gate import Standing
 from headrace.limits import RetryLimits
 from headrace.plan.prices import Price
-from headrace.store.rows import Row
+from headrace.store.sheets import Sheet
 from headrace.survey.record import AnswerRecord, Usage
 
 
@@ -139,9 +139,9 @@ class Event(msgspec.Struct, tag=True, kw_only=True):
 
 
 class Rows(Event):
-    """Interviews that ended, encoded for the store."""
+    """Interviews that ended, as the store's statements take them."""
 
-    rows: list[Row]
+    sheet: Sheet
 
 
 class Answers(Event):
@@ -262,6 +262,11 @@ class Batch(msgspec.Struct):
 
 
 class Executor(Protocol):
+    @property
+    def ahead(self) -> int:
+        """How many interviews it would have wait beside those it may conduct at once; known once it is open."""
+        ...
+
     async def open(self, spec: Spec) -> None: ...
 
     def lease(self, lease: Lease) -> None: ...

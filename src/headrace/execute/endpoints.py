@@ -14,6 +14,11 @@ from headrace.survey.models import Model
 from headrace.survey.values import encode_value
 
 
+def endpoint_key(model: Model) -> bytes:
+    """The same for models that share their limits."""
+    return encode_value([model.service_name, model.name, model.parameters.get("base_url")])
+
+
 class Endpoints:
     """Gates by endpoint; `status` shows each under its model's name."""
 
@@ -21,8 +26,7 @@ class Endpoints:
         self._gates: dict[bytes, tuple[str, Gate]] = {}  # as many as there are models
 
     def gate(self, model: Model) -> Gate:
-        address = model.parameters.get("base_url")
-        key = encode_value([model.service_name, model.name, address])
+        key = endpoint_key(model)
         if key not in self._gates:
             self._gates[key] = model.name, Gate(endpoint_limits(model))
         return self._gates[key][1]

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import assert_never
+from typing import Protocol, TypeVar, assert_never
 
 from headrace.errors import (
     HeadraceError,
@@ -43,7 +43,7 @@ from headrace.schedule.outcomes import (
     Wait,
 )
 
-_ABANDONED = Abandoned()
+ABANDONED = Abandoned()
 # Paused as long as it is, a service that answers each of these with "busy" will not serve this question.
 _MOST_BUSY = 50
 
@@ -58,6 +58,38 @@ class Standing(Enum):
 
 class CallNotMade(HeadraceError):
     """The run is stopping, and the call was still waiting for its turn."""
+
+
+Turn = TypeVar("Turn")
+
+
+class Turns(Protocol[Turn]):
+    """Who gives turns, here or in another process, and is told how each call ended."""
+
+    async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Turn: ...
+
+    def ended(self, go: Turn, outcome: Outcome) -> None: ...
+
+
+async def ask_in_turn(
+    turns: Turns[Turn], provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]
+) -> Reply:
+    busy = 0
+    while True:
+        go = await turns.turn(tokens, is_stopping)
+        try:
+            reply = await provider.ask(request)
+        except ProviderError as error:
+            turns.ended(go, outcome_of(error))
+            busy += isinstance(error, ProviderBusy)
+            if isinstance(error, NetworkAway) or (isinstance(error, ProviderBusy) and busy < _MOST_BUSY):
+                continue  # it was no attempt: the endpoint holds everything back until a probe gets through
+            raise
+        except BaseException:
+            turns.ended(go, ABANDONED)
+            raise
+        turns.ended(go, Ok(reply.input_tokens + reply.output_tokens, reply.rates))
+        return reply
 
 
 class Gate:
@@ -86,22 +118,17 @@ class Gate:
 
     async def ask(self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Reply:
         """Make one call when its turn comes; raises what the provider raises, or CallNotMade."""
-        busy = 0
-        while True:
-            go = self._go_at_once(tokens) or await self._turn(tokens, is_stopping)
-            try:
-                reply = await provider.ask(request)
-            except ProviderError as error:
-                self._ended(go, outcome_of(error))
-                busy += isinstance(error, ProviderBusy)
-                if isinstance(error, NetworkAway) or (isinstance(error, ProviderBusy) and busy < _MOST_BUSY):
-                    continue  # it was no attempt: the endpoint holds everything back until a probe gets through
-                raise
-            except BaseException:
-                self._ended(go, _ABANDONED)
-                raise
-            self._ended(go, Ok(reply.input_tokens + reply.output_tokens, reply.rates))
-            return reply
+        return await ask_in_turn(self, provider, request, tokens, is_stopping)
+
+    async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Go:
+        """Wait for the turn of a call, which must come back through `ended`; raises CallNotMade or ModelUnusable."""
+        return self._go_at_once(tokens) or await self._turn(tokens, is_stopping)
+
+    def ended(self, go: Go, outcome: Outcome) -> None:
+        self._endpoint.ended(time.monotonic(), go, outcome)
+        if self._line:
+            self._advance()
+        self._tell_standing()
 
     def release_stopped(self) -> None:
         """Let the calls in line go whose work is stopping: nobody should wait for a network to come back first."""
@@ -132,7 +159,7 @@ class Gate:
             return await waiting.future
         except asyncio.CancelledError:
             if waiting.future.done() and not waiting.future.cancelled() and waiting.future.exception() is None:
-                self._ended(waiting.future.result(), _ABANDONED)  # its turn had just come
+                self.ended(waiting.future.result(), ABANDONED)  # its turn had just come
             elif waiting in self._line:
                 self._line.remove(waiting)
                 self._tell_standing()
@@ -162,12 +189,6 @@ class Gate:
         self.close()
         if until_s is not None:
             self._timer = asyncio.get_running_loop().call_later(max(0.0, until_s - now_s), self._advance)
-
-    def _ended(self, go: Go, outcome: Outcome) -> None:
-        self._endpoint.ended(time.monotonic(), go, outcome)
-        if self._line:
-            self._advance()
-        self._tell_standing()
 
     def _tell_standing(self) -> None:
         standing = self._standing()

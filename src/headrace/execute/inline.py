@@ -10,13 +10,13 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from headrace.errors import HeadraceError
-from headrace.execute.calls import ModelCalls, PlainCalls, ServiceCalls
+from headrace.execute.calls import AskGate, ModelCalls, PlainCalls, ReplyCache, ServiceCalls
 from headrace.execute.contract import Batch, Chunk, Interview, Lease, Outcome, Signal, Spec, Work
 from headrace.execute.endpoints import Endpoints
-from headrace.execute.gate import Gate, Standing
+from headrace.execute.gate import Standing
 from headrace.execute.interview import Interviewer, Respondent
 from headrace.execute.outbox import Outbox
 from headrace.providers.contract import Provider
@@ -65,24 +65,48 @@ class _ChunkInProgress:
         return self.signal is not None
 
 
+class Gates(Protocol):
+    """The gates of all models: `execute.endpoints`, or what stands for it in another process."""
+
+    def gate(self, model: Model) -> AskGate: ...
+
+    def allow(self, interviews: int) -> None: ...
+
+    def release_stopped(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class InterviewOutOfMemory(MemoryError):
+    """A process that may end for it has met its memory limit in this interview."""
+
+    def __init__(self, ordinal: int) -> None:
+        super().__init__(f"in interview {ordinal}")
+        self.ordinal = ordinal
+
+
 class InlineExecutor:
     """`functions` are, for each model, its parameters that are functions: they do not travel in a spec.
 
     `endpoints` and `cache` are shared with whatever else calls models in this process; by default there is no cache.
+    `is_expendable` where another process takes over when this one has met its memory limit.
     """
 
     def __init__(
         self,
         functions: list[dict[str, Any]],
-        endpoints: Endpoints | None = None,
-        cache: ResponseCache | None = None,
+        endpoints: Gates | None = None,
+        cache: ResponseCache | ReplyCache | None = None,
+        *,
+        is_expendable: bool = False,
     ) -> None:
         self._functions = functions
-        self._endpoints = endpoints or Endpoints()
+        self._endpoints: Gates = endpoints or Endpoints()
         self._owns_endpoints = endpoints is None
         self._cache = cache
+        self._is_expendable = is_expendable
         self._models: list[ModelCalls] = []
-        self._listening: list[tuple[Gate, Callable[[Standing, str], None]]] = []
+        self._listening: list[tuple[AskGate, Callable[[Standing, str], None]]] = []
         self._providers: list[Provider] = []
         self._interviewer: Interviewer | None = None
         self._packer = DetailPacker(b"")
@@ -109,7 +133,18 @@ class InlineExecutor:
         listener = partial(self._outbox.observed, place)
         gate.listen(listener)
         self._listening.append((gate, listener))
-        return ServiceCalls(model, provider, gate, spec.prices[place], self._cache)
+        # As the controller names it: a script's function has another module's name in a process of its own.
+        named = Model.from_row(spec.models[place])
+        return ServiceCalls(named, provider, gate, spec.prices[place], self._cache)
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether no model ever waits."""
+        return self._opened.is_instant
+
+    @property
+    def ahead(self) -> int:
+        return 0  # what would wait here waits as well where it is
 
     def lease(self, lease: Lease) -> None:
         # A model that never waits keeps one worker busy, gains nothing from others, and gathers rows by itself.
@@ -212,6 +247,8 @@ class InlineExecutor:
             self._count_down(begun)
             raise
         except MemoryError:
+            if self._is_expendable:
+                raise InterviewOutOfMemory(respondent.interview.ordinal) from None
             row = interviewer.failed(respondent, Cause.OUT_OF_MEMORY, "the process ran out of memory")
         except Exception as error:  # noqa: BLE001 - whatever one interview meets is recorded with it; the others go on
             row = interviewer.failed(respondent, Cause.INTERNAL, f"{type(error).__name__}: {error}")

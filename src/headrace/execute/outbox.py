@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 
 from headrace.execute.contract import Answers, AnyEvent, Batch, Chunk, Ended, Observed, Outcome, Rows
 from headrace.execute.gate import Standing
 from headrace.store.rows import Row
+from headrace.store.sheets import sheet_of
 from headrace.survey.record import AnswerRecord
 
 _MOST_ROWS_PER_BATCH = 1000
 _GATHER_S = 0.02
+_MOST_SHEET_BYTES = 4_000_000
 
 
 class _ChunkRows:
@@ -145,11 +147,12 @@ class Outbox:
             waiting = self._rows.pop(next(iter(self._rows)))
             taken += len(waiting.rows)
             self._waiting_rows -= len(waiting.rows)
-            for row in waiting.rows:
-                row.detail = compress(row.detail)
             chunk = waiting.chunk
-            events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), rows=waiting.rows))
-            self._unacked.append((self._seq, waiting.held_bytes))
+            for rows, held_bytes in _portions(waiting):
+                for row in rows:
+                    row.detail = compress(row.detail)
+                events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), sheet=sheet_of(rows)))
+                self._unacked.append((self._seq, held_bytes))
         return events
 
     def _take_standings(self) -> list[AnyEvent]:
@@ -176,3 +179,20 @@ class Outbox:
         if not self.is_full:
             self._room.set()
             self._room.clear()
+
+
+def _portions(waiting: _ChunkRows) -> Iterator[tuple[list[Row], int]]:
+    """A chunk's rows in groups of a bearable size, with the bytes of each."""
+    if waiting.held_bytes <= _MOST_SHEET_BYTES:
+        yield waiting.rows, waiting.held_bytes
+        return
+    group: list[Row] = []
+    held_bytes = 0
+    for row in waiting.rows:
+        row_bytes = row.held_bytes()
+        if group and held_bytes + row_bytes > _MOST_SHEET_BYTES:
+            yield group, held_bytes
+            group, held_bytes = [], 0
+        group.append(row)
+        held_bytes += row_bytes
+    yield group, held_bytes

@@ -31,6 +31,7 @@ class RunSettings(TypedDict, total=False):
     """The options that `run`, `run_async`, `stream` and `astream` share; limits.RunOptions checks and explains them."""
 
     concurrency: int
+    workers: int | None
     n: int | None
     limit: int | None
     sample: int | None

@@ -69,6 +69,8 @@ class CannedProvider:
             return response
         try:
             return response(request)
+        except MemoryError:
+            raise  # it says nothing about the call
         except Exception as error:
             raise ProviderRefused(f"canned_response raised {type(error).__name__}: {error}") from error
 

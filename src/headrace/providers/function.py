@@ -43,7 +43,7 @@ class FunctionProvider:
     async def ask(self, request: Request) -> Reply:
         try:
             given = await self._function(request)
-        except ProviderError:
+        except (ProviderError, MemoryError):
             raise
         except TimeoutError as error:
             raise ProviderTimeout(f"{self._name} raised {type(error).__name__}: {error}") from error

@@ -16,6 +16,7 @@ from headrace.store.interviews import AGENT, ANSWERS, ITERATION, MODEL, MORE, OR
 from headrace.store.outcomes import stored_detail
 from headrace.store.reader import Reader
 from headrace.store.rows import DetailPacker, Row, Status
+from headrace.store.sheets import SheetRow
 from headrace.survey.models import Model
 from headrace.survey.record import AnswerRecord, Detail, ServiceUsage, State
 from headrace.survey.values import Fields, SqlValue, decode_fields
@@ -80,7 +81,7 @@ class Result:
         self._detail: Detail | Callable[[], Detail] = detail  # unpacked when first asked for
 
     @classmethod
-    def from_row(cls, row: Row, agent: bytes, scenario: bytes, book: RunBook) -> Result:
+    def from_row(cls, row: Row | SheetRow, agent: bytes, scenario: bytes, book: RunBook) -> Result:
         """A freshly sealed interview; `agent` and `scenario` are their rows as stored."""
         return cls(
             place=(row.ordinal, row.iteration, row.model, row.status),

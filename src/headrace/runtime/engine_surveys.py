@@ -52,6 +52,11 @@ class EngineSurveys:
 
     async def run(self, job: Job, path: str | Path | None, priority: Priority, options: RunOptions) -> Path:
         """Until it is complete; raises what `job.run` would."""
+        if options.workers:
+            raise OptionError(
+                "A survey inside an engine has no workers of its own.",
+                fix="Leave workers= out, or run the survey by itself with job.run(..., workers=2).",
+            )
         place = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
         if str(place) in self.running:
             raise OptionError(f"{place} is being run by this engine already.", fix="Wait for it.")

@@ -59,6 +59,18 @@ class TreeGauge:
         return tree_bytes() - self._shared_bytes()
 
 
+def resident_bytes(pid: int) -> int:
+    """Of one process; 0 where it has ended."""
+    if sys.platform.startswith("linux"):
+        return _resident_bytes(pid)
+    import psutil  # pyright: ignore[reportMissingModuleSource]  # only where /proc is missing
+
+    try:
+        return psutil.Process(pid).memory_info().rss
+    except psutil.Error:
+        return 0
+
+
 def memory_limits(written: str | int | None) -> MemoryLimits:
     """The budget in bytes, as far as the host or container allows it; refused where it is exceeded already."""
     used, free = tree_bytes(), available_bytes()

@@ -33,10 +33,11 @@ class Spending:
     def is_limited(self) -> bool:
         return self._most_cost is not None or self._most_tokens is not None
 
-    def add(self, usages: list[Usage]) -> None:
-        self._interviews += len(usages)
+    def add(self, usage: Usage, interviews: int) -> None:
+        """What so many more interviews took together."""
+        self._interviews += interviews
         for name in Usage.__struct_fields__:
-            setattr(self.run, name, getattr(self.run, name) + sum([getattr(usage, name) for usage in usages]))
+            setattr(self.run, name, getattr(self.run, name) + getattr(usage, name))
 
     def affordable(self) -> int | None:
         """How many interviews more, those in flight among them, the budget has room for; None for no limit."""

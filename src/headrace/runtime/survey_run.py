@@ -41,20 +41,18 @@ from headrace.schedule.admission import Admission
 from headrace.schedule.cursors import Cursors
 from headrace.schedule.governor import Governor
 from headrace.store.connections import translated_errors
-from headrace.store.rows import Row, Status
 from headrace.store.runfile import RunFile
+from headrace.store.sheets import Sheet, SheetRow
 
 _READING_EVERY_S = 0.1
 _READING_AT_MOST_EVERY_S = 0.003
-_SIZES_LOOKED_AT = 8
 _KILL_WITHIN_S = 5.0
-_FAILED = Status.FAILED  # looking a member up in its enum costs more than comparing with it
 
 
 class Sealed(NamedTuple):
     """A committed interview on its way to whoever listens, with the rows it was about."""
 
-    row: Row
+    row: SheetRow
     agent: bytes
     scenario: bytes
 
@@ -79,7 +77,9 @@ class SurveyRun:
         limits: MemoryLimits,
         executor: Executor,
         listener: Listener | None,
+        read_memory: Callable[[], int] = tree_bytes,
     ) -> None:
+        self._tree_bytes = read_memory
         self._job = job
         self._file = file
         self._options = options
@@ -92,6 +92,7 @@ class SurveyRun:
         self._admission = Admission(cursors, self._governor, options.concurrency)
         self._changed = asyncio.Event()
         self._chunks: dict[int, _InFlight] = {}  # bounded by the window
+        self._ahead = 0  # interviews that wait in the executor, beside those in flight
         self._next_id = 0
         self._stops = 0
         self._signalling: set[asyncio.Task[None]] = set()  # the loop itself would not keep them alive
@@ -104,7 +105,7 @@ class SurveyRun:
         self._standings = Standings(job.models)
         self._admission.afford(self._spending.affordable())
         self._failure: HeadraceError | None = None
-        self._memory_bytes = tree_bytes()
+        self._memory_bytes = self._tree_bytes()
         self._sealed_since_reading = 0
         self._read_at_s = 0.0
         self.reused = self.portion.count(file.done)
@@ -125,7 +126,7 @@ class SurveyRun:
 
     @property
     def concurrency(self) -> int:
-        return self._admission.concurrency
+        return self._admission.concurrency - self._ahead
 
     @property
     def in_flight(self) -> int:
@@ -145,6 +146,8 @@ class SurveyRun:
         self._read_memory()
         with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as writer:
             await self._executor.open(self._spec())
+            self._ahead = self._executor.ahead
+            self._admission.tune(self._admission.concurrency + self._ahead)
             self._lease()
             tasks = {
                 asyncio.create_task(self._feed()),
@@ -187,7 +190,7 @@ class SurveyRun:
 
     def tune(self, concurrency: int) -> None:
         """Let so many interviews be in flight; the executor hears of it with the next lease."""
-        self._admission.tune(concurrency)
+        self._admission.tune(concurrency + self._ahead)
         self._changed.set()
 
     def _stop(self, what: Signal) -> None:
@@ -275,17 +278,18 @@ class SurveyRun:
         loop = asyncio.get_running_loop()
         async for batch in self._executor.events():
             events = self._new_events(batch)
-            rows = [row for event in events if isinstance(event, Rows) for row in event.rows]
+            sheets = [event.sheet for event in events if isinstance(event, Rows)]
             answers = [answer for event in events if isinstance(event, Answers) for answer in event.answers]
             if answers:
                 self._admission.answered(max(len(record.raw) for _, record in answers))
-            if rows or answers:
+            if sheets or answers:
                 with translated_errors(self._file.path):
-                    await loop.run_in_executor(writer, self._file.journal.commit, rows, answers)
+                    await loop.run_in_executor(writer, self._file.journal.commit, sheets, answers)
             self._executor.ack(batch.upto)
-            if rows:
-                self._note_sealed(rows)
-                self._hand_on(events, len(rows))
+            if sheets:
+                count = sum(map(len, sheets))
+                self._note_sealed(sheets, count)
+                self._hand_on(events, count)
             self._end_chunks(events)
             self._note_standings(batch)
 
@@ -313,16 +317,25 @@ class SurveyRun:
         flight = self._chunks.get(event.id)
         return flight is not None and flight.chunk.epoch == event.epoch
 
-    def _note_sealed(self, rows: list[Row]) -> None:
-        self._sealed += len(rows)
-        self._spending.add([row.usage for row in rows])
+    def _note_sealed(self, sheets: list[Sheet], count: int) -> None:
+        self._sealed += count
+        for sheet in sheets:
+            self._spending.add(sheet.usage, len(sheet))
+            self._failed += sheet.failed
+            for ordinal in sheet.ordinals:
+                self._file.done.add(ordinal)
+            if sheet.failures and self._options.stop_on_exception and self._failure is None:
+                self._stop_at(sheet)
         self._admission.afford(self._spending.affordable())
-        for row in rows:
-            self._file.done.add(row.ordinal)
-            if row.status is _FAILED:
-                self._note_failed(row)
-        self._admission.answered(max(row.held_bytes() for row in rows[:_SIZES_LOOKED_AT]))
-        self._read_memory_early(len(rows))
+        self._admission.answered(max(sheet.largest_bytes for sheet in sheets))
+        self._read_memory_early(count)
+
+    def _stop_at(self, sheet: Sheet) -> None:
+        """At the first failure."""
+        ordinal, position, cause, message = sheet.failures[0]
+        question = self._job.survey.questions[position].question_name
+        self._failure = InterviewFailed(ordinal, question, f"{cause}: {message}")
+        self._stop(Signal.CANCEL)
 
     def _hand_on(self, events: list[AnyEvent], count: int) -> None:
         """To whoever listens; where nobody does, the places are free at once."""
@@ -330,23 +343,15 @@ class SurveyRun:
         for event in events:
             if isinstance(event, Rows):
                 flight = self._chunks[event.id]
-                flight.left -= len(event.rows)
+                flight.left -= len(event.sheet)
                 if self._listener is not None:
                     agents, scenarios = flight.chunk.agents, flight.chunk.scenarios
-                    sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
+                    sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.sheet.rows()]
         if self._listener is None:
             self._release(count)
         else:
             self._undelivered += count
             self._listener(sealed)
-
-    def _note_failed(self, row: Row) -> None:
-        self._failed += 1
-        if self._options.stop_on_exception and self._failure is None:
-            first = row.failures[0]
-            question = self._job.survey.questions[first.question].question_name
-            self._failure = InterviewFailed(row.ordinal, question, f"{first.cause.value}: {first.message}")
-            self._stop(Signal.CANCEL)
 
     def _end_chunks(self, events: list[AnyEvent]) -> None:
         for event in events:
@@ -370,10 +375,10 @@ class SurveyRun:
 
     def _read_memory(self) -> None:
         self._sealed_since_reading, self._read_at_s = 0, time.monotonic()
-        self._memory_bytes = tree_bytes()
+        self._memory_bytes = self._tree_bytes()
         if self._admission.read_memory(self._memory_bytes, time.monotonic()):
             give_back()
         self._changed.set()
 
     def _lease(self) -> None:
-        self._executor.lease(Lease(interviews=self._admission.concurrency, buffer_bytes=self._admission.buffer_bytes))
+        self._executor.lease(Lease(interviews=self.concurrency, buffer_bytes=self._admission.buffer_bytes))

@@ -5,7 +5,7 @@ One thread at a time. Does not cover: when a batch is written (runtime.survey_ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 
@@ -14,7 +14,8 @@ import apsw
 from headrace.expressions import Kind
 from headrace.plan.bitmap import Bitmap
 from headrace.store.creation import kinds_to_bits
-from headrace.store.rows import ANSWER_COLUMNS, Row
+from headrace.store.rows import ANSWER_COLUMNS
+from headrace.store.sheets import HEAD, Sheet
 from headrace.survey.record import AnswerRecord, Usage, encode_record
 from headrace.survey.values import SqlValue
 
@@ -40,27 +41,32 @@ class Journal:
         self._columns = min(questions, ANSWER_COLUMNS)
         self._pending = set(pending)  # bounded by the window: interviews in flight with an answer on disk
         self._kinds_seen: list[set[type]] = [set() for _ in range(self._columns)]
-        self._interviews = _Insert("interviews", 6 + self._columns + 1)
+        self._width = len(HEAD) + self._columns + 1
+        self._interviews = _Insert("interviews", self._width)
         self._details = _Insert("details", 2)
 
-    def commit(self, rows: list[Row], records: Iterable[tuple[int, AnswerRecord]]) -> None:
-        """Seal `rows` and keep the answers of interviews still in flight; durable when this returns."""
+    def commit(self, sheets: Sequence[Sheet], records: Iterable[tuple[int, AnswerRecord]]) -> None:
+        """Seal `sheets` and keep the answers of interviews still in flight; durable when this returns."""
+        ordinals = list(chain.from_iterable([sheet.ordinals for sheet in sheets]))
         with self._connection:
             self._write_records(records)
-            if rows:
-                self._forget_earlier(rows)
-                self._write_rows(rows)
-                self._note_kinds(rows)
-                self._count(rows)
-        for row in rows:
-            self._stored.add(row.ordinal)
+            if ordinals:
+                replaced = [ordinal for ordinal in ordinals if ordinal in self._stored]
+                self._forget_earlier(ordinals, replaced)
+                self._write_sheets(sheets, ordinals)
+                self._count(sheets, len(ordinals), len(replaced))
+        for ordinal in ordinals:
+            self._stored.add(ordinal)
 
-    def _write_rows(self, rows: list[Row]) -> None:
-        self._interviews.write(self._connection, [_columns(row) for row in rows])
-        self._details.write(self._connection, [(row.ordinal, row.detail) for row in rows])
-        failures = [(r.ordinal, f.question, f.cause.value, f.message) for r in rows for f in r.failures]
+    def _write_sheets(self, sheets: Sequence[Sheet], ordinals: list[int]) -> None:
+        values = list(chain.from_iterable([sheet.values for sheet in sheets]))
+        details = chain.from_iterable([sheet.details for sheet in sheets])
+        self._interviews.write(self._connection, values)
+        self._details.write(self._connection, list(chain.from_iterable(zip(ordinals, details, strict=True))))
+        failures = [failure for sheet in sheets for failure in sheet.failures]
         if failures:
             self._connection.executemany("INSERT INTO failures VALUES(?, ?, ?, ?)", failures)
+        self._note_kinds(values)
 
     def _write_records(self, records: Iterable[tuple[int, AnswerRecord]]) -> None:
         encoded = [(ordinal, record.question, encode_record(record)) for ordinal, record in records]
@@ -68,20 +74,19 @@ class Journal:
             self._connection.executemany("INSERT OR REPLACE INTO pending VALUES(?, ?, ?)", encoded)
             self._pending.update(ordinal for ordinal, _, _ in encoded)
 
-    def _forget_earlier(self, rows: list[Row]) -> None:
+    def _forget_earlier(self, ordinals: list[int], replaced: list[int]) -> None:
         """Drop what these rows replace: their answers in flight, and an earlier attempt's failures."""
         if self._pending:
-            sealed = [(row.ordinal,) for row in rows if row.ordinal in self._pending]
-            self._connection.executemany("DELETE FROM pending WHERE ordinal = ?", sealed)
-            self._pending.difference_update(ordinal for (ordinal,) in sealed)
-        replaced = [(row.ordinal,) for row in rows if row.ordinal in self._stored]
+            sealed = self._pending.intersection(ordinals)
+            self._connection.executemany("DELETE FROM pending WHERE ordinal = ?", [(ordinal,) for ordinal in sealed])
+            self._pending -= sealed
         if replaced:
-            self._connection.executemany("DELETE FROM failures WHERE ordinal = ?", replaced)
+            self._connection.executemany("DELETE FROM failures WHERE ordinal = ?", [(old,) for old in replaced])
 
-    def _note_kinds(self, rows: list[Row]) -> None:
+    def _note_kinds(self, values: list[SqlValue]) -> None:
         """Keep, for each answer column, what kinds of values it holds: filters are exact in SQL only where known."""
         for position, seen in enumerate(self._kinds_seen):
-            types: set[type] = {type(row.answers[position]) for row in rows}
+            types = set(map(type, values[len(HEAD) + position :: self._width]))
             if types <= seen:
                 continue
             seen |= types
@@ -90,16 +95,14 @@ class Journal:
                 "UPDATE questions SET kinds = kinds | ? WHERE position = ?", (kinds_to_bits(kinds), position)
             )
 
-    def _count(self, rows: list[Row]) -> None:
-        replaced = sum([row.ordinal in self._stored for row in rows])
+    def _count(self, sheets: Sequence[Sheet], sealed: int, replaced: int) -> None:
         # Only failed interviews are ever run again.
         added: dict[str, float] = {
-            "done": len(rows) - replaced,
-            "failed": sum([row.status for row in rows]) - replaced,
+            "done": sealed - replaced,
+            "failed": sum([sheet.failed for sheet in sheets]) - replaced,
         }
-        usages = [row.usage for row in rows]
         for name in Usage.__struct_fields__:
-            added[name] = sum([getattr(usage, name) for usage in usages])
+            added[name] = sum([getattr(sheet.usage, name) for sheet in sheets])
         self._connection.executemany(
             "UPDATE counters SET value = value + ? WHERE name = ?",
             ((value, name) for name, value in added.items() if value),
@@ -111,22 +114,19 @@ class _Insert:
     busy event loop is what an insert mostly costs."""
 
     def __init__(self, table: str, columns: int) -> None:
+        self._columns = columns
+        at_once = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_PARAMETERS // columns))
         places = f"({', '.join('?' * columns)})"
-        self._at_once = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_PARAMETERS // columns))
-        self._one = f"INSERT OR REPLACE INTO {table} VALUES {places}"
-        self._many = f"INSERT OR REPLACE INTO {table} VALUES {', '.join([places] * self._at_once)}"
+        self._statements = [
+            f"INSERT OR REPLACE INTO {table} VALUES {', '.join([places] * rows)}" for rows in range(at_once + 1)
+        ]
 
-    def write(self, connection: apsw.Connection, rows: list[tuple[SqlValue, ...]]) -> None:
-        whole = len(rows) - len(rows) % self._at_once
-        for first in range(0, whole, self._at_once):
-            connection.execute(self._many, tuple(chain.from_iterable(rows[first : first + self._at_once])))
-        if whole < len(rows):
-            connection.executemany(self._one, rows[whole:])
-
-
-def _columns(row: Row) -> tuple[SqlValue, ...]:
-    head = (row.ordinal, row.iteration, row.agent, row.scenario, row.model, int(row.status))
-    return (*head, *row.answers, row.more)
+    def write(self, connection: apsw.Connection, values: list[SqlValue]) -> None:
+        """Of whole rows, one after the other."""
+        step = (len(self._statements) - 1) * self._columns
+        for first in range(0, len(values), step):
+            some = values[first : first + step]
+            connection.execute(self._statements[len(some) // self._columns], some)
 
 
 def run_started(connection: apsw.Connection, started_at: float, reused: int) -> int:

@@ -29,11 +29,12 @@ class Cause(Enum):
     UNAVAILABLE = "model unavailable"
     REFUSED = "model refused the call"
     OUT_OF_MEMORY = "out of memory"
+    CRASHED = "its process ended"
     INTERNAL = "internal error"
 
 
 # Running again retries these by itself: their cause lay outside the answer and the data.
-OUTSIDE_CAUSES = frozenset({Cause.UNAVAILABLE, Cause.REFUSED, Cause.OUT_OF_MEMORY})
+OUTSIDE_CAUSES = frozenset({Cause.UNAVAILABLE, Cause.REFUSED, Cause.OUT_OF_MEMORY, Cause.CRASHED})
 
 
 class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -1,6 +1,7 @@
 """Runs the survey about towns: PATH AGENTS LATENCY_S CONCURRENCY [LIMIT].
 
-Where GATE names a file, whoever listens to results holds on to the first until that file is there.
+Where GATE names a file, whoever listens to results holds on to the first until that file is there. WORKERS is how many
+processes conduct the interviews; by default this one does.
 """
 
 import os
@@ -20,7 +21,7 @@ def wait_at_gate(_: object) -> None:
 
 path, agents, latency_s, concurrency, *limit = sys.argv[1:]
 job = town_job(int(agents), float(latency_s))
-options: dict[str, Any] = {"concurrency": int(concurrency)}
+options: dict[str, Any] = {"concurrency": int(concurrency), "workers": int(os.environ.get("WORKERS", "0"))}
 if limit:
     options["limit"] = int(limit[0])
 if "GATE" in os.environ:

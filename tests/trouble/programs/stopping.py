@@ -4,6 +4,7 @@ Each tells how it ended, what was left behind and whether the file is free; then
 """
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -16,6 +17,7 @@ from tests.trouble.programs.telling import outcome_of, tell
 from tests.trouble.programs.town import town_job
 
 WINDOW, ENOUGH = 10, 17  # not a multiple: it ends in the middle of a batch
+OPTIONS: dict[str, Any] = {"concurrency": WINDOW, "workers": int(os.environ.get("WORKERS", "0"))}
 
 
 class Enough(Exception):
@@ -23,36 +25,36 @@ class Enough(Exception):
 
 
 def break_out_of_a_stream(job: Job, path: Path) -> None:
-    for place, _ in enumerate(job.stream(path, concurrency=WINDOW)):
+    for place, _ in enumerate(job.stream(path, **OPTIONS)):
         if place == ENOUGH:
             break
 
 
 def close_a_stream(job: Job, path: Path) -> None:
-    stream = job.stream(path, concurrency=WINDOW)
+    stream = job.stream(path, **OPTIONS)
     for _ in range(ENOUGH):
         next(stream)
     stream.close()  # type: ignore[attr-defined]
 
 
 def close_a_stream_at_its_first_result(job: Job, path: Path) -> None:
-    stream = job.stream(path, concurrency=WINDOW)
+    stream = job.stream(path, **OPTIONS)
     next(stream)
     stream.close()  # type: ignore[attr-defined]
 
 
 def fail_in_a_stream(job: Job, path: Path) -> None:
-    for place, _ in enumerate(job.stream(path, concurrency=WINDOW)):
+    for place, _ in enumerate(job.stream(path, **OPTIONS)):
         if place == ENOUGH:
             raise Enough
 
 
 def fail_in_on_result(job: Job, path: Path) -> None:
-    job.run(path, concurrency=WINDOW, on_result=_failing())
+    job.run(path, **OPTIONS, on_result=_failing())
 
 
 def interrupt_in_on_result(job: Job, path: Path) -> None:
-    job.run(path, concurrency=WINDOW, on_result=_failing(KeyboardInterrupt))
+    job.run(path, **OPTIONS, on_result=_failing(KeyboardInterrupt))
 
 
 def break_out_of_an_async_stream(job: Job, path: Path) -> None:
@@ -86,7 +88,7 @@ def fail_in_async_on_result(job: Job, path: Path) -> None:
         await asyncio.sleep(0)
         fail(result)
 
-    asyncio.run(_discard(job.run_async(path, concurrency=WINDOW, on_result=take)))
+    asyncio.run(_discard(job.run_async(path, **OPTIONS, on_result=take)))
 
 
 def cancel_a_task(job: Job, path: Path) -> None:
@@ -99,15 +101,15 @@ def cancel_a_task_that_listens(job: Job, path: Path) -> None:
 
 def run_out_of_time(job: Job, path: Path) -> None:
     async def main() -> None:
-        async with asyncio.timeout(0.5):
-            await job.run_async(path, concurrency=WINDOW)
+        async with asyncio.timeout(1.0 if OPTIONS["workers"] else 0.5):
+            await job.run_async(path, **OPTIONS)
 
     asyncio.run(main())
 
 
 def _cancel(job: Job, path: Path, on_result: Callable[[Result], None] | None) -> None:
     async def main() -> None:
-        task = asyncio.ensure_future(job.run_async(path, concurrency=WINDOW, on_result=on_result))
+        task = asyncio.ensure_future(job.run_async(path, **OPTIONS, on_result=on_result))
         while not _has_results(path):
             await asyncio.sleep(0.01)
         task.cancel()
@@ -138,7 +140,7 @@ def _failing(error: type[BaseException] = Enough) -> Callable[[Result], None]:
 
 
 def _closing(job: Job, path: Path) -> aclosing[AsyncIterator[Result]]:
-    return aclosing(job.astream(path, concurrency=WINDOW))  # type: ignore[type-var]
+    return aclosing(job.astream(path, **OPTIONS))  # type: ignore[type-var]
 
 
 async def _discard(running: Coroutine[Any, Any, Any]) -> None:

@@ -1,0 +1,487 @@
+"""Surveys in worker processes: the same results as inline, whatever becomes of a worker."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import (
+    Agent,
+    AgentList,
+    Engine,
+    Job,
+    Model,
+    ModelList,
+    QuestionFreeText,
+    QuestionMultipleChoice,
+    QuestionYesNo,
+    Results,
+    ScenarioList,
+    Survey,
+)
+from headrace.errors import (
+    BudgetSpent,
+    BudgetTooSmall,
+    HeadraceError,
+    InterviewFailed,
+    InvalidInput,
+    ModelUnusable,
+    OptionError,
+)
+from headrace.execute.contract import Outcome
+from headrace.execute.worker_protocol import FunctionReference
+from headrace.runtime import survey_workers
+from headrace.runtime.survey_workers import worker_limit_bytes
+from headrace.survey.record import Cause
+from tests.execute.executors import IsolatedWithPool
+from tests.execute.test_contract import Controller, Lease, chunk, spec_for
+from tests.providers.server import HostileServer
+from tests.trouble.children import Child, until
+from tests.workers import survey_answers
+from tests.workers.trees import MB, gone_within, is_alive, memory_of
+
+PARTS = (
+    "ordinal",
+    "status",
+    "answer",
+    "agent",
+    "scenario",
+    "prompts",
+    "raw_responses",
+    "failures",
+    "skipped",
+    "tokens",
+)
+PRICE = {"input": 1000.0, "output": 2000.0}
+
+
+def everything(results: Results) -> list[dict[str, Any]]:
+    return [{part: result[part] for part in (*PARTS, "iteration", "system_prompt")} for result in results]
+
+
+def job_of(acts: dict[int, str], people: int, *models: Model) -> Job:
+    """One question of so many agents, some of whom have something to do."""
+    asked = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ agent.n }}?")])
+    agents = AgentList(Agent({"n": n, "act": acts.get(n, "")}) for n in range(people))
+    return asked.by(agents, ModelList(models or [Model("test", canned_response=survey_answers.act)]))
+
+
+def survey_with_rules() -> Survey:
+    return Survey(
+        [
+            QuestionMultipleChoice(
+                question_name="mood", question_text="How is {{ scenario.city }}?", question_options=["Good", "Bad"]
+            ),
+            QuestionYesNo(question_name="commutes", question_text="Do you commute?"),
+            QuestionFreeText(question_name="why", question_text="You said {{ mood.answer }}. Why?"),
+            QuestionFreeText(question_name="way", question_text="Which way?"),
+        ]
+    ).add_skip_rule("way", "{{ commutes.answer }} == 'No'")
+
+
+def children_of(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task")
+    try:
+        return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+
+
+def workers_of_this_run() -> list[int]:
+    """The children of the warden, which is a child of this process."""
+    return [worker for warden in children_of(os.getpid()) for worker in children_of(warden)]
+
+
+def test_workers_give_the_same_results_as_inline(tmp_path: Path):
+    models = ModelList(
+        [
+            Model("test", canned_response={"mood": "Good", "commutes": "No", "why": "rain"}),
+            Model("test", canned_response={"mood": "Awful", "commutes": "Yes", "way": "by tram"}, seed=1),
+            Model("test", canned_response={"mood": "Bad", "commutes": "Yes", "way": "w", "why": "y"}, latency_s=0.001),
+        ]
+    )
+    agents = AgentList(Agent(name=f"p{n}", traits={"age": n}) for n in range(40))
+    job = survey_with_rules().by(agents, ScenarioList.from_list("city", ["Oslo", "Lima"]), models)
+    inline = everything(job.run(tmp_path / "inline.run", n=2))
+    isolated = job.run(tmp_path / "isolated.run", n=2, workers=2)
+    assert everything(isolated) == inline
+    assert len(inline) == 480
+    ours, theirs = isolated.stats(), Results.open(tmp_path / "inline.run").stats()
+    assert (ours.failed, ours.calls, ours.input_tokens) == (theirs.failed, theirs.calls, theirs.input_tokens)
+    assert ours.failed > 0
+
+
+def test_interviews_are_conducted_by_as_many_processes_as_asked_for(tmp_path: Path):
+    job = job_of({}, 300, Model("test", canned_response=survey_answers.pid, latency_s=0.002))
+    results = job.run(tmp_path / "a.run", workers=3)
+    pids = {int(result.answer["q"]) for result in results}
+    assert len(pids) == 3
+    assert os.getpid() not in pids
+    assert not any(is_alive(pid) for pid in pids)
+    assert children_of(os.getpid()) == []
+
+
+def test_a_model_of_ones_own_is_found_by_its_name(tmp_path: Path):
+    results = job_of({}, 30, Model.from_function(survey_answers.reply)).run(tmp_path / "a.run", workers=2)
+    assert [result.answer["q"] for result in results] == [f"Who is {n}: {n}" for n in range(30)]
+
+
+def test_a_killed_worker_costs_no_interview(tmp_path: Path):
+    job = job_of({}, 600, Model("test", canned_response="x", latency_s=0.01))
+    killed: list[int] = []
+
+    def kill_one(result: Any) -> None:
+        if result.ordinal in {100, 200, 300} and (living := workers_of_this_run()):
+            killed.append(living[0])
+            os.kill(living[0], signal.SIGKILL)
+
+    results = job.run(tmp_path / "a.run", workers=2, concurrency=40, on_result=kill_one)
+    stats = results.stats()
+    assert len(killed) == 3
+    assert (stats.interviews, stats.failed) == (600, 0)
+    assert [result.ordinal for result in results] == list(range(600))
+
+
+def test_a_killed_warden_costs_no_interview(tmp_path: Path):
+    job = job_of({}, 400, Model("test", canned_response="x", latency_s=0.01))
+    wardens = set[int]()
+
+    def kill_the_warden(result: Any) -> None:
+        (warden,) = children_of(os.getpid()) or [0]
+        if warden and not wardens:
+            wardens.add(warden)
+            os.kill(warden, signal.SIGKILL)
+
+    stats = job.run(tmp_path / "a.run", workers=2, concurrency=40, on_result=kill_the_warden).stats()
+    assert (len(wardens), stats.interviews, stats.failed) == (1, 400, 0)
+
+
+def test_a_killed_controller_leaves_nobody_behind(tmp_path: Path):
+    path = tmp_path / "town.run"
+    with Child("run_town", path, 60, 0.05, 16, WORKERS="2") as child:
+        until(lambda: sum(len(children_of(pid)) for pid in children_of(child.pid)) == 2, "two workers")
+        (warden,) = children_of(child.pid)
+        family = [warden, *children_of(warden)]
+        child.kill()
+    assert gone_within(family, 5.0) == []
+
+
+POISONS = {
+    "eat:400000000": (Cause.OUT_OF_MEMORY, "memory limit"),
+    "children:400000000": (Cause.OUT_OF_MEMORY, "above its limit"),
+    "segfault": (Cause.CRASHED, "signal 11"),
+    "exit:3": (Cause.CRASHED, "code 3"),
+}
+
+
+@pytest.mark.parametrize("model", ["instant", "slow"])
+def test_poisoned_interviews_fail_with_their_true_cause_and_the_rest_goes_on(model: str, tmp_path: Path):
+    acts = dict(zip((7, 30, 31, 90), POISONS, strict=True))
+    slow = Model.from_function(survey_answers.act_slowly)
+    job = job_of(acts, 120, slow if model == "slow" else Model("test", canned_response=survey_answers.act))
+    results = job.run(tmp_path / "a.run", workers=2, memory="+200MB")
+    failed = {result.ordinal: result.failures[0] for result in results if result.status == "failed"}
+    assert failed.keys() == acts.keys(), failed
+    for ordinal, act in acts.items():
+        cause, told = POISONS[act]
+        assert failed[ordinal].cause == cause.value
+        assert told in failed[ordinal].message
+    assert sum(result.status == "done" for result in results) == 116
+
+
+def test_an_interview_whose_worker_died_once_is_answered_the_second_time(tmp_path: Path):
+    job = job_of({20: f"once:{tmp_path / 'mark'}"}, 100)
+    results = job.run(tmp_path / "a.run", workers=2)
+    assert results.stats().failed == 0
+    assert results[20].answer["q"] == "q of 20 by once"
+
+
+def test_a_run_of_nothing_but_poison_ends(tmp_path: Path):
+    job = job_of(dict.fromkeys(range(12), "exit:1"), 12)
+    stats = job.run(tmp_path / "a.run", workers=2).stats()
+    assert (stats.interviews, stats.failed) == (12, 12)
+
+
+def test_what_died_of_its_worker_is_tried_again_by_the_next_run(tmp_path: Path):
+    mark = tmp_path / "mark"
+    job = job_of({3: "exit:1", 5: f"once:{mark}"}, 10)
+    assert job.run(tmp_path / "a.run", workers=1).stats().failed == 1
+    with Results.open(tmp_path / "a.run") as results:
+        assert results[3].failures[0].cause == Cause.CRASHED.value
+    assert job.run(tmp_path / "a.run", workers=1).stats().reused == 9
+
+
+async def test_a_worker_that_hangs_is_ended_and_its_interview_fails():
+    model = Model("test", canned_response=survey_answers.act)
+    executor = IsolatedWithPool([model.functions], hang_s=0.6)
+    work = chunk(1, 0, 8)
+    work.agents[5] = b'{"n": 5, "act": "hang"}'
+    await executor.open(spec_for(model))
+    executor.lease(Lease(interviews=10, buffer_bytes=1_000_000))
+    try:
+        controller = Controller(executor)
+        await executor.start(work)
+        await controller.read_until(lambda: 1 in controller.ended)
+    finally:
+        await executor.close()
+    assert controller.ended[1] is Outcome.DONE
+    for ordinal, _, cause, message in controller.failures:
+        assert (ordinal, cause) == (5, Cause.CRASHED.value)
+        assert "0.6 s" in message
+    assert [row.ordinal for row in controller.rows if row.status] == [5]
+    assert sorted(row.ordinal for row in controller.rows) == list(range(8))
+
+
+async def test_at_most_ten_chunks_wait_for_a_worker_to_take_them():
+    model = Model("test", canned_response=survey_answers.act)
+    executor = IsolatedWithPool([model.functions], workers=1)
+    await executor.open(spec_for(model))
+    executor.lease(Lease(interviews=10, buffer_bytes=1_000_000))
+    try:
+        busy = chunk(1, 0, 1)
+        busy.agents[0] = b'{"n": 0, "act": "hang"}'
+        await executor.start(busy)
+        await asyncio.sleep(0.2)
+        for number in range(2, 12):
+            await executor.start(chunk(number, number, 1))
+        eleventh = asyncio.create_task(executor.start(chunk(12, 12, 1)))
+        await asyncio.sleep(0.3)
+        assert not eleventh.done()
+        eleventh.cancel()
+    finally:
+        await executor.close()
+
+
+def test_the_whole_tree_stays_within_its_budget(tmp_path: Path):
+    """Each interview takes 30 MB and keeps it: workers meet their limits again and again."""
+    job = job_of(dict.fromkeys(range(0, 60, 2), "eat:30000000"), 60)
+    before = memory_of(os.getpid())
+    highest, is_over = [0], threading.Event()
+
+    def look() -> None:
+        while not is_over.is_set():
+            highest[0] = max(highest[0], memory_of(os.getpid()))
+            time.sleep(0.002)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        stats = job.run(tmp_path / "a.run", workers=2, memory="+256MB").stats()
+    finally:
+        is_over.set()
+        watcher.join()
+    assert (stats.interviews, stats.failed) == (60, 0)
+    assert highest[0] - before < 256_000_000 + 32 * MB
+    assert highest[0] - before > 60_000_000  # it did look
+
+
+def test_results_are_delivered_as_they_come(tmp_path: Path):
+    job, seen = job_of({}, 200), list[int]()
+    job.run(tmp_path / "a.run", workers=2, limit=100, on_result=lambda result: seen.append(result.ordinal))
+    assert sorted(seen) == list(range(100))
+    streamed = [result.answer["q"] for result in job.stream(tmp_path / "a.run", workers=2)]
+    assert sorted(streamed) == sorted(f"q of {n} by nobody" for n in range(200))
+
+
+async def test_results_are_delivered_on_the_callers_loop(tmp_path: Path):
+    job = job_of({}, 50)
+    assert len([result async for result in job.astream(tmp_path / "a.run", workers=2)]) == 50
+
+
+def test_the_first_failure_stops_a_run_that_was_asked_to(tmp_path: Path):
+    job = job_of({30: "exit:4"}, 20_000)
+    with pytest.raises(InterviewFailed, match="its process ended: its worker exited with code 4"):
+        job.run(tmp_path / "a.run", workers=2, stop_on_exception=True)
+    assert len(Results.open(tmp_path / "a.run")) < 20_000
+
+
+@pytest.fixture
+def server() -> Iterator[HostileServer]:
+    with HostileServer() as server:
+        yield server
+
+
+def service(server: HostileServer, name: str = "m", **parameters: Any) -> Model:
+    return Model(name, base_url=server.url, service_name="openai_compatible", **parameters)
+
+
+def test_two_workers_keep_to_the_rate_of_one_process(server: HostileServer, tmp_path: Path):
+    def calls_within(seconds: float, folder: str, **options: Any) -> tuple[int, float]:
+        times: list[float] = []
+        server.behave(lambda _: times.append(time.monotonic()) or "ok")
+        job = job_of({}, 90, service(server, requests_per_minute=3000))
+        stats = job.run(tmp_path / f"{folder}.run", cache=False, **options).stats()
+        assert (stats.interviews, stats.failed, stats.calls) == (90, 0, 90)
+        most = max(sum(first <= at < first + seconds for at in times) for first in times)
+        return most, times[-1] - times[0]
+
+    most_inline, took_inline = calls_within(1.0, "inline")
+    most, took = calls_within(1.0, "isolated", workers=2)
+    assert most <= most_inline + 3  # calls travel: a few may arrive together
+    assert took > 0.8 * took_inline
+
+
+def test_two_workers_have_no_more_calls_under_way_than_one_process(server: HostileServer, tmp_path: Path):
+    under_way, highest = [0], [0]
+
+    def note(_: Any) -> str:
+        under_way[0] += 1
+        highest[0] = max(highest[0], under_way[0])
+        return "ok"
+
+    def done(_: Any) -> float:
+        asyncio.get_running_loop().call_later(0.05, lambda: under_way.__setitem__(0, under_way[0] - 1))
+        return 0.05
+
+    server.behave(note, latency=done)
+    stats = job_of({}, 200, service(server)).run(tmp_path / "a.run", workers=2, concurrency=7, cache=False).stats()
+    assert (stats.failed, stats.endpoints[0].calls) == (0, 200)
+    assert 2 <= highest[0] <= 7
+
+
+def test_a_storm_of_429_is_one_incident_for_all_workers(server: HostileServer, tmp_path: Path):
+    began_s = time.monotonic()
+    server.behave(lambda _: "429-seconds" if 1.0 < time.monotonic() - began_s < 3 else "ok", latency=lambda _: 0.01)
+    stats = job_of({}, 400, service(server)).run(tmp_path / "a.run", workers=2, concurrency=50, cache=False).stats()
+    assert (stats.interviews, stats.failed) == (400, 0)
+    assert server.calls <= 400 + 60
+    assert stats.endpoints[0].busy == server.calls - 400
+
+
+def test_a_wrong_key_stops_its_own_model_in_all_workers(server: HostileServer, tmp_path: Path):
+    asked: list[str] = []
+
+    def one_key_is_wrong(call: Any) -> str:
+        asked.append(call.body["model"])
+        return "401" if asked[-1] == "bad" else "ok"
+
+    server.behave(one_key_is_wrong)
+    job = job_of({}, 100, service(server, "bad"), service(server, "good"))
+    with pytest.raises(ModelUnusable, match=r"bad at .* answered 401.*100 of 200 interviews are done"):
+        job.run(tmp_path / "a.run", workers=2, concurrency=20)
+    assert 1 <= asked.count("bad") <= 20
+    assert asked.count("good") == 100
+
+
+def test_turns_of_a_dead_worker_are_given_back(server: HostileServer, tmp_path: Path):
+    """With four calls at once, four turns that were lost would stop the run for good."""
+    killed: list[int] = []
+
+    def kill_while_asked(call: Any) -> str:
+        if call.number in {8, 30}:
+            for pid in (living := workers_of_this_run()):
+                os.kill(pid, signal.SIGKILL)
+            killed.append(len(living))
+        return "ok"
+
+    server.behave(kill_while_asked, latency=lambda _: 0.02)
+    stats = job_of({}, 60, service(server)).run(tmp_path / "a.run", workers=2, concurrency=4, cache=False).stats()
+    assert (stats.interviews, stats.failed) == (60, 0)
+    assert len(killed) == 2
+
+
+def test_the_response_cache_serves_all_workers(server: HostileServer, tmp_path: Path):
+    job = job_of({}, 40, service(server, price=PRICE))
+    assert job.run(tmp_path / "a.run", workers=2).stats().cost > 0
+    again = job_of({}, 60, service(server, price=PRICE)).run(tmp_path / "b.run", workers=2).stats()
+    assert (again.interviews, again.cache_hits, again.calls) == (60, 40, 20)
+    assert server.calls == 60
+    inline = job_of({}, 60, service(server, price=PRICE)).run(tmp_path / "c.run").stats()
+    assert (inline.cache_hits, server.calls) == (60, 60)
+
+
+def test_money_is_spent_as_by_one_process(server: HostileServer, tmp_path: Path):
+    def job() -> Job:
+        return job_of({}, 200, service(server, price=PRICE))
+
+    each = job().run(tmp_path / "one.run", limit=1, cache=False).stats().cost
+    with pytest.raises(BudgetSpent):
+        job().run(tmp_path / "a.run", workers=2, max_cost=each * 20.5, cache=False, concurrency=8)
+    spent = Results.open(tmp_path / "a.run").stats().cost
+    assert each * 10 < spent <= each * 20.5
+
+
+def test_answers_of_a_dead_worker_that_are_journaled_are_not_asked_for_again(server: HostileServer, tmp_path: Path):
+    asked = Survey(
+        [
+            QuestionFreeText(question_name="one", question_text="First of {{ agent.n }}?"),
+            QuestionFreeText(question_name="two", question_text="You said {{ one.answer }}. Second of {{ agent.n }}?"),
+        ]
+    )
+    killed: list[bool] = []
+
+    def kill_at_the_second(call: Any) -> str:
+        if "Second" in call.prompt and not killed:
+            killed.append(True)
+            threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGKILL) for pid in workers_of_this_run()]).start()
+            return "hang"
+        return "ok"
+
+    server.behave(kill_at_the_second)
+    job = asked.by(AgentList.from_list("n", range(1)), service(server))
+    stats = job.run(tmp_path / "a.run", workers=1, cache=False).stats()
+    assert (stats.interviews, stats.failed, stats.calls) == (1, 0, 2)
+    assert [("Second" in call.prompt) for call in server.script.kept] == [False, True, True]
+
+
+@pytest.mark.parametrize("workers", [-1, 1.5, "2", True, 10**6])
+def test_a_number_of_workers_that_is_none_is_refused(workers: Any, tmp_path: Path):
+    with pytest.raises(OptionError, match="workers="):
+        job_of({}, 3).run(tmp_path / "a.run", workers=workers)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("workers", [0, None])
+def test_no_workers_means_inline(workers: int | None, tmp_path: Path):
+    results = job_of({}, 3, Model("test", canned_response=survey_answers.pid)).run(tmp_path / "a.run", workers=workers)
+    assert {result.answer["q"] for result in results} == {str(os.getpid())}
+
+
+def test_a_function_that_no_worker_could_find_is_refused_with_the_way_out(tmp_path: Path):
+    job = job_of({}, 3, Model("test", canned_response=lambda request: "x"))
+    with pytest.raises(InvalidInput, match=r"cannot be run in a process of its own.*without workers="):
+        job.run(tmp_path / "a.run", workers=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_local_model_is_refused_because_it_has_a_process_already(tmp_path: Path):
+    with pytest.raises(OptionError, match="process of its own already"):
+        job_of({}, 3, Model("local", path=str(tmp_path / "m.gguf"))).run(tmp_path / "a.run", workers=2)
+
+
+def test_a_system_without_processes_of_this_kind_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(survey_workers, "can_isolate", lambda: False)
+    with pytest.raises(OptionError, match="Run without workers="):
+        job_of({}, 3).run(tmp_path / "a.run", workers=2)
+
+
+async def test_an_engine_refuses_workers_for_its_surveys(tmp_path: Path):
+    async with Engine(tmp_path / "e.run") as engine:
+        with pytest.raises(OptionError, match="Leave workers= out"):
+            await engine.run(job_of({}, 3), tmp_path / "a.run", workers=2)
+
+
+def test_a_budget_without_room_for_workers_is_refused_with_the_figure(tmp_path: Path):
+    with pytest.raises(BudgetTooSmall, match=r"no room for 64 workers.*memory="):
+        job_of({}, 3).run(tmp_path / "a.run", workers=64, memory="+200MB")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_limits_of_all_workers_fit_into_the_budget():
+    for workers in (1, 2, 7):
+        limit = worker_limit_bytes(512_000_000, 80_000_000, workers)
+        assert workers * limit + 80_000_000 < 512_000_000
+
+
+def test_a_worker_that_cannot_start_ends_the_run_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    missing = FunctionReference("no.such.module", "act", "/nowhere.py")
+    monkeypatch.setattr(survey_workers, "refer_to", lambda _: missing)
+    with pytest.raises(HeadraceError, match=r"No worker can be had .*nowhere\.py"):
+        job_of({}, 3).run(tmp_path / "a.run", workers=2)
+    assert children_of(os.getpid()) == []
