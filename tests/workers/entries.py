@@ -256,6 +256,16 @@ def keep_and_go_on(port, payload):
     _held.append(bytearray(b"x") * (20 * MB))
 
 
+def let_a_child_take(port, payload):
+    """A child that takes so many bytes when its worker is told to go on; how it ended."""
+    program = f"input(); held = bytearray(b'x') * {int(payload)}"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as child:
+        port.send(b"started")
+        port.receive()
+        child.communicate(b"\n")
+    return str(child.returncode).encode()
+
+
 def come_and_go(port, payload):
     """Takes and gives back a few megabytes, again and again."""
     until = time.monotonic() + float(payload)

@@ -110,6 +110,15 @@ async def test_a_limit_can_be_lent_to_a_worker_that_runs(pool):
     assert isinstance(await worker.run(Task(1, 1, refer_to(entries.keep), b"50000000")), Done)
 
 
+async def test_a_child_that_runs_already_is_lent_more_with_its_worker(pool):
+    worker = await pool.worker(30 * MB)
+    worker.start(Task(1, 1, refer_to(entries.let_a_child_take), str(90 * MB).encode()))
+    await worker.receive()
+    await worker.set_limit(2 * LIMIT)
+    worker.send(Message(1, 1, b"on"))
+    assert await worker.receive() == Done(1, 1, b"0")
+
+
 async def test_a_limit_is_never_taken_back_below_what_is_in_use(pool):
     worker = await pool.worker(LIMIT)
     worker.start(Task(1, 1, refer_to(entries.keep_and_go_on), str(40 * MB).encode()))

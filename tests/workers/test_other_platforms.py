@@ -24,6 +24,7 @@ import os
 for name in ("fork", "setsid", "killpg", "getpriority", "register_at_fork"):
     delattr(os, name)
 import headrace.execute.worker_pool, headrace.execute.command, headrace.execute.worker, headrace.execute.warden
+import headrace.execute.warden_heir
 from headrace.execute.enforcement import enforcement_layers
 from headrace.errors import OptionError
 print(enforcement_layers())

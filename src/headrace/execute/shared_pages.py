@@ -15,7 +15,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 
-from headrace.execute.process_tree import Process, Sample
+from headrace.execute.watched_process import Process, Sample
 
 _SHARES_BYTES = 1 << 20
 _EXACT_EVERY_S = 1.0

@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 
 from headrace.execute.cgroups import MemoryGroups
@@ -153,15 +154,11 @@ class Warden:
         self._watches[pid] = watch
         watch.quiet_since = time.monotonic()
         self._next_look = 0.0
-        self._limit(watch)
+        self._apply(watch, limit_bytes, [pid])
         if self._groups is not None:
             watch.in_group = self._groups.enclose(worker, pid, limit_bytes + tree.base_bytes)
         self._control.tell(Started(worker, pid, tree.base_bytes))
         return watch
-
-    def _limit(self, watch: Watch) -> None:
-        reserved = watch.tree.base_data_bytes or _PROGRAM_RESERVES_BYTES
-        limit_data(watch.pid, reserved + watch.limit_bytes)
 
     def _never_born(self, worker: int, error: Exception) -> None:
         self._control.tell(Death(worker, DeathKind.LOST, reason=f"no process could be made: {error}"))
@@ -172,15 +169,17 @@ class Warden:
                 if order.limit_bytes < watch.limit_bytes:
                     self._take_back(watch, order.limit_bytes)
                 else:
-                    self._lend(watch, order.limit_bytes)
+                    self._apply(watch, order.limit_bytes, watch.tree.living())
                 self._control.tell(LimitSet(order.worker, watch.limit_bytes))
         self._next_look = 0.0
 
-    def _lend(self, watch: Watch, limit_bytes: int) -> None:
+    def _apply(self, watch: Watch, limit_bytes: int, pids: Iterable[int]) -> None:
+        """Its children have inherited the hard limit that was, and are among `pids` where they are lent more, too."""
         watch.limit_bytes = limit_bytes
         if self._groups is not None and watch.in_group:
             self._groups.set_limit(watch.worker, limit_bytes + watch.tree.base_bytes)
-        self._limit(watch)
+        for pid in pids:
+            limit_data(pid, (watch.tree.base_data_bytes or _PROGRAM_RESERVES_BYTES) + limit_bytes)
 
     def _take_back(self, watch: Watch, limit_bytes: int) -> None:
         """Never below what it needs. Set between two looks: after the second it cannot have grown beyond the answer,
@@ -189,7 +188,7 @@ class Warden:
         before_bytes = watch.limit_bytes
         for _ in range(2):
             limit_bytes = min(before_bytes, max(limit_bytes, watch.needed_bytes()))
-            self._lend(watch, limit_bytes)
+            self._apply(watch, limit_bytes, [watch.pid])
 
     def _kill_as_asked(self, order: Kill) -> None:
         for watch in self._watches.values():
