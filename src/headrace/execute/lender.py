@@ -1,6 +1,6 @@
 """Memory limits that move between busy workers. Covers: lending, taking back, and doing the second before the first.
 
-The sum of all limits stays within `room_bytes`, what the budget leaves to workers: before one limit rises, others have
+The sum of all limits stays below `room_bytes`, what the budget leaves to workers: before one limit rises, others have
 come down, as far as the warden says that they hold. Does not cover: how much each should have (schedule.lending).
 """
 
@@ -15,6 +15,7 @@ from headrace.schedule.lending import Borrower, limits_within
 
 LEAST_WORKER_BYTES = 24 << 20  # below this a worker could not even import what it runs
 _WORTH_MOVING_BYTES = 4 << 20
+_MAY_PASS_BYTES = 8 << 20  # how far a worker was seen above its limit, before it was killed: kept back for each
 
 
 class Loan:
@@ -75,12 +76,13 @@ class Lender:
 
     async def _move(self) -> None:
         loans = list(self._loans)
-        targets = limits_within(self.room_bytes, [loan.borrower() for loan in loans])
+        room_bytes = self.room_bytes - _MAY_PASS_BYTES * len(loans)
+        targets = limits_within(room_bytes, [loan.borrower() for loan in loans])
         for loan, target in zip(loans, targets, strict=True):
             if target <= loan.limit_bytes - _WORTH_MOVING_BYTES:
                 await self._set(loan, target)
         for loan, target in zip(loans, targets, strict=True):
-            free = self.room_bytes - sum(each.limit_bytes for each in self._loans)
+            free = room_bytes - sum(each.limit_bytes for each in self._loans)
             limit = min(target, loan.limit_bytes + max(0, free))
             if limit >= loan.limit_bytes + _WORTH_MOVING_BYTES:
                 await self._set(loan, limit)
