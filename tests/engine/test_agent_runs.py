@@ -271,6 +271,21 @@ async def test_a_run_that_takes_too_long_is_stopped(tmp_path):
             await run.result()
 
 
+@headrace.task(timeout_s=1.0)
+async def slow_in_parts(ctx):
+    for number in range(20):
+        await ctx.step(f"s{number}", asyncio.sleep, 0.3)
+        await ctx.sleep(0.01)
+
+
+async def test_time_spent_before_sleeping_on_disk_counts(tmp_path):
+    async with Engine(tmp_path / "a.run") as engine:
+        run = await engine.submit(slow_in_parts)
+        with pytest.raises(RunFailed, match="timed out"):
+            await run.result()
+        assert 2 <= run.status().attempts < 10  # each part alone is well within the limit
+
+
 async def test_agents_run_on_the_engines_own_thread(tmp_path):
     names = []
 
