@@ -65,6 +65,30 @@ async def counting(ctx, upto):
     return len(keys)
 
 
+_FILE = bytes(range(256)) * 4000  # a megabyte that is no text
+
+
+async def downloading(ctx, header):
+    page = await ctx.step("download", note, "download", {"header": header, "body": _FILE})
+    await ctx.checkpoint({"digest": hashlib.sha256(page["body"]).digest()})
+    await ctx.receive()
+    assert ctx.state == {"digest": hashlib.sha256(_FILE).digest()}
+    return [page["header"], page["body"], await ctx.step("view", bytearray, b"\xff")]
+
+
+async def test_bytes_come_back_as_they_were_also_after_a_restart(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(downloading, b"\x89PNG\0")
+        while run.status().state is not RunState.RECEIVING:
+            await asyncio.sleep(0.01)
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(downloading, b"\x89PNG\0")
+        await run.send(b"go on")
+        assert await run.result() == [b"\x89PNG\0", _FILE, b"\xff"]
+        assert run.status().attempts == 2
+    assert calls == ["download"]
+
+
 async def test_leaving_the_engine_parks_a_run_that_a_later_one_goes_on_with(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(counting, 60)
@@ -269,6 +293,21 @@ async def test_a_run_that_takes_too_long_is_stopped(tmp_path):
         run = await engine.submit(too_slow)
         with pytest.raises(RunFailed, match="timed out"):
             await run.result()
+
+
+@headrace.task(timeout_s=1.0)
+async def slow_in_parts(ctx):
+    for number in range(20):
+        await ctx.step(f"s{number}", asyncio.sleep, 0.3)
+        await ctx.sleep(0.01)
+
+
+async def test_time_spent_before_sleeping_on_disk_counts(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(slow_in_parts)
+        with pytest.raises(RunFailed, match="timed out"):
+            await run.result()
+        assert 2 <= run.status().attempts < 10  # each part alone is well within the limit
 
 
 async def test_agents_run_on_the_engines_own_thread(tmp_path):

@@ -13,6 +13,7 @@ from headrace.schedule.events import (
     Park,
     Preempt,
     Refusal,
+    Submitted,
     Tick,
     Why,
 )
@@ -211,7 +212,7 @@ def test_a_parked_run_holds_nothing_and_comes_back_by_its_epoch():
     driver = Driver(slots=1)
     run, other = driver.submit(), driver.submit()
     parked, start = driver.end(run, Ending.PARKED)
-    assert parked == Park(id=run, epoch=1, preemptions=0, deaths=0)
+    assert parked == Park(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)
     assert starts([start]) == [other]
     assert len(driver.scheduler) == 1
 
@@ -229,6 +230,31 @@ def test_time_limits_count_from_the_start_of_execution_and_not_while_waiting():
     assert settled(driver.end(run, Ending.LOST)) == [(run, "TIMED_OUT")]
 
 
+def test_a_time_limit_counts_what_was_executed_before_the_run_was_parked():
+    driver = Driver(slots=1)
+    run = driver.submit(limit_s=5.0)
+    driver.started(run)
+    driver.wait(2.0)
+    (parked,) = driver.end(run, Ending.PARKED)
+    assert isinstance(parked, Park)
+    assert parked.executed_s == 2.0
+    driver.wait(100.0)
+    driver.tell(
+        Submitted(
+            now_s=driver.now_s,
+            id=run,
+            kind="known",
+            memory_bytes=100,
+            limit_s=5.0,
+            epoch=1,
+            executed_s=parked.executed_s,
+        )
+    )
+    driver.started(run)
+    assert driver.scheduler.next_tick_s() == driver.now_s + 3.0
+    assert kills(driver.wait(3.5)) == [run]
+
+
 def test_cancelling_what_waits_settles_it_and_what_runs_is_killed_first():
     driver = Driver(slots=1)
     run, waiting = driver.submit(), driver.submit()
@@ -243,10 +269,10 @@ def test_closing_parks_what_waits_and_what_runs_at_its_next_step():
     driver = Driver(slots=1)
     run, waiting = driver.submit(), driver.submit()
     parked, preempt = driver.tell(Closing(now_s=1.0))
-    assert parked == Park(id=waiting, epoch=0, preemptions=0, deaths=0)
+    assert parked == Park(id=waiting, epoch=0, preemptions=0, deaths=0, executed_s=0.0)
     assert isinstance(preempt, Preempt)
     assert preempt.why is Why.CLOSING
-    assert driver.end(run, Ending.PREEMPTED) == [Park(id=run, epoch=1, preemptions=0, deaths=0)]
+    assert driver.end(run, Ending.PREEMPTED) == [Park(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)]
     driver.submit()
     assert refused(driver.sent)[0].refusal is Refusal.CLOSING
 

@@ -187,6 +187,7 @@ class World:
                 epoch=run.epoch,
                 preemptions=was.preemptions if was else 0,
                 deaths=was.deaths if was else 0,
+                executed_s=was.executed_s if was else 0.0,
             )
         )
         if not run.is_live and was and not run.parked:  # refused, but it is still on disk

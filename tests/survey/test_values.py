@@ -9,7 +9,9 @@ from headrace.survey.values import (
     Remark,
     UnusableValue,
     decode_fields,
+    decode_value,
     encode_fields,
+    encode_value,
     from_sql,
     repair_text,
     to_sql,
@@ -42,6 +44,22 @@ def test_fields_come_back_as_they_were(fields: dict[str, Any]):
 @given(values)
 def test_an_answer_comes_back_from_its_column_as_it_was(value: Any):
     assert same(from_sql(to_sql(value, as_bool=False), as_bool=False), value)
+
+
+@given(
+    st.recursive(
+        scalars | st.binary(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.just("$bytes"), inner, max_size=3),
+    )
+)
+def test_what_agents_keep_comes_back_as_it_was_bytes_too(value: Any):
+    assert same(decode_value(encode_value(value, with_bytes=True)), value)
+
+
+def test_bytes_are_no_answer_and_no_trait():
+    for refused in (lambda: encode_value({"a": [b"x"]}), lambda: encode_fields({"a": b"x"})):
+        with pytest.raises(UnusableValue, match="bytes"):
+            refused()
 
 
 @given(st.booleans())

@@ -1,6 +1,6 @@
 """What agent runs keep: arguments, step results, state. Covers: encoding with an error that says what it was.
 
-Does not cover: which values there are (survey.values).
+Bytes are among them: tools return files. Does not cover: which other values there are (survey.values).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST_VALUE_BYTES = 64_000_000
 def encode_kept(value: object, what: str) -> bytes:
     """`what` names it in the error, as in "the result of step 'search'"."""
     try:
-        encoded = encode_value(value)
+        encoded = encode_value(value, with_bytes=True)
     except UnusableValue as error:
         told = error.message.replace("'value' ", "it ", 1)
         raise InvalidInput(f"{what} cannot be journaled: {told}", fix=error.fix) from None

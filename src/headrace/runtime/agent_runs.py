@@ -186,7 +186,8 @@ class AgentRuns:
         wait_s = min(_FIRST_RETRY_S * 2 ** (failures - 1), _LONGEST_RETRY_S)
         self._chronicle.record("retried", f"attempt {failures} failed: {error.partition(chr(10))[0]}", run=run.id)
         self._writer.write(self._writes.fails_again(run.id, failures))
-        self._park(run, RunState.SLEEPING, time.time() + wait_s, preemptions=0, deaths=0, error=error)
+        anew = Park(id=run.id, epoch=run.epoch, preemptions=0, deaths=0, executed_s=0.0)
+        self._park(run, RunState.SLEEPING, time.time() + wait_s, anew, error)
 
     def park(self, command: Park) -> None:
         run = self.live.pop(command.id)
@@ -201,11 +202,17 @@ class AgentRuns:
             state, resume_at = RunState.SLEEPING, ended.resume_at
         elif ended is not None and ended.outcome is Outcome.PARKED and not run.has_mail:
             state = RunState.RECEIVING
-        self._park(run, state, resume_at, command.preemptions, command.deaths, error)
+        self._park(run, state, resume_at, command, error)
 
-    def _park(self, run: LiveRun, state: RunState, resume_at: float, preemptions: int, deaths: int, error: str) -> None:
+    def _park(self, run: LiveRun, state: RunState, resume_at: float, kept: Park, error: str) -> None:
         writes = self._writes.waits(
-            run.id, state, resume_at=resume_at, preemptions=preemptions, deaths=deaths, error=error
+            run.id,
+            state,
+            resume_at=resume_at,
+            preemptions=kept.preemptions,
+            deaths=kept.deaths,
+            executed_s=kept.executed_s,
+            error=error,
         )
         self._writer.write(writes)
         self._leave(run.id)

@@ -228,6 +228,7 @@ class Backlog:
             epoch=row.epoch if row else 0,
             preemptions=row.preemptions if row else 0,
             deaths=row.deaths if row else 0,
+            executed_s=row.executed_s if row else 0.0,
         )
 
     # Coming back.

@@ -128,7 +128,7 @@ class HostLost(Told, frozen=True, kw_only=True):
 
 
 class Submitted(Told, frozen=True, kw_only=True):
-    """`epoch`, `preemptions` and `deaths` are what is on record of a run that was here before."""
+    """`epoch`, `preemptions`, `deaths` and `executed_s` are what is on record of a run that was here before."""
 
     id: int
     kind: str
@@ -139,6 +139,7 @@ class Submitted(Told, frozen=True, kw_only=True):
     epoch: int = 0
     preemptions: int = 0
     deaths: int = 0
+    executed_s: float = 0.0
 
 
 class Cancelled(Told, frozen=True, kw_only=True):
@@ -291,12 +292,15 @@ class Settle(Struct, frozen=True, kw_only=True):
 
 
 class Park(Struct, frozen=True, kw_only=True):
-    """`epoch`, `preemptions` and `deaths` go on record, for when it comes back."""
+    """`epoch`, `preemptions`, `deaths` and `executed_s` go on record, for when it comes back: its time limit counts
+    what it has executed in all.
+    """
 
     id: int
     epoch: int
     preemptions: int
     deaths: int
+    executed_s: float
 
 
 class Reject(Struct, frozen=True, kw_only=True):

@@ -153,6 +153,7 @@ def _task(board: Board, event: Submitted) -> Task:
         event.epoch,
         event.preemptions,
         event.deaths,
+        executed_s=event.executed_s,
     )
 
 
@@ -246,7 +247,15 @@ def _returns_below(task: Task) -> int:
 
 
 def _park(board: Board, task: Task, now_s: float) -> None:
-    board.commands.append(Park(id=task.id, epoch=task.epoch, preemptions=task.preemptions, deaths=task.deaths))
+    board.commands.append(
+        Park(
+            id=task.id,
+            epoch=task.epoch,
+            preemptions=task.preemptions,
+            deaths=task.deaths,
+            executed_s=task.executed_s,
+        )
+    )
     _forget(board, task, None, now_s)
 
 

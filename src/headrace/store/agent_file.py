@@ -20,7 +20,10 @@ from headrace.store.lock import WriterLock
 from headrace.store.schema import APPLICATION_ID
 from headrace.survey.values import SqlValue
 
-_COLUMNS = "parent, id, name, kind, arguments, priority, state, epoch, preemptions, deaths, failures, resume_at, error"
+_COLUMNS = (
+    "parent, id, name, kind, arguments, priority, state,"
+    " epoch, preemptions, deaths, failures, executed_s, resume_at, error"
+)
 
 
 class RunRow(msgspec.Struct, frozen=True):
@@ -37,6 +40,7 @@ class RunRow(msgspec.Struct, frozen=True):
     preemptions: int
     deaths: int
     failures: int
+    executed_s: float
     resume_at: float
     error: str
 
@@ -163,10 +167,10 @@ class AgentFile:
         for parent, number, name, kind, arguments, priority, state, *rest in self._reader.execute(
             f"SELECT {_COLUMNS} FROM runs {where}", bindings
         ):
-            epoch, preemptions, deaths, failures, resume_at, error = rest
+            epoch, preemptions, deaths, failures, executed_s, resume_at, error = rest
             yield RunRow(
                 parent, number, name, kind, arguments, priority, RunState(state),
-                epoch, preemptions, deaths, failures, resume_at, error,
+                epoch, preemptions, deaths, failures, executed_s, resume_at, error,
             )  # fmt: skip
 
     def _value(self, sql: str, bindings: tuple[SqlValue, ...]) -> bytes | None:

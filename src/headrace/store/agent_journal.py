@@ -61,10 +61,21 @@ class Writes:
         return [("UPDATE runs SET state = 'running', epoch = ? WHERE id = ?", (epoch, id))]
 
     def waits(
-        self, id: int, state: RunState, *, resume_at: float, preemptions: int, deaths: int, error: str = ""
+        self,
+        id: int,
+        state: RunState,
+        *,
+        resume_at: float,
+        preemptions: int,
+        deaths: int,
+        executed_s: float = 0.0,
+        error: str = "",
     ) -> list[Write]:
-        sql = "UPDATE runs SET state = ?, resume_at = ?, preemptions = ?, deaths = ?, error = ? WHERE id = ?"
-        return [(sql, (state.value, resume_at, preemptions, deaths, error, id))]
+        sql = (
+            "UPDATE runs SET state = ?, resume_at = ?, preemptions = ?, deaths = ?, executed_s = ?, error = ?"
+            " WHERE id = ?"
+        )
+        return [(sql, (state.value, resume_at, preemptions, deaths, executed_s, error, id))]
 
     def fails_again(self, id: int, failures: int) -> list[Write]:
         return [("UPDATE runs SET failures = ? WHERE id = ?", (failures, id))]

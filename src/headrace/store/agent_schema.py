@@ -20,7 +20,8 @@ CREATE TABLE runs(id INTEGER PRIMARY KEY, parent INTEGER, key BLOB, name TEXT NO
                   arguments BLOB NOT NULL, priority INTEGER NOT NULL, state TEXT NOT NULL,
                   epoch INTEGER NOT NULL DEFAULT 0,
                   preemptions INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
-                  failures INTEGER NOT NULL DEFAULT 0, resume_at REAL NOT NULL DEFAULT 0, result BLOB,
+                  failures INTEGER NOT NULL DEFAULT 0, executed_s REAL NOT NULL DEFAULT 0,
+                  resume_at REAL NOT NULL DEFAULT 0, result BLOB,
                   result_blob INTEGER, error TEXT NOT NULL DEFAULT '', submitted_at REAL NOT NULL, ended_at REAL);
 CREATE UNIQUE INDEX runs_by_key ON runs(key) WHERE key IS NOT NULL;
 CREATE INDEX unfinished ON runs(state, priority, id) WHERE ended_at IS NULL;

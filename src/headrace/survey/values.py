@@ -1,7 +1,8 @@
 """The values that traits, scenario fields, options and answers may hold, and the two forms they are stored in.
 
 Covers: JSON for fields (agents, scenarios, options), one SQL value for an answer, and the kinds a value has.
-JSON has no NaN and SQLite no integer beyond 64 bits, so these are tagged: `{"$float": "nan"}`, `{"$int": "2..."}`.
+JSON has no NaN and SQLite no integer beyond 64 bits, so these are tagged: `{"$float": "nan"}`, `{"$int": "2..."}`;
+bytes, where they are allowed, too: `{"$bytes": "base64"}`.
 Does not cover: which answers a question accepts (survey.questions).
 """
 
@@ -56,9 +57,12 @@ def decode_fields(encoded: bytes | str) -> Fields:
     return {name: _untag(value) for name, value in fields.items()} if _is_marked(encoded) else fields
 
 
-def encode_value(value: object) -> bytes:
-    """Any one value as tagged JSON; options and question settings are kept this way."""
-    tagged = _tag(value, "value", 0)
+def encode_value(value: object, *, with_bytes: bool = False) -> bytes:
+    """Any one value as tagged JSON; options and question settings are kept this way.
+
+    `with_bytes` for what agents keep: no answer, trait or option is bytes.
+    """
+    tagged = _tag(value, "value", 0, with_bytes=with_bytes)
     try:
         return _encode_json(tagged)
     except UnicodeEncodeError:
@@ -138,7 +142,7 @@ def _field_name(name: object) -> str:
     return name
 
 
-def _tag(value: object, name: str, depth: int) -> Any:
+def _tag(value: object, name: str, depth: int, *, with_bytes: bool = False) -> Any:
     if _is_plain(value):
         return value
     if depth > _DEEPEST:
@@ -155,11 +159,13 @@ def _tag(value: object, name: str, depth: int) -> Any:
             number = float(value)
             return number if math.isfinite(number) else {"$float": str(number)}
         case list() | tuple():
-            return [_tag(item, name, depth + 1) for item in cast("list[object]", value)]
+            return [_tag(item, name, depth + 1, with_bytes=with_bytes) for item in cast("list[object]", value)]
         case dict():
             items = cast("dict[object, object]", value).items()
-            inner = {_field_name(key): _tag(item, name, depth + 1) for key, item in items}
+            inner = {_field_name(key): _tag(item, name, depth + 1, with_bytes=with_bytes) for key, item in items}
             return {"$dict": inner} if any(key.startswith("$") for key in inner) else inner
+        case bytes() | bytearray() if with_bytes:
+            return {"$bytes": value}  # which JSON's encoder writes as base64
         case _:
             raise UnusableValue(
                 f"{name!r} holds a {type(value).__name__}, which cannot be stored.",
@@ -187,6 +193,8 @@ def _untag(value: Any) -> Any:
                 return int(inner)
             case "$float":
                 return float(inner)
+            case "$bytes":
+                return msgspec.convert(inner, bytes)  # four times as fast as base64
             case "$dict":
                 return {name: _untag(item) for name, item in inner.items()}
             case _:
