@@ -30,7 +30,6 @@ from headrace.survey.values import decode_value
 from headrace.units import parse_bytes
 
 _LONGEST_NAME = 200
-_MOST_OUTPUT_BYTES = 16_000_000
 _step_key: contextvars.ContextVar[str | None] = contextvars.ContextVar("headrace_step_key", default=None)
 
 
@@ -138,7 +137,7 @@ class AgentContext:
         input: str | bytes = b"",
         memory: str | int | None = None,
         timeout_s: float | None = None,
-        output: str | int = _MOST_OUTPUT_BYTES,
+        output: str | int = "16MB",
         directory: str | Path = ".",
         environment: Mapping[str, str] | None = None,
         name: str | None = None,

@@ -51,9 +51,10 @@ _NOT_OPEN = 'Use "async with Engine(...) as engine:".'
 class Engine:
     """Use it as `async with Engine("agents.run") as engine:`. Leaving the block parks what is unfinished.
 
-    Agents run in `slots` worker processes, each held to its memory by the operating system; `preload` names modules
-    that workers need, imported once. isolation="inline" runs them in this process: any function will do, and a memory
-    limit is best effort. That is the default where the platform has no such processes.
+    Agents run in `slots` worker processes, each held to its memory by the operating system. `preload` names modules
+    that workers need, imported once; no file that a worker writes may become larger than `largest_file`.
+    isolation="inline" runs agents in this process: any function will do, and a memory limit is best effort. That is the
+    default where the platform has no such processes.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Engine:
         queue_depth: int = 5,
         isolation: Isolation | None = None,
         preload: Sequence[str] = (),
+        largest_file: str | int = "4GB",
         grace_s: float = 2.0,
         stuck_after_s: float = 1.0,
         breaker: BreakerLimits | None = None,
@@ -83,7 +85,11 @@ class Engine:
             queue=_queue_limits(limits, slots, slot_memory, queue_depth, self._isolation),
             breaker=breaker or BreakerLimits(),
             workers=WorkerOptions(
-                isolation=self._isolation, slots=slots, ceiling_bytes=ceiling, preload=_checked_preload(preload)
+                isolation=self._isolation,
+                slots=slots,
+                ceiling_bytes=ceiling,
+                preload=_checked_preload(preload),
+                largest_file_bytes=parse_bytes(largest_file),
             ),
             grace_s=grace_s,
             stuck_after_s=stuck_after_s,

@@ -33,6 +33,7 @@ class WorkerOptions:
     slots: int
     ceiling_bytes: int
     preload: tuple[str, ...] = ()
+    largest_file_bytes: int = 4_000_000_000
 
 
 def is_alive(pid: int) -> bool:
@@ -50,7 +51,11 @@ class EngineWorkers:
         self.is_isolated = options.isolation == "process"
         self._limits = limits
         self._agents: IsolatedAgents | None = None
-        pool_options = PoolOptions(preload=(*_NEEDED_BY_ALL, *options.preload), most_idle=options.slots)
+        pool_options = PoolOptions(
+            preload=(*_NEEDED_BY_ALL, *options.preload),
+            most_idle=options.slots,
+            largest_file_bytes=options.largest_file_bytes,
+        )
         self.pool = WorkerPool(pool_options, on_reading=self._read) if can_isolate() else None
         self.gauge = TreeGauge(self._shared_bytes, tells_apart=self.is_isolated)
         self.lender = Lender(0, options.ceiling_bytes)
