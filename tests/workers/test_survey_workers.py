@@ -34,7 +34,7 @@ from headrace.errors import (
     ModelUnusable,
     OptionError,
 )
-from headrace.execute.contract import Outcome
+from headrace.execute.contract import Chunk, Outcome
 from headrace.execute.worker_protocol import FunctionReference
 from headrace.runtime import survey_workers
 from headrace.runtime.survey_workers import worker_limit_bytes
@@ -195,6 +195,25 @@ def test_poisoned_interviews_fail_with_their_true_cause_and_the_rest_goes_on(mod
     assert sum(result.status == "done" for result in results) == 116
 
 
+def test_an_interview_too_large_for_a_message_fails_and_holds_nobody_up(tmp_path: Path):
+    sizes = {3: "write:80000000", 5: "write:20000000", 6: "write:20000000"}
+    results = job_of(sizes, 12).run(tmp_path / "a.run", workers=1, memory="+3GB", concurrency=2)
+    failed = {result.ordinal: result.failures[0].message for result in results if result.status == "failed"}
+    assert failed.keys() == {3}
+    assert "more than a worker can send" in failed[3]
+    assert len(results[6].answer["q"]) == 20_000_000
+
+
+async def test_an_agent_too_large_for_a_message_fails_its_interview_only():
+    work = chunk(1, 0, 5)
+    work.agents[2] = b'{"n": 2, "text": "%s"}' % (b"x" * 51_000_000)
+    controller = await conducted(work, Model("test", canned_response="x"))
+    ((ordinal, _, cause, message), _) = controller.failures  # one for each question
+    assert (ordinal, cause) == (2, Cause.DATA.value)
+    assert "more than a worker can be sent" in message
+    assert sorted(row.ordinal for row in controller.rows) == list(range(5))
+
+
 def test_an_interview_whose_worker_died_once_is_answered_the_second_time(tmp_path: Path):
     job = job_of({20: f"once:{tmp_path / 'mark'}"}, 100)
     results = job.run(tmp_path / "a.run", workers=2)
@@ -217,19 +236,24 @@ def test_what_died_of_its_worker_is_tried_again_by_the_next_run(tmp_path: Path):
     assert job.run(tmp_path / "a.run", workers=1).stats().reused == 9
 
 
-async def test_a_worker_that_hangs_is_ended_and_its_interview_fails():
-    model = Model("test", canned_response=survey_answers.act)
-    executor = IsolatedWithPool([model.functions], hang_s=0.6)
-    work = chunk(1, 0, 8)
-    work.agents[5] = b'{"n": 5, "act": "hang"}'
+async def conducted(work: Chunk, model: Model, **options: Any) -> Controller:
+    """What came of one chunk."""
+    executor = IsolatedWithPool([model.functions], **options)
     await executor.open(spec_for(model))
     executor.lease(Lease(interviews=10, buffer_bytes=1_000_000))
+    controller = Controller(executor)
     try:
-        controller = Controller(executor)
         await executor.start(work)
-        await controller.read_until(lambda: 1 in controller.ended)
+        await controller.read_until(lambda: work.id in controller.ended)
     finally:
         await executor.close()
+    return controller
+
+
+async def test_a_worker_that_hangs_is_ended_and_its_interview_fails():
+    work = chunk(1, 0, 8)
+    work.agents[5] = b'{"n": 5, "act": "hang"}'
+    controller = await conducted(work, Model("test", canned_response=survey_answers.act), hang_s=0.6)
     assert controller.ended[1] is Outcome.DONE
     for ordinal, _, cause, message in controller.failures:
         assert (ordinal, cause) == (5, Cause.CRASHED.value)

@@ -130,7 +130,11 @@ class IsolatedExecutor:
             task = asyncio.create_task(work)
             task.add_done_callback(self._task_ended)
             self._tasks.append(task)
-        await self._all_opened()
+        try:
+            await self._all_opened()
+        except BaseException:
+            await self.close()
+            raise
 
     def lease(self, lease: Lease) -> None:
         self._endpoints.allow(lease.interviews)
@@ -155,11 +159,11 @@ class IsolatedExecutor:
             return
         flight.signal = what
         self._drop_waiting(flight)
-        lanes = {lane: piece for lane in self._lanes for piece in lane.pieces.values() if piece.flight is flight}
-        for lane, piece in lanes.items():
+        held = [(lane, piece) for lane in self._lanes for piece in lane.pieces.values() if piece.flight is flight]
+        for lane, piece in held:
             lane.post(Signalled(piece.id, epoch, what, deadline_s))
-        if what is Signal.KILL and lanes and not await self._is_over(flight, min(_STOP_WITHIN_S, deadline_s)):
-            for lane in lanes:
+        if what is Signal.KILL and not await self._is_over(flight, min(_STOP_WITHIN_S, deadline_s)):
+            for lane, _ in held:
                 lane.kill("it would not stop", DeathKind.LOST)
             if not await self._is_over(flight, deadline_s):
                 raise TimeoutError(f"chunk {id} would not be killed within {deadline_s} s")
@@ -187,7 +191,8 @@ class IsolatedExecutor:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for gate, listener in self._listening:
+        while self._listening:
+            gate, listener = self._listening.pop()
             gate.unlisten(listener)
         if self._owns_endpoints:
             self._endpoints.close()
@@ -206,9 +211,9 @@ class IsolatedExecutor:
 
     def _check_start(self, lane: Lane, ending: Ending) -> None:
         """Where no worker comes up, or all are lost without a row between, there is no point in trying on."""
-        has_opened, was_lost = lane.opened.is_set(), isinstance(ending, Death) and ending.kind is DeathKind.LOST
+        has_opened, was_idle = lane.opened.is_set(), not lane.pieces
         self._failed_starts = 0 if has_opened else self._failed_starts + 1
-        self._losses += was_lost
+        self._losses += was_idle or not _is_to_blame(ending)
         is_hopeless = self._failed_starts >= _MOST_FAILED_STARTS or self._losses >= _MOST_LOSSES
         if is_hopeless or (not has_opened and isinstance(ending, Failed)):
             raise HeadraceError(
@@ -219,7 +224,7 @@ class IsolatedExecutor:
     def _bury(self, lane: Lane, ending: Ending) -> None:
         """Hand the interviews of a dead worker out again: those it may have died of one by one in the end."""
         lost, lane.pieces = lane.pieces, {}
-        is_blamed = not (isinstance(ending, Death) and ending.kind is DeathKind.LOST)
+        is_blamed = lane.opened.is_set() and _is_to_blame(ending)
         for piece in lost.values():
             flight = piece.flight
             if flight.signal is None:
@@ -317,6 +322,7 @@ class IsolatedExecutor:
                 if piece is not None and interview is not None:
                     message = f"what it keeps takes {format_bytes(told.size_bytes)}, more than a worker can send"
                     self._fail(piece.flight, interview, Cause.INTERNAL, message)
+                    self._unacked.append((self._seq, lane, lane.lives, told.seq))
 
     def _take(self, lane: Lane, event: AnyEvent) -> None:
         """An event of a piece becomes one of its chunk."""
@@ -405,6 +411,11 @@ class _FailedRows:
 
 def _load(lane: Lane) -> int:
     return lane.load
+
+
+def _is_to_blame(ending: Ending) -> bool:
+    """Whether what the worker did may have ended it; not where the warden was lost, or we ended it ourselves."""
+    return not (isinstance(ending, Death) and ending.kind is DeathKind.LOST)
 
 
 def _cause(ending: Ending) -> Cause:

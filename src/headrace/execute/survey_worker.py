@@ -122,7 +122,7 @@ def _tell_alone(link: Link, event: AnyEvent) -> None:
         link.send(told)
     elif isinstance(event, Rows):
         for ordinal in event.sheet.ordinals:  # one: the outbox puts nothing beside so large a row
-            link.post(TooLarge(event.id, ordinal, len(told)))
+            link.post(TooLarge(event.id, event.seq, ordinal, len(told)))
 
 
 class Link:
