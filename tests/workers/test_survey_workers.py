@@ -43,6 +43,7 @@ from tests.execute.executors import IsolatedWithPool
 from tests.execute.test_contract import Controller, Lease, chunk, spec_for
 from tests.providers.server import HostileServer
 from tests.trouble.children import Child, until
+from tests.trouble.programs.letters import letters_job, right_letters
 from tests.workers import survey_answers
 from tests.workers.trees import MB, gone_within, is_alive, memory_of
 
@@ -174,7 +175,7 @@ def test_a_killed_controller_leaves_nobody_behind(tmp_path: Path):
 
 POISONS = {
     "eat:400000000": (Cause.OUT_OF_MEMORY, "memory limit"),
-    "children:400000000": (Cause.OUT_OF_MEMORY, "above its limit"),
+    "children:400000000": (Cause.OUT_OF_MEMORY, "with a limit of"),
     "segfault": (Cause.CRASHED, "signal 11"),
     "exit:3": (Cause.CRASHED, "code 3"),
 }
@@ -303,6 +304,26 @@ def test_the_whole_tree_stays_within_its_budget(tmp_path: Path):
     assert (stats.interviews, stats.failed) == (60, 0)
     assert highest[0] - before < 256_000_000 + 32 * MB
     assert highest[0] - before > 60_000_000  # it did look
+
+
+def test_large_answers_wait_in_workers_until_there_is_room_for_them_here(tmp_path: Path):
+    """All arrive at once, and the controller reads them as it can write them."""
+    before, path = memory_of(os.getpid()), tmp_path / "a.run"
+    highest, is_over = [0], threading.Event()
+
+    def look() -> None:
+        while not is_over.wait(0.005):
+            highest[0] = max(highest[0], memory_of(os.getpid()))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        stats = letters_job(60, chars=500_000, latency_s=0.02).run(path, workers=2, memory="+150MB").stats()
+    finally:
+        is_over.set()
+        watcher.join()
+    assert (stats.failed, right_letters(path, 500_000)) == (0, 60)
+    assert highest[0] - before < 150_000_000 + 32 * MB
 
 
 def test_results_are_delivered_as_they_come(tmp_path: Path):

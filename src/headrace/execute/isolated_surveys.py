@@ -58,6 +58,7 @@ _TICK_S = 1.0
 _HANG_S = 120.0
 _STOP_WITHIN_S = 1.0
 _MOST_FAILED_STARTS = 3
+_FULL = 0.9  # of its limit: what ends there ends for lack of memory
 _MOST_LOSSES = 5
 
 
@@ -98,6 +99,10 @@ class IsolatedExecutor:
         self._room = asyncio.Event()
         self._events: list[AnyEvent] = []
         self._unacked: deque[tuple[int, Lane, int, int]] = deque()  # seq, whose, in which life, and its own seq
+        self._held: deque[tuple[int, int]] = deque()  # seq, and the bytes of the message that it ended
+        self._held_bytes = self._most_held_bytes = 0
+        self._may_read = asyncio.Event()
+        self._may_read.set()
         self._seq = 0
         self._ready = asyncio.Event()
         self._failure: BaseException | None = None
@@ -125,7 +130,9 @@ class IsolatedExecutor:
         )
         self._failures = _FailedRows(spec)
         for _ in range(self._workers):
-            self._lanes.append(Lane(self._pool, self._limit_bytes, encode(opening), gates, self._cache, self._heard))
+            self._lanes.append(
+                Lane(self._pool, self._limit_bytes, encode(opening), gates, self._cache, self._heard, self._may_read)
+            )
         for work in (*(self._keep(lane) for lane in self._lanes), self._watch()):
             task = asyncio.create_task(work)
             task.add_done_callback(self._task_ended)
@@ -138,6 +145,8 @@ class IsolatedExecutor:
 
     def lease(self, lease: Lease) -> None:
         self._endpoints.allow(lease.interviews)
+        self._most_held_bytes = lease.buffer_bytes
+        self._bound_reading()
         share = Lease(lease.interviews, max(1, lease.buffer_bytes // max(1, len(self._lanes))))
         for lane in self._lanes:
             lane.lease(share)
@@ -186,6 +195,9 @@ class IsolatedExecutor:
                 acked[lane] = seq
         for lane, seq in acked.items():
             lane.post(Acked(seq))
+        while self._held and self._held[0][0] <= upto:
+            self._held_bytes -= self._held.popleft()[1]
+        self._bound_reading()
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -307,11 +319,23 @@ class IsolatedExecutor:
 
     # What comes back.
 
-    def _heard(self, lane: Lane, told: Heard) -> None:
+    def _bound_reading(self) -> None:
+        """What came and is not on disk takes memory here; beyond the lease's share, workers wait to be read."""
+        if self._held_bytes <= self._most_held_bytes:
+            self._may_read.set()
+        else:
+            self._may_read.clear()
+
+    def _heard(self, lane: Lane, told: Heard, size_bytes: int) -> None:
         match told:
             case Told():
+                before = self._seq
                 for event in told.batch.events:
                     self._take(lane, event)
+                if self._seq > before:
+                    self._held.append((self._seq, size_bytes))
+                    self._held_bytes += size_bytes
+                    self._bound_reading()
             case Taken():
                 if told.id in lane.pieces:
                     lane.pieces[told.id].is_taken = True
@@ -419,10 +443,15 @@ def _is_to_blame(ending: Ending) -> bool:
 
 
 def _cause(ending: Ending) -> Cause:
-    is_memory = isinstance(ending, OutOfMemory) or (
-        isinstance(ending, Death) and ending.kind is DeathKind.OUT_OF_MEMORY
-    )
-    return Cause.OUT_OF_MEMORY if is_memory else Cause.CRASHED
+    return Cause.OUT_OF_MEMORY if isinstance(ending, OutOfMemory) or _is_memory(ending) else Cause.CRASHED
+
+
+def _is_memory(ending: Ending) -> bool:
+    """Also where a library that is not Python's gave up at the limit: Rust aborts, C may crash."""
+    if not isinstance(ending, Death):
+        return False
+    at_limit = 0 < ending.limit_bytes * _FULL <= ending.peak_bytes
+    return ending.kind is DeathKind.OUT_OF_MEMORY or (at_limit and ending.kind is not DeathKind.LOST)
 
 
 def _told(ending: Ending) -> str:
@@ -431,9 +460,9 @@ def _told(ending: Ending) -> str:
             return (
                 f"its worker met its memory limit, also alone ({ending.reason}; {format_bytes(ending.used_bytes)} used)"
             )
-        case Death(kind=DeathKind.OUT_OF_MEMORY):
-            limit, used = format_bytes(ending.limit_bytes), format_bytes(ending.used_bytes)
-            return f"its worker was ended at {used}, above its limit of {limit}, also alone"
+        case Death() if _is_memory(ending):
+            limit, used = format_bytes(ending.limit_bytes), format_bytes(ending.peak_bytes)
+            return f"its worker was ended at {used}, with a limit of {limit}, also alone"
         case Death(signal=None, reason=""):
             return f"its worker exited with code {ending.code}"
         case Death(reason=""):
