@@ -54,6 +54,18 @@ def test_a_survey_in_a_file_runs_goes_on_and_is_shown(place: Path):
     assert shown.stdout == "agent.age,answer.mood\n27,No\n27,No\n"
 
 
+def test_commands_that_run_a_job_take_workers(place: Path):
+    run = run_city(place, "-o", "city.run", "--limit", "1", "--workers", "2", answers="No")
+    assert (run.returncode, run.stderr) == (0, "")
+    resumed = headrace(place, "resume", "city.run", "--workers", "1")
+    assert (resumed.returncode, "4 interviews in city.run" in resumed.stdout) == (0, True)
+    words = ("--data", "cities.jsonl", "--model", "test,canned_response=ok", "-o", "map.run", "--workers", "2")
+    mapped = headrace(place, "map", "Label: {{ city }}", *words)
+    assert (mapped.returncode, "2 interviews in map.run" in mapped.stdout) == (0, True), mapped.stderr
+    refused = run_city(place, "-o", "b.run", "--workers", "-1")
+    assert refused.returncode == 2
+
+
 def test_yes_and_no_in_yaml_are_texts(place: Path):
     run_city(place, "-o", "city.run", answers="No")
     lines = headrace(place, "results", "city.run", "--select", "answer.mood", "--format", "jsonl").stdout.splitlines()

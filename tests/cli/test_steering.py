@@ -31,9 +31,10 @@ def wait_until_drained(path: Path) -> int:
     return until(look, "what is in flight to end", every_s=0.02)
 
 
-def test_a_run_is_paused_watched_tuned_and_resumed_from_another_terminal(place: Path):
+@pytest.mark.parametrize("more", [[], ["--workers", "2"]], ids=["inline", "workers"])
+def test_a_run_is_paused_watched_tuned_and_resumed_from_another_terminal(more: list[str], place: Path):
     path = place / "a.run"
-    with live(place, *endless("a.run", interviews=400)) as run:
+    with live(place, *endless("a.run", interviews=400), *more) as run:
         run.state_once(path)
         with live(place, "status", "a.run", "--watch") as watch:
             assert told(place, "pause", "a.run")["state"] == "paused"
@@ -56,9 +57,10 @@ def test_a_run_is_paused_watched_tuned_and_resumed_from_another_terminal(place: 
     assert sorted(entry.name for entry in place.iterdir()) == ["a.run", "s.yaml"]
 
 
-def test_a_tuned_run_has_as_many_in_flight_as_it_was_told(place: Path):
+@pytest.mark.parametrize("more", [[], ["--workers", "2"]], ids=["inline", "workers"])
+def test_a_tuned_run_has_as_many_in_flight_as_it_was_told(more: list[str], place: Path):
     path = place / "a.run"
-    with live(place, *endless("a.run", latency_s=0.02)) as run:
+    with live(place, *endless("a.run", latency_s=0.02), *more) as run:
         run.state_once(path)
         ask(path, Tune(40))
         until(lambda: ask(path, AskState()).progress.in_flight == 40, "a wider window", every_s=0.02)

@@ -25,6 +25,8 @@ def act(request: Request) -> str:
             _eat_in_children(int(argument))
         case "swallow":
             _eat_whatever_is_said()
+        case "write":
+            return "x" * int(argument)
         case "segfault":
             os.kill(os.getpid(), signal.SIGSEGV)
         case "exit":

@@ -34,7 +34,7 @@ from headrace.errors import (
     ModelUnusable,
     OptionError,
 )
-from headrace.execute.contract import Outcome
+from headrace.execute.contract import Chunk, Outcome
 from headrace.execute.worker_protocol import FunctionReference
 from headrace.runtime import survey_workers
 from headrace.runtime.survey_workers import worker_limit_bytes
@@ -43,6 +43,7 @@ from tests.execute.executors import IsolatedWithPool
 from tests.execute.test_contract import Controller, Lease, chunk, spec_for
 from tests.providers.server import HostileServer
 from tests.trouble.children import Child, until
+from tests.trouble.programs.letters import letters_job, right_letters
 from tests.workers import survey_answers
 from tests.workers.trees import MB, gone_within, is_alive, memory_of
 
@@ -174,7 +175,7 @@ def test_a_killed_controller_leaves_nobody_behind(tmp_path: Path):
 
 POISONS = {
     "eat:400000000": (Cause.OUT_OF_MEMORY, "memory limit"),
-    "children:400000000": (Cause.OUT_OF_MEMORY, "above its limit"),
+    "children:400000000": (Cause.OUT_OF_MEMORY, "with a limit of"),
     "segfault": (Cause.CRASHED, "signal 11"),
     "exit:3": (Cause.CRASHED, "code 3"),
 }
@@ -193,6 +194,25 @@ def test_poisoned_interviews_fail_with_their_true_cause_and_the_rest_goes_on(mod
         assert failed[ordinal].cause == cause.value
         assert told in failed[ordinal].message
     assert sum(result.status == "done" for result in results) == 116
+
+
+def test_an_interview_too_large_for_a_message_fails_and_holds_nobody_up(tmp_path: Path):
+    sizes = {3: "write:80000000", 5: "write:20000000", 6: "write:20000000"}
+    results = job_of(sizes, 12).run(tmp_path / "a.run", workers=1, memory="+3GB", concurrency=2)
+    failed = {result.ordinal: result.failures[0].message for result in results if result.status == "failed"}
+    assert failed.keys() == {3}
+    assert "more than a worker can send" in failed[3]
+    assert len(results[6].answer["q"]) == 20_000_000
+
+
+async def test_an_agent_too_large_for_a_message_fails_its_interview_only():
+    work = chunk(1, 0, 5)
+    work.agents[2] = b'{"n": 2, "text": "%s"}' % (b"x" * 51_000_000)
+    controller = await conducted(work, Model("test", canned_response="x"))
+    ((ordinal, _, cause, message), _) = controller.failures  # one for each question
+    assert (ordinal, cause) == (2, Cause.DATA.value)
+    assert "more than a worker can be sent" in message
+    assert sorted(row.ordinal for row in controller.rows) == list(range(5))
 
 
 def test_an_interview_whose_worker_died_once_is_answered_the_second_time(tmp_path: Path):
@@ -217,19 +237,24 @@ def test_what_died_of_its_worker_is_tried_again_by_the_next_run(tmp_path: Path):
     assert job.run(tmp_path / "a.run", workers=1).stats().reused == 9
 
 
-async def test_a_worker_that_hangs_is_ended_and_its_interview_fails():
-    model = Model("test", canned_response=survey_answers.act)
-    executor = IsolatedWithPool([model.functions], hang_s=0.6)
-    work = chunk(1, 0, 8)
-    work.agents[5] = b'{"n": 5, "act": "hang"}'
+async def conducted(work: Chunk, model: Model, **options: Any) -> Controller:
+    """What came of one chunk."""
+    executor = IsolatedWithPool([model.functions], **options)
     await executor.open(spec_for(model))
     executor.lease(Lease(interviews=10, buffer_bytes=1_000_000))
+    controller = Controller(executor)
     try:
-        controller = Controller(executor)
         await executor.start(work)
-        await controller.read_until(lambda: 1 in controller.ended)
+        await controller.read_until(lambda: work.id in controller.ended)
     finally:
         await executor.close()
+    return controller
+
+
+async def test_a_worker_that_hangs_is_ended_and_its_interview_fails():
+    work = chunk(1, 0, 8)
+    work.agents[5] = b'{"n": 5, "act": "hang"}'
+    controller = await conducted(work, Model("test", canned_response=survey_answers.act), hang_s=0.6)
     assert controller.ended[1] is Outcome.DONE
     for ordinal, _, cause, message in controller.failures:
         assert (ordinal, cause) == (5, Cause.CRASHED.value)
@@ -279,6 +304,26 @@ def test_the_whole_tree_stays_within_its_budget(tmp_path: Path):
     assert (stats.interviews, stats.failed) == (60, 0)
     assert highest[0] - before < 256_000_000 + 32 * MB
     assert highest[0] - before > 60_000_000  # it did look
+
+
+def test_large_answers_wait_in_workers_until_there_is_room_for_them_here(tmp_path: Path):
+    """All arrive at once, and the controller reads them as it can write them."""
+    before, path = memory_of(os.getpid()), tmp_path / "a.run"
+    highest, is_over = [0], threading.Event()
+
+    def look() -> None:
+        while not is_over.wait(0.005):
+            highest[0] = max(highest[0], memory_of(os.getpid()))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        stats = letters_job(60, chars=500_000, latency_s=0.02).run(path, workers=2, memory="+150MB").stats()
+    finally:
+        is_over.set()
+        watcher.join()
+    assert (stats.failed, right_letters(path, 500_000)) == (0, 60)
+    assert highest[0] - before < 150_000_000 + 32 * MB
 
 
 def test_results_are_delivered_as_they_come(tmp_path: Path):

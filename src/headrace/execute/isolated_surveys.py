@@ -58,6 +58,7 @@ _TICK_S = 1.0
 _HANG_S = 120.0
 _STOP_WITHIN_S = 1.0
 _MOST_FAILED_STARTS = 3
+_FULL = 0.9  # of its limit: what ends there ends for lack of memory
 _MOST_LOSSES = 5
 
 
@@ -98,6 +99,10 @@ class IsolatedExecutor:
         self._room = asyncio.Event()
         self._events: list[AnyEvent] = []
         self._unacked: deque[tuple[int, Lane, int, int]] = deque()  # seq, whose, in which life, and its own seq
+        self._held: deque[tuple[int, int]] = deque()  # seq, and the bytes of the message that it ended
+        self._held_bytes = self._most_held_bytes = 0
+        self._may_read = asyncio.Event()
+        self._may_read.set()
         self._seq = 0
         self._ready = asyncio.Event()
         self._failure: BaseException | None = None
@@ -125,15 +130,23 @@ class IsolatedExecutor:
         )
         self._failures = _FailedRows(spec)
         for _ in range(self._workers):
-            self._lanes.append(Lane(self._pool, self._limit_bytes, encode(opening), gates, self._cache, self._heard))
+            self._lanes.append(
+                Lane(self._pool, self._limit_bytes, encode(opening), gates, self._cache, self._heard, self._may_read)
+            )
         for work in (*(self._keep(lane) for lane in self._lanes), self._watch()):
             task = asyncio.create_task(work)
             task.add_done_callback(self._task_ended)
             self._tasks.append(task)
-        await self._all_opened()
+        try:
+            await self._all_opened()
+        except BaseException:
+            await self.close()
+            raise
 
     def lease(self, lease: Lease) -> None:
         self._endpoints.allow(lease.interviews)
+        self._most_held_bytes = lease.buffer_bytes
+        self._bound_reading()
         share = Lease(lease.interviews, max(1, lease.buffer_bytes // max(1, len(self._lanes))))
         for lane in self._lanes:
             lane.lease(share)
@@ -155,11 +168,11 @@ class IsolatedExecutor:
             return
         flight.signal = what
         self._drop_waiting(flight)
-        lanes = {lane: piece for lane in self._lanes for piece in lane.pieces.values() if piece.flight is flight}
-        for lane, piece in lanes.items():
+        held = [(lane, piece) for lane in self._lanes for piece in lane.pieces.values() if piece.flight is flight]
+        for lane, piece in held:
             lane.post(Signalled(piece.id, epoch, what, deadline_s))
-        if what is Signal.KILL and lanes and not await self._is_over(flight, min(_STOP_WITHIN_S, deadline_s)):
-            for lane in lanes:
+        if what is Signal.KILL and not await self._is_over(flight, min(_STOP_WITHIN_S, deadline_s)):
+            for lane, _ in held:
                 lane.kill("it would not stop", DeathKind.LOST)
             if not await self._is_over(flight, deadline_s):
                 raise TimeoutError(f"chunk {id} would not be killed within {deadline_s} s")
@@ -182,12 +195,16 @@ class IsolatedExecutor:
                 acked[lane] = seq
         for lane, seq in acked.items():
             lane.post(Acked(seq))
+        while self._held and self._held[0][0] <= upto:
+            self._held_bytes -= self._held.popleft()[1]
+        self._bound_reading()
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for gate, listener in self._listening:
+        while self._listening:
+            gate, listener = self._listening.pop()
             gate.unlisten(listener)
         if self._owns_endpoints:
             self._endpoints.close()
@@ -206,9 +223,9 @@ class IsolatedExecutor:
 
     def _check_start(self, lane: Lane, ending: Ending) -> None:
         """Where no worker comes up, or all are lost without a row between, there is no point in trying on."""
-        has_opened, was_lost = lane.opened.is_set(), isinstance(ending, Death) and ending.kind is DeathKind.LOST
+        has_opened, was_idle = lane.opened.is_set(), not lane.pieces
         self._failed_starts = 0 if has_opened else self._failed_starts + 1
-        self._losses += was_lost
+        self._losses += was_idle or not _is_to_blame(ending)
         is_hopeless = self._failed_starts >= _MOST_FAILED_STARTS or self._losses >= _MOST_LOSSES
         if is_hopeless or (not has_opened and isinstance(ending, Failed)):
             raise HeadraceError(
@@ -219,7 +236,7 @@ class IsolatedExecutor:
     def _bury(self, lane: Lane, ending: Ending) -> None:
         """Hand the interviews of a dead worker out again: those it may have died of one by one in the end."""
         lost, lane.pieces = lane.pieces, {}
-        is_blamed = not (isinstance(ending, Death) and ending.kind is DeathKind.LOST)
+        is_blamed = lane.opened.is_set() and _is_to_blame(ending)
         for piece in lost.values():
             flight = piece.flight
             if flight.signal is None:
@@ -302,11 +319,23 @@ class IsolatedExecutor:
 
     # What comes back.
 
-    def _heard(self, lane: Lane, told: Heard) -> None:
+    def _bound_reading(self) -> None:
+        """What came and is not on disk takes memory here; beyond the lease's share, workers wait to be read."""
+        if self._held_bytes <= self._most_held_bytes:
+            self._may_read.set()
+        else:
+            self._may_read.clear()
+
+    def _heard(self, lane: Lane, told: Heard, size_bytes: int) -> None:
         match told:
             case Told():
+                before = self._seq
                 for event in told.batch.events:
                     self._take(lane, event)
+                if self._seq > before:
+                    self._held.append((self._seq, size_bytes))
+                    self._held_bytes += size_bytes
+                    self._bound_reading()
             case Taken():
                 if told.id in lane.pieces:
                     lane.pieces[told.id].is_taken = True
@@ -317,6 +346,7 @@ class IsolatedExecutor:
                 if piece is not None and interview is not None:
                     message = f"what it keeps takes {format_bytes(told.size_bytes)}, more than a worker can send"
                     self._fail(piece.flight, interview, Cause.INTERNAL, message)
+                    self._unacked.append((self._seq, lane, lane.lives, told.seq))
 
     def _take(self, lane: Lane, event: AnyEvent) -> None:
         """An event of a piece becomes one of its chunk."""
@@ -407,11 +437,21 @@ def _load(lane: Lane) -> int:
     return lane.load
 
 
+def _is_to_blame(ending: Ending) -> bool:
+    """Whether what the worker did may have ended it; not where the warden was lost, or we ended it ourselves."""
+    return not (isinstance(ending, Death) and ending.kind is DeathKind.LOST)
+
+
 def _cause(ending: Ending) -> Cause:
-    is_memory = isinstance(ending, OutOfMemory) or (
-        isinstance(ending, Death) and ending.kind is DeathKind.OUT_OF_MEMORY
-    )
-    return Cause.OUT_OF_MEMORY if is_memory else Cause.CRASHED
+    return Cause.OUT_OF_MEMORY if isinstance(ending, OutOfMemory) or _is_memory(ending) else Cause.CRASHED
+
+
+def _is_memory(ending: Ending) -> bool:
+    """Also where a library that is not Python's gave up at the limit: Rust aborts, C may crash."""
+    if not isinstance(ending, Death):
+        return False
+    at_limit = 0 < ending.limit_bytes * _FULL <= ending.peak_bytes
+    return ending.kind is DeathKind.OUT_OF_MEMORY or (at_limit and ending.kind is not DeathKind.LOST)
 
 
 def _told(ending: Ending) -> str:
@@ -420,9 +460,9 @@ def _told(ending: Ending) -> str:
             return (
                 f"its worker met its memory limit, also alone ({ending.reason}; {format_bytes(ending.used_bytes)} used)"
             )
-        case Death(kind=DeathKind.OUT_OF_MEMORY):
-            limit, used = format_bytes(ending.limit_bytes), format_bytes(ending.used_bytes)
-            return f"its worker was ended at {used}, above its limit of {limit}, also alone"
+        case Death() if _is_memory(ending):
+            limit, used = format_bytes(ending.limit_bytes), format_bytes(ending.peak_bytes)
+            return f"its worker was ended at {used}, with a limit of {limit}, also alone"
         case Death(signal=None, reason=""):
             return f"its worker exited with code {ending.code}"
         case Death(reason=""):

@@ -56,7 +56,9 @@ _TASK = 1  # a worker has one, from its start to its end
 
 
 class Lane:
-    """`on_heard` gets what the worker says of interviews. `suspect` is the one that it has named before it ended."""
+    """`on_heard` gets what the worker says of interviews, with the size of the message. While `may_read` is not set,
+    nothing is read, and the worker waits. `suspect` is the interview that it has named before it ended.
+    """
 
     def __init__(
         self,
@@ -65,7 +67,8 @@ class Lane:
         opening: bytes,
         gates: list[Gate | None],
         cache: ResponseCache | None,
-        on_heard: Callable[[Lane, Heard], None],
+        on_heard: Callable[[Lane, Heard, int], None],
+        may_read: asyncio.Event,
     ) -> None:
         self._pool = pool
         self._limit_bytes = limit_bytes
@@ -73,6 +76,7 @@ class Lane:
         self._gates = gates
         self._cache = cache
         self._on_heard = on_heard
+        self._may_read = may_read
         self._lease: Lease | None = None
         self._worker: Worker | None = None
         self._posted: list[ToSurveyWorker] = []
@@ -160,6 +164,9 @@ class Lane:
         """Ask whether it still hears. Ticks are counted, not time: a controller that was stopped blames nobody."""
         if self._worker is None:
             return
+        if not self._may_read.is_set():
+            self._silent_ticks = 0  # it cannot be heard
+            return
         if self._silent_ticks == 0:
             self.post(Ping())
         self._silent_ticks += 1
@@ -189,13 +196,20 @@ class Lane:
                 told = decode_from_worker(message.payload)
             except msgspec.DecodeError as error:
                 return Failed(_TASK, _TASK, f"It said what makes no sense: {error}")
+            size_bytes = len(message.payload)
+            del message  # or it would be held until the next one comes
             for each in told:
-                self._hear(each)
+                self._hear(each, size_bytes)
+            del told
+            if not self._may_read.is_set():
+                worker.channel.pause(True)
+                await self._may_read.wait()
+                worker.channel.pause(False)
 
-    def _hear(self, told: FromSurveyWorker) -> None:
+    def _hear(self, told: FromSurveyWorker, size_bytes: int) -> None:
         match told:
             case Told() | Taken() | TooLarge():
-                self._on_heard(self, told)
+                self._on_heard(self, told, size_bytes)
             case TurnWanted():
                 self._waiting[told.call] = asyncio.create_task(self._have_turn(told))
             case CallEnded():

@@ -149,6 +149,7 @@ class TooLarge(msgspec.Struct, tag=True, array_like=True):
     """The row of this interview does not fit into a message."""
 
     id: int
+    seq: int
     ordinal: int
     size_bytes: int
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -122,7 +123,7 @@ def _tell_alone(link: Link, event: AnyEvent) -> None:
         link.send(told)
     elif isinstance(event, Rows):
         for ordinal in event.sheet.ordinals:  # one: the outbox puts nothing beside so large a row
-            link.post(TooLarge(event.id, ordinal, len(told)))
+            link.post(TooLarge(event.id, event.seq, ordinal, len(told)))
 
 
 class Link:
@@ -143,12 +144,18 @@ class Link:
     def send(self, encoded: bytes) -> None:
         """Now, after what was posted before."""
         self.flush()
-        self._port.send(encoded)
+        self._write(encoded)
 
     def flush(self) -> None:
         posted, self._posted = self._posted, []
         if posted:
-            self._port.send(encode(posted))
+            self._write(encode(posted))
+
+    def _write(self, encoded: bytes) -> None:
+        try:
+            self._port.send(encoded)
+        except ConnectionError:
+            os._exit(0)  # the controller is gone, and the warden is about to end us anyway
 
     def expect(self) -> tuple[int, asyncio.Future[Any]]:
         """A number to ask under, and where the answer will be."""
