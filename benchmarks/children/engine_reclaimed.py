@@ -64,7 +64,7 @@ async def until_one_has_stopped(engine: Engine) -> None:
 
 async def main(path: str, what: str) -> None:
     limits = MemoryLimits(budget_bytes=tree_bytes() + 300 * MB, calm_s=0.1, min_run_s=0.1)
-    async with Engine(path, memory=limits, slots=2) as engine:
+    async with Engine(path, isolation="inline", memory=limits, slots=2) as engine:
         first = await engine.submit(stays, what)
         run = await engine.submit(goes, what)
         await asyncio.to_thread(_has_all.wait)
