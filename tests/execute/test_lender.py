@@ -10,16 +10,23 @@ MB = 1 << 20
 class SetWorker:
     """Holds to a limit as the warden would, and looks at all limits whenever one has moved."""
 
-    def __init__(self, lender, loan, loans):
+    def __init__(self, lender, limit_bytes):
         self.used_bytes = 0
-        self._lender, self._loan, self._loans = lender, loan, loans
-        self.limit_bytes = loan.limit_bytes
+        self.limit_bytes = limit_bytes
+        self._lender = lender
 
     async def set_limit(self, limit_bytes):
         self.limit_bytes = max(limit_bytes, self.used_bytes + MB)
-        others = sum(loan.limit_bytes for loan in self._loans if loan is not self._loan)
+        others = sum(loan.limit_bytes for loan in self._lender._loans if loan.worker is not self)
         assert others + self.limit_bytes <= self._lender.room_bytes
         return self.limit_bytes
+
+
+def started(lender):
+    async def start(limit_bytes):
+        return SetWorker(lender, limit_bytes)
+
+    return start
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -29,9 +36,7 @@ async def test_limits_in_force_never_exceed_the_room_at_any_moment(seed):
     for _ in range(60):
         charged = sum(max(loan.worker.used_bytes + MB, LEAST_WORKER_BYTES) + 8 * MB for loan in loans)
         if charged + LEAST_WORKER_BYTES + 8 * MB <= lender.room_bytes and rng.random() < 0.5:  # or it is not admitted
-            loan = await lender.lend(LEAST_WORKER_BYTES)
-            loans.append(loan)
-            loan.worker = SetWorker(lender, loan, loans)
+            loans.append(await lender.lend(LEAST_WORKER_BYTES, started(lender)))
         elif loans and rng.random() < 0.3:
             lender.returned(loans.pop(rng.randrange(len(loans))))
         for loan in loans:
@@ -42,10 +47,9 @@ async def test_limits_in_force_never_exceed_the_room_at_any_moment(seed):
 
 async def test_one_alone_has_its_ceiling_and_gives_way_when_another_comes():
     lender = Lender(450 * MB, 400 * MB)
-    first = await lender.lend(50 * MB)
+    first = await lender.lend(50 * MB, started(lender))
     assert first.limit_bytes == 400 * MB
-    first.worker = SetWorker(lender, first, [first])
-    second = await lender.lend(100 * MB)
+    second = await lender.lend(100 * MB, started(lender))
     assert second.limit_bytes >= 100 * MB
     assert first.limit_bytes + second.limit_bytes <= 450 * MB
     lender.returned(second)
@@ -55,8 +59,7 @@ async def test_one_alone_has_its_ceiling_and_gives_way_when_another_comes():
 
 async def test_a_program_has_what_it_asks_for_and_its_run_has_it_back():
     lender = Lender(300 * MB, 250 * MB)
-    run = await lender.lend(30 * MB)
-    run.worker = SetWorker(lender, run, [run])
+    run = await lender.lend(30 * MB, started(lender))
     async with lender.for_program(100 * MB) as limit:
         assert limit == 100 * MB
         assert run.limit_bytes + limit <= 300 * MB

@@ -7,8 +7,9 @@ come down, as far as the warden says that they hold. Does not cover: how much ea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import TypeAlias
 
 from headrace.execute.worker_handle import Worker
 from headrace.schedule.lending import Borrower, limits_within
@@ -18,8 +19,11 @@ _WORTH_MOVING_BYTES = 4 << 20
 _MAY_PASS_BYTES = 8 << 20  # how far a worker was seen above its limit, before it was killed: kept back for each
 
 
+Start: TypeAlias = Callable[[int], Awaitable[Worker]]
+
+
 class Loan:
-    """What one busy worker may use. `worker` is None until it has been started."""
+    """What one busy worker may use, or a program: that has no `worker`, and keeps what it was given."""
 
     def __init__(self, reserved_bytes: int, ceiling_bytes: int) -> None:
         self.reserved_bytes = reserved_bytes
@@ -28,7 +32,7 @@ class Loan:
         self.worker: Worker | None = None
 
     def borrower(self) -> Borrower:
-        used = self.worker.used_bytes if self.worker is not None else 0
+        used = self.worker.used_bytes if self.worker is not None else self.limit_bytes
         return Borrower(used, self.reserved_bytes, self.ceiling_bytes)
 
 
@@ -41,17 +45,11 @@ class Lender:
         self._loans: list[Loan] = []  # as many as there are slots
         self._lock = asyncio.Lock()
 
-    async def lend(self, reserved_bytes: int) -> Loan:
-        """For a worker about to be started; give it back with `returned`."""
-        loan = Loan(reserved_bytes, max(self._ceiling_bytes, reserved_bytes))
-        async with self._lock:
-            self._loans.append(loan)
-            try:
-                await self._move()
-            except BaseException:
-                self._loans.remove(loan)
-                raise
-            loan.limit_bytes = max(loan.limit_bytes, LEAST_WORKER_BYTES)
+    async def lend(self, reserved_bytes: int, start: Start) -> Loan:
+        """Start a worker with the limit that there is for it. Give it back with `returned`."""
+        async with self._lent(reserved_bytes, max(self._ceiling_bytes, reserved_bytes)) as loan:
+            loan.worker = await start(loan.limit_bytes)
+            loan.limit_bytes = loan.worker.limit_bytes
         return loan
 
     async def settle(self) -> None:
@@ -66,13 +64,27 @@ class Lender:
     async def for_program(self, asked_bytes: int | None) -> AsyncGenerator[int]:
         """A limit for a program that ends before its run goes on."""
         most = asked_bytes or self._ceiling_bytes
-        loan = await self.lend(most)
-        loan.ceiling_bytes = most
+        async with self._lent(most, most) as loan:
+            loan.reserved_bytes = loan.ceiling_bytes = loan.limit_bytes
         try:
-            yield min(loan.limit_bytes, most)
+            yield loan.limit_bytes
         finally:
             self.returned(loan)
             await self.settle()
+
+    @asynccontextmanager
+    async def _lent(self, reserved_bytes: int, ceiling_bytes: int) -> AsyncGenerator[Loan]:
+        """Nothing else moves until what the loan is for has begun."""
+        async with self._lock:
+            loan = Loan(reserved_bytes, ceiling_bytes)
+            self._loans.append(loan)
+            try:
+                await self._move()
+                loan.limit_bytes = max(loan.limit_bytes, LEAST_WORKER_BYTES)
+                yield loan
+            except BaseException:
+                self._loans.remove(loan)
+                raise
 
     async def _move(self) -> None:
         loans = list(self._loans)
@@ -88,9 +100,4 @@ class Lender:
                 await self._set(loan, limit)
 
     async def _set(self, loan: Loan, limit_bytes: int) -> None:
-        worker = loan.worker
-        if worker is None:
-            # What a program has been given stays; one that has not started yet is not hurt by less.
-            loan.limit_bytes = max(limit_bytes, loan.limit_bytes)
-            return
-        loan.limit_bytes = await worker.set_limit(limit_bytes)
+        loan.limit_bytes = limit_bytes if loan.worker is None else await loan.worker.set_limit(limit_bytes)
