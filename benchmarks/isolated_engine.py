@@ -19,6 +19,7 @@ _SAMPLE_EVERY_S = 0.01
 _MOST_RECOVERY_MS = 100.0
 _BEST_PEAK_BYTES = 428_000_000
 _DESIGNS = "978 / 428 / 628 MB"
+_DRAWN = "memory of controller, warden and workers together (PSS)"
 _DESIGNS_STEADY = "528 / 278 / 378 MB"
 _DEATHS = 20
 
@@ -79,7 +80,7 @@ def _mix(bench: Bench, slots: int) -> dict[str, Any]:
         raise ChildFailed(f"the mix ended with {child.returncode}")
     figures = json.loads(printed)
     picture = Path(tempfile.gettempdir()) / f"headrace-isolated-{slots}-slots.svg"
-    picture.write_text(draw(samples, figures["events"], _BUDGET_BYTES), encoding="utf-8")
+    picture.write_text(draw(samples, figures["events"], _BUDGET_BYTES, _DRAWN), encoding="utf-8")
     return {**figures, "samples": samples, "picture": picture, "slots": slots}
 
 

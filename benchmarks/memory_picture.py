@@ -2,20 +2,25 @@
 
 from collections.abc import Iterator, Sequence
 
-_WIDTH, _HEIGHT, _LEFT, _TOP = 1000, 420, 70, 30
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP = 1020, 430, 70, 150, 30
 _LEVELS = ((0.70, "skip LOW, shrink", "#caa300"), (0.85, "preempt", "#d9730d"), (0.95, "kill", "#c4332b"))
-_COLOURS = {"heartbeat skipped": "#8a8a8a", "preempted": "#d9730d", "killed": "#c4332b"}
+_COLOURS = {
+    "heartbeat skipped": "#8a8a8a",
+    "preempted": "#d9730d",
+    "killed": "#c4332b",
+    "out of memory": "#7a3fb0",
+}
 
 
-def draw(samples: Sequence[tuple[float, int]], events: list[list], budget_bytes: int) -> str:
+def draw(samples: Sequence[tuple[float, int]], events: list[list], budget_bytes: int, title: str) -> str:
     first_s = samples[0][0]
     long_s = max(1.0, samples[-1][0] - first_s)
 
     def x(at_s: float) -> float:
-        return _LEFT + (at_s - first_s) / long_s * (_WIDTH - _LEFT - 130)
+        return _LEFT + (at_s - first_s) / long_s * (_WIDTH - _LEFT - _RIGHT)
 
     def y(used_bytes: float) -> float:
-        return _TOP + (1 - used_bytes / (budget_bytes * 1.1)) * (_HEIGHT - 2 * _TOP - 30)
+        return _TOP + (1 - used_bytes / (budget_bytes * 1.1)) * (_HEIGHT - 2 * _TOP - 40)
 
     line = " ".join(f"{x(at):.1f},{y(used):.1f}" for at, used in samples)
     floor = y(0)
@@ -26,13 +31,13 @@ def draw(samples: Sequence[tuple[float, int]], events: list[list], budget_bytes:
         *_levels(budget_bytes, y),
         *_marks(events, x, floor),
         f'<polyline points="{line}" fill="none" stroke="#1f5fa8" stroke-width="1.2"/>',
-        f'<line x1="{_LEFT}" y1="{floor}" x2="{_WIDTH - 130}" y2="{floor}" stroke="black"/>',
+        f'<line x1="{_LEFT}" y1="{floor}" x2="{_WIDTH - _RIGHT}" y2="{floor}" stroke="black"/>',
         *(
-            f'<text x="{x(first_s + part * long_s / 5):.0f}" y="{floor + 50}" text-anchor="middle">'
-            f"{part * long_s / 5:.0f} s</text>"
+            f'<text x="{x(first_s + part * long_s / 5):.0f}" y="{floor + 60}" text-anchor="middle">'
+            f"{part * long_s / 5:.{0 if long_s > 10 else 1}f} s</text>"
             for part in range(6)
         ),
-        f'<text x="{_LEFT}" y="18">resident memory of the engine\'s process, every 10 ms</text>',
+        f'<text x="{_LEFT}" y="18">{title}</text>',
         "</svg>",
     ]
     return "\n".join(parts)
@@ -41,13 +46,14 @@ def draw(samples: Sequence[tuple[float, int]], events: list[list], budget_bytes:
 def _levels(budget_bytes: int, y) -> Iterator[str]:
     for share, told, colour in (*_LEVELS, (1.0, "budget", "black")):
         at = y(budget_bytes * share)
-        yield f'<line x1="{_LEFT}" y1="{at}" x2="{_WIDTH - 130}" y2="{at}" stroke="{colour}" stroke-dasharray="4 3"/>'
-        yield f'<text x="{_WIDTH - 125}" y="{at + 4}" fill="{colour}">{share:.0%} {told}</text>'
+        ends = f'x1="{_LEFT}" y1="{at}" x2="{_WIDTH - _RIGHT}" y2="{at}"'
+        yield f'<line {ends} stroke="{colour}" stroke-dasharray="4 3"/>'
+        yield f'<text x="{_WIDTH - _RIGHT + 5}" y="{at + 4}" fill="{colour}">{share:.0%} {told}</text>'
         yield f'<text x="{_LEFT - 6}" y="{at + 4}" text-anchor="end">{budget_bytes * share / 1e6:.0f} MB</text>'
 
 
 def _marks(events: list[list], x, floor: float) -> Iterator[str]:
-    rows = {what: floor + 6 + 10 * row for row, what in enumerate(_COLOURS)}
+    rows = {what: floor + 4 + 11 * row for row, what in enumerate(_COLOURS)}
     for at_s, what, _ in events:
         if what in _COLOURS:
             yield (
@@ -55,4 +61,4 @@ def _marks(events: list[list], x, floor: float) -> Iterator[str]:
                 f' stroke="{_COLOURS[what]}"/>'
             )
     for what, at in rows.items():
-        yield f'<text x="{_WIDTH - 125}" y="{at + 9}" fill="{_COLOURS[what]}">{what}</text>'
+        yield f'<text x="{_WIDTH - _RIGHT + 5}" y="{at + 9}" fill="{_COLOURS[what]}">{what}</text>'
