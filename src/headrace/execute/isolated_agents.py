@@ -81,6 +81,7 @@ class _House:
     worker: Worker | None = None
     unsent: list[ToRuns] = field(default_factory=list["ToRuns"])
     unacked: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])  # (our seq, the worker's)
+    keeper: asyncio.Task[None] | None = None
 
     def send(self, message: ToRuns) -> None:
         if self.worker is None:
@@ -123,9 +124,10 @@ class IsolatedAgents:
             return
         if house is None:
             house = self._houses[work.slot] = _House(work.slot, work.memory_bytes)
-            keeper = asyncio.get_running_loop().create_task(self._keep(house))
+            keeper = house.keeper = asyncio.get_running_loop().create_task(self._keep(house))
             self._keepers.add(keeper)
             keeper.add_done_callback(self._keepers.discard)
+            keeper.add_done_callback(self._leaving.discard)
         house.runs[work.id] = _Hosted(work.id, work.epoch)
         self._hosts[work.id] = house
         house.send(Begin(work, function))
@@ -190,10 +192,11 @@ class IsolatedAgents:
 
     async def _keep(self, house: _House) -> None:
         """From the loan to its return: one worker, until its runs have ended or it has."""
-        if self._leaving:  # a worker that is about to be free is better than another
+        if self._leaving:  # what was lent to them is about to come back, and their workers too
             await asyncio.wait(self._leaving, timeout=_LEAVES_WITHIN_S)
-        loan = await self._lender.lend(house.reserved_bytes)
+        loan: Loan | None = None
         try:
+            loan = await self._lender.lend(house.reserved_bytes, self._pool.worker)
             ending = await self._hosted(house, loan)
             for run in list(house.runs.values()):
                 self._end_with(house, run, *told_ending(ending, run.step))
@@ -204,12 +207,13 @@ class IsolatedAgents:
             if house.worker is not None:
                 self._pool.give_back(house.worker)
             self._houses.pop(house.slot, None)
-            self._lender.returned(loan)
+            if loan is not None:
+                self._lender.returned(loan)
             self._settle_later()
 
     async def _hosted(self, house: _House, loan: Loan) -> Ending:
-        worker = loan.worker = await self._pool.worker(loan.limit_bytes)
-        loan.limit_bytes = worker.limit_bytes
+        worker = loan.worker
+        assert worker is not None
         home, house.unsent = Home(str(self._spools), house.unsent), []
         worker.start(Task(house.slot, 1, self._entry, encode(home)))
         house.worker = worker
@@ -276,6 +280,8 @@ class IsolatedAgents:
     def _leave(self, house: _House) -> None:
         """Nobody lives here any more."""
         del self._houses[house.slot]
+        if house.keeper is not None:
+            self._leaving.add(house.keeper)
         house.send(Leave())
 
     def _harder(self, house: _House, run: _Hosted, number: int) -> None:

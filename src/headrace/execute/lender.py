@@ -7,18 +7,21 @@ come down, as far as the warden says that they hold. Does not cover: how much ea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import TypeAlias
 
 from headrace.execute.worker_handle import Worker
 from headrace.schedule.lending import Borrower, limits_within
+
+Start: TypeAlias = Callable[[int], Awaitable[Worker]]
 
 LEAST_WORKER_BYTES = 24 << 20  # below this a worker could not even import what it runs
 _WORTH_MOVING_BYTES = 4 << 20
 
 
 class Loan:
-    """What one busy worker may use. `worker` is None until it has been started."""
+    """What one busy worker or program may use. `worker` is None for a program."""
 
     def __init__(self, reserved_bytes: int, ceiling_bytes: int) -> None:
         self.reserved_bytes = reserved_bytes
@@ -40,17 +43,22 @@ class Lender:
         self._loans: list[Loan] = []  # as many as there are slots
         self._lock = asyncio.Lock()
 
-    async def lend(self, reserved_bytes: int) -> Loan:
-        """For a worker about to be started; give it back with `returned`."""
+    async def lend(self, reserved_bytes: int, start: Start | None = None) -> Loan:
+        """For a worker, which `start` is asked for; give it back with `returned`. Nobody else is lent anything until
+        the worker is there: from then on its limit can come down again.
+        """
         loan = Loan(reserved_bytes, max(self._ceiling_bytes, reserved_bytes))
         async with self._lock:
             self._loans.append(loan)
             try:
                 await self._move()
+                loan.limit_bytes = max(loan.limit_bytes, LEAST_WORKER_BYTES)
+                if start is not None:
+                    loan.worker = await start(loan.limit_bytes)
+                    loan.limit_bytes = loan.worker.limit_bytes
             except BaseException:
                 self._loans.remove(loan)
                 raise
-            loan.limit_bytes = max(loan.limit_bytes, LEAST_WORKER_BYTES)
         return loan
 
     async def settle(self) -> None:
@@ -88,7 +96,6 @@ class Lender:
     async def _set(self, loan: Loan, limit_bytes: int) -> None:
         worker = loan.worker
         if worker is None:
-            # What a program has been given stays; one that has not started yet is not hurt by less.
-            loan.limit_bytes = max(limit_bytes, loan.limit_bytes)
+            loan.limit_bytes = max(limit_bytes, loan.limit_bytes)  # what a program has been given stays
             return
         loan.limit_bytes = await worker.set_limit(limit_bytes)

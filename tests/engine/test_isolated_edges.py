@@ -1,0 +1,22 @@
+"""Agents in worker processes, at the edges: one run after the other, and what workers say that nobody expects."""
+
+import asyncio
+
+from headrace import Engine
+from tests.engine import edge_functions as functions
+
+
+def engine_at(path, **options):
+    return Engine(path, **{"memory": "+400MB", "slot_memory": "120MB", "grace_s": 0.3, **options})
+
+
+async def result_of(run, within_s=30):
+    return await asyncio.wait_for(run.result(), within_s)
+
+
+async def test_the_next_run_has_what_it_was_promised_though_the_last_worker_is_just_leaving(tmp_path):
+    async with engine_at(tmp_path / "a.run", memory="+300MB", slot_memory="200MB") as engine:
+        runs = [await engine.submit(functions.hungry, number, 100) for number in range(14)]
+        assert {await result_of(run) for run in runs} == {100 << 20}
+        assert "out of memory" not in engine.status().counts
+        assert [run.status().attempts for run in runs] == [1] * 14
