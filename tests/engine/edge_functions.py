@@ -1,7 +1,27 @@
 """Agents at the edges of what worker processes allow."""
 
+import asyncio
+
+from headrace import Model
 from tests.engine.isolated_functions import MB, filled
 
 
 async def hungry(ctx, number, size_mb):
     return len(filled(size_mb * MB))
+
+
+async def commanding_with_a_number_in_its_environment(ctx):
+    return (await ctx.command(["true"], environment={"PORT": 8080})).code
+
+
+async def asking_a_number(ctx):
+    return await ctx.ask(Model("test", canned_response="Fine."), 5)
+
+
+async def stepping_with_bytes_for_a_name(ctx):
+    return await ctx.step(b"name", abs, -1)
+
+
+async def speaking_nonsense(ctx):
+    ctx._link.emit(5)  # whatever gets past `ctx` some day
+    await asyncio.sleep(60)

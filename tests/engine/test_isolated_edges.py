@@ -2,7 +2,10 @@
 
 import asyncio
 
+import pytest
+
 from headrace import Engine
+from headrace.errors import RunFailed
 from tests.engine import edge_functions as functions
 
 
@@ -20,3 +23,19 @@ async def test_the_next_run_has_what_it_was_promised_though_the_last_worker_is_j
         assert {await result_of(run) for run in runs} == {100 << 20}
         assert "out of memory" not in engine.status().counts
         assert [run.status().attempts for run in runs] == [1] * 14
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (functions.commanding_with_a_number_in_its_environment, "'PORT' in environment= is text, not int: 8080"),
+        (functions.asking_a_number, "A prompt is text, not int: 5"),
+        (functions.stepping_with_bytes_for_a_name, "A step's name is text, not bytes"),
+        (functions.speaking_nonsense, "could not be understood"),
+    ],
+)
+async def test_what_cannot_travel_fails_its_run_and_leaves_nobody_waiting(tmp_path, function, told):
+    async with engine_at(tmp_path / "a.run", slots=1) as engine:
+        with pytest.raises(RunFailed, match=told):
+            await result_of(await engine.submit(function))
+        assert await result_of(await engine.submit(functions.hungry, 1, 10)) == 10 << 20

@@ -203,6 +203,10 @@ class IsolatedAgents:
         except HeadraceError as error:
             for run in list(house.runs.values()):
                 self._end_with(house, run, Outcome.LOST, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody may be left waiting for these runs
+            reason = f"what its worker said could not be understood: {type(error).__name__}: {error}"
+            for run in list(house.runs.values()):
+                self._end_with(house, run, Outcome.FAILED, reason)
         finally:
             if house.worker is not None:
                 self._pool.give_back(house.worker)
@@ -217,10 +221,14 @@ class IsolatedAgents:
         home, house.unsent = Home(str(self._spools), house.unsent), []
         worker.start(Task(house.slot, 1, self._entry, encode(home)))
         house.worker = worker
-        while isinstance(message := await worker.receive(), Message):
-            self._hear(house, decode_from_runs(message.payload))
-        worker.is_spoiled |= not isinstance(message, Done) or message.payload == SPOILED
-        return message
+        is_over = False
+        try:
+            while isinstance(message := await worker.receive(), Message):
+                self._hear(house, decode_from_runs(message.payload))
+            is_over = isinstance(message, Done) and message.payload != SPOILED
+            return message
+        finally:
+            worker.is_spoiled |= not is_over
 
     def _hear(self, house: _House, message: Happened | Entering | KindMet) -> None:
         match message:
