@@ -3,7 +3,7 @@
 import asyncio
 
 from headrace import Model
-from tests.engine.isolated_functions import MB, filled
+from tests.engine.isolated_functions import MB, filled, logged
 
 
 async def hungry(ctx, number, size_mb):
@@ -25,3 +25,13 @@ async def stepping_with_bytes_for_a_name(ctx):
 async def speaking_nonsense(ctx):
     ctx._link.emit(5)  # whatever gets past `ctx` some day
     await asyncio.sleep(60)
+
+
+async def child(ctx, log):
+    return await ctx.step("child", logged, log, "child")
+
+
+async def leaving_a_child_behind(ctx, log):
+    child_run = asyncio.create_task(ctx.run(child, log))
+    await asyncio.sleep(0)
+    return child_run.done()

@@ -39,3 +39,13 @@ async def test_what_cannot_travel_fails_its_run_and_leaves_nobody_waiting(tmp_pa
         with pytest.raises(RunFailed, match=told):
             await result_of(await engine.submit(function))
         assert await result_of(await engine.submit(functions.hungry, 1, 10)) == 10 << 20
+
+
+async def test_a_child_that_nobody_waits_for_ends_too_and_holds_nobody_up(tmp_path):
+    async with engine_at(tmp_path / "a.run") as engine:
+        runs = [
+            await engine.submit(functions.leaving_a_child_behind, str(tmp_path / "log"), key=None) for _ in range(4)
+        ]
+        assert [await result_of(run, 10) for run in runs] == [False] * 4
+        await asyncio.wait_for(engine.drain(), 10)
+        assert await engine.unfinished() == []

@@ -210,7 +210,8 @@ class IsolatedAgents:
         finally:
             if house.worker is not None:
                 self._pool.give_back(house.worker)
-            self._houses.pop(house.slot, None)
+            if self._houses.get(house.slot) is house:  # a child may have come back to the slot, in a worker of its own
+                del self._houses[house.slot]
             if loan is not None:
                 self._lender.returned(loan)
             self._settle_later()
