@@ -1,6 +1,8 @@
 """Agents at the edges of what worker processes allow."""
 
 import asyncio
+import os
+import time
 
 from headrace import Model
 from tests.engine.isolated_functions import MB, filled, logged
@@ -35,3 +37,36 @@ async def leaving_a_child_behind(ctx, log):
     child_run = asyncio.create_task(ctx.run(child, log))
     await asyncio.sleep(0)
     return child_run.done()
+
+
+async def leaving_a_thread_behind(ctx):
+    asyncio.get_running_loop().run_in_executor(None, time.sleep, 60)
+
+
+async def leaving_a_task_behind(ctx):
+    asyncio.get_running_loop().call_later(0.001, time.sleep, 60)
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+async def raising_what_cannot_be_said(ctx):
+    raise Unspeakable
+
+
+async def raising_generator_exit(ctx):
+    raise GeneratorExit
+
+
+async def raising_cancelled(ctx):
+    raise asyncio.CancelledError
+
+
+async def raising_keyboard_interrupt(ctx):
+    raise KeyboardInterrupt
+
+
+async def becoming_another_program(ctx):
+    os.execvp("sleep", ["sleep", "60"])

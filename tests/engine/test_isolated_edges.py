@@ -1,12 +1,14 @@
 """Agents in worker processes, at the edges: one run after the other, and what workers say that nobody expects."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from headrace import Engine
 from headrace.errors import RunFailed
 from tests.engine import edge_functions as functions
+from tests.engine.test_killed_engines import warden_of
 
 
 def engine_at(path, **options):
@@ -49,3 +51,41 @@ async def test_a_child_that_nobody_waits_for_ends_too_and_holds_nobody_up(tmp_pa
         assert [await result_of(run, 10) for run in runs] == [False] * 4
         await asyncio.wait_for(engine.drain(), 10)
         assert await engine.unfinished() == []
+
+
+@pytest.mark.parametrize("leaving", [functions.leaving_a_thread_behind, functions.leaving_a_task_behind])
+async def test_a_worker_that_cannot_leave_is_ended_and_what_it_was_lent_comes_back(tmp_path, leaving):
+    async with engine_at(tmp_path / "a.run", slots=1) as engine:
+        for _ in range(3):
+            await result_of(await engine.submit(leaving, key=None))
+        runs = [await engine.submit(functions.hungry, number, 100) for number in range(3)]
+        assert {await result_of(run) for run in runs} == {100 << 20}
+        assert engine.status().counts.get("out of memory", 0) == 0
+        await asyncio.sleep(1.5)
+        assert len(children_of(warden_of(tmp_path / "a.run"))) <= 1
+
+
+def children_of(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+@pytest.mark.parametrize(
+    ("raising", "told"),
+    [
+        (functions.raising_what_cannot_be_said, "Unspeakable"),
+        (functions.raising_generator_exit, "GeneratorExit"),
+        (functions.raising_cancelled, "CancelledError: it cancelled itself"),
+        (functions.raising_keyboard_interrupt, r"KeyboardInterrupt\.$"),
+    ],
+)
+@pytest.mark.parametrize("isolation", ["inline", "process"])
+async def test_whatever_a_run_raises_is_its_end(tmp_path, raising, told, isolation):
+    async with engine_at(tmp_path / "a.run", isolation=isolation) as engine:
+        with pytest.raises(RunFailed, match=told):
+            await result_of(await engine.submit(raising), 10)
+
+
+async def test_a_worker_that_becomes_another_program_is_ended(tmp_path):
+    async with engine_at(tmp_path / "a.run") as engine:
+        with pytest.raises(RunFailed, match="closed its channel"):
+            await result_of(await engine.submit(functions.becoming_another_program), 10)

@@ -292,6 +292,12 @@ class IsolatedAgents:
         if house.keeper is not None:
             self._leaving.add(house.keeper)
         house.send(Leave())
+        asyncio.get_running_loop().call_later(_LEAVES_WITHIN_S, self._evict, house)
+
+    def _evict(self, house: _House) -> None:
+        """Something that a run has left behind, a thread or a task, keeps its worker from leaving."""
+        if house.keeper is not None and not house.keeper.done() and house.worker is not None:
+            house.worker.kill()
 
     def _harder(self, house: _House, run: _Hosted, number: int) -> None:
         """It has not stopped in time. Inside a side effect that would leave a doubt, which only an emergency may."""
