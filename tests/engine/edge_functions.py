@@ -25,7 +25,7 @@ async def stepping_with_bytes_for_a_name(ctx):
 
 
 async def speaking_nonsense(ctx):
-    ctx._link.emit(5)  # whatever gets past `ctx` some day
+    ctx._link.entering(5)  # whatever gets past `ctx` some day
     await asyncio.sleep(60)
 
 
@@ -70,3 +70,14 @@ async def raising_keyboard_interrupt(ctx):
 
 async def becoming_another_program(ctx):
     os.execvp("sleep", ["sleep", "60"])
+
+
+async def emitting_much(ctx):
+    for _ in range(60):
+        ctx.emit("x" * 5_000_000)
+    return "emitted"
+
+
+async def listing_what_its_program_has_open(ctx):
+    end = await ctx.command(["sh", "-c", "ls /proc/$$/fd"])
+    return end.output.split()

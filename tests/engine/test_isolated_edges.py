@@ -89,3 +89,14 @@ async def test_a_worker_that_becomes_another_program_is_ended(tmp_path):
     async with engine_at(tmp_path / "a.run") as engine:
         with pytest.raises(RunFailed, match="closed its channel"):
             await result_of(await engine.submit(functions.becoming_another_program), 10)
+
+
+async def test_what_is_emitted_faster_than_it_leaves_is_dropped_by_size_too(tmp_path):
+    async with engine_at(tmp_path / "a.run", slot_memory="200MB") as engine:
+        assert await result_of(await engine.submit(functions.emitting_much)) == "emitted"
+        assert "out of memory" not in engine.status().counts
+
+
+async def test_a_program_has_nothing_open_but_its_streams(tmp_path):
+    async with engine_at(tmp_path / "a.run") as engine:
+        assert await result_of(await engine.submit(functions.listing_what_its_program_has_open)) == ["0", "1", "2"]
