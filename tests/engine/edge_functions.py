@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 
+import headrace
 from headrace import Model
 from tests.engine.isolated_functions import MB, filled, logged
 
@@ -81,3 +82,34 @@ async def emitting_much(ctx):
 async def listing_what_its_program_has_open(ctx):
     end = await ctx.command(["sh", "-c", "ls /proc/$$/fd"])
     return end.output.split()
+
+
+@headrace.task(timeout_s=0.3)
+async def too_slow(ctx):
+    await asyncio.sleep(60)
+
+
+class Holder:
+    async def method(self, ctx):
+        return 1
+
+
+async def stopping_its_loop(ctx):
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(1)
+
+
+async def commanding_in_a_place_that_is_not_there(ctx):
+    return (await ctx.command(["true"], directory="/not/there")).errors
+
+
+def forked(count):
+    for _ in range(count):
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+    time.sleep(60)
+
+
+async def forking(ctx):
+    await ctx.step("fork", forked, 150)

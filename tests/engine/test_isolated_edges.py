@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headrace import Engine
-from headrace.errors import RunFailed
+from headrace.errors import InvalidInput, RunFailed
 from tests.engine import edge_functions as functions
 from tests.engine.test_killed_engines import warden_of
 
@@ -100,3 +100,25 @@ async def test_what_is_emitted_faster_than_it_leaves_is_dropped_by_size_too(tmp_
 async def test_a_program_has_nothing_open_but_its_streams(tmp_path):
     async with engine_at(tmp_path / "a.run") as engine:
         assert await result_of(await engine.submit(functions.listing_what_its_program_has_open)) == ["0", "1", "2"]
+
+
+async def test_what_ended_a_run_is_told_with_what_to_do(tmp_path):
+    async with engine_at(tmp_path / "a.run", preload=["no_such_module_of_ours"]) as engine:
+        with pytest.raises(RunFailed, match=r"timed out: it took longer than the 0.3 s that timeout_s="):
+            await result_of(await engine.submit(functions.too_slow))
+        with pytest.raises(InvalidInput, match="it is a method"):
+            await engine.submit(functions.Holder().method)
+        assert "cannot be started in /not/there" in await result_of(
+            await engine.submit(functions.commanding_in_a_place_that_is_not_there)
+        )
+        with pytest.raises(RunFailed) as failed:
+            await result_of(await engine.submit(functions.stopping_its_loop))
+        assert "warden" not in failed.value.reason.partition("worker.py")[0]
+        told = {event.what: event.reason for event in await engine.events()}
+        assert "No module named 'no_such_module_of_ours'" in told["not preloaded"]
+
+
+async def test_a_run_that_was_killed_for_all_is_told_so(tmp_path):
+    async with engine_at(tmp_path / "a.run") as engine:
+        with pytest.raises(RunFailed, match=r"out of memory: .+ (memory=|spool)"):
+            await result_of(await engine.submit(functions.forking))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import inspect
 import runpy
 import sys
 from collections.abc import Callable
@@ -38,6 +39,11 @@ def refer_to(function: Callable[..., Any]) -> FunctionReference:
         raise InvalidInput(
             f"{told} it was defined in a notebook cell, a prompt or `python -c`, not in a file.",
             fix="Move it into a .py file and import it from there, or run it with isolation='inline'.",
+        )
+    if inspect.ismethod(function):
+        raise InvalidInput(
+            f"{told} it is a method, and the object that it belongs to does not travel.",
+            fix="Define a function at the top of a .py file, and make the object in it.",
         )
     if _attribute(module, qualname) is not function:
         raise InvalidInput(

@@ -309,7 +309,15 @@ def main(descriptor: int) -> None:
     from headrace.execute.enforcement import enforcement_layers
 
     control.tell(Ready(os.getpid(), not_preloaded, enforcement_layers()))
+    born = _served(warden)
+    if born is not None:
+        born.live()
+
+
+def _served(warden: Warden) -> Birth | None:
+    """What it returns lives outside the handler: else every error of a worker would tell of its birth."""
     try:
         warden.serve()
     except Birth as born:
-        born.live()
+        return born.with_traceback(None)
+    return None
