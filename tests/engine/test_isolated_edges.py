@@ -1,6 +1,8 @@
 """Agents in worker processes, at the edges: one run after the other, and what workers say that nobody expects."""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +124,29 @@ async def test_a_run_that_was_killed_for_all_is_told_so(tmp_path):
     async with engine_at(tmp_path / "a.run") as engine:
         with pytest.raises(RunFailed, match=r"out of memory: .+ (memory=|spool)"):
             await result_of(await engine.submit(functions.forking))
+
+
+GUARDED_TOO_MUCH = """
+import asyncio
+import subprocess
+import sys
+from headrace import Engine
+async def main():
+    async with Engine("a.run", memory="+200MB") as engine:
+        try:
+            await (await engine.submit(agent)).result()
+        except Exception as error:
+            print(error)
+if __name__ == "__main__":
+    async def agent(ctx):
+        return 1
+    asyncio.run(main())
+"""
+
+
+def test_a_function_that_workers_do_not_find_in_the_script_is_told_where_to_stand(tmp_path):
+    (tmp_path / "script.py").write_text(GUARDED_TOO_MUCH)
+    ran = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "has no agent when a worker imports it. Define it at the top of the file" in ran.stdout, ran.stderr

@@ -55,7 +55,13 @@ def refer_to(function: Callable[..., Any]) -> FunctionReference:
 
 def find_function(reference: FunctionReference) -> Callable[..., Any]:
     module = _script(reference.file) if reference.is_script else _module(reference.module, reference.file)
-    return _attribute(module, reference.qualname)
+    found = _attribute(module, reference.qualname)
+    if found is None:
+        raise InvalidInput(
+            f"{reference.file} has no {reference.qualname} when a worker imports it.",
+            fix='Define it at the top of the file, not under `if __name__ == "__main__":`.',
+        )
+    return found
 
 
 def find_at_home(reference: FunctionReference) -> Callable[..., Any]:

@@ -179,11 +179,11 @@ class IsolatedAgents:
         keepers = list(self._keepers)
         for keeper in keepers:
             keeper.cancel()
-        if self._returned is not None:
+        await asyncio.gather(*keepers, return_exceptions=True)
+        if self._returned is not None:  # by keepers that have just ended
             self._returned.cancel()
         if self._settling is not None:
             self._settling.cancel()
-        await asyncio.gather(*keepers, return_exceptions=True)
 
     def _found(self, id: int, epoch: int) -> tuple[_House | None, _Hosted | None]:
         house = self._hosts.get(id)
