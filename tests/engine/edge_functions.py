@@ -113,3 +113,8 @@ def forked(count):
 
 async def forking(ctx):
     await ctx.step("fork", forked, 150)
+
+
+async def commanding_many_small_programs(ctx):
+    ends = await asyncio.gather(*[ctx.command(["sh", "-c", f"echo {number}"], memory="12MB") for number in range(40)])
+    return [end.output for end in ends], max(end.peak_bytes for end in ends)

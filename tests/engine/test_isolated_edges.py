@@ -150,3 +150,10 @@ def test_a_function_that_workers_do_not_find_in_the_script_is_told_where_to_stan
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     assert "has no agent when a worker imports it. Define it at the top of the file" in ran.stdout, ran.stderr
+
+
+async def test_a_program_is_measured_from_where_it_has_begun_and_not_by_whoever_forked_it(tmp_path):
+    async with engine_at(tmp_path / "a.run") as engine:
+        said, peak_bytes = await result_of(await engine.submit(functions.commanding_many_small_programs))
+        assert said == [f"{number}\n" for number in range(40)]
+        assert peak_bytes < 12_000_000
