@@ -157,3 +157,29 @@ async def test_a_program_is_measured_from_where_it_has_begun_and_not_by_whoever_
         said, peak_bytes = await result_of(await engine.submit(functions.commanding_many_small_programs))
         assert said == [f"{number}\n" for number in range(40)]
         assert peak_bytes < 12_000_000
+
+
+FAMILY = """
+import asyncio
+from headrace import Engine
+async def child(ctx):
+    await ctx.receive()
+async def parent(ctx):
+    await ctx.run(child)
+async def main():
+    async with Engine("a.run", memory="+200MB") as engine:
+        await engine.submit(parent)
+        while len(kinds := [run.kind for run in await engine.unfinished()]) < 2:
+            await asyncio.sleep(0.01)
+        print(kinds)
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+def test_a_scripts_function_is_of_the_same_kind_as_a_run_and_as_a_child(tmp_path):
+    (tmp_path / "script.py").write_text(FAMILY)
+    ran = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ran.stdout == "['__main__:parent', '__main__:child']\n", ran.stderr
