@@ -106,6 +106,8 @@ class AgentContext:
     async def ask(self, model: Model | str, prompt: str, *, system: str = "", name: str | None = None) -> str:
         """A model's reply, journaled like a step. Limits, breaker, cache and prices are those of surveys."""
         asked = model if isinstance(model, Model) else Model(model)
+        _check_text(prompt, "A prompt")
+        _check_text(system, "A system prompt")
         told = encode_kept([asked.identity_row().decode(), prompt, system], "What a model is asked")
         step = name or self._numbered(f"ask-{hashlib.sha256(told).hexdigest()[:16]}")
         kept = await self._earlier(step)
@@ -149,11 +151,11 @@ class AgentContext:
         """
         command = Command(
             argv=_checked_argv(argv),
-            input=input.encode() if isinstance(input, str) else input,
+            input=_checked_input(input),
             directory=_absolute(directory),
-            environment=None if environment is None else dict(environment),
+            environment=None if environment is None else _checked_environment(environment),
             memory_bytes=None if memory is None else parse_bytes(memory),
-            timeout_s=timeout_s,
+            timeout_s=_checked_seconds(timeout_s),
             output_bytes=parse_bytes(output),
         )
         given = encode_kept([command.argv, command.input.hex()], "A command and its input")
@@ -218,6 +220,7 @@ class AgentContext:
 
     def _begin(self, name: str) -> None:
         self._link.pass_or_stop()
+        _check_text(name, "A step's name")
         if not name or len(name) > _LONGEST_NAME:
             raise InvalidInput(f"{name[:50]!r} cannot be a step's name.", fix="Use 1 to 200 characters.")
         self._seen.add(name)
@@ -254,6 +257,30 @@ def _checked_argv(argv: Sequence[str]) -> list[str]:
             f"{argv!r} is not a command.", fix='Give the program and its arguments as a list: ["node", "agent.js"].'
         )
     return list(argv)
+
+
+def _checked_input(given: str | bytes) -> bytes:
+    if not isinstance(given, (str, bytes)):  # pyright: ignore[reportUnnecessaryIsInstance] - agents are not all typed
+        raise InvalidInput(f"input= of a command is text or bytes, not {type(given).__name__}.")
+    return given.encode() if isinstance(given, str) else given
+
+
+def _checked_environment(given: Mapping[str, str]) -> dict[str, str]:
+    for name, value in given.items():
+        _check_text(name, "A name in environment=")
+        _check_text(value, f"{name!r} in environment=")
+    return dict(given)
+
+
+def _checked_seconds(given: float | None) -> float | None:
+    if given is not None and not given > 0:
+        raise InvalidInput(f"timeout_s={given!r} must be a number of seconds above 0.")
+    return given
+
+
+def _check_text(given: object, what: str) -> None:
+    if not isinstance(given, str):
+        raise InvalidInput(f"{what} is text, not {type(given).__name__}: {given!r:.50}.")
 
 
 def _absolute(directory: str | Path) -> str:

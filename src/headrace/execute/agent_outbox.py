@@ -1,6 +1,7 @@
 """What agent runs have to tell: kept until it is read; whoever waits for the journal is woken by its acknowledgement.
 
-Bounded by the runs: each has one step, checkpoint or ending on its way, and emitted events are dropped beyond a number.
+Bounded by the runs: each has one step, checkpoint or ending on its way, and emitted events are dropped beyond a number
+and beyond a size.
 Does not cover: chunks of interviews (execute.outbox).
 """
 
@@ -13,6 +14,7 @@ from collections.abc import AsyncIterator
 from headrace.execute.contract import AnyEvent, Batch, Emitted
 
 _MOST_EMITTED = 1000
+_MOST_EMITTED_BYTES = 16 << 20  # beside the first, which may be larger
 
 
 class AgentOutbox:
@@ -20,6 +22,7 @@ class AgentOutbox:
         self._events: list[AnyEvent] = []
         self._seq = 0
         self._emitted = 0
+        self._emitted_bytes = 0
         self._ready = asyncio.Event()
         self._unacked: deque[tuple[int, asyncio.Future[None]]] = deque()
 
@@ -40,8 +43,12 @@ class AgentOutbox:
         """A step is about to be taken. Nobody has to be told here: a process that dies takes everyone with it."""
 
     def drop_or_tell(self, event: Emitted) -> None:
-        if self._emitted < _MOST_EMITTED:
+        size_bytes = len(event.payload)
+        if not self._emitted or (
+            self._emitted < _MOST_EMITTED and self._emitted_bytes + size_bytes <= _MOST_EMITTED_BYTES
+        ):
             self._emitted += 1
+            self._emitted_bytes += size_bytes
             self.tell(event)
 
     def ack(self, upto: int) -> None:
@@ -55,6 +62,6 @@ class AgentOutbox:
         while True:
             await self._ready.wait()
             self._ready.clear()
-            events, self._events, self._emitted = self._events, [], 0
+            events, self._events, self._emitted, self._emitted_bytes = self._events, [], 0, 0
             if events:
                 yield Batch(self._seq, events)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import inspect
 import runpy
 import sys
 from collections.abc import Callable
@@ -39,6 +40,11 @@ def refer_to(function: Callable[..., Any]) -> FunctionReference:
             f"{told} it was defined in a notebook cell, a prompt or `python -c`, not in a file.",
             fix="Move it into a .py file and import it from there, or run it with isolation='inline'.",
         )
+    if inspect.ismethod(function):
+        raise InvalidInput(
+            f"{told} it is a method, and the object that it belongs to does not travel.",
+            fix="Define a function at the top of a .py file, and make the object in it.",
+        )
     if _attribute(module, qualname) is not function:
         raise InvalidInput(
             f"{told} {module.__name__}.{qualname} is something else by now.",
@@ -49,7 +55,13 @@ def refer_to(function: Callable[..., Any]) -> FunctionReference:
 
 def find_function(reference: FunctionReference) -> Callable[..., Any]:
     module = _script(reference.file) if reference.is_script else _module(reference.module, reference.file)
-    return _attribute(module, reference.qualname)
+    found = _attribute(module, reference.qualname)
+    if found is None:
+        raise InvalidInput(
+            f"{reference.file} has no {reference.qualname} when a worker imports it.",
+            fix='Define it at the top of the file, not under `if __name__ == "__main__":`.',
+        )
+    return found
 
 
 def find_at_home(reference: FunctionReference) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ import errno
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Executor as Threads
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from headrace.execute.agent_context import AgentContext, Surroundings
@@ -48,6 +49,7 @@ class InlineAgents:
     def start(self, work: AgentRun) -> None:
         link = AgentLink(work.id, work.epoch, self._outbox, self._threads)
         task = asyncio.get_running_loop().create_task(self._conduct(work, link))
+        task.add_done_callback(partial(self._ended_untold, link))
         self._running[work.id] = link, task
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
@@ -109,7 +111,7 @@ class InlineAgents:
             self.end(link, stopped.outcome, resume_at=stopped.resume_at, step=stopped.step)
         except asyncio.CancelledError as error:
             _forget_frames(error)
-            self.end(link, *_cancelled(link))
+            self.end(link, _cancelled(link), reason="" if link.signal else "CancelledError: it cancelled itself")
         except MemoryError as error:
             _forget_frames(error)
             self.end(link, Outcome.OUT_OF_MEMORY, reason="MemoryError")
@@ -123,6 +125,12 @@ class InlineAgents:
             self.end(link, Outcome.DONE, result=encoded)
         finally:
             context.close()
+
+    def _ended_untold(self, link: AgentLink, task: asyncio.Task[None]) -> None:
+        """What raised where nothing should: even that is an end, and someone waits for it."""
+        if not link.is_closed:
+            error = None if task.cancelled() else task.exception()
+            self.end(link, Outcome.FAILED, reason=f"it ended with {type(error).__name__}")
 
     def end(
         self,
@@ -153,10 +161,10 @@ class InlineAgents:
         )
 
 
-def _cancelled(link: AgentLink) -> tuple[Outcome]:
+def _cancelled(link: AgentLink) -> Outcome:
     if link.signal is None:
-        return (Outcome.FAILED,)  # nobody asked for it: the agent cancelled itself
-    return (Outcome.PREEMPTED if link.signal is Signal.PREEMPT else Outcome.LOST,)
+        return Outcome.FAILED  # nobody asked for it
+    return Outcome.PREEMPTED if link.signal is Signal.PREEMPT else Outcome.LOST
 
 
 def _tear_down(task: asyncio.Task[None]) -> None:
@@ -169,8 +177,15 @@ def _tear_down(task: asyncio.Task[None]) -> None:
 def _told(error: BaseException) -> str:
     """The error as it can be stored, its last lines of code first in importance."""
     text = "".join(traceback.format_exception(error, limit=-8)).strip()
-    told = f"{type(error).__name__}: {error}"
+    told = ": ".join(filter(None, [type(error).__name__, _said(error)]))
     return repair_text(f"{told[:_LONGEST_REASON]}\n\n{text[-_LONGEST_REASON:]}")[0]
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as unsaid:  # noqa: BLE001 - an agent's own class may raise anything
+        return f"(its text cannot be had: {type(unsaid).__name__})"
 
 
 def _is_shortage(error: BaseException) -> bool:

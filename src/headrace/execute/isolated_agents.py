@@ -180,11 +180,11 @@ class IsolatedAgents:
         keepers = list(self._keepers)
         for keeper in keepers:
             keeper.cancel()
-        if self._returned is not None:
+        await asyncio.gather(*keepers, return_exceptions=True)
+        if self._returned is not None:  # by keepers that have just ended
             self._returned.cancel()
         if self._settling is not None:
             self._settling.cancel()
-        await asyncio.gather(*keepers, return_exceptions=True)
 
     def _found(self, id: int, epoch: int) -> tuple[_House | None, _Hosted | None]:
         house = self._hosts.get(id)
@@ -203,12 +203,17 @@ class IsolatedAgents:
         except HeadraceError as error:
             for run in list(house.runs.values()):
                 self._end_with(house, run, Outcome.LOST, str(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody may be left waiting for these runs
+            reason = f"what its worker said could not be understood: {type(error).__name__}: {error}"
+            for run in list(house.runs.values()):
+                self._end_with(house, run, Outcome.FAILED, reason)
         finally:
-            self._houses.pop(house.slot, None)
+            if self._houses.get(house.slot) is house:  # a child may have come back to the slot, in a worker of its own
+                del self._houses[house.slot]
             if house.loan is not None and house.loan.worker is not None:
                 self._pool.give_back(house.loan.worker)
                 self._lender.returned(house.loan)
-                self._settle_later()
+            self._settle_later()
 
     async def _hosted(self, house: _House) -> Ending:
         assert house.loan is not None
@@ -217,10 +222,14 @@ class IsolatedAgents:
         home, house.unsent = Home(str(self._spools), house.unsent), []
         worker.start(Task(house.slot, 1, self._entry, encode(home)))
         house.worker = worker
-        while isinstance(message := await worker.receive(), Message):
-            self._hear(house, decode_from_runs(message.payload))
-        worker.is_spoiled |= not isinstance(message, Done) or message.payload == SPOILED
-        return message
+        is_over = False
+        try:
+            while isinstance(message := await worker.receive(), Message):
+                self._hear(house, decode_from_runs(message.payload))
+            is_over = isinstance(message, Done) and message.payload != SPOILED
+            return message
+        finally:
+            worker.is_spoiled |= not is_over
 
     def _hear(self, house: _House, message: Happened | Entering | KindMet) -> None:
         match message:
@@ -285,6 +294,12 @@ class IsolatedAgents:
         if house.loan is not None:
             house.loan.reserved_bytes = 0
         house.send(Leave())
+        asyncio.get_running_loop().call_later(_LEAVES_WITHIN_S, self._evict, house)
+
+    def _evict(self, house: _House) -> None:
+        """Something that a run has left behind, a thread or a task, keeps its worker from leaving."""
+        if house.keeper is not None and not house.keeper.done() and house.worker is not None:
+            house.worker.kill()
 
     def _harder(self, house: _House, run: _Hosted, number: int) -> None:
         """It has not stopped in time. Inside a side effect that would leave a doubt, which only an emergency may."""

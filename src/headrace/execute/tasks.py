@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 from headrace.errors import OptionError, TaskError
+from headrace.execute.function_names import SCRIPT_NAME
 from headrace.units import parse_bytes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -91,7 +92,9 @@ def durable_name(function: Callable[..., Any]) -> str:
             "A lambda or an unnamed callable has no name by which a later program could find it.",
             fix="Use a function defined with `async def`, or register it with @headrace.task(name=...).",
         )
-    return f"{function.__module__}:{name}"
+    # A worker imports the script under another name, and the kind is the same.
+    module = "__main__" if function.__module__ == SCRIPT_NAME else function.__module__
+    return f"{module}:{name}"
 
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:

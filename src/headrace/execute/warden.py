@@ -90,10 +90,9 @@ class Warden:
 
     def descriptors(self) -> list[int]:
         """What a child must close: with a sibling's kept open, its end would not be seen."""
-        trees = [descriptor for watch in self._watches.values() for descriptor in watch.tree.descriptors()]
-        outputs = [descriptor for watch in self._watches.values() for descriptor in watch.outputs]
+        watched = [descriptor for watch in self._watches.values() for descriptor in watch.descriptors()]
         own = [self._bell, self._ringer, *([self._children] if self._children >= 0 else [])]
-        return [*own, *trees, *outputs]
+        return [*own, *watched]
 
     def _patience_s(self) -> float:
         if not self._watches:
@@ -130,18 +129,27 @@ class Warden:
 
     def _spawn(self, order: Spawn, stdin: int, stdout: int, stderr: int) -> None:
         try:
+            becomes, is_about_to = os.pipe()
+        except OSError as error:
+            self._never_born(order.worker, error)
+            _close(stdin, stdout, stderr)
+            return
+        try:
             pid = bear()
         except OSError as error:
             self._never_born(order.worker, error)
-            for descriptor in (stdin, stdout, stderr):
-                os.close(descriptor)
+            _close(stdin, stdout, stderr, becomes, is_about_to)
             return
         if not pid:
             become_program(order, (stdin, stdout, stderr), self._setup, self._niceness)
-        os.close(stdin)
+        _close(stdin, is_about_to)
+        os.set_blocking(becomes, False)
         watch = self._watch(pid, order.worker, order.limit_bytes, has_base=False)
-        if watch is not None:
-            watch.outputs, watch.largest_output_bytes = (stdout, stderr), order.largest_output_bytes
+        if watch is None:
+            _close(stdout, stderr, becomes)
+            return
+        watch.outputs, watch.largest_output_bytes = (stdout, stderr), order.largest_output_bytes
+        watch.becomes = becomes
 
     def _watch(self, pid: int, worker: int, limit_bytes: int, *, has_base: bool) -> Watch | None:
         try:
@@ -243,9 +251,7 @@ class Warden:
         if self._groups is not None and watch.in_group:
             by_kernel = self._groups.met_its_limit(watch.worker)
             self._groups.remove(watch.worker)
-        watch.tree.close()
-        for output in watch.outputs:
-            os.close(output)
+        watch.close()
         place = self._places.pop(watch.pid, None)
         if place is not None:
             self._page.give_back(place)
@@ -269,6 +275,11 @@ def _kill(watch: Watch, number: int) -> None:
         os.killpg(watch.pid, number)
     for pid in watch.tree.living():
         _signal(pid, number)
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _signal(pid: int, number: int) -> None:
@@ -308,7 +319,15 @@ def main(descriptor: int) -> None:
     from headrace.execute.enforcement import enforcement_layers
 
     control.tell(Ready(os.getpid(), not_preloaded, enforcement_layers()))
+    born = _served(warden)
+    if born is not None:
+        born.live()
+
+
+def _served(warden: Warden) -> Birth | None:
+    """What it returns lives outside the handler: else every error of a worker would tell of its birth."""
     try:
         warden.serve()
     except Birth as born:
-        born.live()
+        return born.with_traceback(None)
+    return None

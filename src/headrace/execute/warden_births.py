@@ -92,12 +92,19 @@ def become_program(order: Spawn, streams: tuple[int, int, int], setup: Setup, ni
         for target, source in enumerate(streams):
             os.dup2(source, target)
         _settle(setup, niceness)
-        os.chdir(order.directory)
+        _enter(order.directory)
         os.execvpe(order.argv[0], order.argv, order.environment)
-    except OSError as error:
-        os.write(2, f"{order.argv[0]}: {error.strerror}\n".encode())
+    except (OSError, ValueError) as error:
+        os.write(2, f"{order.argv[0]}: {error}\n".encode(errors="replace"))
     finally:
         os._exit(_CANNOT_START)
+
+
+def _enter(directory: str) -> None:
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise OSError(f"it cannot be started in {directory}: {error.strerror}") from None
 
 
 def _settle(setup: Setup, niceness: int) -> None:

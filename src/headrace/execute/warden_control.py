@@ -21,6 +21,7 @@ _MOST_DESCRIPTORS = 64
 
 class Control:
     def __init__(self, connection: socket.socket) -> None:
+        connection.set_inheritable(False)  # no program that the warden starts may speak in its name
         self._connection = connection
         self._frames = Frames(ToWarden)
         self._waiting = bytearray()  # bounded: readings are left out while anything waits
@@ -47,6 +48,8 @@ class Control:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 received = array.array("i")
                 received.frombytes(packed[: len(packed) - len(packed) % received.itemsize])
+                for descriptor in received:
+                    os.set_inheritable(descriptor, False)
                 self.descriptors.extend(received)
         self.is_open = bool(data)
         yield from self._frames.feed(data)

@@ -33,7 +33,9 @@ class Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class Watch:
-    """`outputs` are descriptors of what a program writes, with a cap on all together."""
+    """`outputs` are descriptors of what a program writes, with a cap on all together. `becomes` is a pipe that ends
+    when a fork has become its program, -1 from then on: what it has until then is the warden's.
+    """
 
     worker: int
     pid: int
@@ -42,6 +44,7 @@ class Watch:
     hang_s: float
     outputs: tuple[int, ...] = ()
     largest_output_bytes: int = 0
+    becomes: int = -1
     in_group: bool = False
     held_bytes: int = 0  # memfds and files on tmpfs that are open
     left_bytes: int = 0  # files on tmpfs that were written and closed
@@ -77,6 +80,8 @@ class Watch:
         """A new reading; the verdict if this one condemns it."""
         if self.verdict is not None and self.verdict.kind is DeathKind.OUT_OF_MEMORY:
             return None  # it is being killed, and half a tree is not read rightly
+        if not self._has_become():
+            return None
         before = self.used_bytes
         reading = self._read()
         self.grown_bytes = max(0, self.used_bytes - before)
@@ -100,6 +105,24 @@ class Watch:
             limit_bytes=self.limit_bytes,
             reason=verdict.reason if verdict is not None else "",
         )
+
+    def descriptors(self) -> list[int]:
+        return [*self.tree.descriptors(), *self.outputs, *([self.becomes] if self.becomes >= 0 else [])]
+
+    def close(self) -> None:
+        self.tree.close()
+        for descriptor in (*self.outputs, *([self.becomes] if self.becomes >= 0 else [])):
+            os.close(descriptor)
+
+    def _has_become(self) -> bool:
+        if self.becomes >= 0:
+            try:
+                os.read(self.becomes, 1)
+            except BlockingIOError:
+                return False
+            os.close(self.becomes)
+            self.becomes = -1
+        return True
 
     def _read(self) -> TreeReading:
         reading = self.tree.read(self.limit_bytes)

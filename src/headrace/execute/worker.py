@@ -129,7 +129,9 @@ async def _readable(connection: socket.socket) -> None:
 def work(channel: int, place: Place | None = None) -> int:
     """Until the controller closes the channel. Returns the exit code."""
     line = Line(socket.socket(fileno=channel))
-    # A child of the worker that held its channel would hide the worker's end, and could speak in its name.
+    # A child of the worker that held its channel would hide the worker's end, and could speak in its name. So would the
+    # program that a worker turns into, or starts without forking as Python does.
+    os.set_inheritable(channel, False)
     os.register_at_fork(after_in_child=lambda: _close(line.connection))
     while (message := line.read()) is not None:
         if not isinstance(message, Task):

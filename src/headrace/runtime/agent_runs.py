@@ -105,6 +105,7 @@ class AgentRuns:
     def start(self, command: Start) -> None:
         run = self.live[command.id]
         run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
+        run.stop_told = ""
         run.floor_bytes = self._gauge.read() if command.is_alone and not self._gauge.tells_apart else None
         run.used_bytes = run.peak_bytes = 0
         self._writer.write(self._writes.started(run.id, run.epoch))
@@ -154,6 +155,7 @@ class AgentRuns:
         run = self.live[command.id]
         run.stop = Signal.PREEMPT if isinstance(command, Preempt) else Signal.KILL
         run.stop_s = time.monotonic()
+        run.stop_told = _stop_told(command, run.kind.timeout_s)
         self._wants.stop(run)
         if not run.is_starting:
             deadline_s = 0.0 if command.why is Why.EMERGENCY else self._grace_s
@@ -162,7 +164,7 @@ class AgentRuns:
     def settle(self, command: Settle) -> None:
         run = self.live.pop(command.id)
         state, ended = _STATES[command.verdict], run.ended
-        error = ended.reason if ended is not None else ""
+        error = (ended.reason if ended is not None else "") or run.stop_told
         if command.verdict is Verdict.FAILED and run.failures + 1 < run.kind.max_attempts:
             self._retry(run, error)
             return
@@ -341,3 +343,14 @@ class AgentRuns:
 
     def child_refused(self, parent: int, epoch: int, step: str, error: BaseException) -> None:
         self._executor.put(parent, epoch, step, None, Trouble("RunFailed", str(error)))
+
+
+def _stop_told(command: Preempt | Kill, timeout_s: float | None) -> str:
+    """Why it was stopped, for whoever finds that to be its end."""
+    reading = command.reading
+    if command.why is Why.TIMED_OUT and timeout_s is not None:
+        return f"it took longer than the {timeout_s:g} s that timeout_s= of its @task allows"
+    if command.why is Why.EMERGENCY and reading is not None:
+        used, budget = format_bytes(reading.used_bytes), format_bytes(reading.budget_bytes)
+        return f"killed when all together used {used} of {budget}. Have it use less, or give the engine more memory="
+    return ""

@@ -176,6 +176,8 @@ class EngineLoop:
     def _begin(self) -> None:
         self._writer.write([("UPDATE runs SET state = 'waiting' WHERE state = 'running' AND ended_at IS NULL", ())])
         self._note_warden()
+        for name, why in self._workers.not_preloaded.items():
+            self._chronicle.record("not preloaded", f"{name}: {why}")
         joined = HostJoined(
             now_s=time.monotonic(), host=HOST, slots=self._options.workers.slots, limits=self._options.memory
         )

@@ -86,6 +86,11 @@ class EngineWorkers:
     def warden_pid(self) -> int | None:
         return self.pool.warden_pid if self.pool is not None else None
 
+    @property
+    def not_preloaded(self) -> Mapping[str, str]:
+        """Modules of `preload` that could not be imported, and why: those who need them meet that themselves."""
+        return self.pool.not_preloaded if self.pool is not None else {}
+
     def layers(self) -> dict[str, str]:
         """What holds workers to their limits, each by name with its state."""
         if not self.is_isolated:

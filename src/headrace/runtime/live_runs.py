@@ -48,6 +48,7 @@ class LiveRun:
     is_starting: bool = False
     stop: Signal | None = None
     stop_s: float = 0.0  # when it was told to
+    stop_told: str = ""  # why, where that may become its end
     ended: Ended | None = None
     has_mail: bool = False
     has_children: bool = False

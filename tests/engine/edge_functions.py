@@ -1,0 +1,120 @@
+"""Agents at the edges of what worker processes allow."""
+
+import asyncio
+import os
+import time
+
+import headrace
+from headrace import Model
+from tests.engine.isolated_functions import MB, filled, logged
+
+
+async def hungry(ctx, number, size_mb):
+    return len(filled(size_mb * MB))
+
+
+async def commanding_with_a_number_in_its_environment(ctx):
+    return (await ctx.command(["true"], environment={"PORT": 8080})).code
+
+
+async def asking_a_number(ctx):
+    return await ctx.ask(Model("test", canned_response="Fine."), 5)
+
+
+async def stepping_with_bytes_for_a_name(ctx):
+    return await ctx.step(b"name", abs, -1)
+
+
+async def speaking_nonsense(ctx):
+    ctx._link.entering(5)  # whatever gets past `ctx` some day
+    await asyncio.sleep(60)
+
+
+async def child(ctx, log):
+    return await ctx.step("child", logged, log, "child")
+
+
+async def leaving_a_child_behind(ctx, log):
+    child_run = asyncio.create_task(ctx.run(child, log))
+    await asyncio.sleep(0)
+    return child_run.done()
+
+
+async def leaving_a_thread_behind(ctx):
+    asyncio.get_running_loop().run_in_executor(None, time.sleep, 60)
+
+
+async def leaving_a_task_behind(ctx):
+    asyncio.get_running_loop().call_later(0.001, time.sleep, 60)
+
+
+class Unspeakable(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+async def raising_what_cannot_be_said(ctx):
+    raise Unspeakable
+
+
+async def raising_generator_exit(ctx):
+    raise GeneratorExit
+
+
+async def raising_cancelled(ctx):
+    raise asyncio.CancelledError
+
+
+async def raising_keyboard_interrupt(ctx):
+    raise KeyboardInterrupt
+
+
+async def becoming_another_program(ctx):
+    os.execvp("sleep", ["sleep", "60"])
+
+
+async def emitting_much(ctx):
+    for _ in range(60):
+        ctx.emit("x" * 5_000_000)
+    return "emitted"
+
+
+async def listing_what_its_program_has_open(ctx):
+    end = await ctx.command(["sh", "-c", "ls /proc/$$/fd"])
+    return end.output.split()
+
+
+@headrace.task(timeout_s=0.3)
+async def too_slow(ctx):
+    await asyncio.sleep(60)
+
+
+class Holder:
+    async def method(self, ctx):
+        return 1
+
+
+async def stopping_its_loop(ctx):
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(1)
+
+
+async def commanding_in_a_place_that_is_not_there(ctx):
+    return (await ctx.command(["true"], directory="/not/there")).errors
+
+
+def forked(count):
+    for _ in range(count):
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+    time.sleep(60)
+
+
+async def forking(ctx):
+    await ctx.step("fork", forked, 150)
+
+
+async def commanding_many_small_programs(ctx):
+    ends = await asyncio.gather(*[ctx.command(["sh", "-c", f"echo {number}"], memory="12MB") for number in range(40)])
+    return [end.output for end in ends], max(end.peak_bytes for end in ends)
