@@ -1,11 +1,11 @@
 """One warden for the tests of a module that need no other; a test's workers end with it, and leave nothing in it."""
 
-import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from headrace.execute.worker_pool import PoolOptions, WorkerPool
+from tests.temporary_files import no_temporary_file_left
 from tests.workers.trees import children_of, descriptors_of, soon
 
 
@@ -27,10 +27,4 @@ async def pool(module_pool: WorkerPool) -> AsyncIterator[WorkerPool]:
     assert await soon(lambda: descriptors_of(warden) <= before), "the warden has descriptors left"
 
 
-@pytest.fixture(autouse=True)
-def no_temporary_file_left(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    directory = tmp_path_factory.mktemp("temporary")
-    monkeypatch.setenv("TMPDIR", str(directory))
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    yield
-    assert list(directory.iterdir()) == []
+__all__ = ["module_pool", "no_temporary_file_left", "pool"]
