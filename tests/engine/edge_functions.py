@@ -6,6 +6,7 @@ import time
 
 import headrace
 from headrace import Model
+from headrace.errors import RunFailed
 from tests.engine.isolated_functions import MB, filled, logged
 
 
@@ -118,3 +119,14 @@ async def forking(ctx):
 async def commanding_many_small_programs(ctx):
     ends = await asyncio.gather(*[ctx.command(["sh", "-c", f"echo {number}"], memory="12MB") for number in range(40)])
     return [end.output for end in ends], max(end.peak_bytes for end in ends)
+
+
+async def refused_at_once(ctx):
+    return len(bytearray(2000 * MB))
+
+
+async def outliving_a_childs_memory_error(ctx):
+    try:
+        await ctx.run(refused_at_once)
+    except RunFailed as error:
+        return [str(error), len(filled(60 * MB))]

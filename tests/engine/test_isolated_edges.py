@@ -183,3 +183,12 @@ def test_a_scripts_function_is_of_the_same_kind_as_a_run_and_as_a_child(tmp_path
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     assert ran.stdout == "['__main__:parent', '__main__:child']\n", ran.stderr
+
+
+async def test_a_parent_keeps_its_limit_though_its_child_met_it(tmp_path):
+    async with engine_at(tmp_path / "a.run") as engine:
+        run = await engine.submit(functions.outliving_a_childs_memory_error)
+        told, size = await result_of(run)
+        assert "out of memory" in told
+        assert size == 60 << 20
+        assert run.status().attempts == 1
