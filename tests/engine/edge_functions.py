@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import subprocess
+import threading
 import time
 
 import headrace
@@ -130,3 +132,17 @@ async def outliving_a_childs_memory_error(ctx):
         await ctx.run(refused_at_once)
     except RunFailed as error:
         return [str(error), len(filled(60 * MB))]
+
+
+async def leaving(ctx, what):
+    match what:
+        case "a thread":
+            threading.Thread(target=time.sleep, args=[60], daemon=True).start()
+        case "a process":
+            subprocess.Popen(["sleep", "60"], start_new_session=True)
+        case "a stream closed":
+            os.close(0)
+        case _:
+            await asyncio.to_thread(abs, 1)
+            await ctx.step("clean", subprocess.call, ["true"])
+    return os.getpid()

@@ -192,3 +192,14 @@ async def test_a_parent_keeps_its_limit_though_its_child_met_it(tmp_path):
         assert "out of memory" in told
         assert size == 60 << 20
         assert run.status().attempts == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "is_used_again"),
+    [("nothing", True), ("a thread", False), ("a process", False), ("a stream closed", False)],
+)
+async def test_a_worker_in_which_a_run_has_left_something_is_not_used_again(tmp_path, what, is_used_again):
+    async with engine_at(tmp_path / "a.run", slots=1) as engine:
+        first = await result_of(await engine.submit(functions.leaving, what, key=None))
+        second = await result_of(await engine.submit(functions.leaving, what, key=None))
+        assert (first == second) is is_used_again
