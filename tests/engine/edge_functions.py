@@ -146,3 +146,17 @@ async def leaving(ctx, what):
             await asyncio.to_thread(abs, 1)
             await ctx.step("clean", subprocess.call, ["true"])
     return os.getpid()
+
+
+def forked_and_awaited(count):
+    pids = []
+    for _ in range(count):
+        if (pid := os.fork()) == 0:
+            time.sleep(1.5)
+            os._exit(0)
+        pids.append(pid)
+    return len([os.waitpid(pid, 0) for pid in pids])
+
+
+async def forking_a_few(ctx):
+    return await ctx.step("fork", forked_and_awaited, 16)

@@ -203,3 +203,10 @@ async def test_a_worker_in_which_a_run_has_left_something_is_not_used_again(tmp_
         first = await result_of(await engine.submit(functions.leaving, what, key=None))
         second = await result_of(await engine.submit(functions.leaving, what, key=None))
         assert (first == second) is is_used_again
+
+
+async def test_children_that_share_their_parents_memory_are_no_emergency(tmp_path):
+    async with engine_at(tmp_path / "a.run", memory="+300MB", slot_memory="200MB") as engine:
+        run = await engine.submit(functions.forking_a_few)
+        assert await result_of(run) == 16
+        assert run.status().attempts == 1
