@@ -2,10 +2,13 @@
 
 import asyncio
 import os
+import subprocess
+import threading
 import time
 
 import headrace
 from headrace import Model
+from headrace.errors import RunFailed
 from tests.engine.isolated_functions import MB, filled, logged
 
 
@@ -118,3 +121,42 @@ async def forking(ctx):
 async def commanding_many_small_programs(ctx):
     ends = await asyncio.gather(*[ctx.command(["sh", "-c", f"echo {number}"], memory="12MB") for number in range(40)])
     return [end.output for end in ends], max(end.peak_bytes for end in ends)
+
+
+async def refused_at_once(ctx):
+    return len(bytearray(2000 * MB))
+
+
+async def outliving_a_childs_memory_error(ctx):
+    try:
+        await ctx.run(refused_at_once)
+    except RunFailed as error:
+        return [str(error), len(filled(60 * MB))]
+
+
+async def leaving(ctx, what):
+    match what:
+        case "a thread":
+            threading.Thread(target=time.sleep, args=[60], daemon=True).start()
+        case "a process":
+            subprocess.Popen(["sleep", "60"], start_new_session=True)
+        case "a stream closed":
+            os.close(0)
+        case _:
+            await asyncio.to_thread(abs, 1)
+            await ctx.step("clean", subprocess.call, ["true"])
+    return os.getpid()
+
+
+def forked_and_awaited(count):
+    pids = []
+    for _ in range(count):
+        if (pid := os.fork()) == 0:
+            time.sleep(1.5)
+            os._exit(0)
+        pids.append(pid)
+    return len([os.waitpid(pid, 0) for pid in pids])
+
+
+async def forking_a_few(ctx):
+    return await ctx.step("fork", forked_and_awaited, 16)

@@ -183,3 +183,30 @@ def test_a_scripts_function_is_of_the_same_kind_as_a_run_and_as_a_child(tmp_path
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     assert ran.stdout == "['__main__:parent', '__main__:child']\n", ran.stderr
+
+
+async def test_a_parent_keeps_its_limit_though_its_child_met_it(tmp_path):
+    async with engine_at(tmp_path / "a.run") as engine:
+        run = await engine.submit(functions.outliving_a_childs_memory_error)
+        told, size = await result_of(run)
+        assert "out of memory" in told
+        assert size == 60 << 20
+        assert run.status().attempts == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "is_used_again"),
+    [("nothing", True), ("a thread", False), ("a process", False), ("a stream closed", False)],
+)
+async def test_a_worker_in_which_a_run_has_left_something_is_not_used_again(tmp_path, what, is_used_again):
+    async with engine_at(tmp_path / "a.run", slots=1) as engine:
+        first = await result_of(await engine.submit(functions.leaving, what, key=None))
+        second = await result_of(await engine.submit(functions.leaving, what, key=None))
+        assert (first == second) is is_used_again
+
+
+async def test_children_that_share_their_parents_memory_are_no_emergency(tmp_path):
+    async with engine_at(tmp_path / "a.run", memory="+300MB", slot_memory="200MB") as engine:
+        run = await engine.submit(functions.forking_a_few)
+        assert await result_of(run) == 16
+        assert run.status().attempts == 1

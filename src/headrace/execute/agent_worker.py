@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -43,6 +44,8 @@ from headrace.survey.models import Model
 
 SPOILED = b"spoiled"  # returned by a worker that must not be used again
 _STEP_THREADS = 4
+_THREAD_NAME = "headrace-step"
+_THREADS_THAT_END = (_THREAD_NAME, "asyncio_")  # the second are joined when the loop ends
 _TOGETHER_BYTES = 16 << 20
 
 
@@ -58,7 +61,7 @@ class _HostedRuns:
         self._port = port
         self._first = home.first
         self._functions = _Functions()
-        self._threads = _CountedThreads(_STEP_THREADS)
+        self._threads = _CountedThreads(_STEP_THREADS, _THREAD_NAME)
         surroundings = Surroundings(spools=Path(home.spools), register=self._tell_kind, meet=_refuse_functions)
         self._runs = _MeasuredAgents(self._functions, self._threads, surroundings, _StepOutbox(port))
         self._runs.base_bytes = port.base_bytes
@@ -74,7 +77,7 @@ class _HostedRuns:
                 task.cancel()
             await self._runs.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
-        return SPOILED if self._runs.met_limit or self._threads.busy else b""
+        return SPOILED if self._runs.met_limit or self._threads.busy or _is_something_left() else b""
 
     async def _listen(self) -> None:
         first, self._first = self._first, []  # or their arguments would stay
@@ -168,6 +171,31 @@ def _portions(events: list[AnyEvent]) -> Iterator[bytes]:
         return
     for event in events:
         yield encode(Happened([event]))
+
+
+def _is_something_left() -> bool:
+    """What a run has started would go on beside the next one, in its memory and its name; what it closed is missing."""
+    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
+    return (
+        any(not thread.name.startswith(_THREADS_THAT_END) for thread in others) or _has_children() or _lacks_streams()
+    )
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _lacks_streams() -> bool:
+    try:
+        for descriptor in range(3):
+            os.fstat(descriptor)
+    except OSError:
+        return True
+    return False
 
 
 def _refuse_functions(model: Model) -> None:

@@ -87,6 +87,15 @@ def limit_data(pid: int, data_bytes: int) -> bool:
     return True
 
 
+def allow_data(data_bytes: int) -> None:
+    """At least so much for this process: a limit that is higher stays."""
+    if resource is None or not ON_LINUX:
+        return
+    soft = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    if soft != resource.RLIM_INFINITY and soft < data_bytes:
+        limit_data(0, data_bytes)
+
+
 def data_bytes() -> tuple[int, int]:
     """Of this process: the most that was ever resident, and what RLIMIT_DATA counts now."""
     try:

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from headrace.execute.function_names import find_function
-from headrace.execute.process_limits import data_bytes, limit_data, resident_bytes
+from headrace.execute.process_limits import allow_data, data_bytes, resident_bytes
 from headrace.execute.progress_page import Place
 from headrace.execute.worker_protocol import (
     BadFrame,
@@ -181,7 +181,7 @@ def _out_of_memory(task: Task, error: BaseException) -> OutOfMemory:
 def lend_last_words() -> tuple[int, int]:
     """For a worker that has met its limit: as much memory as it takes to say so. Returns what it had used by then."""
     peak, reserved = data_bytes()
-    limit_data(0, reserved + _LAST_WORDS_BYTES)
+    allow_data(reserved + _LAST_WORDS_BYTES)
     return peak, reserved
 
 

@@ -72,6 +72,8 @@ HOST = "here"
 _READING_EVERY_S = 0.05
 _READING_UNDER_PRESSURE_S = 0.02
 _BUDGET_EVERY_S = 1.0
+_CORRECT_EVERY_S = 0.1
+_MUCH_SHARED_BYTES = 64 << 20
 _CLOSE_WITHIN_S = 10.0
 _FORMER_END_WITHIN_S = 3.0
 _LOOK_EVERY_S = 0.01
@@ -139,6 +141,7 @@ class EngineLoop:
         self._used_bytes = self.peak_bytes = 0
         self._budget_bytes = options.memory.budget_bytes
         self._budget_read_s = 0.0
+        self._corrected_s = 0.0
         self._noted_warden: int | None = None
         self._closing = asyncio.Event()
         self._messages = self._file.highest("messages")
@@ -390,7 +393,7 @@ class EngineLoop:
 
     def _read_memory(self) -> None:
         now_s = time.monotonic()
-        self._used_bytes = used = self._workers.gauge.read()
+        self._used_bytes = used = self._surely_used(now_s)
         self.peak_bytes = max(self.peak_bytes, used)
         if now_s - self._budget_read_s >= _BUDGET_EVERY_S:
             self._budget_read_s = now_s
@@ -403,6 +406,22 @@ class EngineLoop:
         by_run = self._runs.read(used)
         read = MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=self._budget_bytes, by_run=by_run)
         self._pump.tell(read)
+
+    def _surely_used(self, now_s: float) -> int:
+        """Forks that share their memory look like many times as much: be sure before anything is stopped for it, and
+        look again soon where much was found to be shared, since it may have gone.
+        """
+        gauge, limits = self._workers.gauge, self._options.memory
+        used = gauge.read()
+        share = used / max(1, self._budget_bytes)
+        is_unsure = share >= limits.preempt_at or gauge.correction_bytes < -_MUCH_SHARED_BYTES
+        has_fallen = used + _MUCH_SHARED_BYTES < self._used_bytes
+        is_due = share >= limits.emergency_at or has_fallen or now_s - self._corrected_s >= _CORRECT_EVERY_S
+        if is_unsure and is_due:
+            self._corrected_s = now_s
+            gauge.correct()
+            used = gauge.read()
+        return used
 
     def _reclaim(self) -> None:
         if self._cache is not None:

@@ -38,11 +38,11 @@ class TreeGauge:
 
     def __init__(self, shared_bytes: Callable[[], int] = lambda: 0, *, tells_apart: bool = False) -> None:
         self._shared_bytes = shared_bytes
-        self._correction_bytes = 0
+        self.correction_bytes = 0
         self.tells_apart = tells_apart
 
     def read(self) -> int:
-        return max(0, self._quick() + self._correction_bytes)
+        return max(0, self._quick() + self.correction_bytes)
 
     def read_without(self, pids: set[int]) -> int:
         """The same without these and their children."""
@@ -53,7 +53,7 @@ class TreeGauge:
         if not self.tells_apart or not sys.platform.startswith("linux"):
             return
         quick, proportional = self._quick(), sum(map(_proportional_bytes, _tree()))
-        self._correction_bytes = proportional - quick
+        self.correction_bytes = proportional - quick
 
     def _quick(self) -> int:
         return tree_bytes() - self._shared_bytes()
