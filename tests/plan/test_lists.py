@@ -1,4 +1,5 @@
 import os
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from headrace import Agent, AgentList, Model, QuestionFreeText, Scenario, ScenarioList, Survey
 from headrace.errors import ListError
 from headrace.expressions import Kind
-from headrace.plan.sources import SPOOL_IN_RAM_BYTES
+from headrace.plan.sources import SPOOL_IN_RAM_BYTES, Spool
 
 survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
 
@@ -49,6 +50,15 @@ def test_a_long_list_lies_on_disk_and_not_in_memory():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 * SPOOL_IN_RAM_BYTES
+
+
+def test_a_row_of_many_blocks_takes_time_in_proportion_to_its_size():
+    sizes = [10, 40_000_000, 0, 70_000, 65_536]
+    spool = Spool(({"text": "x" * size} for size in sizes), "scenario")
+    began_s = time.process_time()
+    read = [len(row) - len('{"text":""}') for row in spool.rows()]
+    assert time.process_time() - began_s < 3  # about 0.1; joined anew with each block it took 10 and more
+    assert read == sizes
 
 
 @pytest.mark.parametrize("change", [{"n": 1}, {"n": 0, "more": 1}, {"m": 0}])

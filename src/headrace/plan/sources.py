@@ -81,11 +81,16 @@ class Spool:
         return StorageFull(Path(tempfile.gettempdir()), error.strerror or str(error))
 
     def rows(self) -> Iterator[bytes]:
-        rest, offset = b"", 0
+        begun: list[bytes] = []  # a row in parts: joined once, since one may be many blocks long
+        offset = 0
         while block := self._block(offset):
             offset += len(block)
-            *lines, rest = (rest + block).split(b"\n")
-            yield from lines
+            rest, *lines = block.split(b"\n")
+            begun.append(rest)
+            if lines:
+                lines.insert(0, b"".join(begun))
+                begun = [lines.pop()]
+                yield from lines
 
     def _block(self, offset: int) -> bytes:
         # Two readers may be at different places of the one file.
