@@ -17,7 +17,7 @@ class SetWorker:
 
     async def set_limit(self, limit_bytes):
         self.limit_bytes = max(limit_bytes, self.used_bytes + MB)
-        others = sum(loan.limit_bytes for loan in self._lender._loans if loan.worker is not self)
+        others = sum(loan.limit_bytes for loan in self._lender._loans if loan.holder is not self)
         assert others + self.limit_bytes <= self._lender.room_bytes
         return self.limit_bytes
 
@@ -34,15 +34,15 @@ async def test_limits_in_force_never_exceed_the_room_at_any_moment(seed):
     rng = random.Random(seed)
     lender, loans = Lender(450 * MB, 400 * MB), []
     for _ in range(60):
-        charged = sum(max(loan.worker.used_bytes + MB, LEAST_WORKER_BYTES) + 8 * MB for loan in loans)
+        charged = sum(max(loan.holder.used_bytes + MB, LEAST_WORKER_BYTES) + 8 * MB for loan in loans)
         if charged + LEAST_WORKER_BYTES + 8 * MB <= lender.room_bytes and rng.random() < 0.5:  # or it is not admitted
             loans.append(await lender.lend(LEAST_WORKER_BYTES, started(lender)))
         elif loans and rng.random() < 0.3:
             lender.returned(loans.pop(rng.randrange(len(loans))))
         for loan in loans:
-            loan.worker.used_bytes = min(loan.limit_bytes, loan.worker.used_bytes + rng.randrange(60 * MB))
+            loan.holder.used_bytes = min(loan.limit_bytes, loan.holder.used_bytes + rng.randrange(60 * MB))
         await lender.settle()
-        assert all(loan.worker.used_bytes <= loan.limit_bytes <= 400 * MB for loan in loans)
+        assert all(loan.holder.used_bytes <= loan.limit_bytes <= 400 * MB for loan in loans)
 
 
 async def test_one_alone_has_its_ceiling_and_gives_way_when_another_comes():
@@ -57,12 +57,16 @@ async def test_one_alone_has_its_ceiling_and_gives_way_when_another_comes():
     assert first.limit_bytes == 400 * MB
 
 
-async def test_a_program_has_what_it_asks_for_and_its_run_has_it_back():
+async def test_a_program_has_what_it_asks_for_gives_way_without_and_its_run_has_it_back():
     lender = Lender(300 * MB, 250 * MB)
     run = await lender.lend(30 * MB, started(lender))
-    async with lender.for_program(100 * MB) as limit:
-        assert limit == 100 * MB
-        assert run.limit_bytes + limit <= 300 * MB
+    asking = await lender.lend(100 * MB, started(lender), 100 * MB)
+    assert asking.limit_bytes == 100 * MB
+    assert run.limit_bytes + asking.limit_bytes <= 300 * MB
+    lender.returned(asking)
+    await lender.settle()
     assert run.limit_bytes == 250 * MB
-    async with lender.for_program(None) as limit:
-        assert run.limit_bytes + limit <= 300 * MB
+    modest = await lender.lend(LEAST_WORKER_BYTES, started(lender))
+    another = await lender.lend(150 * MB, started(lender))
+    assert another.limit_bytes >= 150 * MB
+    assert run.limit_bytes + modest.limit_bytes + another.limit_bytes <= 300 * MB

@@ -14,7 +14,8 @@ from headrace.errors import CommandFailed, OptionError
 from headrace.execute.command import CommandLimits, CommandResult, run_command
 from headrace.execute.command_end import CommandEnd
 from headrace.execute.contract import Command
-from headrace.execute.lender import Lender
+from headrace.execute.lender import LEAST_WORKER_BYTES, Lender, Loan, Start
+from headrace.execute.limited_process import LimitedProcess
 from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import DeathKind
 from headrace.survey.values import encode_value, repair_text
@@ -35,25 +36,36 @@ class AgentCommands:
         """The encoded CommandEnd."""
         if self._pool is None:
             raise OptionError(f"Programs cannot be run under a memory limit on {sys.platform}.")
-        async with self._lender.for_program(command.memory_bytes) as memory_bytes:
-            result = await _ended(self._pool, command, memory_bytes, self._spools)
+        result = await self._ended(self._pool, command)
         with result.output:
             if result.kind not in _ENDED_BY_ITSELF:
                 raise _failed(command, result)
             return encode_value(asdict(_end_of(result)))
 
+    async def _ended(self, pool: WorkerPool, command: Command) -> CommandResult:
+        """What it asks for is promised to it; without, it has what it uses and a share, as a worker has."""
+        asked, loans = command.memory_bytes, list[Loan]()
 
-async def _ended(pool: WorkerPool, command: Command, memory_bytes: int, spools: Path) -> CommandResult:
-    limits = CommandLimits(memory_bytes=memory_bytes, output_bytes=command.output_bytes, timeout_s=command.timeout_s)
-    return await run_command(
-        pool,
-        command.argv,
-        limits,
-        input=command.input,
-        directory=command.directory,
-        environment=command.environment,
-        spools=spools,
-    )
+        async def begin(start: Start) -> LimitedProcess:
+            loans.append(loan := await self._lender.lend(asked or LEAST_WORKER_BYTES, start, asked))
+            assert loan.holder is not None
+            return loan.holder
+
+        try:
+            return await run_command(
+                pool,
+                command.argv,
+                CommandLimits(memory_bytes=0, output_bytes=command.output_bytes, timeout_s=command.timeout_s),
+                input=command.input,
+                directory=command.directory,
+                environment=command.environment,
+                spools=self._spools,
+                begin=begin,
+            )
+        finally:
+            for loan in loans:
+                self._lender.returned(loan)
+                await self._lender.settle()
 
 
 def _end_of(result: CommandResult) -> CommandEnd:

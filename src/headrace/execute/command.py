@@ -11,15 +11,19 @@ import asyncio
 import os
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, cast
+from typing import IO, TypeAlias, cast
 
 from headrace.errors import InvalidInput
+from headrace.execute.limited_process import LimitedProcess
 from headrace.execute.worker_pool import WorkerPool
-from headrace.execute.worker_protocol import Death, DeathKind, Kill, Spawn
+from headrace.execute.worker_protocol import Death, DeathKind, Spawn
+
+Start: TypeAlias = Callable[[int], Awaitable[LimitedProcess]]
+Begin: TypeAlias = Callable[[Start], Awaitable[LimitedProcess]]
 
 _NODE_HEAP_SHARE = 0.75  # of the limit: the rest is for buffers and the program itself
 _NODE_HEAP_FLAG = "--max-old-space-size"
@@ -75,8 +79,11 @@ async def run_command(
     directory: str | Path = ".",
     environment: Mapping[str, str] | None = None,
     spools: Path | None = None,
+    begin: Begin | None = None,
 ) -> CommandResult:
-    """Run it to its end. `spools` is where its streams are kept; the files have no names."""
+    """Run it to its end. `spools` is where its streams are kept; the files have no names. `begin` may start it with
+    another limit.
+    """
     order = _order(pool.next_number(), argv, limits, directory, environment)
     await pool.start()
     with _spool(spools) as given, _spool(spools) as errors:
@@ -84,7 +91,9 @@ async def run_command(
         given.seek(0)
         output = _spool(spools)
         try:
-            death = await _ended(pool, order, (given, output, errors), limits.timeout_s)
+            start = _starting(pool, order, (given, output, errors))
+            program = await (begin(start) if begin is not None else start(limits.memory_bytes))
+            death = await _ended(program, limits.timeout_s)
         except BaseException:
             output.close()
             raise
@@ -116,25 +125,30 @@ def _order(
     return Spawn(
         worker=number,
         limit_bytes=limits.memory_bytes,
-        argv=with_heap_limit([program, *argv[1:]], limits.memory_bytes),
+        argv=[program, *argv[1:]],
         environment=surroundings,
         directory=str(Path(directory).absolute()),
         largest_output_bytes=limits.output_bytes,
     )
 
 
-async def _ended(
-    pool: WorkerPool, order: Spawn, streams: tuple[IO[bytes], IO[bytes], IO[bytes]], timeout_s: float | None
-) -> Death:
-    ended = pool.spawn(order, [stream.fileno() for stream in streams])
+def _starting(pool: WorkerPool, order: Spawn, streams: tuple[IO[bytes], IO[bytes], IO[bytes]]) -> Start:
+    async def start(limit_bytes: int) -> LimitedProcess:
+        order.limit_bytes, order.argv = limit_bytes, with_heap_limit(order.argv, limit_bytes)
+        return pool.spawn(order, [stream.fileno() for stream in streams])
+
+    return start
+
+
+async def _ended(program: LimitedProcess, timeout_s: float | None) -> Death:
     try:
-        done, _ = await asyncio.wait([ended], timeout=timeout_s)
+        done, _ = await asyncio.wait([program.ended], timeout=timeout_s)
     except asyncio.CancelledError:
-        pool.order(Kill(order.worker, signal.SIGKILL))
+        program.kill()
         raise
     if not done:
-        pool.order(Kill(order.worker, signal.SIGKILL, f"it took longer than {timeout_s:g} s"))
-    return await ended
+        program.kill(reason=f"it took longer than {timeout_s:g} s")
+    return await program.ended
 
 
 def _spool(directory: Path | None) -> IO[bytes]:

@@ -12,6 +12,7 @@ import signal
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
@@ -196,7 +197,7 @@ class IsolatedAgents:
         if self._leaving:  # what they were lent is about to be free, and one of them may be used again
             await asyncio.wait(self._leaving, timeout=_LEAVES_WITHIN_S)
         try:
-            house.loan = await self._lender.lend(house.reserved_bytes, self._pool.worker)
+            house.loan = await self._lender.lend(house.reserved_bytes, partial(self._started, house))
             ending = await self._hosted(house)
             for run in list(house.runs.values()):
                 self._end_with(house, run, *told_ending(ending, run.step))
@@ -210,18 +211,22 @@ class IsolatedAgents:
         finally:
             if self._houses.get(house.slot) is house:  # a child may have come back to the slot, in a worker of its own
                 del self._houses[house.slot]
-            if house.loan is not None and house.loan.worker is not None:
-                self._pool.give_back(house.loan.worker)
+            if house.worker is not None:
+                self._pool.give_back(house.worker)
+            if house.loan is not None:
                 self._lender.returned(house.loan)
             self._settle_later()
 
-    async def _hosted(self, house: _House) -> Ending:
-        assert house.loan is not None
-        assert house.loan.worker is not None
-        worker = house.loan.worker
+    async def _started(self, house: _House, limit_bytes: int) -> Worker:
+        worker = await self._pool.worker(limit_bytes)
         home, house.unsent = Home(str(self._spools), house.unsent), []
         worker.start(Task(house.slot, 1, self._entry, encode(home)))
         house.worker = worker
+        return worker
+
+    async def _hosted(self, house: _House) -> Ending:
+        worker = house.worker
+        assert worker is not None
         is_over = False
         try:
             while isinstance(message := await worker.receive(), Message):

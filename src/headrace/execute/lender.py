@@ -7,11 +7,10 @@ come down, as far as the warden says that they hold. Does not cover: how much ea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from headrace.execute.worker_handle import Worker
+from headrace.execute.limited_process import LimitedProcess
 from headrace.schedule.lending import Borrower, limits_within
 
 LEAST_WORKER_BYTES = 24 << 20  # below this a worker could not even import what it runs
@@ -19,20 +18,20 @@ _WORTH_MOVING_BYTES = 4 << 20
 _MAY_PASS_BYTES = 8 << 20  # how far a worker was seen above its limit, before it was killed: kept back for each
 
 
-Start: TypeAlias = Callable[[int], Awaitable[Worker]]
+Start: TypeAlias = Callable[[int], Awaitable[LimitedProcess]]
 
 
 class Loan:
-    """What one busy worker may use, or a program: that has no `worker`, and keeps what it was given."""
+    """What one busy worker or program may use. `holder` is None until it has been started."""
 
     def __init__(self, reserved_bytes: int, ceiling_bytes: int) -> None:
         self.reserved_bytes = reserved_bytes
         self.ceiling_bytes = ceiling_bytes
         self.limit_bytes = 0
-        self.worker: Worker | None = None
+        self.holder: LimitedProcess | None = None
 
     def borrower(self) -> Borrower:
-        used = self.worker.used_bytes if self.worker is not None else self.limit_bytes
+        used = self.holder.used_bytes if self.holder is not None else 0
         return Borrower(used, self.reserved_bytes, self.ceiling_bytes)
 
 
@@ -42,14 +41,24 @@ class Lender:
     def __init__(self, room_bytes: int, ceiling_bytes: int) -> None:
         self.room_bytes = room_bytes
         self._ceiling_bytes = ceiling_bytes
-        self._loans: list[Loan] = []  # as many as there are slots
+        self._loans: list[Loan] = []  # as many as there are slots, and programs that they run
         self._lock = asyncio.Lock()
 
-    async def lend(self, reserved_bytes: int, start: Start) -> Loan:
-        """Start a worker with the limit that there is for it. Give it back with `returned`."""
-        async with self._lent(reserved_bytes, max(self._ceiling_bytes, reserved_bytes)) as loan:
-            loan.worker = await start(loan.limit_bytes)
-            loan.limit_bytes = loan.worker.limit_bytes
+    async def lend(self, reserved_bytes: int, start: Start, most_bytes: int | None = None) -> Loan:
+        """Start a process with the limit that there is for it; give it back with `returned`. Nothing else moves until
+        it is there: from then on its limit can come down again.
+        """
+        loan = Loan(reserved_bytes, most_bytes or max(self._ceiling_bytes, reserved_bytes))
+        async with self._lock:
+            self._loans.append(loan)
+            try:
+                await self._move()
+                limit_bytes = min(max(loan.limit_bytes, LEAST_WORKER_BYTES), loan.ceiling_bytes)
+                loan.holder = await start(limit_bytes)
+                loan.limit_bytes = loan.holder.limit_bytes
+            except BaseException:
+                self._loans.remove(loan)
+                raise
         return loan
 
     async def settle(self) -> None:
@@ -59,32 +68,6 @@ class Lender:
 
     def returned(self, loan: Loan) -> None:
         self._loans.remove(loan)
-
-    @asynccontextmanager
-    async def for_program(self, asked_bytes: int | None) -> AsyncGenerator[int]:
-        """A limit for a program that ends before its run goes on."""
-        most = asked_bytes or self._ceiling_bytes
-        async with self._lent(most, most) as loan:
-            loan.reserved_bytes = loan.ceiling_bytes = loan.limit_bytes
-        try:
-            yield loan.limit_bytes
-        finally:
-            self.returned(loan)
-            await self.settle()
-
-    @asynccontextmanager
-    async def _lent(self, reserved_bytes: int, ceiling_bytes: int) -> AsyncGenerator[Loan]:
-        """Nothing else moves until what the loan is for has begun."""
-        async with self._lock:
-            loan = Loan(reserved_bytes, ceiling_bytes)
-            self._loans.append(loan)
-            try:
-                await self._move()
-                loan.limit_bytes = max(loan.limit_bytes, LEAST_WORKER_BYTES)
-                yield loan
-            except BaseException:
-                self._loans.remove(loan)
-                raise
 
     async def _move(self) -> None:
         loans = list(self._loans)
@@ -100,4 +83,4 @@ class Lender:
                 await self._set(loan, limit)
 
     async def _set(self, loan: Loan, limit_bytes: int) -> None:
-        loan.limit_bytes = limit_bytes if loan.worker is None else await loan.worker.set_limit(limit_bytes)
+        loan.limit_bytes = limit_bytes if loan.holder is None else await loan.holder.set_limit(limit_bytes)

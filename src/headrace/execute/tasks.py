@@ -89,7 +89,7 @@ def durable_name(function: Callable[..., Any]) -> str:
     name = getattr(function, "__qualname__", None)
     if name is None or "<lambda>" in name:
         raise TaskError(
-            "A lambda or an unnamed callable has no name by which a later program could find it.",
+            "A lambda, a functools.partial or an object has no name by which a later program could find it.",
             fix="Use a function defined with `async def`, or register it with @headrace.task(name=...).",
         )
     # A worker imports the script under another name, and the kind is the same.

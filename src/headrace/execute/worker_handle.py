@@ -14,42 +14,33 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from headrace.execute.channel import Channel
+from headrace.execute.limited_process import LimitedProcess, ToWardenNow
 from headrace.execute.worker_protocol import (
     Death,
     DeathKind,
     Done,
     Failed,
     FromWorker,
-    Kill,
     Message,
     OutOfMemory,
-    SetLimit,
     Task,
 )
 
 Ending: TypeAlias = Done | Failed | OutOfMemory | Death
-ToWardenNow: TypeAlias = Callable[[SetLimit | Kill], None]
 
 _MOST_WAITING = 64
 _DEATH_FOLLOWS_S = 0.1
 
 
-class Worker:
-    """`used_bytes` is the warden's last reading. `is_spoiled` means that it must not be given another task."""
+class Worker(LimitedProcess):
+    """`is_spoiled` means that it must not be given another task."""
 
     def __init__(self, id: int, limit_bytes: int, connection: socket.socket, order: ToWardenNow) -> None:
-        loop = asyncio.get_running_loop()
-        self.id = id
-        self.limit_bytes = limit_bytes
-        self.pid = 0
-        self.used_bytes = 0
+        super().__init__(id, limit_bytes, order)
         self.tasks = 0
         self.is_spoiled = False
-        self.ended: asyncio.Future[Death] = loop.create_future()
-        self._order = order
         self._messages: deque[FromWorker] = deque()  # bounded: the channel pauses
         self._changed = asyncio.Event()
-        self._limits_asked: deque[asyncio.Future[int]] = deque()  # each is answered, in order
         self.channel = Channel(connection, FromWorker, self._arrived, self._closed)
 
     async def run(self, task: Task, on_message: Callable[[bytes], None] | None = None) -> Ending:
@@ -79,19 +70,9 @@ class Worker:
         self.channel.pause(False)
         return self._messages.popleft()
 
-    async def set_limit(self, limit_bytes: int) -> int:
-        """Lend it more, or take back, idle or busy. Returns the limit that now holds: not below what it is using."""
-        if self.ended.done():
-            return self.limit_bytes
-        asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._limits_asked.append(asked)
-        self._order(SetLimit(self.id, limit_bytes))
-        return await asked
-
     def kill(self, number: int = signal.SIGKILL, reason: str = "", kind: DeathKind = DeathKind.HUNG) -> None:
-        """Its whole tree. With a reason its death is of this kind, and tells it."""
         self.is_spoiled = True
-        self._order(Kill(self.id, number, reason, kind))
+        super().kill(number, reason, kind)
 
     async def stop(self, *, terminate_after_s: float, kill_after_s: float, reason: str = "") -> Death:
         """After it was asked to end: SIGTERM when it has not in time, then SIGKILL, each with its deadline."""
@@ -102,23 +83,12 @@ class Worker:
             self.kill(number, reason)
         return await asyncio.shield(self.ended)
 
-    def limit_holds(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
-        self._answer_limit()
-
-    def _answer_limit(self) -> None:
-        asked = self._limits_asked.popleft()
-        if not asked.done():  # whoever asked may have been cancelled
-            asked.set_result(self.limit_bytes)
-
     def has_ended(self, death: Death) -> None:
         if self.ended.done():
             return
         self.channel.read_all()
         self.channel.close()
-        self.ended.set_result(death)
-        while self._limits_asked:
-            self._answer_limit()
+        super().has_ended(death)
         self._changed.set()
 
     def _arrived(self, message: FromWorker) -> None:

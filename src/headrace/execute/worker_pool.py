@@ -25,6 +25,7 @@ from headrace.errors import HeadraceError, OptionError
 from headrace.execute.channel import Channel
 from headrace.execute.enforcement import can_isolate, enforcement_layers
 from headrace.execute.function_names import SCRIPT_NAME, refer_to, script_starts_again
+from headrace.execute.limited_process import LimitedProcess
 from headrace.execute.process_limits import ENVIRONMENT, ON_LINUX
 from headrace.execute.worker_handle import Ending, Worker
 from headrace.execute.worker_protocol import (
@@ -85,7 +86,7 @@ class WorkerPool:
         self._options = options or PoolOptions()
         self._on_reading = on_reading
         self._workers: dict[int, Worker] = {}
-        self._programs: dict[int, asyncio.Future[Death]] = {}
+        self._programs: dict[int, LimitedProcess] = {}
         self._pids: dict[int, int] = {}
         self._bases: dict[int, int] = {}  # what each was forked with
         self._starting: dict[int, asyncio.Future[None]] = {}
@@ -188,15 +189,15 @@ class WorkerPool:
         if workers:
             await asyncio.wait([worker.ended for worker in workers])
 
-    def spawn(self, order: Spawn, streams: Sequence[int]) -> asyncio.Future[Death]:
+    def spawn(self, order: Spawn, streams: Sequence[int]) -> LimitedProcess:
         """A program that is not Python; `order.worker` comes from `next_number`."""
-        ended: asyncio.Future[Death] = asyncio.get_running_loop().create_future()
+        program = LimitedProcess(order.worker, order.limit_bytes, self.order)
         if self._control is None or not self._control.is_open:
-            ended.set_result(Death(order.worker, DeathKind.LOST, reason="the warden has ended"))
-            return ended
-        self._programs[order.worker] = ended
+            program.has_ended(Death(order.worker, DeathKind.LOST, reason="the warden has ended"))
+            return program
+        self._programs[order.worker] = program
         self._control.send(order, streams)
-        return ended
+        return program
 
     def next_number(self) -> int:
         self._number += 1
@@ -278,8 +279,8 @@ class WorkerPool:
             case Started():
                 self._has_started(report)
             case LimitSet():
-                if report.worker in self._workers:
-                    self._workers[report.worker].limit_holds(report.limit_bytes)
+                if process := self._process_of(report.worker):
+                    process.limit_holds(report.limit_bytes)
             case Readings():
                 self._has_read(report)
             case Death():
@@ -294,22 +295,30 @@ class WorkerPool:
 
     def _has_read(self, report: Readings) -> None:
         for reading in report.readings:
-            worker = self._workers.get(reading.worker)
-            if worker is not None:
-                worker.used_bytes = reading.used_bytes
-                if worker in self._idle and worker.used_bytes >= self._options.growth_bytes:
-                    self._idle.remove(worker)  # its last task was too short to be read
-                    self._retire(worker)
+            if process := self._process_of(reading.worker):
+                process.used_bytes = reading.used_bytes
+                self._retire_grown(process)
             if self._on_reading is not None:
                 self._on_reading(reading.worker, reading.used_bytes)
+
+    def _retire_grown(self, process: LimitedProcess) -> None:
+        """An idle one whose last task was too short to be read."""
+        for worker in self._idle:
+            if worker is process and worker.used_bytes >= self._options.growth_bytes:
+                self._idle.remove(worker)
+                self._retire(worker)
+                return
+
+    def _process_of(self, number: int) -> LimitedProcess | None:
+        return self._workers.get(number) or self._programs.get(number)
 
     def _has_ended(self, death: Death) -> None:
         self._pids.pop(death.worker, None)
         self._bases.pop(death.worker, None)
         _resolve(self._starting.pop(death.worker, None))
         program = self._programs.pop(death.worker, None)
-        if program is not None and not program.done():
-            program.set_result(death)
+        if program is not None:
+            program.has_ended(death)
         worker = self._workers.pop(death.worker, None)
         if worker is not None:
             worker.has_ended(death)

@@ -103,7 +103,7 @@ class Backlog:
         if self._is_known(key, accepted):
             return
         self._next_id += 1
-        name = f"{parent.name} > {wanted.step}"
+        name = f"{parent.name} > {wanted.kind if wanted.step.startswith('$') else wanted.step}"
         kind, level = self._kinds[wanted.kind], parent.priority
         child = Submission(self._next_id, kind, key, name, wanted.arguments, level, [accepted], parent.id)
         self._fresh[key] = child

@@ -461,11 +461,18 @@ class EngineLoop:
                 self._reclaim()
             case Note():
                 if command.notice is not Notice.BLIND:  # each heartbeat has a number of its own
-                    self._chronicle.record(command.notice.value, command.subject, reading=command.reading)
+                    self._chronicle.record(command.notice.value, _subject(command), reading=command.reading)
             case Reject():
                 raise AssertionError("only an offer is refused")
             case _:
                 assert_never(command)
+
+
+def _subject(note: Note) -> str:
+    """Of memory the level it is at: there is one host, and the reading has its numbers."""
+    if note.reading is not None and note.notice in (Notice.LEVEL, Notice.NEW_ZERO):
+        return note.reading.pressure.name.lower()
+    return note.subject
 
 
 def _clear_spools(path: Path) -> None:

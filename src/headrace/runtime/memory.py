@@ -45,7 +45,7 @@ class TreeGauge:
         return max(0, self._quick() + self.correction_bytes)
 
     def read_without(self, pids: set[int]) -> int:
-        """The same without these and their children."""
+        """The same without these and their children, and uncorrected: they may come to own what they share now."""
         return sum(map(_resident_bytes, _tree(pids))) if sys.platform.startswith("linux") else tree_bytes()
 
     def correct(self) -> None:
