@@ -45,7 +45,9 @@ def test_levels_must_rise():
 
 def admission(interviews: int = 1000, concurrency: int = 100) -> Admission:
     plan = Plan.of(Cell(1, interviews, 1, 1))
-    return Admission(Cursors(plan, Bitmap(interviews), interviews), Governor(LIMITS), concurrency)
+    window = Admission(Cursors(plan, Bitmap(interviews), interviews), Governor(LIMITS), concurrency)
+    window.answered(1)  # so small that they narrow nothing
+    return window
 
 
 def opened(window: Admission) -> Admission:
@@ -100,6 +102,20 @@ def test_large_answers_narrow_the_window_and_small_ones_widen_it_again():
     assert window.places == 10  # 40 MB below the level that stops admission, four copies of each
     for _ in range(100):
         window.answered(500)
+    assert window.places == 10  # these may follow large ones that their interviews still hold
+    for _ in range(100):
+        window.sealed(500)
+    assert window.places == 100
+
+
+def test_until_an_answer_is_seen_the_window_opens_no_further_than_for_large_ones():
+    governor = Governor(MemoryLimits(budget_bytes=200_000_000))
+    plan = Plan.of(Cell(1, 1000, 1, 1))
+    window = Admission(Cursors(plan, Bitmap(1000), 1000), governor, 100)
+    for tick in range(10):
+        window.read_memory(50_000_000, tick / 10)
+    assert window.places == 15
+    window.answered(300)
     assert window.places == 100
 
 

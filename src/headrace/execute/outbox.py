@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from headrace.execute.contract import Answers, AnyEvent, Batch, Chunk, Ended, Observed, Outcome, Rows
@@ -20,6 +20,7 @@ from headrace.survey.record import AnswerRecord
 _MOST_ROWS_PER_BATCH = 1000
 _GATHER_S = 0.02
 _MOST_SHEET_BYTES = 4_000_000
+_MOST_BATCH_BYTES = 2_000_000  # before what goes beyond it, which is one sheet or one interview's answers
 
 
 class _ChunkRows:
@@ -31,6 +32,23 @@ class _ChunkRows:
         self.chunk = chunk
         self.rows: list[Row] = []
         self.held_bytes = 0
+
+    def take(self) -> tuple[list[Row], int]:
+        """The first of them, as many as are of a bearable size together, with their bytes."""
+        if self.held_bytes <= _MOST_SHEET_BYTES:
+            taken, taken_bytes = self.rows, self.held_bytes
+            self.rows, self.held_bytes = [], 0
+            return taken, taken_bytes
+        count = taken_bytes = 0
+        for row in self.rows:
+            row_bytes = row.held_bytes()
+            if count and taken_bytes + row_bytes > _MOST_SHEET_BYTES:
+                break
+            count += 1
+            taken_bytes += row_bytes
+        taken, self.rows = self.rows[:count], self.rows[count:]
+        self.held_bytes -= taken_bytes
+        return taken, taken_bytes
 
 
 class Outbox:
@@ -130,29 +148,33 @@ class Outbox:
     def _collect(self, compress: Callable[[bytes], bytes]) -> Batch | None:
         """What waits, in order: rows and answers, then the endings, so that nothing follows its work's ending."""
         events: list[AnyEvent] = [*self._take_standings(), *self._take_rows(compress), *self._take_answers()]
-        if self._rows:
+        if self._rows or self._answers:
             self._ready.set()  # more than fits: the rest is the next batch
             self._enough.set()
-        waiting = [ending for ending in self._endings if ending[0].id in self._rows]
+        unread = {*self._rows, *(chunk.id for chunk, _ in self._answers.values())}
+        waiting = [ending for ending in self._endings if ending[0].id in unread]
         for chunk, outcome in self._endings:
-            if chunk.id not in self._rows:
+            if chunk.id not in unread:
                 events.append(Ended(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), outcome=outcome))
         self._endings = waiting
         return Batch(self._seq, events) if events else None
 
     def _take_rows(self, compress: Callable[[bytes], bytes]) -> list[AnyEvent]:
         events: list[AnyEvent] = []
-        taken = 0
-        while self._rows and taken < _MOST_ROWS_PER_BATCH:
-            waiting = self._rows.pop(next(iter(self._rows)))
-            taken += len(waiting.rows)
-            self._waiting_rows -= len(waiting.rows)
+        taken = taken_bytes = 0
+        while self._rows and taken < _MOST_ROWS_PER_BATCH and taken_bytes < _MOST_BATCH_BYTES:
+            waiting = next(iter(self._rows.values()))
             chunk = waiting.chunk
-            for rows, held_bytes in _portions(waiting):
-                for row in rows:
-                    row.detail = compress(row.detail)
-                events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), sheet=sheet_of(rows)))
-                self._unacked.append((self._seq, held_bytes))
+            rows, held_bytes = waiting.take()
+            if not waiting.rows:
+                del self._rows[chunk.id]
+            taken += len(rows)
+            taken_bytes += held_bytes
+            self._waiting_rows -= len(rows)
+            for row in rows:
+                row.detail = compress(row.detail)
+            events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), sheet=sheet_of(rows)))
+            self._unacked.append((self._seq, held_bytes))
         return events
 
     def _take_standings(self) -> list[AnyEvent]:
@@ -165,10 +187,13 @@ class Outbox:
 
     def _take_answers(self) -> list[AnyEvent]:
         events: list[AnyEvent] = []
-        for ordinal, (chunk, records) in self._answers.items():
+        taken_bytes = 0
+        while self._answers and taken_bytes < _MOST_BATCH_BYTES:
+            ordinal = next(iter(self._answers))
+            chunk, records = self._answers.pop(ordinal)
+            taken_bytes += sum([record.held_bytes() for record in records])
             answers = [(ordinal, record) for record in records]
             events.append(Answers(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), answers=answers))
-        self._answers.clear()
         return events
 
     def _next_seq(self) -> int:
@@ -179,20 +204,3 @@ class Outbox:
         if not self.is_full:
             self._room.set()
             self._room.clear()
-
-
-def _portions(waiting: _ChunkRows) -> Iterator[tuple[list[Row], int]]:
-    """A chunk's rows in groups of a bearable size, with the bytes of each."""
-    if waiting.held_bytes <= _MOST_SHEET_BYTES:
-        yield waiting.rows, waiting.held_bytes
-        return
-    group: list[Row] = []
-    held_bytes = 0
-    for row in waiting.rows:
-        row_bytes = row.held_bytes()
-        if group and held_bytes + row_bytes > _MOST_SHEET_BYTES:
-            yield group, held_bytes
-            group, held_bytes = [], 0
-        group.append(row)
-        held_bytes += row_bytes
-    yield group, held_bytes

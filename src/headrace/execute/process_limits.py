@@ -33,6 +33,8 @@ ENVIRONMENT = {
 }
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_MMAP_THRESHOLD = -3  # of mallopt
+_LARGE_BLOCK_BYTES = 256 << 10
 _OOM_SCORE = b"800"  # of 1000: before the controller, after nothing that the user would miss more
 
 
@@ -47,6 +49,13 @@ def die_with_parent(parent: int) -> None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)  # it ended before the signal was asked for
+
+
+def return_large_blocks() -> None:
+    """The C library would learn to keep them: a worker through which large answers went would stay as large."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if ON_LINUX else None
+    if set_option is not None:  # musl has none, and returns them anyway
+        set_option(_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
 
 
 def small_stacks() -> None:

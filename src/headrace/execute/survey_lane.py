@@ -1,7 +1,7 @@
 """One place for a worker that conducts interviews, as the controller sees it: when a worker ends, another takes it.
 
 Covers: a worker's life, what is sent to it, and the turns and cached replies it asks for, which are given back when it
-dies. Does not cover: which interviews it gets, and what becomes of them after its death (execute.isolated_surveys).
+dies. Does not cover: which interviews it gets, and what becomes of them after its death (execute.survey_handout).
 """
 
 from __future__ import annotations

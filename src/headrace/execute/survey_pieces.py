@@ -3,7 +3,7 @@
 Nobody knows which of a dead worker's interviews killed it, unless it said so. Those under suspicion are tried again in
 halves, each alone in a new worker, down to one interview; one that kills its worker there too has failed.
 So whatever interviews do, each costs a bounded number of workers. Covers: decisions. Does not cover: doing it
-(execute.isolated_surveys).
+(execute.survey_handout).
 """
 
 from __future__ import annotations

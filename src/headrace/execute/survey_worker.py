@@ -20,6 +20,7 @@ from headrace.execute.endpoints import endpoint_key
 from headrace.execute.function_names import find_function
 from headrace.execute.gate import CallNotMade, Standing, ask_in_turn
 from headrace.execute.inline import InlineExecutor, InterviewOutOfMemory
+from headrace.execute.process_limits import return_large_blocks
 from headrace.execute.survey_wire import (
     Acked,
     Barred,
@@ -60,6 +61,7 @@ _MOST_BYTES = LARGEST_MESSAGE_BYTES - (1 << 10)
 def conduct_surveys(port: Port, payload: bytes) -> None:
     """Until the controller closes the channel."""
     opening = decode_opening(payload)
+    return_large_blocks()
     gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     with asyncio.Runner(loop_factory=_network_loop() if opening.has_network else None) as runner:
         runner.run(_conduct(port, opening))
@@ -113,6 +115,7 @@ async def _tell(link: Link, executor: InlineExecutor) -> None:
         if len(told) <= _ENOUGH_BYTES:
             link.send(told)
             continue
+        del told  # sending waits for the controller, and this is large
         for event in batch.events:
             _tell_alone(link, event)
 

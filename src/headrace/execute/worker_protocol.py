@@ -213,7 +213,7 @@ class Frames:
                 end = start + HEADER.size + size
                 if len(self._held) < end:
                     break
-                message = self._decoded(bytes(self._held[start + HEADER.size : end]))
+                message = self._decoded(bytes(memoryview(self._held)[start + HEADER.size : end]))
                 start = end
                 yield message
         finally:

@@ -281,7 +281,7 @@ class SurveyRun:
             sheets = [event.sheet for event in events if isinstance(event, Rows)]
             answers = [answer for event in events if isinstance(event, Answers) for answer in event.answers]
             if answers:
-                self._admission.answered(max(len(record.raw) for _, record in answers))
+                self._admission.answered(max(record.held_bytes() for _, record in answers))
             if sheets or answers:
                 with translated_errors(self._file.path):
                     await loop.run_in_executor(writer, self._file.journal.commit, sheets, answers)
@@ -327,7 +327,7 @@ class SurveyRun:
             if sheet.failures and self._options.stop_on_exception and self._failure is None:
                 self._stop_at(sheet)
         self._admission.afford(self._spending.affordable())
-        self._admission.answered(max(sheet.largest_bytes for sheet in sheets))
+        self._admission.sealed(max(sheet.largest_bytes for sheet in sheets))
         self._read_memory_early(count)
 
     def _stop_at(self, sheet: Sheet) -> None:

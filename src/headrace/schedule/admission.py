@@ -16,13 +16,15 @@ _LEAST_BUFFER_BYTES = 250_000
 _BUFFER_SHARE = 0.05
 # An answer exists about this often at once: as it came, as it is kept, encoded, compressed, and on its way to disk.
 _COPIES = 4
+# A slow service's first answer comes when the window has long opened; until then an interview may hold as much as this.
+_UNSEEN_BYTES = 2_000_000
 _NARROWEST_PART = 8
 _FORGET = 0.9
 
 
 class Admission:
-    """Events: `read_memory`, `answered`, `released`, `afford`, `hold`, `let_go`, `drop`, `pause`, `resume`,
-    `tune`, `stop`.
+    """Events: `read_memory`, `answered`, `sealed`, `released`, `afford`, `hold`, `let_go`, `drop`, `pause`,
+    `resume`, `tune`, `stop`.
 
     Commands: `next_chunk` (ordinals), `concurrency`, `buffer_bytes`.
 
@@ -104,8 +106,14 @@ class Admission:
         return ordinals
 
     def answered(self, largest_bytes: int) -> None:
-        """Answers came, the largest with so many bytes to keep."""
-        self._interview_bytes = max(largest_bytes, self._interview_bytes * _FORGET)
+        """Answers of interviews in flight came, the largest with so many bytes to keep."""
+        self._interview_bytes = max(1.0, largest_bytes, self._interview_bytes)
+
+    def sealed(self, largest_bytes: int) -> None:
+        """Interviews ended, the largest with so many bytes. Only these forget: a short answer may follow a long one
+        that its interview still holds.
+        """
+        self._interview_bytes = max(1.0, largest_bytes, self._interview_bytes * _FORGET)
 
     def released(self, count: int) -> None:
         self.in_flight -= count
@@ -145,4 +153,4 @@ class Admission:
         """How many interviews of the size seen lately fit below the level that would stop admission."""
         limits = self._governor.limits
         room_bytes = limits.budget_bytes * limits.preempt_at - self._first_used_bytes
-        return int(room_bytes / (_COPIES * max(1.0, self._interview_bytes)))
+        return int(room_bytes / (_COPIES * (self._interview_bytes or _UNSEEN_BYTES)))

@@ -101,6 +101,10 @@ class AnswerRecord(msgspec.Struct, array_like=True, gc=False):
     failure: Failure | None = None
     service: ServiceUsage | None = None
 
+    def held_bytes(self) -> int:
+        """About how many bytes this record holds on to; only what can be large counts."""
+        return len(self.raw) + (len(self.value) if isinstance(self.value, (str, bytes)) else 0)
+
 
 class Detail(msgspec.Struct, array_like=True, gc=False):
     """One interview's records, by question, with what they share. `started_at` is seconds since 1970."""
