@@ -172,3 +172,15 @@ async def test_a_hundred_deaths_in_a_row_leave_the_others_alone(pool):
         assert isinstance(await pool.run(entries.take_bytearrays, b"", 20 * MB), OutOfMemory)
         assert (await pool.run(entries.take_shared, b"", 20 * MB)).kind is DeathKind.OUT_OF_MEMORY
     assert isinstance(await other, Done)
+
+
+async def test_a_worker_that_has_waited_is_watched_as_closely_once_it_has_a_task(pool):
+    worker = await pool.worker(LIMIT)
+    await asyncio.sleep(0.35)  # by now it is looked at less often
+    running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.take_shared), b"")))
+    highest = await highest_until(running, worker.pid)
+    pool.give_back(worker)
+    ending = running.result()
+    assert isinstance(ending, Death)
+    assert ending.kind is DeathKind.OUT_OF_MEMORY
+    assert highest < MOST
