@@ -1,5 +1,7 @@
 import asyncio
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -7,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from headrace.execute.function_names import refer_to
+from headrace.execute.process_tree import ProcessTree
+from headrace.execute.warden_watch import Watch
 from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import Death, DeathKind, Done, Message, OutOfMemory, Task
 from tests.workers import entries
@@ -174,13 +178,18 @@ async def test_a_hundred_deaths_in_a_row_leave_the_others_alone(pool):
     assert isinstance(await other, Done)
 
 
-async def test_a_worker_that_has_waited_is_watched_as_closely_once_it_has_a_task(pool):
-    worker = await pool.worker(LIMIT)
-    await asyncio.sleep(0.35)  # by now it is looked at less often
-    running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.take_shared), b"")))
-    highest = await highest_until(running, worker.pid)
-    pool.give_back(worker)
-    ending = running.result()
-    assert isinstance(ending, Death)
-    assert ending.kind is DeathKind.OUT_OF_MEMORY
-    assert highest < MOST
+def test_only_a_worker_without_a_task_may_be_looked_at_less_often():
+    waiting = subprocess.Popen(["sleep", "30"])
+    tree = ProcessTree(waiting.pid, has_base=True)
+    watch = Watch(worker=1, pid=waiting.pid, tree=tree, limit_bytes=1 << 40, hang_s=1.0)
+    try:
+        assert not watch.may_rest(5.0, 0, False)  # never looked at
+        watch.look(5.0, 3, False)
+        assert watch.may_rest(5.01, 3, False)
+        assert not watch.may_rest(5.01, 3, True)  # a task has begun
+        assert not watch.may_rest(5.01, 5, False)  # one has begun and ended
+        assert not watch.may_rest(5.2, 3, False)
+    finally:
+        tree.close()
+        waiting.kill()
+        waiting.wait()
