@@ -1,5 +1,6 @@
 import asyncio
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from headrace.execute.function_names import refer_to
+from headrace.execute.process_tree import ProcessTree
+from headrace.execute.warden_watch import Watch
 from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import Death, DeathKind, Done, Message, OutOfMemory, Task
 from tests.workers import entries
@@ -172,3 +175,20 @@ async def test_a_hundred_deaths_in_a_row_leave_the_others_alone(pool):
         assert isinstance(await pool.run(entries.take_bytearrays, b"", 20 * MB), OutOfMemory)
         assert (await pool.run(entries.take_shared, b"", 20 * MB)).kind is DeathKind.OUT_OF_MEMORY
     assert isinstance(await other, Done)
+
+
+def test_only_a_worker_without_a_task_may_be_looked_at_less_often():
+    waiting = subprocess.Popen(["sleep", "30"])
+    tree = ProcessTree(waiting.pid, has_base=True)
+    watch = Watch(worker=1, pid=waiting.pid, tree=tree, limit_bytes=1 << 40, hang_s=1.0)
+    try:
+        assert not watch.may_rest(5.0, 0, False)  # never looked at
+        watch.look(5.0, 3, False)
+        assert watch.may_rest(5.01, 3, False)
+        assert not watch.may_rest(5.01, 3, True)  # a task has begun
+        assert not watch.may_rest(5.01, 5, False)  # one has begun and ended
+        assert not watch.may_rest(5.2, 3, False)
+    finally:
+        tree.close()
+        waiting.kill()
+        waiting.wait()

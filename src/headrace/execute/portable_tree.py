@@ -25,6 +25,10 @@ class PortableTree:
             raise ProcessLookupError(root) from error
         self._known = {root: self._root}
 
+    @property
+    def is_alone(self) -> bool:
+        return False  # workers are started anew here, and do not share their counters
+
     def read(self, limit_bytes: int) -> TreeReading:
         """`limit_bytes` is nothing to this one: it has no closer way to look."""
         used, is_stopped = 0, False

@@ -42,6 +42,11 @@ class Tree(Protocol):
     base_bytes: int
     base_data_bytes: int
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether by the last reading there was one process, with one thread."""
+        ...
+
     def read(self, limit_bytes: int) -> TreeReading: ...
     def pids(self) -> list[int]: ...
     def living(self) -> list[int]: ...
@@ -69,6 +74,11 @@ class ProcessTree:
         self._base_anonymous_bytes = first.anonymous_bytes if has_base and first is not None else 0
         self._shared = SharedPages(self._processes[root], self.base_bytes, self._base_anonymous_bytes)
         self._reading = TreeReading(0, 0, 0, 0, False)
+
+    @property
+    def is_alone(self) -> bool:
+        sample = self._processes[self._root].sample if len(self._processes) == 1 else None
+        return sample is not None and sample.threads == 1
 
     def read(self, limit_bytes: int) -> TreeReading:
         """What processes share is counted once only where it matters: near the limit."""

@@ -25,7 +25,7 @@ from headrace.execute.progress_page import Place, ProgressPage
 from headrace.execute.shared_files import SharedFiles
 from headrace.execute.warden_births import Birth, bear, become_program, preloaded
 from headrace.execute.warden_control import Control
-from headrace.execute.warden_watch import Verdict, Watch
+from headrace.execute.warden_watch import REST_S, Verdict, Watch
 from headrace.execute.worker_protocol import (
     Death,
     DeathKind,
@@ -58,7 +58,7 @@ class Warden:
         self._files = SharedFiles() if ON_LINUX else None
         self._watches: dict[int, Watch] = {}  # by pid
         self._places: dict[int, Place] = {}  # by pid
-        self._next_look = 0.0
+        self._next_look = self._looked_at = 0.0
         self._bell, self._ringer = os.pipe()
         os.set_blocking(self._ringer, False)
         signal.signal(signal.SIGCHLD, _noticed)
@@ -75,7 +75,8 @@ class Warden:
             if was_behind != self._control.is_behind:
                 was_behind = self._control.is_behind
                 poll.modify(self._control, select.POLLIN | (select.POLLOUT if was_behind else 0))
-            for descriptor, event in poll.poll(self._patience_s() * 1000):
+            events = poll.poll(self._patience_s() * 1000)
+            for descriptor, event in events:
                 if descriptor == self._bell:
                     os.read(self._bell, 4096)
                     continue
@@ -83,7 +84,8 @@ class Warden:
                     self._control.flush()
                 if event & ~select.POLLOUT:
                     self._obey()
-            self._reap()
+            if events:  # a child's end rings the bell
+                self._reap()
             if time.monotonic() >= self._next_look:
                 self._look()
         self._end_everything()
@@ -161,7 +163,7 @@ class Warden:
         watch = Watch(worker=worker, pid=pid, tree=tree, limit_bytes=limit_bytes, hang_s=self._setup.hang_s)
         self._watches[pid] = watch
         watch.quiet_since = time.monotonic()
-        self._next_look = 0.0
+        self._look_soon()
         self._apply(watch, limit_bytes, [pid])
         if self._groups is not None:
             watch.in_group = self._groups.enclose(worker, pid, limit_bytes + tree.base_bytes)
@@ -179,7 +181,7 @@ class Warden:
                 else:
                     self._apply(watch, order.limit_bytes, watch.tree.living())
                 self._control.tell(LimitSet(order.worker, watch.limit_bytes))
-        self._next_look = 0.0
+        self._look_soon()
 
     def _apply(self, watch: Watch, limit_bytes: int, pids: Iterable[int]) -> None:
         """Its children have inherited the hard limit that was, and are among `pids` where they are lent more, too."""
@@ -207,17 +209,31 @@ class Warden:
 
     def _look(self) -> None:
         now = time.monotonic()
+        due = [watch for watch in self._watches.values() if not self._may_rest(watch, now)]
+        if due or now - self._looked_at >= REST_S:
+            self._looked_at = now
+            self._look_at(due, now)
+        is_hot = any(watch.is_hot for watch in self._watches.values())
+        self._next_look = now + (self._setup.hot_poll_s if is_hot else self._setup.poll_s)
+
+    def _may_rest(self, watch: Watch, now: float) -> bool:
+        place = self._places.get(watch.pid)
+        return place is not None and watch.may_rest(now, place.steps, place.is_busy)
+
+    def _look_at(self, watches: list[Watch], now: float) -> None:
+        """`watches` are those that may have changed."""
         if self._files is not None:
             self._files.charge(self._watches.values())
-        for pid, watch in self._watches.items():
-            place = self._places.get(pid)
+        for watch in watches:
+            place = self._places.get(watch.pid)
             condemned = watch.look(now, place.steps if place else 0, place.is_busy if place else False)
             if condemned or (watch.verdict is not None and watch.verdict.kind is DeathKind.OUT_OF_MEMORY):
                 _kill(watch, signal.SIGKILL)  # again each time: it may have been forking meanwhile
         self._end_strays()
         self._tell_readings(now)
-        is_hot = any(watch.is_hot for watch in self._watches.values())
-        self._next_look = now + (self._setup.hot_poll_s if is_hot else self._setup.poll_s)
+
+    def _look_soon(self) -> None:
+        self._next_look = self._looked_at = 0.0
 
     def _tell_readings(self, now: float) -> None:
         if self._control.is_behind:
@@ -256,7 +272,7 @@ class Warden:
         if place is not None:
             self._page.give_back(place)
         self._control.tell(watch.death(code, killed_by, by_kernel=by_kernel))
-        self._next_look = 0.0  # its children may have become strays
+        self._look_soon()  # its children may have become strays
 
     def _end_everything(self) -> None:
         give_up_at = time.monotonic() + _END_WITHIN_S

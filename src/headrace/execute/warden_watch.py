@@ -18,6 +18,7 @@ _STUCK = 0.95
 _TELL_EVERY_S = 0.2
 _TELL_NEARLY_FULL_EVERY_S = 0.02  # in time for more to be lent
 _TOLD_STEP_BYTES = 1 << 20
+REST_S = 0.1  # between two looks at a worker that waits for a task
 # Left to a worker when its limit is lowered: enough to go on with, and in use is then not yet "at its limit".
 _LEAST_ROOM_BYTES = 8 << 20
 _ROOM_SHARE = 8
@@ -53,6 +54,7 @@ class Watch:
     peak_bytes: int = 0
     told_bytes: int = -1
     told_at: float = 0.0
+    looked_at: float = 0.0
     steps: int = 0
     quiet_since: float = 0.0
     verdict: Verdict | None = None
@@ -61,6 +63,13 @@ class Watch:
     def is_hot(self) -> bool:
         """Above 70 %, or about to be."""
         return self.used_bytes + 2 * self.grown_bytes > self.limit_bytes * _HOT
+
+    def may_rest(self, now: float, steps: int, is_busy: bool) -> bool:
+        """Whether it waits for a task, and has since the last look: a single thread that waits takes no memory. Its
+        counters, which are memory that is shared, tell at once when a task has begun, or begun and ended.
+        """
+        is_waiting = not is_busy and steps == self.steps and self.verdict is None
+        return is_waiting and now - self.looked_at < REST_S and self.tree.is_alone and not self.is_hot
 
     def needed_bytes(self) -> int:
         """Read anew: the least limit under which it can go on. What it has reserved it may fill without asking."""
@@ -83,6 +92,7 @@ class Watch:
         if not self._has_become():
             return None
         before = self.used_bytes
+        self.looked_at = now
         reading = self._read()
         self.grown_bytes = max(0, self.used_bytes - before)
         if self.verdict is None:
