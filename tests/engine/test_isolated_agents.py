@@ -22,6 +22,11 @@ from tests.engine.test_killed_engines import warden_of
 MB = 1 << 20
 
 
+@pytest.fixture(autouse=True)
+def _soon_hung(monkeypatch):
+    monkeypatch.setattr("headrace.runtime.engine_workers.HANG_S", 1.0)
+
+
 def engine_at(path: Path, **options) -> Engine:
     given = {"memory": "+400MB", "slot_memory": "120MB", "grace_s": 0.3, **options}
     return Engine(path, **given)

@@ -176,6 +176,9 @@ def test_a_killed_controller_leaves_nobody_behind(tmp_path: Path):
         assert len(family) == 4
         child.kill()
     assert gone_within(family, 5.0) == []
+    for left in tmp_path.iterdir():
+        if left.is_socket():
+            left.unlink()  # the killed controller's own: its next run would take it over
 
 
 POISONS = {
@@ -326,12 +329,12 @@ def test_large_answers_wait_in_workers_until_there_is_room_for_them_here(tmp_pat
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_slow_models_first_answers_may_be_large(workers: int, tmp_path: Path):
-    """Nobody has seen one when the window opens: 100 of them, all under way at once, would take more than there is."""
-    path, job = tmp_path / "a.run", letters_job(100, chars=1_000_000, latency_s=0.4)
+    """Nobody has seen one when the window opens: 60 of them, all under way at once, would take more than there is."""
+    path, job = tmp_path / "a.run", letters_job(60, chars=1_000_000, latency_s=0.3)
     with growth() as highest:
-        stats = job.run(path, workers=workers, memory="+256MB", concurrency=200).stats()
-    assert (stats.failed, right_letters(path, 1_000_000)) == (0, 100)
-    assert highest[0] < 256_000_000
+        stats = job.run(path, workers=workers, memory="+160MB", concurrency=200).stats()
+    assert (stats.failed, right_letters(path, 1_000_000)) == (0, 60)
+    assert highest[0] < 160_000_000
 
 
 def test_results_are_delivered_as_they_come(tmp_path: Path):

@@ -22,6 +22,8 @@ from headrace.runtime.memory import TreeGauge
 # What runs agents, and what whoever defines agents imports: 0.2 s for each worker if it were not there already.
 _NEEDED_BY_ALL = ("headrace.execute.agent_worker", "headrace.runtime.engine")
 
+HANG_S = 5.0  # at its memory limit without a step: it spins there
+
 Isolation: TypeAlias = Literal["process", "inline"]
 
 
@@ -55,6 +57,7 @@ class EngineWorkers:
             preload=(*_NEEDED_BY_ALL, *options.preload),
             most_idle=options.slots,
             largest_file_bytes=options.largest_file_bytes,
+            hang_s=HANG_S,
         )
         self.pool = WorkerPool(pool_options, on_reading=self._read) if can_isolate() else None
         self.gauge = TreeGauge(self._shared_bytes, tells_apart=self.is_isolated)
