@@ -27,13 +27,13 @@ def used_side_by_side(how: str, folder: Path, few: int, many: int) -> tuple[int,
 
 
 def test_five_times_the_interviews_take_the_same_memory(tmp_path: Path) -> None:
-    few, many = used_side_by_side("three_questions", tmp_path, 20_000, 100_000)
+    few, many = used_side_by_side("three_questions", tmp_path, 12_000, 60_000)
     assert many - few < 25 * MB, (few, many)
     assert many < 150 * MB
 
 
 def test_twenty_times_the_rows_of_a_file_take_the_same_memory(tmp_path: Path) -> None:
-    few, many = used_side_by_side("rows_of_a_file", tmp_path, 10_000, 200_000)
+    few, many = used_side_by_side("rows_of_a_file", tmp_path, 6_000, 120_000)
     assert many - few < 25 * MB, (few, many)
     assert many < 150 * MB
 

@@ -1,8 +1,11 @@
 """Surveys in worker processes: the same results as inline, whatever becomes of a worker."""
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -47,6 +50,8 @@ from tests.trouble.children import Child, until
 from tests.trouble.programs.letters import letters_job, right_letters
 from tests.workers import survey_answers
 from tests.workers.trees import MB, gone_within, is_alive, memory_of
+
+ROOT = Path(__file__).parents[2]
 
 PARTS = (
     "ordinal",
@@ -318,23 +323,38 @@ def test_the_whole_tree_stays_within_its_budget(tmp_path: Path):
     assert 60_000_000 < highest[0] < 256_000_000 + 32 * MB  # it did look
 
 
+def letters(path: str, count: int, chars: int, latency_s: float, **options: Any) -> list[int]:
+    """How many failed, how many are right, and by how much memory grew."""
+    with growth() as highest:
+        stats = letters_job(count, chars=chars, latency_s=latency_s).run(path, **options).stats()
+    return [stats.failed, right_letters(Path(path), chars), highest[0]]
+
+
+def letters_in_a_process_of_their_own(*arguments: object, **options: object) -> list[int]:
+    """What other tests have left in this one would be given back meanwhile, or counted."""
+    call = f"letters(*{arguments!r}, **{options!r})"
+    program = f"import json; from tests.workers.test_survey_workers import letters; print(json.dumps({call}))"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=90
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
 def test_large_answers_wait_in_workers_until_there_is_room_for_them_here(tmp_path: Path):
     """All arrive at once, and the controller reads them as it can write them."""
-    path = tmp_path / "a.run"
-    with growth() as highest:
-        stats = letters_job(60, chars=500_000, latency_s=0.02).run(path, workers=2, memory="+150MB").stats()
-    assert (stats.failed, right_letters(path, 500_000)) == (0, 60)
-    assert highest[0] < 150_000_000 + 32 * MB
+    told = letters_in_a_process_of_their_own(str(tmp_path / "a.run"), 60, 500_000, 0.02, workers=2, memory="+150MB")
+    assert told[:2] == [0, 60]
+    assert told[2] < 150_000_000 + 32 * MB
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_slow_models_first_answers_may_be_large(workers: int, tmp_path: Path):
     """Nobody has seen one when the window opens: 60 of them, all under way at once, would take more than there is."""
-    path, job = tmp_path / "a.run", letters_job(60, chars=1_000_000, latency_s=0.3)
-    with growth() as highest:
-        stats = job.run(path, workers=workers, memory="+160MB", concurrency=200).stats()
-    assert (stats.failed, right_letters(path, 1_000_000)) == (0, 60)
-    assert highest[0] < 160_000_000
+    options: dict[str, Any] = {"workers": workers, "memory": "+160MB", "concurrency": 200}
+    told = letters_in_a_process_of_their_own(str(tmp_path / "a.run"), 60, 1_000_000, 0.3, **options)
+    assert told[:2] == [0, 60]
+    assert told[2] < 160_000_000 + 32 * MB
 
 
 def test_results_are_delivered_as_they_come(tmp_path: Path):
