@@ -67,23 +67,25 @@ class Run:
 
     async def result(self) -> Any:
         """What the function returned; raises RunFailed where it ended otherwise, and waits until it has."""
-        end: RunEnd = await self._engine.ask(lambda loop, reply: loop.watch(self.id, reply))
+        end: RunEnd = await self._engine.ask(lambda loop, reply: loop.owners.watch(self.id, reply))
         if end.state is not RunState.DONE:
             raise end.failure()
-        stored = end.result if end.result is not None else await self._engine.call(lambda loop: loop.result(self.id))
+        stored = (
+            end.result if end.result is not None else await self._engine.call(lambda loop: loop.owners.result(self.id))
+        )
         return decode_value(stored or b"null")
 
     def status(self) -> RunStatus:
-        return RunStatus.from_row(self._engine.look(lambda loop: loop.row_now(self.id)))
+        return RunStatus.from_row(self._engine.look(lambda loop: loop.owners.row_now(self.id)))
 
     async def cancel(self) -> None:
         """End it for good, with its children; what it has journaled stays to be looked at."""
-        await self._engine.call(lambda loop: loop.cancel(self.id))
+        await self._engine.call(lambda loop: loop.owners.cancel(self.id))
 
     async def send(self, message: Any) -> None:
         """Give it a message, durable when this returns; `ctx.receive()` takes them in order."""
         payload = encode_kept(message, "A message")
-        await self._engine.call(lambda loop: loop.send(self.id, payload))
+        await self._engine.call(lambda loop: loop.owners.send(self.id, payload))
 
     async def resolve(self, step: str, *, result: Any = _NOT_GIVEN, again: bool = False) -> None:
         """Decide about a side effect that has started and not finished: it happened, with this result; or run it
@@ -92,7 +94,7 @@ class Run:
         if again == (result is not _NOT_GIVEN):
             raise OptionError("resolve() needs either result= (it has happened) or again=True (it has not).")
         encoded = None if again else encode_kept(result, f"The result of step {step!r}")
-        await self._engine.call(lambda loop: loop.resolve(self.id, step, encoded))
+        await self._engine.call(lambda loop: loop.owners.resolve(self.id, step, encoded))
 
     async def events(self) -> AsyncGenerator[Any]:
         """What the run emits from now on, until it ends. One who does not keep up misses the oldest."""
@@ -107,9 +109,9 @@ class Run:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(put, payload)
 
-        self._engine.tell(lambda engine_loop: engine_loop.listen(self.id, hear))
+        self._engine.tell(lambda engine_loop: engine_loop.owners.listen(self.id, hear))
         try:
             while (payload := await unheard.get()) is not None:
                 yield decode_value(payload)
         finally:
-            self._engine.tell(lambda engine_loop: engine_loop.leave(self.id, hear))
+            self._engine.tell(lambda engine_loop: engine_loop.owners.leave(self.id, hear))

@@ -15,6 +15,7 @@ from headrace.execute import contract
 from headrace.execute.contract import AgentExecutor, AgentRun, AnyEvent, Outcome, Signal, Trouble
 from headrace.execute.tasks import Kind
 from headrace.runtime.agent_wants import AgentWants
+from headrace.runtime.crossing import Filled
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Listeners, LiveRun, RunEnd
@@ -317,6 +318,14 @@ class AgentRuns:
             if run.floor_bytes is not None:
                 run.peak_bytes = max(run.peak_bytes, used_bytes - run.floor_bytes)
         return tuple((run.id, run.used_bytes) for run in self.live.values() if run.used_bytes)
+
+    def watch(self, id: int, reply: Filled[RunEnd]) -> None:
+        """`reply` gets the end of a run, at once where it has ended."""
+        row = None if self.knows(id) else self._file.run(id)
+        if row is not None and (row.state.is_final or row.state is RunState.UNDECIDED):
+            reply.set_result(RunEnd(row.name, row.state, None, row.error))
+        else:
+            self._listeners.wait(id, reply)
 
     def knows(self, id: int) -> bool:
         """Whether what the disk shows of it is not the latest."""

@@ -209,12 +209,12 @@ class Engine:
 
     async def unfinished(self, most: int = 1000) -> list[RunStatus]:
         """Runs that have not ended, oldest first: also those whose function this program does not have."""
-        rows = await self.call(lambda loop: loop.unfinished(most))
+        rows = await self.call(lambda loop: loop.owners.unfinished(most))
         return [RunStatus.from_row(row) for row in rows]
 
     async def find(self, key: str) -> Run | None:
         """The run that was submitted with this key."""
-        row = await self.call(lambda loop: loop.find(_digest(b"key", key.encode())))
+        row = await self.call(lambda loop: loop.owners.find(_digest(b"key", key.encode())))
         return None if row is None else Run(self, row.id, row.name)
 
     def handle(self, status: RunStatus) -> Run:
@@ -223,7 +223,7 @@ class Engine:
 
     async def events(self, most: int = 1000) -> list[EngineEvent]:
         """What the engine did lately and why: oldest first, at most so many."""
-        return [EngineEvent.from_row(row) for row in await self.call(lambda loop: loop.events(most))]
+        return [EngineEvent.from_row(row) for row in await self.call(lambda loop: loop.owners.events(most))]
 
     def status(self) -> EngineStatus:
         """How things stand."""

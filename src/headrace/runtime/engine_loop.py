@@ -1,7 +1,8 @@
 """The engine's loop: the scheduler, the store and the executors meet here, in a thread of their own.
 
-Covers: opening and closing, the clock, memory readings, and who carries out which command.
-Does not cover: runs (runtime.agent_runs), what waits on disk (runtime.backlog), the caller's side (runtime.engine).
+Covers: opening and closing, the clock, and who carries out which command.
+Does not cover: runs (runtime.agent_runs), their owners (runtime.run_owners), what waits on disk (runtime.backlog), or
+the caller's side (runtime.engine).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
 
-from headrace.errors import EngineClosed, HeadraceError, RunFileError
+from headrace.errors import EngineClosed
 from headrace.execute.agent_calls import AgentCalls
 from headrace.execute.agent_commands import AgentCommands
 from headrace.execute.agent_context import Surroundings
@@ -28,19 +29,20 @@ from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.agent_wants import AgentWants
 from headrace.runtime.backlog import Backlog
-from headrace.runtime.crossing import Filled, Reply
+from headrace.runtime.crossing import Reply
 from headrace.runtime.engine_beats import Beats
 from headrace.runtime.engine_events import Chronicle
+from headrace.runtime.engine_memory import EngineMemory
 from headrace.runtime.engine_status import EngineStatus, status_of
 from headrace.runtime.engine_surveys import EngineSurveys
 from headrace.runtime.engine_workers import EngineWorkers, WorkerOptions, is_alive
 from headrace.runtime.engine_writer import EngineWriter
-from headrace.runtime.live_runs import Listeners, RunEnd
-from headrace.runtime.memory import available_bytes, give_back
+from headrace.runtime.live_runs import Listeners
+from headrace.runtime.memory import give_back
 from headrace.runtime.pump import Pump
+from headrace.runtime.run_owners import RunOwners
 from headrace.runtime.stuck_loop import StuckLoopWatch, stuck_file
 from headrace.schedule.events import (
-    Cancelled,
     Closing,
     Command,
     Grant,
@@ -62,7 +64,7 @@ from headrace.schedule.events import (
     Tick,
 )
 from headrace.schedule.scheduler import Scheduler
-from headrace.store.agent_file import AgentFile, RunRow
+from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
 from headrace.store.home import cache_path
@@ -71,9 +73,6 @@ from headrace.store.response_cache import ResponseCache
 HOST = "here"
 _READING_EVERY_S = 0.05
 _READING_UNDER_PRESSURE_S = 0.02
-_BUDGET_EVERY_S = 1.0
-_CORRECT_EVERY_S = 0.1
-_MUCH_SHARED_BYTES = 64 << 20
 _CLOSE_WITHIN_S = 10.0
 _FORMER_END_WITHIN_S = 3.0
 _LOOK_EVERY_S = 0.01
@@ -129,7 +128,9 @@ class EngineLoop:
             options.grace_s,
             self._spawn,
         )
-        self.backlog = Backlog(self._file, self._pump, self._writer, self._writes, self._runs, self.kinds, self.watch)
+        journal = (self._file, self._pump, self._writer, self._writes, self._runs)
+        self.backlog = Backlog(*journal, self.kinds, self._runs.watch)
+        self.owners = RunOwners(*journal, self.backlog, self._listeners)
         self._runs.on_parked = self.backlog.parked
         self._runs.on_child = self.backlog.child
         self.beats = Beats(HOST, self._pump, self._chronicle, self._calls, self._threads, spools)
@@ -138,13 +139,9 @@ class EngineLoop:
         )
         self._pump.act = self._act
         self._pump.rested = self.backlog.feed
-        self._used_bytes = self.peak_bytes = 0
-        self._budget_bytes = options.memory.budget_bytes
-        self._budget_read_s = 0.0
-        self._corrected_s = 0.0
+        self._memory = EngineMemory(workers.gauge, options.memory)
         self._noted_warden: int | None = None
         self._closing = asyncio.Event()
-        self._messages = self._file.highest("messages")
         self._failure: BaseException | None = None
         self._watch: StuckLoopWatch | None = None
 
@@ -246,75 +243,6 @@ class EngineLoop:
         if is_new:
             self.backlog.look_again()
 
-    def watch(self, id: int, reply: Filled[RunEnd]) -> None:
-        """`reply` gets the end of a run, at once where it has ended."""
-        row = None if self._runs.knows(id) else self._file.run(id)
-        if row is not None and (row.state.is_final or row.state is RunState.UNDECIDED):
-            reply.set_result(RunEnd(row.name, row.state, None, row.error))
-        else:
-            self._listeners.wait(id, reply)
-
-    def listen(self, id: int, hear: Callable[[bytes | None], None]) -> None:
-        row = self._file.run(id)
-        if row is not None and row.state.is_final:
-            hear(None)
-        else:
-            self._listeners.listen(id, hear)
-
-    def leave(self, id: int, hear: Callable[[bytes | None], None]) -> None:
-        self._listeners.leave(id, hear)
-
-    async def result(self, id: int) -> bytes | None:
-        return self._file.result(id)
-
-    async def row(self, id: int) -> RunRow:
-        await self._writer.flush()
-        return self.row_now(id)
-
-    def row_now(self, id: int) -> RunRow:
-        row = self._file.run(id)
-        if row is None:
-            raise RunFileError(f"{self._file.path} has no run {id}.", path=self._file.path)
-        return row
-
-    async def find(self, key: bytes) -> RunRow | None:
-        await self._writer.flush()
-        return self._file.run_by_key(key)
-
-    async def cancel(self, id: int) -> None:
-        if id in self._runs.live:
-            self._pump.tell(Cancelled(now_s=time.monotonic(), id=id))
-            return
-        row = await self.row(id)
-        if not row.state.is_final:
-            self._runs.end_unstarted(id, row.name, RunState.CANCELLED)
-            await self._writer.flush()
-
-    async def send(self, id: int, payload: bytes) -> None:
-        row = await self.row(id)
-        if row.state.is_final:
-            raise HeadraceError(f"The run {row.name} has ended and takes no messages.")
-        self._messages += 1
-        if run := self._runs.live.get(id):
-            run.has_mail = True
-        self._writer.write(self._writes.sent(self._messages, id, payload, time.time()))
-        await self._writer.flush()
-        self.backlog.look_again()
-
-    async def resolve(self, id: int, step: str, result: bytes | None) -> None:
-        """The owner has found out: `result` is the step's, None where it is to be run again."""
-        row = await self.row(id)
-        if row.state is not RunState.UNDECIDED or row.error != step:
-            waits = f"It waits for a decision about {row.error!r}." if row.state is RunState.UNDECIDED else ""
-            raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}. {waits}".rstrip())
-        if result is None:
-            self._writer.write(self._writes.step_forgotten(id, step))
-        else:
-            self._writer.write(self._writes.step_done(id, row.epoch, step, result, time.time()))
-        self._writer.write(self._writes.comes_back(id))
-        await self._writer.flush()
-        self.backlog.look_again()
-
     async def drained(self) -> None:
         """Until nothing is left that can go on by itself."""
         while self._runs.live or self.backlog.has_more or self.surveys.running or self._has_sleepers():
@@ -325,14 +253,6 @@ class EngineLoop:
         sleeping = RunState.SLEEPING.value
         return any(state == sleeping and kind in self.kinds for kind, state in self._file.counts())
 
-    async def unfinished(self, most: int) -> list[RunRow]:
-        await self._writer.flush()
-        return self._file.unfinished(most)
-
-    async def events(self, most: int) -> list[tuple[float, int | None, str, str, str | None]]:
-        await self._writer.flush()
-        return self._file.events(most)
-
     def status(self) -> EngineStatus:
         return status_of(
             snapshot=self._pump.scheduler.snapshot(),
@@ -341,8 +261,8 @@ class EngineLoop:
             beats=self.beats.by_name,
             counts={"ended": self._runs.ended_count, "steps": self._runs.steps_count, **self._chronicle.counts},
             usage=self._file.usage(),
-            used_bytes=self._used_bytes,
-            peak_bytes=self.peak_bytes,
+            used_bytes=self._memory.used_bytes,
+            peak_bytes=self._memory.peak_bytes,
             layers=self._workers.layers(),
             stuck=self.stuck,
         )
@@ -388,40 +308,19 @@ class EngineLoop:
             due_s = self._pump.scheduler.next_tick_s()
             if due_s is not None and due_s <= now_s:
                 self._pump.tell(Tick(now_s=now_s))
-            is_calm = self._used_bytes < self._budget_bytes * self._options.memory.shrink_at
-            await asyncio.sleep(_READING_EVERY_S if is_calm else _READING_UNDER_PRESSURE_S)
+            await asyncio.sleep(_READING_EVERY_S if self._memory.is_calm else _READING_UNDER_PRESSURE_S)
 
     def _read_memory(self) -> None:
-        now_s = time.monotonic()
-        self._used_bytes = used = self._surely_used(now_s)
-        self.peak_bytes = max(self.peak_bytes, used)
-        if now_s - self._budget_read_s >= _BUDGET_EVERY_S:
-            self._budget_read_s = now_s
-            self._budget_bytes = min(self._options.memory.budget_bytes, used + available_bytes())
-            if self._workers.is_isolated:
-                self._note_warden()
-                self._spawn(asyncio.to_thread(self._workers.gauge.correct))
+        now_s, memory = time.monotonic(), self._memory
+        used = memory.read(now_s)
+        if memory.looks_at_host(now_s) and self._workers.is_isolated:
+            self._note_warden()
+            self._spawn(asyncio.to_thread(self._workers.gauge.correct))
         if self._workers.is_isolated:
-            self._workers.lend_within(self._budget_bytes)
+            self._workers.lend_within(memory.budget_bytes)
         by_run = self._runs.read(used)
-        read = MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=self._budget_bytes, by_run=by_run)
+        read = MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=memory.budget_bytes, by_run=by_run)
         self._pump.tell(read)
-
-    def _surely_used(self, now_s: float) -> int:
-        """Forks that share their memory look like many times as much: be sure before anything is stopped for it, and
-        look again soon where much was found to be shared, since it may have gone.
-        """
-        gauge, limits = self._workers.gauge, self._options.memory
-        used = gauge.read()
-        share = used / max(1, self._budget_bytes)
-        is_unsure = share >= limits.preempt_at or gauge.correction_bytes < -_MUCH_SHARED_BYTES
-        has_fallen = used + _MUCH_SHARED_BYTES < self._used_bytes
-        is_due = share >= limits.emergency_at or has_fallen or now_s - self._corrected_s >= _CORRECT_EVERY_S
-        if is_unsure and is_due:
-            self._corrected_s = now_s
-            gauge.correct()
-            used = gauge.read()
-        return used
 
     def _reclaim(self) -> None:
         if self._cache is not None:

@@ -1,0 +1,114 @@
+"""What the owners of runs ask of the engine, on its loop: ends, events, rows, cancelling, messages, decisions.
+
+Covers: one request each. Does not cover: submitting (runtime.backlog), or the caller's side (runtime.agent_run).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from headrace.errors import HeadraceError, RunFileError
+from headrace.runtime.agent_runs import AgentRuns
+from headrace.runtime.backlog import Backlog
+from headrace.runtime.crossing import Filled
+from headrace.runtime.engine_writer import EngineWriter
+from headrace.runtime.live_runs import Listeners, RunEnd
+from headrace.runtime.pump import Pump
+from headrace.schedule.events import Cancelled
+from headrace.store.agent_file import AgentFile, RunRow
+from headrace.store.agent_journal import Writes
+from headrace.store.agent_schema import RunState
+
+
+class RunOwners:
+    def __init__(
+        self,
+        file: AgentFile,
+        pump: Pump,
+        writer: EngineWriter,
+        writes: Writes,
+        runs: AgentRuns,
+        backlog: Backlog,
+        listeners: Listeners,
+    ) -> None:
+        self._file = file
+        self._pump = pump
+        self._writer = writer
+        self._writes = writes
+        self._runs = runs
+        self._backlog = backlog
+        self._listeners = listeners
+        self._messages = file.highest("messages")
+
+    def watch(self, id: int, reply: Filled[RunEnd]) -> None:
+        self._runs.watch(id, reply)
+
+    def listen(self, id: int, hear: Callable[[bytes | None], None]) -> None:
+        row = self._file.run(id)
+        if row is not None and row.state.is_final:
+            hear(None)
+        else:
+            self._listeners.listen(id, hear)
+
+    def leave(self, id: int, hear: Callable[[bytes | None], None]) -> None:
+        self._listeners.leave(id, hear)
+
+    async def result(self, id: int) -> bytes | None:
+        return self._file.result(id)
+
+    async def row(self, id: int) -> RunRow:
+        await self._writer.flush()
+        return self.row_now(id)
+
+    def row_now(self, id: int) -> RunRow:
+        row = self._file.run(id)
+        if row is None:
+            raise RunFileError(f"{self._file.path} has no run {id}.", path=self._file.path)
+        return row
+
+    async def find(self, key: bytes) -> RunRow | None:
+        await self._writer.flush()
+        return self._file.run_by_key(key)
+
+    async def cancel(self, id: int) -> None:
+        if id in self._runs.live:
+            self._pump.tell(Cancelled(now_s=time.monotonic(), id=id))
+            return
+        row = await self.row(id)
+        if not row.state.is_final:
+            self._runs.end_unstarted(id, row.name, RunState.CANCELLED)
+            await self._writer.flush()
+
+    async def send(self, id: int, payload: bytes) -> None:
+        row = await self.row(id)
+        if row.state.is_final:
+            raise HeadraceError(f"The run {row.name} has ended and takes no messages.")
+        self._messages += 1
+        if run := self._runs.live.get(id):
+            run.has_mail = True
+        self._writer.write(self._writes.sent(self._messages, id, payload, time.time()))
+        await self._writer.flush()
+        self._backlog.look_again()
+
+    async def resolve(self, id: int, step: str, result: bytes | None) -> None:
+        """The owner has found out: `result` is the step's, None where it is to be run again."""
+        row = await self.row(id)
+        if row.state is not RunState.UNDECIDED or row.error != step:
+            waits = f"It waits for a decision about {row.error!r}." if row.state is RunState.UNDECIDED else ""
+            raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}. {waits}".rstrip())
+        if result is None:
+            self._writer.write(self._writes.step_forgotten(id, step))
+        else:
+            self._writer.write(self._writes.step_done(id, row.epoch, step, result, time.time()))
+        self._writer.write(self._writes.comes_back(id))
+        await self._writer.flush()
+        self._backlog.look_again()
+
+    async def unfinished(self, most: int) -> list[RunRow]:
+        await self._writer.flush()
+        return self._file.unfinished(most)
+
+    async def events(self, most: int) -> list[tuple[float, int | None, str, str, str | None]]:
+        await self._writer.flush()
+        return self._file.events(most)
