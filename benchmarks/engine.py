@@ -3,15 +3,19 @@
 The mix is drawn: its memory, read from outside every 10 ms, with the levels and what the engine did on it.
 """
 
-import json
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import Bench
-from benchmarks.memory_picture import draw
-from benchmarks.processes import ChildFailed, run_child, start_python
+from benchmarks.engine_mixes import (
+    BEST_PEAK_BYTES,
+    BUDGET_BYTES,
+    DESIGNS_PEAK,
+    DESIGNS_STEADY,
+    peak_and_steady,
+    run_mix,
+)
+from benchmarks.processes import run_child
 from benchmarks.report import Line, Table, loops, megabytes
 
 _MOST_CPU_US = 300.0
@@ -20,13 +24,8 @@ _WAITING = 10_000
 _MOST_P50_MS = 3.0
 _MOST_P99_MS = 50.0
 _MOST_STOP_MS = 500.0
-_BUDGET_BYTES = 512_000_000
-_SAMPLE_EVERY_S = 0.01
 _PAGE_BYTES = 4096
-_BEST_PEAK_BYTES = 428_000_000
-_DESIGNS = "978 / 428 / 628 MB"
 _DRAWN = "resident memory of the engine's process, every 10 ms"
-_DESIGNS_STEADY = "528 / 278 / 378 MB"
 
 
 def measure(bench: Bench) -> Table:
@@ -34,7 +33,7 @@ def measure(bench: Bench) -> Table:
     stops = run_child("engine_preempted", bench.directory / "stops.run", bench.sizes.kills).figures
     blocks, objects = (_given_back(bench, what) for what in ("blocks", "objects"))
     events = run_child("scheduler_events", _WAITING).figures
-    mix, two_slots = _mix(bench, 4), _mix(bench, 2)
+    mix, two_slots = [run_mix(bench, slots, "inline", _resident_bytes, _DRAWN) for slots in (4, 2)]
     return Table(
         "the engine, inline",
         [
@@ -91,10 +90,10 @@ def _given_back(bench: Bench, what: str) -> Line:
 
 
 def _mix_lines(bench: Bench, mix: dict[str, Any]) -> list[Line]:
-    peak, steady = _peak_and_steady(mix)
+    peak, steady = peak_and_steady(mix)
     agents, interviews = bench.sizes.mixed_agents, bench.sizes.mixed_interviews
     return [
-        Line("mix: peak of every 10 ms", megabytes(peak), "< 512 MB", peak < _BUDGET_BYTES),
+        Line("mix: peak of every 10 ms", megabytes(peak), "< 512 MB", peak < BUDGET_BYTES),
         Line("mix: steady state", megabytes(steady)),
         Line("mix: agents with the right result", f"{mix['right']} of {agents}", "all", mix["right"] == agents),
         Line("mix: interviews", f"{mix['answered']:,}", f"{interviews:,}", mix["answered"] == interviews),
@@ -105,41 +104,15 @@ def _mix_lines(bench: Bench, mix: dict[str, Any]) -> list[Line]:
 
 
 def _two_slot_lines(mix: dict[str, Any]) -> list[Line]:
-    peak, steady = _peak_and_steady(mix)
+    peak, steady = peak_and_steady(mix)
     return [
-        Line("mix with two slots: peak", megabytes(peak), "< 428 MB", peak < _BEST_PEAK_BYTES, _DESIGNS),
-        Line("mix with two slots: steady state", megabytes(steady), "", None, _DESIGNS_STEADY),
+        Line("mix with two slots: peak", megabytes(peak), "< 428 MB", peak < BEST_PEAK_BYTES, DESIGNS_PEAK),
+        Line("mix with two slots: steady state", megabytes(steady), "", None, DESIGNS_STEADY),
     ]
 
 
-def _peak_and_steady(mix: dict[str, Any]) -> tuple[int, int]:
-    with_agents = sorted(used for at, used in mix["samples"] if at <= mix["agents_ended_at"])
-    return max(used for _, used in mix["samples"]), with_agents[len(with_agents) // 2]
-
-
-def _mix(bench: Bench, slots: int) -> dict[str, Any]:
-    sizes = (bench.sizes.mixed_agents, bench.sizes.mixed_interviews)
-    path = bench.directory / f"mix-{slots}.run"
-    child = start_python("-m", "benchmarks.children.engine_mix", path, *sizes, _BUDGET_BYTES, slots, "inline")
-    samples: list[tuple[float, int]] = []
-    place = Path(f"/proc/{child.pid}/statm")
-    while child.poll() is None:
-        if used := _resident_bytes(place):
-            samples.append((time.time(), used))
-        time.sleep(_SAMPLE_EVERY_S)
-    assert child.stdout is not None
-    with child.stdout:
-        printed = child.stdout.read()
-    if child.returncode:
-        raise ChildFailed(f"the mix ended with {child.returncode}")
-    figures = json.loads(printed)
-    picture = Path(tempfile.gettempdir()) / f"headrace-engine-{slots}-slots.svg"
-    picture.write_text(draw(samples, figures["events"], _BUDGET_BYTES, _DRAWN), encoding="utf-8")
-    return {**figures, "samples": samples, "picture": picture}
-
-
-def _resident_bytes(place: Path) -> int:
+def _resident_bytes(pid: int) -> int:
     try:
-        return int(place.read_bytes().split()[1]) * _PAGE_BYTES
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE_BYTES
     except (OSError, IndexError):
         return 0  # it has just ended

@@ -3,30 +3,29 @@
 Memory is what all processes hold together (PSS), read from outside as often as every 10 ms; drawn like inline.
 """
 
-import json
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import Bench
-from benchmarks.memory_picture import draw
-from benchmarks.processes import ChildFailed, loop_ms, run_child, start_python
+from benchmarks.engine_mixes import (
+    BEST_PEAK_BYTES,
+    BUDGET_BYTES,
+    DESIGNS_PEAK,
+    DESIGNS_STEADY,
+    peak_and_steady,
+    run_mix,
+)
+from benchmarks.processes import loop_ms, run_child
 from benchmarks.report import Line, Table, loops, megabytes
 
-_BUDGET_BYTES = 512_000_000
-_SAMPLE_EVERY_S = 0.01
 _MOST_RECOVERY_MS = 100.0
-_BEST_PEAK_BYTES = 428_000_000
-_DESIGNS = "978 / 428 / 628 MB"
 _DRAWN = "memory of controller, warden and workers together (PSS)"
-_DESIGNS_STEADY = "528 / 278 / 378 MB"
 _DEATHS = 20
 
 
 def measure(bench: Bench) -> Table:
     recovery = run_child("engine_recovery", bench.directory / "recovery.run", _DEATHS).figures
-    mix, two_slots = _mix(bench, 4), _mix(bench, 2)
+    mix, two_slots = [run_mix(bench, slots, "process", _tree_pss_bytes, _DRAWN) for slots in (4, 2)]
     return Table(
         "the engine, agents in processes",
         [_recovery_line(recovery), *_mix_lines(bench, "mix", mix), *_mix_lines(bench, "mix, two slots", two_slots)],
@@ -47,41 +46,19 @@ def _recovery_line(figures: dict[str, Any]) -> Line:
 
 def _mix_lines(bench: Bench, name: str, mix: dict[str, Any]) -> list[Line]:
     agents, interviews = bench.sizes.mixed_agents, bench.sizes.mixed_interviews
-    peak = max(used for _, used in mix["samples"])
-    with_agents = sorted(used for at, used in mix["samples"] if at <= mix["agents_ended_at"])
-    steady = with_agents[len(with_agents) // 2]
+    peak, steady = peak_and_steady(mix)
     is_two = mix["slots"] == 2
-    most = _BEST_PEAK_BYTES if is_two else _BUDGET_BYTES
+    most = BEST_PEAK_BYTES if is_two else BUDGET_BYTES
     stopped = f"{mix['preemptions']}, {mix['kills']}, {mix['shortages']}"
     return [
-        Line(f"{name}: peak", megabytes(peak), f"< {megabytes(most)}", peak < most, _DESIGNS if is_two else ""),
-        Line(f"{name}: steady state", megabytes(steady), "", None, _DESIGNS_STEADY if is_two else ""),
+        Line(f"{name}: peak", megabytes(peak), f"< {megabytes(most)}", peak < most, DESIGNS_PEAK if is_two else ""),
+        Line(f"{name}: steady state", megabytes(steady), "", None, DESIGNS_STEADY if is_two else ""),
         Line(f"{name}: agents with the right result", f"{mix['right']} of {agents}", "all", mix["right"] == agents),
         Line(f"{name}: interviews", f"{mix['answered']:,}", f"{interviews:,}", mix["answered"] == interviews),
         Line(f"{name}: preempted, killed, out of memory", stopped),
         Line(f"{name}: heartbeats run, skipped", f"{mix['beats']}, {mix['skips']}"),
         Line(f"{name}: seconds, samples", f"{mix['seconds']:.1f}, {len(mix['samples']):,}"),
     ]
-
-
-def _mix(bench: Bench, slots: int) -> dict[str, Any]:
-    sizes = (bench.sizes.mixed_agents, bench.sizes.mixed_interviews)
-    path = bench.directory / f"isolated-{slots}.run"
-    child = start_python("-m", "benchmarks.children.engine_mix", path, *sizes, _BUDGET_BYTES, slots, "process")
-    samples: list[tuple[float, int]] = []
-    while child.poll() is None:
-        if used := _tree_pss_bytes(child.pid):
-            samples.append((time.time(), used))
-        time.sleep(_SAMPLE_EVERY_S)
-    assert child.stdout is not None
-    with child.stdout:
-        printed = child.stdout.read()
-    if child.returncode:
-        raise ChildFailed(f"the mix ended with {child.returncode}")
-    figures = json.loads(printed)
-    picture = Path(tempfile.gettempdir()) / f"headrace-isolated-{slots}-slots.svg"
-    picture.write_text(draw(samples, figures["events"], _BUDGET_BYTES, _DRAWN), encoding="utf-8")
-    return {**figures, "samples": samples, "picture": picture, "slots": slots}
 
 
 def _tree_pss_bytes(root: int) -> int:
