@@ -148,9 +148,10 @@ class CheckedWorld(World):
         if not self.hosts or not self._presses_everywhere():
             return
         has_slot = any(len(host.families) < host.slots for host in self.hosts.values())
-        waiting = [run for run in self.runs.values() if self._is_in_line(run)]
-        if has_slot and all(run.priority is Priority.LOW for run in waiting):
-            told = all(run.skipped_in == self.episodes for run in waiting)
+        # One of an open kind may be in line as its probe: then LOW waits for its turn behind it.
+        may_be_in_line = [run for run in self.runs.values() if run.is_waiting and run.parent is None]
+        if has_slot and all(run.priority is Priority.LOW for run in may_be_in_line):
+            told = all(run.skipped_in == self.episodes for run in may_be_in_line if self._is_in_line(run))
             check(told, "LOW work that pressure keeps out is told so")
 
     def _check_stop(self, command: Preempt | Kill) -> None:

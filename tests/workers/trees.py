@@ -23,7 +23,10 @@ def memory_of(pid: int) -> int:
 
 def children_of(pid: int) -> list[int]:
     """Of the first thread, and theirs."""
-    found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    try:
+        found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []  # it has just ended
     return found + [grandchild for child in found for grandchild in children_of(child)]
 
 
