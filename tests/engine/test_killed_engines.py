@@ -137,10 +137,12 @@ asyncio.run(main())
             os.kill(pid, signal.SIGSTOP)  # they will not notice anything for a while
         child.kill()
     opening = asyncio.ensure_future(Engine(tmp_path / "a.run").__aenter__())
-    await asyncio.sleep(0.5)
-    assert not opening.done()
-    for pid in (warden, heir):
-        os.kill(pid, signal.SIGCONT)
+    try:
+        await asyncio.sleep(0.5)
+        assert not opening.done()
+    finally:
+        for pid in (warden, heir):
+            os.kill(pid, signal.SIGCONT)
     engine = await asyncio.wait_for(opening, 10)
     assert not Path(f"/proc/{warden}").exists()
     await engine.__aexit__(None, None, None)
