@@ -10,6 +10,7 @@ import pytest
 from headrace.execute.function_names import refer_to
 from headrace.execute.process_tree import ProcessTree
 from headrace.execute.warden_watch import Watch
+from headrace.execute.watched_process import Process
 from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import Death, DeathKind, Done, Message, OutOfMemory, Task
 from tests.workers import entries
@@ -192,3 +193,16 @@ def test_only_a_worker_without_a_task_may_be_looked_at_less_often():
         tree.close()
         waiting.kill()
         waiting.wait()
+
+
+def test_a_process_that_becomes_another_program_is_not_taken_for_ended(tmp_path):
+    again = tmp_path / "again.sh"
+    again.write_text('exec sh "$0"')
+    becoming = subprocess.Popen(["sh", again])
+    process = Process(becoming.pid)
+    try:
+        assert all(process.read() is not None for _ in range(20_000))
+    finally:
+        process.close()
+        becoming.kill()
+        becoming.wait()

@@ -113,9 +113,9 @@ def _opened(*paths: str) -> list[int]:
 
 
 def _sample(told: bytes) -> Sample | None:
+    if _FIELDS[0] not in told:
+        return None  # a zombie; one that is about to become another program has the line, with 0 kB in it
     data, anonymous, shared, threads = (_number(told, field) for field in _FIELDS)
-    if not data:
-        return None
     state = told[told.find(b"\nState:") + 8 :][:1]
     return Sample(anonymous << 10, shared << 10, data << 10, threads, state == b"T")
 
