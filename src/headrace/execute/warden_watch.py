@@ -46,7 +46,6 @@ class Watch:
     outputs: tuple[int, ...] = ()
     largest_output_bytes: int = 0
     becomes: int = -1
-    in_group: bool = False
     held_bytes: int = 0  # memfds and files on tmpfs that are open
     left_bytes: int = 0  # files on tmpfs that were written and closed
     used_bytes: int = 0

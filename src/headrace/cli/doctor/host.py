@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.cli.doctor.finding import Finding, State
-from headrace.execute.enforcement import ACTIVE, HARD_LIMIT, UNPROVEN, enforcement_layers
+from headrace.execute.cgroups import MemoryGroups
+from headrace.execute.enforcement import ACTIVE, GROUP, HARD_LIMIT, UNPROVEN, enforcement_layers
 from headrace.runtime.memory import container_bytes, host_bytes, memory_limits, tree_bytes
 from headrace.store.home import home
 from headrace.store.removal import disk_bytes
@@ -31,6 +32,14 @@ try:
     bytearray(512_000_000)
 except MemoryError:
     print("held")
+"""
+# 128 MB of shared memory, which RLIMIT_DATA does not count, in a group that may have 64 MB.
+_GROUP_TRIAL_BYTES = 64_000_000
+_GROUP_TRIAL = """
+import mmap, sys
+with open(sys.argv[1], "w") as group:
+    group.write("0")
+mmap.mmap(-1, 128_000_000).write(bytes(128_000_000))
 """
 
 
@@ -49,7 +58,7 @@ def memory() -> Iterator[Finding]:
 
 def limits() -> Iterator[Finding]:
     for name, told in enforcement_layers():
-        yield _tried(name) if (name, told) == (HARD_LIMIT, ACTIVE) else _layer(name, told)
+        yield _tried(name) if name in _TRIALS and told == ACTIVE else _layer(name, told)
     yield _file_locks()
     yield _unix_sockets()
 
@@ -78,15 +87,38 @@ def _layer(name: str, told: str) -> Finding:
 
 
 def _tried(name: str) -> Finding:
-    """In a child process: some kernels and sandboxes take the limit and do not hold it."""
+    """In a child process: some kernels and sandboxes take a limit and do not hold it."""
     try:
-        command = [sys.executable, "-I", "-S", "-c", _TRIAL]
-        tried = subprocess.run(command, capture_output=True, timeout=_TRIAL_S, check=False)
+        is_held = _TRIALS[name]()
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(name=name, state=State.UNPROVEN, found=f"{ACTIVE}; trying it failed: {error}")
-    if tried.stdout.strip() == b"held":
+    if is_held:
         return Finding(name=name, state=State.OK, found=f"{ACTIVE}; tried in a child process, and it holds")
-    return Finding(name=name, state=State.CARE, found="does not hold here: only the watchdog limits a worker")
+    return Finding(name=name, state=State.CARE, found="does not hold here: the other layers limit a worker")
+
+
+def _hard_limit_holds() -> bool:
+    return _ended(_TRIAL).stdout.strip() == b"held"
+
+
+def _group_holds() -> bool:
+    groups = MemoryGroups.found()
+    leaf = groups.make(0, _GROUP_TRIAL_BYTES) if groups is not None else None
+    if groups is None or leaf is None:
+        raise OSError("no group could be made")
+    try:
+        _ended(_GROUP_TRIAL, str(leaf / "cgroup.procs"))
+        return groups.met_its_limit(0)
+    finally:
+        groups.remove(0)
+
+
+def _ended(program: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-I", "-S", "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, timeout=_TRIAL_S, check=False)
+
+
+_TRIALS = {HARD_LIMIT: _hard_limit_holds, GROUP: _group_holds}
 
 
 def _file_locks() -> Finding:
