@@ -160,6 +160,8 @@ def _performed(task: Task, line: Line, place: Place | None) -> Done | Failed | O
 
 def _called(function: Callable[..., Any], port: Port, payload: bytes) -> bytes | None:
     result = function(port, payload)
+    if isinstance(result, bytes):  # asking whether it can be awaited takes longer
+        return result
     return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
 
 
