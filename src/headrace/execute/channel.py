@@ -31,7 +31,7 @@ class Channel:
         connection.setblocking(False)
         self._loop = asyncio.get_running_loop()
         self._connection = connection
-        self._frames = Frames(expected)
+        self._frames = Frames(msgspec.msgpack.Decoder(expected))
         self._on_message = on_message
         self._on_end = on_end
         self._waiting: deque[tuple[memoryview, Sequence[int]]] = deque()  # senders wait in `drain`

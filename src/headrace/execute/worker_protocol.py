@@ -201,8 +201,8 @@ def _told_size(data: bytes) -> int:
 class Frames:
     """Bytes in, messages out. Holds at most one unfinished message."""
 
-    def __init__(self, expected: Any) -> None:
-        self._decode = msgspec.msgpack.Decoder(expected).decode
+    def __init__(self, decoder: msgspec.msgpack.Decoder[Any]) -> None:
+        self._decode = decoder.decode
         self._held = bytearray()
 
     def feed(self, data: bytes) -> Iterable[Any]:
