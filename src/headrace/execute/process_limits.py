@@ -163,7 +163,7 @@ def ahead_of_workers() -> int:
 def ordinary_signals() -> None:
     """Undo what the warden and Python have set, for a process that is neither."""
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGCHLD, signal.SIGURG, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

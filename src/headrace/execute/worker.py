@@ -213,7 +213,6 @@ def _forget_frames(error: BaseException) -> None:
 
 def _set_busy(place: Place | None, is_busy: bool) -> None:
     if place is not None:
-        place.step()
         place.set_busy(is_busy)
 
 
