@@ -1,5 +1,7 @@
 import asyncio
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -9,6 +11,7 @@ import pytest
 
 from headrace.execute.function_names import refer_to
 from headrace.execute.process_tree import ProcessTree
+from headrace.execute.progress_page import ProgressPage
 from headrace.execute.warden_watch import Watch
 from headrace.execute.watched_process import Process
 from headrace.execute.worker_pool import WorkerPool
@@ -193,6 +196,40 @@ def test_only_a_worker_without_a_task_may_be_looked_at_less_often():
         tree.close()
         waiting.kill()
         waiting.wait()
+
+
+def times_woken(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+
+
+async def test_a_warden_sleeps_while_no_worker_has_a_task_and_the_first_one_wakes_it(pool):
+    worker = await pool.worker(LIMIT)
+    await asyncio.sleep(0.25)
+    before = times_woken(pool.warden_pid)
+    await asyncio.sleep(0.4)
+    assert times_woken(pool.warden_pid) - before <= 15  # and not forty times
+    ending = await worker.run(Task(1, 1, refer_to(entries.take_memfd)))
+    assert isinstance(ending, Death)
+    assert LIMIT < ending.peak_bytes <= MOST
+
+
+def test_a_worker_wakes_its_warden_only_when_that_sleeps():
+    woken: list[int] = []
+    page = ProgressPage()
+    place = page.take()
+    before = signal.signal(signal.SIGURG, lambda number, frame: woken.append(number))
+    try:
+        for page.is_asleep in (False, True):
+            if not (pid := os.fork()):
+                try:
+                    place.set_busy(True)
+                finally:
+                    os._exit(0)
+            os.waitpid(pid, 0)
+            assert bool(woken) is page.is_asleep
+    finally:
+        signal.signal(signal.SIGURG, before)
+    assert place.steps == 2
 
 
 def test_a_process_that_becomes_another_program_is_not_taken_for_ended(tmp_path):

@@ -31,7 +31,7 @@ class Channel:
         connection.setblocking(False)
         self._loop = asyncio.get_running_loop()
         self._connection = connection
-        self._frames = Frames(expected)
+        self._frames = Frames(msgspec.msgpack.Decoder(expected))
         self._on_message = on_message
         self._on_end = on_end
         self._waiting: deque[tuple[memoryview, Sequence[int]]] = deque()  # senders wait in `drain`
@@ -45,8 +45,13 @@ class Channel:
         """Descriptors are duplicated while they wait; the caller may close them at once."""
         if not self.is_open:
             return
-        self._waiting.append((memoryview(frame(message)), [os.dup(number) for number in descriptors]))
-        if len(self._waiting) == 1:
+        data = frame(message)
+        is_next = not self._waiting
+        sent = self._sent_at_once(data) if is_next and not descriptors else 0
+        if sent == len(data):
+            return
+        self._waiting.append((memoryview(data)[sent:], [os.dup(number) for number in descriptors]))
+        if is_next:
             self._flush()
 
     async def drain(self) -> None:
@@ -104,6 +109,13 @@ class Channel:
         self._waiting.clear()
         self._drained.set()
 
+    def _sent_at_once(self, data: bytes) -> int:
+        """How much of it. Nearly every message leaves whole, and has nothing to wait for."""
+        try:
+            return self._connection.send(data)
+        except OSError:
+            return 0  # whatever it is, `_flush` meets it too
+
     def _flush(self) -> None:
         while self._waiting:
             data, descriptors = self._waiting[0]
@@ -120,8 +132,9 @@ class Channel:
             self._waiting[0] = data[sent:], ()
             if sent == len(data):
                 self._waiting.popleft()
-        self._loop.remove_writer(self._connection)
-        self._drained.set()
+        if not self._drained.is_set():
+            self._loop.remove_writer(self._connection)
+            self._drained.set()
 
     def _end(self, reason: str) -> None:
         self.close()

@@ -8,6 +8,7 @@ so: Windows has none of it, macOS neither RLIMIT_DATA nor /proc.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import signal
 import sys
@@ -53,7 +54,7 @@ def die_with_parent(parent: int) -> None:
 
 def return_large_blocks() -> None:
     """The C library would learn to keep them: a worker through which large answers went would stay as large."""
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if ON_LINUX else None
+    set_option = getattr(_c_library(), "mallopt", None) if ON_LINUX else None
     if set_option is not None:  # musl has none, and returns them anyway
         set_option(_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
 
@@ -63,12 +64,11 @@ def small_stacks() -> None:
     import threading
 
     threading.stack_size(THREAD_STACK_BYTES)
-    set_default = getattr(ctypes.CDLL(None), "pthread_setattr_default_np", None) if ON_LINUX else None
+    set_default = getattr(_c_library(), "pthread_setattr_default_np", None) if ON_LINUX else None
     if set_default is not None:  # musl's stacks are small as they are
         attributes = ctypes.create_string_buffer(128)
-        library = ctypes.CDLL(None)
-        library.pthread_attr_init(attributes)
-        library.pthread_attr_setstacksize(attributes, ctypes.c_size_t(THREAD_STACK_BYTES))
+        _c_library().pthread_attr_init(attributes)
+        _c_library().pthread_attr_setstacksize(attributes, ctypes.c_size_t(THREAD_STACK_BYTES))
         set_default(attributes)
 
 
@@ -107,10 +107,7 @@ def allow_data(data_bytes: int) -> None:
 
 def data_bytes() -> tuple[int, int]:
     """Of this process: the most that was ever resident, and what RLIMIT_DATA counts now."""
-    try:
-        told = Path("/proc/self/status").read_bytes()
-    except OSError:
-        return 0, 0
+    told = contents("/proc/self/status")
     fields = dict(line.split(b":", 1) for line in told.splitlines() if b":" in line)
     peak, data = fields.get(b"VmHWM", b"0 kB"), fields.get(b"VmData", b"0 kB")
     return int(peak.split()[0]) << 10, int(data.split()[0]) << 10
@@ -118,10 +115,22 @@ def data_bytes() -> tuple[int, int]:
 
 def resident_bytes() -> int:
     """Of this process, now; 0 where nobody can tell."""
+    told = contents("/proc/self/statm").split()
+    return int(told[1]) * os.sysconf("SC_PAGE_SIZE") if told else 0
+
+
+def contents(path: str) -> bytes:
+    """Of a file in /proc; none where it cannot be read. Without pathlib, which a new worker would have to touch."""
     try:
-        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return 0
+        return b""
+    try:
+        return os.read(descriptor, 1 << 16)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def forget_peak() -> None:
@@ -133,8 +142,12 @@ def forget_peak() -> None:
 def first_to_go() -> None:
     """If the host runs out of memory, the kernel takes this process before others."""
     if ON_LINUX:
-        with suppress(OSError), Path("/proc/self/oom_score_adj").open("wb", buffering=0) as score:
-            score.write(_OOM_SCORE)
+        with suppress(OSError):
+            score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.write(score, _OOM_SCORE)
+            finally:
+                os.close(score)
 
 
 def ahead_of_workers() -> int:
@@ -150,10 +163,15 @@ def ahead_of_workers() -> int:
 def ordinary_signals() -> None:
     """Undo what the warden and Python have set, for a process that is neither."""
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGCHLD, signal.SIGURG, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _prctl(option: int, value: int) -> bool:
-    return ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0
+    return _c_library().prctl(option, value, 0, 0, 0) == 0
+
+
+@functools.cache  # a fork inherits it; opening it anew touches a hundred pages
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)

@@ -61,10 +61,11 @@ class Warden:
         self._files = SharedFiles() if ON_LINUX else None
         self._watches: dict[int, Watch] = {}  # by pid
         self._places: dict[int, Place] = {}  # by pid
-        self._next_look = self._looked_at = 0.0
+        self._next_look = self._looked_at = self._stirred_at = 0.0
         self._bell, self._ringer = os.pipe()
         os.set_blocking(self._ringer, False)
-        signal.signal(signal.SIGCHLD, _noticed)
+        for number in (signal.SIGCHLD, signal.SIGURG):
+            signal.signal(number, _noticed)
         signal.set_wakeup_fd(self._ringer, warn_on_full_buffer=False)
         self._children = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY) if ON_LINUX else -1
 
@@ -81,7 +82,7 @@ class Warden:
             events = poll.poll(self._patience_s() * 1000)
             for descriptor, event in events:
                 if descriptor == self._bell:
-                    os.read(self._bell, 4096)
+                    self._hear_bell()
                     continue
                 if event & select.POLLOUT:
                     self._control.flush()
@@ -98,6 +99,14 @@ class Warden:
         watched = [descriptor for watch in self._watches.values() for descriptor in watch.descriptors()]
         own = [self._bell, self._ringer, *([self._children] if self._children >= 0 else [])]
         return [*own, *watched]
+
+    def _hear_bell(self) -> None:
+        """A child has ended, or a task has begun while the warden slept: from here on it is watched like any other. Not
+        looked at now, since the task would wait for that where there is no free core.
+        """
+        os.read(self._bell, 4096)
+        self._page.is_asleep = False
+        self._next_look = min(self._next_look, time.monotonic() + self._setup.poll_s)
 
     def _patience_s(self) -> float:
         if not self._watches:
@@ -222,8 +231,19 @@ class Warden:
         if due or now - self._looked_at >= REST_S:
             self._looked_at = now
             self._look_at(due, now)
-        is_hot = any(watch.is_hot for watch in self._watches.values())
-        self._next_look = now + (self._setup.hot_poll_s if is_hot else self._setup.poll_s)
+        self._next_look = now + self._pause_s(now)
+
+    def _pause_s(self, now: float) -> float:
+        """Long, once no worker has had a task for a while; whoever begins one then wakes the warden."""
+        if any(watch.is_hot for watch in self._watches.values()):
+            self._page.is_asleep = False
+            return self._setup.hot_poll_s
+        # Said before the counters are read once more: a task that they do not show yet will ring.
+        self._page.is_asleep = now - self._stirred_at >= REST_S
+        if not all(self._may_rest(watch, now) for watch in self._watches.values()):
+            self._stirred_at = now
+            self._page.is_asleep = False
+        return REST_S if self._page.is_asleep else self._setup.poll_s
 
     def _may_rest(self, watch: Watch, now: float) -> bool:
         place = self._places.get(watch.pid)

@@ -23,7 +23,7 @@ class Control:
     def __init__(self, connection: socket.socket) -> None:
         connection.set_inheritable(False)  # no program that the warden starts may speak in its name
         self._connection = connection
-        self._frames = Frames(ToWarden)
+        self._frames = Frames(msgspec.msgpack.Decoder(ToWarden))
         self._waiting = bytearray()  # bounded: readings are left out while anything waits
         self.descriptors: deque[int] = deque()  # received, and not yet claimed by the order they came with
         self.is_open = True

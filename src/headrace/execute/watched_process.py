@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from headrace.execute.process_limits import contents
+
 _FIELDS = (b"\nVmData:", b"\nRssAnon:", b"\nRssShmem:", b"\nThreads:")
 _FAULTS, _START_OF_STACK = 7, 25  # of /proc/PID/stat, counted from behind the name
 _READ_ANYWAY = 16  # sizes that stay the same are one short read; being stopped does not show in them
@@ -76,19 +78,19 @@ class Process:
             return []
         for thread in others:
             if thread != str(self.pid):
-                found += _contents(f"/proc/{self.pid}/task/{thread}/children").split()
+                found += contents(f"/proc/{self.pid}/task/{thread}/children").split()
         return [int(pid) for pid in found]
 
     def origin(self) -> tuple[bytes, int]:
         """Where its stack starts, and how often it has touched a page anew since it was forked. The first is the same
         for a fork, another after exec: only forks share private memory.
         """
-        fields = _contents(f"/proc/{self.pid}/stat").rpartition(b")")[2].split()
+        fields = contents(f"/proc/{self.pid}/stat").rpartition(b")")[2].split()
         return (fields[_START_OF_STACK], int(fields[_FAULTS])) if len(fields) > _START_OF_STACK else (b"", 0)
 
     def proportional_bytes(self) -> int:
         """Its private memory, and its part of what it shares: right, and 20 us per MB."""
-        told = _contents(f"/proc/{self.pid}/smaps_rollup")
+        told = contents(f"/proc/{self.pid}/smaps_rollup")
         return (_number(told, b"\nPss_Anon:") + _number(told, b"\nPss_Shmem:")) << 10
 
     def close(self) -> None:
@@ -123,16 +125,3 @@ def _sample(told: bytes) -> Sample | None:
 def _number(told: bytes, field: bytes) -> int:
     at = told.find(field)
     return int(told[at + len(field) :].split(None, 1)[0]) if at >= 0 else 0
-
-
-def _contents(path: str) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, 1 << 16)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)

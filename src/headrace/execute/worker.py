@@ -38,6 +38,7 @@ from headrace.execute.worker_protocol import (
 
 _READ_BYTES = 1 << 16  # malloc maps and unmaps twice as much anew for every read
 _LONGEST_REASON = 4000
+_decoder = msgspec.msgpack.Decoder(ToWorker)  # made before any fork: it takes as long as one
 _LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say so
 
 
@@ -46,7 +47,7 @@ class Line:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
-        self._frames = Frames(ToWorker)
+        self._frames = Frames(_decoder)
         self._arrived: deque[ToWorker] = deque()  # bounded by one read
         self.is_open = True
         self.base_bytes = resident_bytes()
@@ -160,6 +161,8 @@ def _performed(task: Task, line: Line, place: Place | None) -> Done | Failed | O
 
 def _called(function: Callable[..., Any], port: Port, payload: bytes) -> bytes | None:
     result = function(port, payload)
+    if isinstance(result, bytes):  # asking whether it can be awaited takes longer
+        return result
     return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
 
 
@@ -210,7 +213,6 @@ def _forget_frames(error: BaseException) -> None:
 
 def _set_busy(place: Place | None, is_busy: bool) -> None:
     if place is not None:
-        place.step()
         place.set_busy(is_busy)
 
 

@@ -7,7 +7,7 @@ only its entry function knows. A worker has one task at a time; `Message` goes b
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -194,15 +194,24 @@ def frame(message: msgspec.Struct) -> bytes:
     return HEADER.pack(len(body)) + body
 
 
+def _told_size(data: bytes) -> int:
+    return HEADER.unpack_from(data)[0] if len(data) >= HEADER.size else LARGEST_MESSAGE_BYTES
+
+
 class Frames:
     """Bytes in, messages out. Holds at most one unfinished message."""
 
-    def __init__(self, expected: Any) -> None:
-        self._decode = msgspec.msgpack.Decoder(expected).decode
+    def __init__(self, decoder: msgspec.msgpack.Decoder[Any]) -> None:
+        self._decode = decoder.decode
         self._held = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[Any]:
+    def feed(self, data: bytes) -> Iterable[Any]:
         """Each message that `data` completes."""
+        if not self._held and len(data) == HEADER.size + _told_size(data):
+            return (self._decoded(data[HEADER.size :]),)  # what most reads bring: one message, whole
+        return self._pieced_together(data)
+
+    def _pieced_together(self, data: bytes) -> Iterator[Any]:
         self._held += data
         start = 0
         try:
