@@ -88,6 +88,7 @@ class Why(Enum):
     HOST_LOST = "its host was lost"
     CLOSING = "the engine is closing"
     STILL_RUNNING = "the last beat is still running"
+    LANE_FULL = "other heartbeats took its whole period"
 
 
 class Notice(Enum):
