@@ -95,7 +95,7 @@ class InlineAgents:
             return
         if not tries:
             self.end(link, Outcome.LOST, reason="it ignored being cancelled, and was torn down")
-            _tear_down(task)
+            tear_down(task)
             return
         task.cancel()
         asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._cancel, link, task, tries - 1)
@@ -167,7 +167,7 @@ def _cancelled(link: AgentLink) -> Outcome:
     return Outcome.PREEMPTED if link.signal is Signal.PREEMPT else Outcome.LOST
 
 
-def _tear_down(task: asyncio.Task[None]) -> None:
+def tear_down(task: asyncio.Task[None]) -> None:
     """End a coroutine that catches being cancelled. What catches even this is dropped where it stands."""
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # looked at: nobody else will
     cast("Coroutine[Any, Any, None]", task.get_coro()).close()

@@ -69,6 +69,7 @@ from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
 from headrace.store.home import cache_path
 from headrace.store.response_cache import ResponseCache
+from headrace.survey.record import Usage
 
 HOST = "here"
 _READING_EVERY_S = 0.05
@@ -104,7 +105,7 @@ class EngineLoop:
         self._pump = Pump(Scheduler(options.queue, options.breaker))
         self._listeners = Listeners()
         self._endpoints = Endpoints()
-        self._calls = AgentCalls(self._endpoints, self._response_cache)
+        self._calls = AgentCalls(self._endpoints, self._response_cache, self._count_usage)
         self._cache: ResponseCache | None = None
         self._threads = ThreadPoolExecutor(options.workers.slots + 4, thread_name_prefix="headrace-step")
         _clear_spools(path)
@@ -335,6 +336,9 @@ class EngineLoop:
         if self._cache is None:
             self._cache = ResponseCache.open(cache_path(), time.time())
         return self._cache
+
+    def _count_usage(self, usage: Usage) -> None:
+        self._writer.write(self._writes.used(usage))
 
     def _act(self, command: Command) -> None:
         match command:

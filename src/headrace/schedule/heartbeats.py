@@ -109,7 +109,7 @@ class Heartbeats:
             self._owed.append(beat)
         if beat.is_running:
             return self._skip(beat, Why.STILL_RUNNING, None)
-        return self._skip(beat, Why.LANE_FULL, None) if was_owed else []
+        return self._skip(beat, Why.LANE_FULL, None) if was_owed and self._is_full() else []
 
     def _time_is_up(self, beat: Beat, epoch: int) -> list[Command]:
         if not beat.is_running or beat.epoch != epoch or beat.was_killed:
@@ -121,7 +121,7 @@ class Heartbeats:
     def _start_owed(self, now_s: float, reading_of: Callable[[str], Reading | None]) -> list[Command]:
         commands: list[Command] = []
         for _ in range(len(self._owed)):
-            if self._running >= self._limits.beats_at_once:
+            if self._is_full():
                 break
             beat = self._owed.popleft()
             if beat.is_running and not beat.is_removed:
@@ -131,6 +131,9 @@ class Heartbeats:
             if not beat.is_removed:
                 commands += self._start_or_skip(beat, now_s, reading_of(beat.host))
         return commands
+
+    def _is_full(self) -> bool:
+        return self._running >= self._limits.beats_at_once
 
     def _start_or_skip(self, beat: Beat, now_s: float, reading: Reading | None) -> list[Command]:
         if may_beat(reading):
