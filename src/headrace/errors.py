@@ -217,7 +217,7 @@ class CircuitOpen(HeadraceError):
     """`retry_after_s` is when the next probe may be submitted, None while one is under way."""
 
     def __init__(self, kind: str, *, retry_after_s: float | None) -> None:
-        when = "when the probe under way has succeeded" if retry_after_s is None else f"in {retry_after_s:.0f} s"
+        when = "when the probe under way has succeeded" if retry_after_s is None else f"in {retry_after_s:.1f} s"
         super().__init__(f"{kind} has failed too often and is refused.", fix=f"Submit it again {when}.")
         self.kind = kind
         self.retry_after_s = retry_after_s

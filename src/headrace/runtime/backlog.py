@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull
+from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull, TaskError
 from headrace.execute.contract import ChildWanted
-from headrace.execute.tasks import Kind
+from headrace.execute.tasks import Kind, check_succession
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.crossing import Filled, Then
 from headrace.runtime.engine_writer import EngineWriter
@@ -79,11 +79,17 @@ class Backlog:
         if self.is_closed:
             accepted.set_exception(EngineClosed("The engine is closing.", fix="Submit it when it is open again."))
             return
-        self._kinds.setdefault(kind.name, kind)
+        if (refused := self._not_met(kind)) is not None:
+            accepted.set_exception(refused)
+            return
         if key is not None and self._is_known(key, accepted):
             return
+        scheduler = self._pump.scheduler
+        if scheduler.refuses(kind.name, time.monotonic()):
+            accepted.set_exception(_circuit_open(kind, scheduler.next_probe_s(kind.name)))
+            return
         line = self._lines[priority]
-        if not waits and (line or not self._pump.scheduler.has_room(priority)):
+        if not waits and (line or not scheduler.has_room(priority)):
             accepted.set_exception(self._full(priority))
             return
         self._next_id += 1
@@ -94,6 +100,16 @@ class Backlog:
         line.append(submission)
         self._in_line += 1
         self._pump.tell()
+
+    def _not_met(self, kind: Kind) -> TaskError | None:
+        known = self._kinds.get(kind.name)
+        try:
+            check_succession(known, kind)
+        except TaskError as error:
+            return error
+        if known is None or known.function is not kind.function:
+            self._kinds[kind.name] = kind
+        return None
 
     def child(self, parent: LiveRun, wanted: ChildWanted) -> None:
         """A run wants the result of another: the one it has asked for before, or a new one."""
@@ -146,8 +162,7 @@ class Backlog:
                 has_offered |= self._feed_from_disk(level)
             while line and level not in self._on_disk and self._pump.scheduler.has_room(level):
                 self._in_line -= 1
-                self._offer(line.popleft())
-                has_offered = True
+                has_offered |= self._offer_if_wanted(line.popleft())
         return has_offered
 
     def _bring_children_back(self) -> bool:
@@ -189,6 +204,14 @@ class Backlog:
             self._runs.end_unstarted(row.id, row.name, RunState.BUDGET_TOO_SMALL)
         elif refused.refusal is Refusal.CIRCUIT_OPEN:
             self._blocked[row.kind] = refused.retry_at_s or time.monotonic() + _TRY_AGAIN_AFTER_S
+
+    def _offer_if_wanted(self, submission: Submission) -> bool:
+        """One who gave up waiting for room, after a time-out for instance, has not submitted anything."""
+        if all(reply.is_abandoned for reply in submission.accepted):
+            self._forget(submission)
+            return False
+        self._offer(submission)
+        return True
 
     def _offer(self, submission: Submission) -> None:
         kind = submission.kind
@@ -284,11 +307,14 @@ def _refuse(submission: Submission, error: BaseException) -> None:
         reply.set_exception(error)
 
 
+def _circuit_open(kind: Kind, due_s: float | None) -> CircuitOpen:
+    return CircuitOpen(kind.name, retry_after_s=None if due_s is None else max(0, due_s - time.monotonic()))
+
+
 def _refused(refused: Reject, kind: Kind) -> HeadraceError:
     match refused.refusal:
         case Refusal.CIRCUIT_OPEN:
-            due_s = refused.retry_at_s
-            return CircuitOpen(kind.name, retry_after_s=None if due_s is None else max(0, due_s - time.monotonic()))
+            return _circuit_open(kind, refused.retry_at_s)
         case Refusal.BUDGET_TOO_SMALL:
             return BudgetTooSmall(
                 f"{kind.name} declares {kind.memory_bytes} bytes, more than the engine's whole budget.",

@@ -24,7 +24,7 @@ from headrace.execute.agent_context import Surroundings
 from headrace.execute.contract import AgentExecutor
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline_agents import InlineAgents
-from headrace.execute.tasks import Kind, registered_kinds
+from headrace.execute.tasks import Kind, check_succession, registered_kinds
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.agent_wants import AgentWants
@@ -149,7 +149,7 @@ class EngineLoop:
     def _made_executor(self, spools: Path) -> AgentExecutor:
         if self._workers.is_isolated:
             return self._workers.agents(self.kinds, spools, self.register)
-        surroundings = Surroundings(spools=spools, register=self.register, meet=self._calls.meet)
+        surroundings = Surroundings(spools=spools, register=self._meet_child, meet=self._calls.meet)
         return InlineAgents(_Functions(self.kinds), self._threads, surroundings)
 
     async def main(self) -> None:
@@ -243,6 +243,10 @@ class EngineLoop:
         self.kinds[kind.name] = kind
         if is_new:
             self.backlog.look_again()
+
+    def _meet_child(self, kind: Kind) -> None:
+        check_succession(self.kinds.get(kind.name), kind)
+        self.register(kind)
 
     async def drained(self) -> None:
         """Until nothing is left that can go on by itself."""
