@@ -433,3 +433,17 @@ async def test_a_parent_and_its_child_are_parked_and_go_on_together(tmp_path):
         run = await engine.submit(parent_of_a_long_part)
         assert await asyncio.wait_for(run.result(), 20) == "whole"
     assert calls == [f"n-{i}" for i in range(30)]
+
+
+async def test_cancelling_a_parked_parent_takes_its_child_along(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(parent_of_a_long_part)
+        while len(calls) < 2:
+            await asyncio.sleep(0.005)
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        parent, _ = await engine.unfinished()
+        await engine.handle(parent).cancel()
+        assert await engine.unfinished() == []
+        with pytest.raises(RunCancelled):
+            await engine.handle(parent).result()
+    assert run.id == parent.id

@@ -176,6 +176,7 @@ class AgentRuns:
 
     def end_unstarted(self, id: int, name: str, state: RunState) -> None:
         """One that the scheduler does not know: cancelled on disk, or larger than the budget."""
+        self._writer.write(self._writes.orphaned(id))
         self._end(RunEnd(name, state, None, ""), id)
 
     def _end(self, end: RunEnd, id: int) -> None:

@@ -76,9 +76,12 @@ class RunOwners:
             self._pump.tell(Cancelled(now_s=time.monotonic(), id=id))
             return
         row = await self.row(id)
-        if not row.state.is_final:
-            self._runs.end_unstarted(id, row.name, RunState.CANCELLED)
-            await self._writer.flush()
+        if row.state.is_final:
+            return
+        for child in self._file.unfinished_children(id):
+            await self.cancel(child)
+        self._runs.end_unstarted(id, row.name, RunState.CANCELLED)
+        await self._writer.flush()
 
     async def send(self, id: int, payload: bytes) -> None:
         row = await self.row(id)

@@ -119,6 +119,11 @@ class AgentFile:
         where = f"WHERE state = 'waiting' AND ended_at IS NULL AND parent IN ({', '.join('?' * len(parents))})"
         return list(self._rows(where, tuple(parents)))
 
+    def unfinished_children(self, parent: int) -> list[int]:
+        """Whatever their state; as many as one run has asked for at once."""
+        sql = "SELECT id FROM runs WHERE parent = ? AND ended_at IS NULL"
+        return [child for (child,) in self._reader.execute(sql, (parent,))]
+
     def unfinished(self, most: int) -> list[RunRow]:
         return list(self._rows("WHERE ended_at IS NULL ORDER BY id LIMIT ?", (most,)))
 
