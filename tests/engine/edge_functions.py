@@ -72,6 +72,10 @@ async def raising_keyboard_interrupt(ctx):
     raise KeyboardInterrupt
 
 
+async def spooling_much(ctx):
+    ctx.spool().write(bytes(1_500_000))
+
+
 async def becoming_another_program(ctx):
     os.execvp("sleep", ["sleep", "60"])
 

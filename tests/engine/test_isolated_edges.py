@@ -88,6 +88,12 @@ async def test_whatever_a_run_raises_is_its_end(tmp_path, raising, told, isolati
             await result_of(await engine.submit(raising), 10)
 
 
+async def test_a_file_above_the_engines_cap_is_told_with_the_option_that_moves_it(tmp_path):
+    async with engine_at(tmp_path / "a.run", largest_file="1MB") as engine:
+        with pytest.raises(RunFailed, match=r"File too large.*largest_file="):
+            await result_of(await engine.submit(functions.spooling_much), 10)
+
+
 async def test_a_worker_that_becomes_another_program_is_ended(tmp_path):
     async with engine_at(tmp_path / "a.run") as engine:
         with pytest.raises(RunFailed, match="closed its channel"):

@@ -134,8 +134,9 @@ async def enormous(ctx):
 
 async def test_a_run_that_declares_more_than_the_budget_is_refused(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline", memory="+100MB") as engine:
-        with pytest.raises(BudgetTooSmall, match="declares"):
+        with pytest.raises(BudgetTooSmall, match=r"declares .*, and the engine.s whole budget is \d+ MB") as refused:
             await engine.submit(enormous)
+        assert 0 < refused.value.budget_bytes < refused.value.used_bytes
 
 
 async def quick(ctx, number):

@@ -183,7 +183,10 @@ def _told(error: BaseException) -> str:
 
 def _said(error: BaseException) -> str:
     try:
-        return str(error)
+        said = str(error)
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            said += ". No file that a worker writes may become larger than largest_file= of the engine allows"
+        return said
     except Exception as unsaid:  # noqa: BLE001 - an agent's own class may raise anything
         return f"(its text cannot be had: {type(unsaid).__name__})"
 

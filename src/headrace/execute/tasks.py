@@ -9,16 +9,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import CellType
+from types import CellType, NoneType
 from typing import Any, TypeVar, overload
 
 from headrace.errors import OptionError, TaskError
 from headrace.execute.function_names import SCRIPT_NAME
+from headrace.limits import whole_number
 from headrace.units import parse_bytes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_PLAIN = (str, bytes, int, float, type(None))
+_PLAIN = (str, bytes, int, float, NoneType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +33,9 @@ class Kind:
     memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_attempts, bool) or self.max_attempts < 1:
-            raise OptionError(f"max_attempts={self.max_attempts!r} must be at least 1.")
-        if self.timeout_s is not None and not 0 < self.timeout_s < float("inf"):
+        whole_number("max_attempts", self.max_attempts)
+        is_time = isinstance(self.timeout_s, (int, float, NoneType))  # pyright: ignore[reportUnnecessaryIsInstance] - not all are typed
+        if not is_time or (self.timeout_s is not None and not 0 < self.timeout_s < float("inf")):
             raise OptionError(f"timeout_s={self.timeout_s!r} must be a number of seconds above 0.")
         if self.memory_bytes is not None and self.memory_bytes <= 0:
             raise OptionError(f"memory={self.memory_bytes!r} leaves a run no room.")

@@ -26,6 +26,7 @@ from headrace.store.agent_file import AgentFile, RunRow
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
 from headrace.store.key_filter import KeyFilter
+from headrace.units import format_bytes
 
 _TRY_AGAIN_AFTER_S = 1.0
 
@@ -225,9 +226,29 @@ class Backlog:
             del self._runs.live[submission.id]
             self._writer.write(self._writes.withdrawn(submission.id))
             self._forget(submission)
-            _refuse(submission, _refused(refused, kind))
+            _refuse(submission, self._refused(refused, submission))
             return
         self._writer.after_commit(partial(self._accepted, submission))
+
+    def _refused(self, refused: Reject, submission: Submission) -> HeadraceError:
+        kind = submission.kind
+        match refused.refusal:
+            case Refusal.CIRCUIT_OPEN:
+                return _circuit_open(kind, refused.retry_at_s)
+            case Refusal.BUDGET_TOO_SMALL:
+                hosts, declared = self._pump.scheduler.snapshot().hosts, kind.memory_bytes or 0
+                budget = hosts[0].reading.budget_bytes if hosts else 0
+                return BudgetTooSmall(
+                    f"{kind.name} declares {format_bytes(declared)}, and the engine's whole budget is"
+                    f" {format_bytes(budget)}.",
+                    budget_bytes=budget,
+                    used_bytes=declared,
+                    fix="Declare less, or give the engine more memory=.",
+                )
+            case Refusal.QUEUE_FULL:
+                return QueueFull(submission.priority.name, depth=refused.depth, wait_s=refused.wait_s)
+            case Refusal.CLOSING | Refusal.ALREADY_KNOWN:
+                return EngineClosed(f"The run was not accepted: {refused.refusal.value}.")
 
     def _accepted(self, submission: Submission) -> None:
         self._forget(submission)
@@ -309,20 +330,3 @@ def _refuse(submission: Submission, error: BaseException) -> None:
 
 def _circuit_open(kind: Kind, due_s: float | None) -> CircuitOpen:
     return CircuitOpen(kind.name, retry_after_s=None if due_s is None else max(0, due_s - time.monotonic()))
-
-
-def _refused(refused: Reject, kind: Kind) -> HeadraceError:
-    match refused.refusal:
-        case Refusal.CIRCUIT_OPEN:
-            return _circuit_open(kind, refused.retry_at_s)
-        case Refusal.BUDGET_TOO_SMALL:
-            return BudgetTooSmall(
-                f"{kind.name} declares {kind.memory_bytes} bytes, more than the engine's whole budget.",
-                budget_bytes=0,
-                used_bytes=kind.memory_bytes or 0,
-                fix="Declare less, or give the engine more memory=.",
-            )
-        case Refusal.QUEUE_FULL:
-            return QueueFull("", depth=refused.depth, wait_s=refused.wait_s)
-        case Refusal.CLOSING | Refusal.ALREADY_KNOWN:
-            return EngineClosed(f"The run was not accepted: {refused.refusal.value}.")

@@ -25,6 +25,7 @@ from headrace.execute.beat_link import BeatLink
 from headrace.execute.contract import AgentRun, Outcome
 from headrace.execute.inline_agents import tear_down
 from headrace.execute.tasks import Kind
+from headrace.limits import whole_number
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.pump import Pump
 from headrace.schedule.events import BeatAdded, BeatEnded, BeatRemoved, KillBeat, SkipBeat, StartBeat
@@ -55,10 +56,9 @@ class Beat:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise OptionError(f"A heartbeat needs a function, not {type(self.function).__name__}.")
-        if not 0 < self.every_s < float("inf") or not 0 < self.timeout_s < float("inf"):
-            raise OptionError(f"A heartbeat every {self.every_s!r} s for at most {self.timeout_s!r} s cannot be kept.")
-        if not 0 <= self.jitter <= 1 or self.max_skips < 1:
-            raise OptionError("jitter= is a share of the period, from 0 to 1, and max_skips= at least 1.")
+        if not 0 <= self.jitter <= 1:
+            raise OptionError(f"jitter={self.jitter!r} must be a share of the period, from 0 to 1.")
+        whole_number("max_skips", self.max_skips)
 
     @property
     def takes_context(self) -> bool:

@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -25,7 +24,6 @@ from headrace.execute.contract import AgentExecutor
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline_agents import InlineAgents
 from headrace.execute.tasks import Kind, check_succession, registered_kinds
-from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.agent_wants import AgentWants
 from headrace.runtime.backlog import Backlog
@@ -33,9 +31,10 @@ from headrace.runtime.crossing import Reply
 from headrace.runtime.engine_beats import Beats
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_memory import EngineMemory
+from headrace.runtime.engine_options import EngineOptions
 from headrace.runtime.engine_status import EngineStatus, status_of
 from headrace.runtime.engine_surveys import EngineSurveys
-from headrace.runtime.engine_workers import EngineWorkers, WorkerOptions, is_alive
+from headrace.runtime.engine_workers import EngineWorkers, is_alive
 from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Listeners
 from headrace.runtime.memory import give_back
@@ -77,18 +76,6 @@ _READING_UNDER_PRESSURE_S = 0.02
 _CLOSE_WITHIN_S = 10.0
 _FORMER_END_WITHIN_S = 3.0
 _LOOK_EVERY_S = 0.01
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineOptions:
-    """What an engine was asked for."""
-
-    memory: MemoryLimits
-    queue: QueueLimits
-    breaker: BreakerLimits
-    workers: WorkerOptions
-    grace_s: float
-    stuck_after_s: float
 
 
 class EngineLoop:

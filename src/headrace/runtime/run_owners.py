@@ -98,8 +98,9 @@ class RunOwners:
         """The owner has found out: `result` is the step's, None where it is to be run again."""
         row = await self.row(id)
         if row.state is not RunState.UNDECIDED or row.error != step:
-            waits = f"It waits for a decision about {row.error!r}." if row.state is RunState.UNDECIDED else ""
-            raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}. {waits}".rstrip())
+            is_about = row.state is RunState.UNDECIDED
+            told = f"waiting for a decision about {row.error!r}" if is_about else row.state.value
+            raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}: it is {told}.")
         if result is None:
             self._writer.write(self._writes.step_forgotten(id, step))
         else:

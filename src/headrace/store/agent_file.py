@@ -69,7 +69,7 @@ class AgentFile:
         if path.is_dir():
             raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = WriterLock(path)
+        lock = WriterLock(path, meanwhile="an engine of another path can run beside it")
         try:
             with translated_errors(path):
                 _make_or_check(path)
