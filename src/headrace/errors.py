@@ -204,9 +204,12 @@ class StepRepeated(InvalidInput):
 
 
 class QueueFull(HeadraceError):
+    """`wait_s` is a guess by how long runs took, 0 where none has ended yet."""
+
     def __init__(self, level: str, *, depth: int, wait_s: float) -> None:
+        when = f"in about {wait_s:.1f} s" if wait_s else "at some time: no run has ended yet to tell"
         super().__init__(
-            f"{depth} agent runs wait at priority {level}; there may be room in about {wait_s:.1f} s.",
+            f"{depth} agent runs wait at priority {level}; there may be room {when}.",
             fix="await engine.submit(...) waits for room; queue_depth= makes more of it.",
         )
         self.depth = depth

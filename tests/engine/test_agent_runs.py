@@ -214,6 +214,24 @@ async def test_a_run_that_waits_for_messages_gets_each_of_them_once_and_in_order
         assert await run.result() == ["early", {"n": 1}, "enough"]
 
 
+async def prepared(ctx):
+    first = await ctx.receive(name="first")
+    for i in range((ctx.state or {"i": 0})["i"], 3):
+        await ctx.checkpoint({"i": i + 1, "heard": [*(ctx.state or {"heard": []})["heard"], await ctx.receive()]})
+    return [first, *ctx.state["heard"]]
+
+
+async def test_what_stands_before_a_loop_is_not_done_again_where_it_has_a_name(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(prepared)
+        for message in range(4):
+            while run.status().state is not RunState.RECEIVING:  # each is met by another attempt
+                await asyncio.sleep(0.005)
+            await run.send(message)
+        assert await asyncio.wait_for(run.result(), 10) == [0, 1, 2, 3]
+        assert run.status().attempts == 5
+
+
 async def asking(ctx):
     return [await ctx.ask(Model("test", canned_response="Fine."), f"How are you, {i}?") for i in range(2)]
 
@@ -267,7 +285,7 @@ async def waiting_long(ctx, number=0):
 async def test_a_full_queue_makes_submit_wait_and_submit_nowait_refuse(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline", slots=1, queue_depth=2) as engine:
         runs = [await engine.submit(waiting_long, i) for i in range(3)]
-        with pytest.raises(QueueFull, match="2 agent runs wait at priority HIGH") as refused:
+        with pytest.raises(QueueFull, match=r"2 agent runs wait at priority HIGH.*no run has ended yet") as refused:
             await engine.submit_nowait(waiting_long, 9)
         assert refused.value.depth == 2
         patient = asyncio.ensure_future(engine.submit(waiting_long, 10))

@@ -112,7 +112,8 @@ async def test_a_program_has_nothing_open_but_its_streams(tmp_path):
 
 
 async def test_what_ended_a_run_is_told_with_what_to_do(tmp_path):
-    async with engine_at(tmp_path / "a.run", preload=["no_such_module_of_ours"]) as engine:
+    async with engine_at(tmp_path / "a.run", preload=["no_such_module_of_ours", "colorsys"]) as engine:
+        assert await result_of(await engine.submit(functions.has_preloaded, "colorsys"))
         with pytest.raises(RunFailed, match=r"timed out: it took longer than the 0.3 s that timeout_s="):
             await result_of(await engine.submit(functions.too_slow))
         with pytest.raises(InvalidInput, match="it is a method"):

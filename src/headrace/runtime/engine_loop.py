@@ -69,6 +69,7 @@ from headrace.store.agent_schema import RunState
 from headrace.store.home import cache_path
 from headrace.store.response_cache import ResponseCache
 from headrace.survey.record import Usage
+from headrace.units import format_bytes
 
 HOST = "here"
 _READING_EVERY_S = 0.05
@@ -315,9 +316,13 @@ class EngineLoop:
         self._pump.tell(read)
 
     def _reclaim(self) -> None:
+        before = self._memory.used_bytes
         if self._cache is not None:
             self._cache.shrink()
         give_back()
+        freed, hosts = before - self._workers.gauge.read(), self._pump.scheduler.snapshot().hosts
+        reading = hosts[0].reading if hosts else None
+        self._chronicle.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
         asyncio.get_running_loop().call_soon(self._read_memory)
 
     def _report_stuck(self, told: str) -> None:

@@ -57,8 +57,9 @@ class Writes:
         """It was refused after all."""
         return [("DELETE FROM runs WHERE id = ?", (id,))]
 
-    def started(self, id: int, epoch: int) -> list[Write]:
-        return [("UPDATE runs SET state = 'running', epoch = ? WHERE id = ?", (epoch, id))]
+    def started(self, id: int, epoch: int, preemptions: int = 0, deaths: int = 0) -> list[Write]:
+        sql = "UPDATE runs SET state = 'running', epoch = ?, preemptions = ?, deaths = ? WHERE id = ?"
+        return [(sql, (epoch, preemptions, deaths, id))]
 
     def waits(
         self,
