@@ -204,9 +204,12 @@ class StepRepeated(InvalidInput):
 
 
 class QueueFull(HeadraceError):
+    """`wait_s` is a guess by how long runs took, 0 where none has ended yet."""
+
     def __init__(self, level: str, *, depth: int, wait_s: float) -> None:
+        when = f"in about {wait_s:.1f} s" if wait_s else "at some time: no run has ended yet to tell"
         super().__init__(
-            f"{depth} agent runs wait at priority {level}; there may be room in about {wait_s:.1f} s.",
+            f"{depth} agent runs wait at priority {level}; there may be room {when}.",
             fix="await engine.submit(...) waits for room; queue_depth= makes more of it.",
         )
         self.depth = depth
@@ -217,7 +220,7 @@ class CircuitOpen(HeadraceError):
     """`retry_after_s` is when the next probe may be submitted, None while one is under way."""
 
     def __init__(self, kind: str, *, retry_after_s: float | None) -> None:
-        when = "when the probe under way has succeeded" if retry_after_s is None else f"in {retry_after_s:.0f} s"
+        when = "when the probe under way has succeeded" if retry_after_s is None else f"in {retry_after_s:.1f} s"
         super().__init__(f"{kind} has failed too often and is refused.", fix=f"Submit it again {when}.")
         self.kind = kind
         self.retry_after_s = retry_after_s

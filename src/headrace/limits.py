@@ -49,11 +49,19 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
         enters = (self.shrink_at, self.preempt_at, self.emergency_at)
         leaves = (self.shrink_until, self.preempt_until, self.emergency_until)
         if not (0 < enters[0] < enters[1] < enters[2] <= 1) or list(leaves) != sorted(leaves):
-            raise OptionError("Memory levels must rise: shrink below preempt below emergency.")
-        if any(leave >= enter for enter, leave in zip(enters, leaves, strict=True)):
-            raise OptionError("Each memory level must be left below the line where it is entered.")
-        if min(self.calm_s, self.min_run_s, self.stop_s, self.hopeless_after_s, self.most_preemptions) < 0:
-            raise OptionError("Times and counts of memory limits cannot be negative.")
+            raise OptionError(
+                f"Memory levels must rise: shrink, preempt, emergency are entered at {_listed(enters)} and left at"
+                f" {_listed(leaves)}.",
+                fix="Give shares of the budget above 0 and up to 1, each above the one before.",
+            )
+        if not all(leave < enter for enter, leave in zip(enters, leaves, strict=True)):
+            raise OptionError(
+                f"Each memory level must be left below the line where it is entered: they are entered at"
+                f" {_listed(enters)} and left at {_listed(leaves)}."
+            )
+        for name in ("calm_s", "min_run_s", "stop_s", "hopeless_after_s", "most_preemptions"):
+            if not getattr(self, name) >= 0:  # also what is no number
+                raise OptionError(f"{name}={getattr(self, name)!r} of memory limits cannot be negative.")
 
 
 class RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,8 +148,9 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_skips: int = 10
 
     def __post_init__(self) -> None:
-        if min(self.queue_depth, self.least_run_bytes, self.beats_at_once, self.max_skips) < 1:
-            raise OptionError("A queue needs room for one run, a run some memory, and heartbeats one at a time.")
+        force_setattr(self, "queue_depth", whole_number("queue_depth", self.queue_depth))
+        if min(self.least_run_bytes, self.beats_at_once, self.max_skips) < 1:
+            raise OptionError("A run needs some memory, and heartbeats one at a time.")
         if self.aging_s <= 0 or self.most_losses < 0 or self.slot_memory_bytes < self.least_run_bytes:
             raise OptionError("Aging takes time, and a slot's memory holds at least the smallest run.")
 
@@ -201,6 +210,17 @@ def _check_rate(name: str, value: Any) -> None:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 < value < math.inf:
         raise OptionError(f"{name}={value!r} must be a number above 0.", fix="Leave it out for no limit.")
+
+
+def _listed(shares: tuple[float, ...]) -> str:
+    return ", ".join(f"{share:g}" for share in shares)
+
+
+def whole_number(name: str, value: Any) -> int:
+    """An option that has to be one, from 1 on."""
+    number = _whole(name, value, may_be_none=False)
+    assert number is not None
+    return number
 
 
 def _whole(name: str, value: Any, *, may_be_none: bool) -> int | None:

@@ -35,14 +35,12 @@ class BudgetText:
     amount: float
 
 
-def parse_bytes(text: str | int) -> int:
+def parse_bytes(text: str | int, *, forms: str = '"512MB" or "2GiB"') -> int:
     """`"256MB"` is 256,000,000 and `"256MiB"` is 268,435,456."""
-    if isinstance(text, int):
-        return text
-    match = _AMOUNT.fullmatch(text)
+    match = _AMOUNT.fullmatch(str(text)) if isinstance(text, (str, int)) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     unit = match[2].lower() if match else None
     if match is None or unit not in _BYTES_PER_UNIT:
-        raise OptionError(f"{text!r} is not an amount of memory.", fix='Write it like "512MB", "2GiB" or "60%".')
+        raise OptionError(f"{text!r} is not an amount of memory.", fix=f"Write it like {forms}.")
     return int(float(match[1]) * _BYTES_PER_UNIT[unit])
 
 
@@ -52,7 +50,7 @@ def parse_budget(text: str | int) -> BudgetText:
     if written.endswith("%"):
         return BudgetText(kind=BudgetKind.SHARE, amount=_share(written))
     kind = BudgetKind.EXTRA if written.startswith("+") else BudgetKind.TOTAL
-    amount = parse_bytes(written.removeprefix("+"))
+    amount = parse_bytes(written.removeprefix("+"), forms='"512MB", "2GiB" or "60%"')
     if amount <= 0:
         raise OptionError(f"A memory budget of {text!r} leaves no room.", fix='Write it like "512MB".')
     return BudgetText(kind=kind, amount=amount)

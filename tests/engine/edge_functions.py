@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+import sys
 import threading
 import time
 
@@ -70,6 +71,14 @@ async def raising_cancelled(ctx):
 
 async def raising_keyboard_interrupt(ctx):
     raise KeyboardInterrupt
+
+
+async def has_preloaded(ctx, module):
+    return module in sys.modules
+
+
+async def spooling_much(ctx):
+    ctx.spool().write(bytes(1_500_000))
 
 
 async def becoming_another_program(ctx):

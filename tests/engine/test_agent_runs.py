@@ -6,7 +6,7 @@ import pytest
 
 import headrace
 from headrace import Engine, Model
-from headrace.errors import CircuitOpen, EngineClosed, QueueFull, RunCancelled, RunFailed
+from headrace.errors import CircuitOpen, EngineClosed, QueueFull, RunCancelled, RunFailed, TaskError
 from headrace.store.agent_schema import RunState
 
 calls: list[str] = []
@@ -54,6 +54,38 @@ async def test_runs_submitted_at_once_under_one_key_are_one_run(tmp_path):
         found = await engine.find("one")
         assert found is not None
         assert found.id == runs[0].id
+
+
+def agent_with(captured):
+    async def agent(ctx, number):
+        return [captured, number]
+
+    return agent
+
+
+class Clerk:
+    async def work(self, ctx):
+        return await ctx.run(agent_with(1), 0, name="a"), await ctx.run(agent_with(2), 0, name="b")
+
+
+async def test_functions_that_differ_only_in_what_they_captured_are_not_taken_for_each_other(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        assert await (await engine.submit(agent_with("red"), 1)).result() == ["red", 1]
+        assert await (await engine.submit(agent_with("red"), 2)).result() == ["red", 2]
+        with pytest.raises(TaskError, match=r"differ only in what they have captured.*arguments"):
+            await engine.submit(agent_with("blue"), 3)
+        with pytest.raises(RunFailed, match="differ only in what they have captured"):
+            await (await engine.submit(Clerk().work)).result()
+        with pytest.raises(TaskError, match="captured"):
+            await engine.submit(Clerk().work)
+
+
+async def test_a_function_that_is_defined_anew_takes_the_place_of_the_old_one(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        for answer in ("old", "new"):
+            names = {"__name__": "notebook"}
+            exec(f"async def agent(ctx, which): return {answer!r}", names)  # noqa: S102 - as a notebook does
+            assert await (await engine.submit(names["agent"], answer)).result() == answer
 
 
 async def counting(ctx, upto):
@@ -136,7 +168,7 @@ async def large(ctx):
     state = ctx.state
     if state is None:
         await ctx.checkpoint({"text": text})
-        await ctx.sleep(0.01)
+        await ctx.sleep(0.2)  # longer than a busy disk takes to journal it
     return [len(text), len(ctx.state["text"]), text]
 
 
@@ -180,6 +212,24 @@ async def test_a_run_that_waits_for_messages_gets_each_of_them_once_and_in_order
         for message in ({"n": 1}, "enough", "too late"):
             await run.send(message)
         assert await run.result() == ["early", {"n": 1}, "enough"]
+
+
+async def prepared(ctx):
+    first = await ctx.receive(name="first")
+    for i in range((ctx.state or {"i": 0})["i"], 3):
+        await ctx.checkpoint({"i": i + 1, "heard": [*(ctx.state or {"heard": []})["heard"], await ctx.receive()]})
+    return [first, *ctx.state["heard"]]
+
+
+async def test_what_stands_before_a_loop_is_not_done_again_where_it_has_a_name(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(prepared)
+        for message in range(4):
+            while run.status().state is not RunState.RECEIVING:  # each is met by another attempt
+                await asyncio.sleep(0.005)
+            await run.send(message)
+        assert await asyncio.wait_for(run.result(), 10) == [0, 1, 2, 3]
+        assert run.status().attempts == 5
 
 
 async def asking(ctx):
@@ -235,7 +285,7 @@ async def waiting_long(ctx, number=0):
 async def test_a_full_queue_makes_submit_wait_and_submit_nowait_refuse(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline", slots=1, queue_depth=2) as engine:
         runs = [await engine.submit(waiting_long, i) for i in range(3)]
-        with pytest.raises(QueueFull, match="2 agent runs wait at priority HIGH") as refused:
+        with pytest.raises(QueueFull, match=r"2 agent runs wait at priority HIGH.*no run has ended yet") as refused:
             await engine.submit_nowait(waiting_long, 9)
         assert refused.value.depth == 2
         patient = asyncio.ensure_future(engine.submit(waiting_long, 10))
@@ -249,6 +299,31 @@ async def test_a_full_queue_makes_submit_wait_and_submit_nowait_refuse(tmp_path)
             await run.cancel()
             with pytest.raises(RunCancelled):
                 await run.result()
+
+
+async def test_one_who_gave_up_waiting_for_room_has_submitted_nothing(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1, queue_depth=1) as engine:
+        held = [await engine.submit(waiting_long, i) for i in range(2)]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(engine.submit(two_steps, "late"), 0.05)
+        for run in held:
+            await run.cancel()
+        await engine.drain()
+        assert [call for call in calls if call == "first"] == []
+
+
+async def test_a_kind_whose_circuit_is_open_is_refused_at_once_though_the_queue_is_full(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1, queue_depth=1) as engine:
+        for number in range(3):
+            with pytest.raises(RunFailed):
+                await (await engine.submit(failing, number)).result()
+        held = [await engine.submit(waiting_long, i) for i in range(2)]
+        with pytest.raises(CircuitOpen):
+            await asyncio.wait_for(engine.submit(failing, 5), 5)
+        with pytest.raises(CircuitOpen):
+            await engine.submit_nowait(failing, 5)
+        for run in held:
+            await run.cancel()
 
 
 async def failing(ctx, number):
@@ -376,3 +451,17 @@ async def test_a_parent_and_its_child_are_parked_and_go_on_together(tmp_path):
         run = await engine.submit(parent_of_a_long_part)
         assert await asyncio.wait_for(run.result(), 20) == "whole"
     assert calls == [f"n-{i}" for i in range(30)]
+
+
+async def test_cancelling_a_parked_parent_takes_its_child_along(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(parent_of_a_long_part)
+        while len(calls) < 2:
+            await asyncio.sleep(0.005)
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        parent, _ = await engine.unfinished()
+        await engine.handle(parent).cancel()
+        assert await engine.unfinished() == []
+        with pytest.raises(RunCancelled):
+            await engine.handle(parent).result()
+    assert run.id == parent.id

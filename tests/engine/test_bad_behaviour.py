@@ -5,7 +5,7 @@ import time
 import apsw
 import pytest
 
-from headrace import Engine
+from headrace import Engine, Model
 from headrace.errors import RunCancelled, RunFailed, StorageFull
 
 ignored: list[str] = []
@@ -111,6 +111,71 @@ async def test_a_heartbeat_is_never_run_twice_at_once_and_is_stopped_after_its_t
     assert set(most) == {1}
     assert beat.last_skip_reason == "the last beat is still running"
     assert {"heartbeat skipped", "heartbeat stopped", "heartbeat blind"} <= told
+
+
+async def test_a_heartbeat_in_a_thread_that_does_not_return_in_time_is_waited_for(tmp_path):
+    running, most = [], []
+
+    def slow():
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.25)
+        running.pop()
+
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        engine.every(0.05, slow, name="slow", jitter=0, timeout_s=0.05)
+        while len(most) < 3:
+            await asyncio.sleep(0.01)
+        assert engine.status().heartbeats[0].last_skip_reason == "the last beat is still running"
+    assert set(most) == {1}
+
+
+async def deaf():
+    await ignoring_cancellation(None)
+
+
+async def deaf_to_everything():
+    await ignoring_everything(None)
+
+
+@pytest.mark.parametrize("function", [deaf, deaf_to_everything])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_heartbeats_that_ignore_being_cancelled_stop_neither_the_others_nor_the_engine_from_closing(
+    tmp_path, monkeypatch, function
+):
+    monkeypatch.setattr("headrace.runtime.engine_beats._CANCEL_EVERY_S", 0.1)
+    beaten = []
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        for number in range(3):
+            engine.every(0.05, function, name=f"deaf {number}", jitter=0, timeout_s=0.05)
+        engine.every(0.05, lambda: beaten.append(1), name="well", jitter=0)
+        while len(beaten) < 3:
+            await asyncio.sleep(0.01)
+    gc.collect()
+
+
+async def dozing(ctx):
+    await ctx.sleep(10)
+
+
+async def test_a_heartbeat_that_would_wait_on_disk_is_told_that_it_cannot(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        engine.every(0.05, dozing, name="dozing", jitter=0)
+        while not engine.status().heartbeats[0].failures:
+            await asyncio.sleep(0.01)
+        assert "cannot wait on disk" in engine.status().heartbeats[0].last_error
+
+
+async def asking(ctx):
+    await ctx.ask(Model("test", canned_response="Fine."), "How are you?")
+
+
+async def test_what_a_heartbeat_asks_is_counted_with_the_rest(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        engine.every(60, asking, name="asking", jitter=0)
+        while not engine.status().usage:
+            await asyncio.sleep(0.01)
+        assert engine.status().usage["calls"] == 1
 
 
 async def exhausting(ctx):

@@ -7,6 +7,7 @@ import headrace
 from headrace import Engine, Model, QuestionFreeText, Results, Survey
 from headrace.errors import (
     EngineClosed,
+    HeadraceError,
     InvalidInput,
     NotARunFile,
     OptionError,
@@ -55,30 +56,59 @@ async def test_arguments_that_cannot_be_encoded_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "told"),
     [
-        {"memory": -5},
-        {"memory": "-512MB"},
-        {"memory": "0MB"},
-        {"slots": 0},
-        {"queue_depth": 0},
-        {"slot_memory": "nonsense"},
-        {"isolation": "thread"},
-        {"grace_s": -1},
+        ({"memory": -5}, "'-5' is not an amount of memory.*\"60%\""),
+        ({"memory": "-512MB"}, "'-512MB' is not an amount"),
+        ({"memory": "0MB"}, "leaves no room"),
+        ({"slots": 0}, "slots=0 must be a whole number from 1"),
+        ({"slots": "2"}, "slots='2' must be"),
+        ({"queue_depth": 0}, "queue_depth=0 must be"),
+        ({"queue_depth": 2.5}, "queue_depth=2.5 must be"),
+        ({"slot_memory": "nonsense"}, "'nonsense' is not an amount"),
+        ({"slot_memory": "60%"}, '\'60%\' is not an amount of memory. Write it like "512MB" or "2GiB"'),
+        ({"largest_file": -1}, "-1 is not an amount"),
+        ({"preload": "mymodule"}, r"Write preload=\['mymodule'\]"),
+        ({"preload": [1]}, "holds 1, which is not text"),
+        ({"isolation": "thread"}, "isolation='thread' is not known"),
+        ({"grace_s": -1}, "grace_s=-1 must be"),
+        ({"grace_s": float("nan")}, "grace_s=nan must be"),
+        ({"stuck_after_s": 0}, "stuck_after_s=0 must be .* above 0"),
+        ({"breaker": 3}, "breaker=3 is not BreakerLimits"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_before_a_file_is_made(tmp_path, options):
-    with pytest.raises(OptionError):
+def test_options_that_make_no_sense_are_refused_before_a_file_is_made(tmp_path, options, told):
+    with pytest.raises(OptionError, match=told):
         Engine(tmp_path / "a.run", **options)
     assert not (tmp_path / "a.run").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [({"key": 5}, "key=5 is not text"), ({"priority": "HIGH"}, "priority='HIGH' is not known. .*Priority.CRITICAL")],
+)
+async def test_what_a_submission_cannot_have_is_refused(tmp_path, options, told):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        with pytest.raises(OptionError, match=told):
+            await engine.submit(fine, **options)
+
+
+async def test_a_decision_that_nobody_waits_for_is_told_where_the_run_stands(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(fine)
+        await run.result()
+        with pytest.raises(HeadraceError, match="nothing to decide about step 'pay': it is done"):
+            await run.resolve("pay", again=True)
+
+
 def test_thresholds_out_of_order_are_refused():
-    with pytest.raises(OptionError, match="must rise"):
+    with pytest.raises(OptionError, match=r"must rise.*entered at 0.9, 0.8, 0.95.*up to 1"):
         MemoryLimits(budget_bytes=10**9, shrink_at=0.9, preempt_at=0.8)
 
 
-@pytest.mark.parametrize("options", [{"max_attempts": 0}, {"timeout_s": -1}, {"memory": "much"}])
+@pytest.mark.parametrize(
+    "options", [{"max_attempts": 0}, {"max_attempts": "3"}, {"timeout_s": -1}, {"timeout_s": "1"}, {"memory": "much"}]
+)
 def test_options_of_a_task_are_checked_when_it_is_decorated(options):
     with pytest.raises(OptionError):
         headrace.task(**options)(fine)
@@ -132,7 +162,7 @@ asyncio.run(main())
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"open\n"
-        with pytest.raises(RunFileBusy, match=f"process {child.pid}"):
+        with pytest.raises(RunFileBusy, match=f"process {child.pid}.*engine of another path"):
             await Engine(tmp_path / "a.run", isolation="inline").__aenter__()
         child.communicate(b"\n", timeout=30)
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
@@ -175,10 +205,14 @@ async def test_an_engine_that_is_not_open_says_so(tmp_path):
         await run.result()
 
 
-@pytest.mark.parametrize("options", [{"seconds": 0}, {"seconds": 1, "jitter": 2}, {"seconds": 1, "timeout_s": 0}])
-async def test_heartbeats_that_cannot_be_kept_are_refused(tmp_path, options):
+async def test_heartbeats_that_cannot_be_kept_are_refused(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
-        with pytest.raises(OptionError):
-            engine.every(options.pop("seconds"), lambda: None, **options)
-        with pytest.raises(OptionError):
+        for seconds, options in ((0, {}), ("1", {}), (1, {"jitter": 2}), (1, {"timeout_s": 0}), (1, {"max_skips": 0})):
+            with pytest.raises(OptionError, match=f"{next(iter(options), 'seconds')}="):
+                engine.every(seconds, lambda: None, **options)
+        with pytest.raises(OptionError, match="needs a function"):
             engine.every(1, "ping")
+        engine.every(60, lambda: "one")
+        with pytest.raises(OptionError, match=r"Another function beats as .*<lambda>.*name="):
+            engine.every(60, lambda: "two")
+        assert len(engine.status().heartbeats) == 1

@@ -88,6 +88,12 @@ async def test_whatever_a_run_raises_is_its_end(tmp_path, raising, told, isolati
             await result_of(await engine.submit(raising), 10)
 
 
+async def test_a_file_above_the_engines_cap_is_told_with_the_option_that_moves_it(tmp_path):
+    async with engine_at(tmp_path / "a.run", largest_file="1MB") as engine:
+        with pytest.raises(RunFailed, match=r"File too large.*largest_file="):
+            await result_of(await engine.submit(functions.spooling_much), 10)
+
+
 async def test_a_worker_that_becomes_another_program_is_ended(tmp_path):
     async with engine_at(tmp_path / "a.run") as engine:
         with pytest.raises(RunFailed, match="closed its channel"):
@@ -106,7 +112,8 @@ async def test_a_program_has_nothing_open_but_its_streams(tmp_path):
 
 
 async def test_what_ended_a_run_is_told_with_what_to_do(tmp_path):
-    async with engine_at(tmp_path / "a.run", preload=["no_such_module_of_ours"]) as engine:
+    async with engine_at(tmp_path / "a.run", preload=["no_such_module_of_ours", "colorsys"]) as engine:
+        assert await result_of(await engine.submit(functions.has_preloaded, "colorsys"))
         with pytest.raises(RunFailed, match=r"timed out: it took longer than the 0.3 s that timeout_s="):
             await result_of(await engine.submit(functions.too_slow))
         with pytest.raises(InvalidInput, match="it is a method"):

@@ -83,6 +83,26 @@ def test_the_lane_is_narrow_and_nobody_is_forgotten():
     assert beats(end(driver, "a")) == [("b", 1)]
 
 
+def test_one_that_the_others_leave_no_time_is_skipped_and_says_so():
+    driver = Driver(beats_at_once=1)
+    add(driver, "long", limit_s=1000.0)
+    sent = add(driver, "short") + driver.wait(90.0)
+    skips = [command for command in sent if isinstance(command, SkipBeat) and command.name == "short"]
+    assert [(skip.skips, skip.why) for skip in skips] == [(1, Why.LANE_FULL), (2, Why.LANE_FULL), (3, Why.LANE_FULL)]
+    assert beats(end(driver, "long")) == [("short", 1)]
+
+
+def test_one_that_does_not_stop_when_told_to_keeps_no_other_from_beating():
+    driver = Driver(beats_at_once=1)
+    add(driver, "stuck", limit_s=10.0)
+    add(driver, "well")
+    assert beats(driver.wait(11.0)) == [("well", 1)]
+    end(driver, "well")
+    assert beats(driver.wait(60.0)) == [("well", 2)]
+    end(driver, "stuck")
+    assert beats(add(driver, "third", limit_s=10.0)) == []  # the lane is as narrow as it was
+
+
 def test_a_removed_one_beats_no_more_and_one_of_its_name_waits_for_its_last_beat():
     driver = Driver()
     add(driver)

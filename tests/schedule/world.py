@@ -127,6 +127,7 @@ class World:
         self.parked: list[Run] = []
         self.hosts: dict[str, HostBooks] = {}
         self.beats: dict[str, int] = {}  # running: name, epoch
+        self.told_beats: set[str] = set()  # of those, the ones told to stop
         self.beat_hosts: dict[str, str] = {}
         self.granted: dict[str, int] = {}  # surveys: credits
         self.in_use: dict[str, int] = {}
@@ -275,6 +276,7 @@ class World:
         self.tell(BeatRemoved(now_s=self.now_s, name=name))
 
     def end_beat(self, name: str) -> None:
+        self.told_beats.discard(name)
         self.tell(BeatEnded(now_s=self.now_s, name=name, epoch=self.beats.pop(name)))
 
     def close(self) -> None:
@@ -322,7 +324,7 @@ class World:
             case StartBeat():
                 self.beats[command.name] = command.epoch
             case KillBeat():
-                pass  # it ends when the history says so, or when time passes
+                self.told_beats.add(command.name)  # it ends when the history says so, or when time passes
             case Note(notice=Notice.LEVEL | Notice.NEW_ZERO):
                 host = self.hosts[command.subject]
                 host.pressure, host.changed_s = command.reading.pressure, self.now_s

@@ -52,6 +52,15 @@ def test_large_values_stand_beside_their_rows(file):
     assert file.connection.execute("SELECT count(*) FROM blobs").get == 3  # an old checkpoint's is gone
 
 
+def test_a_late_commit_of_large_values_leaves_those_of_the_current_attempt_alone(file):
+    writes, large = Writes(0), b'"' + b"x" * 300_000 + b'"'
+    write(file, writes.submitted(1, None, "n", "k", b"[]", 2, 0.0), writes.started(1, 2))
+    write(file, writes.checkpoint(1, 2, 1, large, 1.0))
+    write(file, writes.checkpoint(1, 1, 1, large, 2.0), writes.step_done(1, 1, "late", large, 2.0))
+    assert file.checkpoint(1) == (1, large)
+    assert file.connection.execute("SELECT count(*) FROM blobs").get == 1
+
+
 def test_a_batch_that_fails_leaves_nothing_behind(file):
     writes = Writes(0)
     write(file, writes.submitted(1, b"key", "n", "k", b"[]", 2, 0.0))

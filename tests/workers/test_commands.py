@@ -57,6 +57,12 @@ async def test_too_much_output_ends_a_program():
     assert len(output) > MB
 
 
+async def test_too_much_output_is_no_result_though_the_program_was_quicker_than_the_watchdog():
+    result, _ = await ended("sh", "-c", f"head -c {LIMITS.output_bytes + 1} /dev/zero")
+    assert result.kind is DeathKind.TOO_MUCH_OUTPUT
+    assert f"more than {LIMITS.output_bytes:,}" in result.told()
+
+
 async def test_a_program_that_takes_too_long_is_ended_with_its_children():
     limits = CommandLimits(memory_bytes=100 * MB, timeout_s=0.2)
     result, _ = await ended("sh", "-c", "sleep 60 & sleep 60", limits=limits)

@@ -25,11 +25,14 @@ _TEXT = {"type": "string"}
 
 
 class AgentCalls:
-    """`cache` is asked for when a real model is first called."""
+    """`cache` is asked for when a real model is first called; `count` hears what each reply took."""
 
-    def __init__(self, endpoints: Endpoints, cache: Callable[[], ResponseCache | None]) -> None:
+    def __init__(
+        self, endpoints: Endpoints, cache: Callable[[], ResponseCache | None], count: Callable[[Usage], None]
+    ) -> None:
         self._endpoints = endpoints
         self._cache = cache
+        self._count = count
         self._retry = RetryLimits()
         self._calls: dict[bytes, tuple[Provider, ModelCalls]] = {}  # as many as there are models
         self._met: dict[bytes, Model] = {}  # of those, the ones with functions
@@ -39,8 +42,8 @@ class AgentCalls:
         if model.functions:
             self._met[model.to_row()] = model
 
-    async def ask(self, row: bytes, prompt: str, system: str, is_stopping: Callable[[], bool]) -> tuple[str, Usage]:
-        """The model's reply, whatever it says, and what it took."""
+    async def ask(self, row: bytes, prompt: str, system: str, is_stopping: Callable[[], bool]) -> str:
+        """The model's reply, whatever it says. One that is of no use has been paid for all the same."""
         model = self._met.get(row) or Model.from_row(row)
         calls = await self._of(model)
         record = AnswerRecord(0, State.ANSWERED)
@@ -48,13 +51,14 @@ class AgentCalls:
         reply = await self._patiently(calls, request, record, is_stopping)
         record.attempts = 1
         record.input_tokens, record.output_tokens = reply.input_tokens, reply.output_tokens
+        usage = Usage()
+        usage.add(record)
+        self._count(usage)
         if reply.finish is not Finish.STOP:
             told = "was cut off" if reply.finish is Finish.LENGTH else "is a refusal"
             raise InvalidAnswer(f"The reply of {model.name} {told}: {reply.text[:200]}")
         calls.accepted(reply)
-        usage = Usage()
-        usage.add(record)
-        return reply.text, usage
+        return reply.text
 
     async def _patiently(
         self, calls: ModelCalls, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]

@@ -20,7 +20,8 @@ def encode_kept(value: object, what: str) -> bytes:
         encoded = encode_value(value, with_bytes=True)
     except UnusableValue as error:
         told = error.message.replace("'value' ", "it ", 1)
-        raise InvalidInput(f"{what} cannot be journaled: {told}", fix=error.fix) from None
+        fix = error.fix.replace("text, and lists", "text, bytes, and lists")
+        raise InvalidInput(f"{what} cannot be journaled: {told}", fix=fix) from None
     if len(encoded) > MOST_VALUE_BYTES:
         size, most = format_bytes(len(encoded)), format_bytes(MOST_VALUE_BYTES)
         raise InvalidInput(

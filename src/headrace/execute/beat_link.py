@@ -33,8 +33,7 @@ class BeatLink(AgentLink):
         return None
 
     async def ask(self, step: str, model: bytes, prompt: str, system: str) -> bytes:
-        reply, _ = await self._calls.ask(model, prompt, system, self.is_stopping)
-        return encode_value(reply)
+        return encode_value(await self._calls.ask(model, prompt, system, self.is_stopping))
 
     async def run_command(self, step: str, command: Command) -> bytes:
         raise InvalidInput("A heartbeat runs no programs.", fix="Have it submit a run that does: engine.submit(...).")

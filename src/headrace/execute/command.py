@@ -28,6 +28,7 @@ Begin: TypeAlias = Callable[[Start], Awaitable[LimitedProcess]]
 _NODE_HEAP_SHARE = 0.75  # of the limit: the rest is for buffers and the program itself
 _NODE_HEAP_FLAG = "--max-old-space-size"
 _ERROR_TAIL_BYTES = 4096
+_ENDED_BY_ITSELF = (DeathKind.EXITED, DeathKind.SIGNALLED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +98,11 @@ async def run_command(
         except BaseException:
             output.close()
             raise
+        size = output.seek(0, os.SEEK_END)
         output.seek(0)
+        if size > limits.output_bytes and death.kind in _ENDED_BY_ITSELF:  # before anyone had looked
+            death.kind = DeathKind.TOO_MUCH_OUTPUT
+            death.reason = f"it wrote {size:,} bytes, more than {limits.output_bytes:,}"
         return CommandResult(death, output, _tail(errors))
 
 

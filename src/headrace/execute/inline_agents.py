@@ -95,7 +95,7 @@ class InlineAgents:
             return
         if not tries:
             self.end(link, Outcome.LOST, reason="it ignored being cancelled, and was torn down")
-            _tear_down(task)
+            tear_down(task)
             return
         task.cancel()
         asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._cancel, link, task, tries - 1)
@@ -167,7 +167,7 @@ def _cancelled(link: AgentLink) -> Outcome:
     return Outcome.PREEMPTED if link.signal is Signal.PREEMPT else Outcome.LOST
 
 
-def _tear_down(task: asyncio.Task[None]) -> None:
+def tear_down(task: asyncio.Task[None]) -> None:
     """End a coroutine that catches being cancelled. What catches even this is dropped where it stands."""
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # looked at: nobody else will
     cast("Coroutine[Any, Any, None]", task.get_coro()).close()
@@ -183,7 +183,10 @@ def _told(error: BaseException) -> str:
 
 def _said(error: BaseException) -> str:
     try:
-        return str(error)
+        said = str(error)
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            said += ". No file that a worker writes may become larger than largest_file= of the engine allows"
+        return said
     except Exception as unsaid:  # noqa: BLE001 - an agent's own class may raise anything
         return f"(its text cannot be had: {type(unsaid).__name__})"
 

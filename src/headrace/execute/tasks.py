@@ -1,6 +1,7 @@
 """Kinds of agent runs: a function under a name that lasts. Covers: `@task`, and which functions can be one.
 
-A name found in a file is looked up here and never imported: only what this program has registered or submitted runs.
+A name stands for one function of a program. A name found in a file is looked up here and never imported: only what this
+program has registered or submitted runs.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CellType, NoneType
 from typing import Any, TypeVar, overload
 
 from headrace.errors import OptionError, TaskError
 from headrace.execute.function_names import SCRIPT_NAME
+from headrace.limits import whole_number
 from headrace.units import parse_bytes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PLAIN = (str, bytes, int, float, NoneType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +33,9 @@ class Kind:
     memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_attempts, bool) or self.max_attempts < 1:
-            raise OptionError(f"max_attempts={self.max_attempts!r} must be at least 1.")
-        if self.timeout_s is not None and not 0 < self.timeout_s < float("inf"):
+        whole_number("max_attempts", self.max_attempts)
+        is_time = isinstance(self.timeout_s, (int, float, NoneType))  # pyright: ignore[reportUnnecessaryIsInstance] - not all are typed
+        if not is_time or (self.timeout_s is not None and not 0 < self.timeout_s < float("inf")):
             raise OptionError(f"timeout_s={self.timeout_s!r} must be a number of seconds above 0.")
         if self.memory_bytes is not None and self.memory_bytes <= 0:
             raise OptionError(f"memory={self.memory_bytes!r} leaves a run no room.")
@@ -81,6 +86,45 @@ def kind_of(function: Callable[..., Any]) -> Kind:
     """The kind a function was registered as, or the plain function under its own name."""
     kind = getattr(function, "__headrace_kind__", None)
     return kind if isinstance(kind, Kind) else Kind(name=durable_name(function), function=_checked(function))
+
+
+def check_succession(known: Kind | None, met: Kind) -> None:
+    """A function that was defined anew takes the place of the old one. Not so one that has only captured something
+    else: a run finds its function by name, and would find the wrong one.
+    """
+    if known is None or known.function is met.function or _code(known.function) is not _code(met.function):
+        return
+    if not all(map(_are_alike, _captured(known.function), _captured(met.function))):
+        raise TaskError(
+            f"Two functions are submitted as {met.name!r}, which differ only in what they have captured.",
+            fix="A run finds its function by name: hand over what differs as arguments,"
+            " or give each a name with @headrace.task(name=...).",
+        )
+
+
+def _code(function: Callable[..., Any]) -> object:
+    return getattr(function, "__code__", None)
+
+
+def _captured(function: Callable[..., Any]) -> list[object]:
+    """The object of a method, defaults, and variables of the functions around it."""
+    defaults = getattr(function, "__defaults__", None) or ()
+    closure = inspect.unwrap(function).__closure__ or () if inspect.isroutine(function) else ()
+    return [getattr(function, "__self__", None), *defaults, *(_inside(cell) for cell in closure)]
+
+
+def _inside(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet assigned
+        return None
+
+
+def _are_alike(one: object, other: object) -> bool:
+    """Plain values by what they are; functions by their code, since each call around them defines them anew."""
+    if one is other or isinstance(one, _PLAIN):
+        return type(one) is type(other) and one == other
+    return inspect.isfunction(one) and inspect.isfunction(other) and one.__code__ is other.__code__
 
 
 def durable_name(function: Callable[..., Any]) -> str:

@@ -109,7 +109,7 @@ class AgentRuns:
         run.stop_told = ""
         run.floor_bytes = self._gauge.read() if command.is_alone and not self._gauge.tells_apart else None
         run.used_bytes = run.peak_bytes = 0
-        self._writer.write(self._writes.started(run.id, run.epoch))
+        self._writer.write(self._writes.started(run.id, run.epoch, command.preemptions, command.deaths))
         arguments, run.arguments = run.arguments, None
         if arguments is not None:
             self._start_with(run, self._work(run, command, arguments))
@@ -176,6 +176,7 @@ class AgentRuns:
 
     def end_unstarted(self, id: int, name: str, state: RunState) -> None:
         """One that the scheduler does not know: cancelled on disk, or larger than the budget."""
+        self._writer.write(self._writes.orphaned(id))
         self._end(RunEnd(name, state, None, ""), id)
 
     def _end(self, end: RunEnd, id: int) -> None:

@@ -22,7 +22,6 @@ from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import LiveRun
 from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Writes
-from headrace.survey.record import Usage
 from headrace.survey.values import encode_value
 
 Journal: TypeAlias = Callable[[LiveRun, str, bytes], None]
@@ -107,12 +106,7 @@ class AgentWants:
         def is_stopping() -> bool:
             return run.stop is not None or run.epoch != event.epoch
 
-        reply, usage = await self._calls.ask(event.model, event.prompt, event.system, is_stopping)
-        self._count(usage)
-        return encode_value(reply)
-
-    def _count(self, usage: Usage) -> None:
-        self._writer.write(self._writes.used(usage))
+        return encode_value(await self._calls.ask(event.model, event.prompt, event.system, is_stopping))
 
     async def _receive(self, run: LiveRun, event: contract.Receiving) -> None:
         run.has_mail = False

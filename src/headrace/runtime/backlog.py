@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull
+from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull, TaskError
 from headrace.execute.contract import ChildWanted
-from headrace.execute.tasks import Kind
+from headrace.execute.tasks import Kind, check_succession
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.crossing import Filled, Then
 from headrace.runtime.engine_writer import EngineWriter
@@ -26,6 +26,7 @@ from headrace.store.agent_file import AgentFile, RunRow
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
 from headrace.store.key_filter import KeyFilter
+from headrace.units import format_bytes
 
 _TRY_AGAIN_AFTER_S = 1.0
 
@@ -79,11 +80,17 @@ class Backlog:
         if self.is_closed:
             accepted.set_exception(EngineClosed("The engine is closing.", fix="Submit it when it is open again."))
             return
-        self._kinds.setdefault(kind.name, kind)
+        if (refused := self._not_met(kind)) is not None:
+            accepted.set_exception(refused)
+            return
         if key is not None and self._is_known(key, accepted):
             return
+        scheduler = self._pump.scheduler
+        if scheduler.refuses(kind.name, time.monotonic()):
+            accepted.set_exception(_circuit_open(kind, scheduler.next_probe_s(kind.name)))
+            return
         line = self._lines[priority]
-        if not waits and (line or not self._pump.scheduler.has_room(priority)):
+        if not waits and (line or not scheduler.has_room(priority)):
             accepted.set_exception(self._full(priority))
             return
         self._next_id += 1
@@ -94,6 +101,16 @@ class Backlog:
         line.append(submission)
         self._in_line += 1
         self._pump.tell()
+
+    def _not_met(self, kind: Kind) -> TaskError | None:
+        known = self._kinds.get(kind.name)
+        try:
+            check_succession(known, kind)
+        except TaskError as error:
+            return error
+        if known is None or known.function is not kind.function:
+            self._kinds[kind.name] = kind
+        return None
 
     def child(self, parent: LiveRun, wanted: ChildWanted) -> None:
         """A run wants the result of another: the one it has asked for before, or a new one."""
@@ -146,8 +163,7 @@ class Backlog:
                 has_offered |= self._feed_from_disk(level)
             while line and level not in self._on_disk and self._pump.scheduler.has_room(level):
                 self._in_line -= 1
-                self._offer(line.popleft())
-                has_offered = True
+                has_offered |= self._offer_if_wanted(line.popleft())
         return has_offered
 
     def _bring_children_back(self) -> bool:
@@ -190,6 +206,14 @@ class Backlog:
         elif refused.refusal is Refusal.CIRCUIT_OPEN:
             self._blocked[row.kind] = refused.retry_at_s or time.monotonic() + _TRY_AGAIN_AFTER_S
 
+    def _offer_if_wanted(self, submission: Submission) -> bool:
+        """One who gave up waiting for room, after a time-out for instance, has not submitted anything."""
+        if all(reply.is_abandoned for reply in submission.accepted):
+            self._forget(submission)
+            return False
+        self._offer(submission)
+        return True
+
     def _offer(self, submission: Submission) -> None:
         kind = submission.kind
         level, parent = submission.priority, submission.parent
@@ -202,9 +226,29 @@ class Backlog:
             del self._runs.live[submission.id]
             self._writer.write(self._writes.withdrawn(submission.id))
             self._forget(submission)
-            _refuse(submission, _refused(refused, kind))
+            _refuse(submission, self._refused(refused, submission))
             return
         self._writer.after_commit(partial(self._accepted, submission))
+
+    def _refused(self, refused: Reject, submission: Submission) -> HeadraceError:
+        kind = submission.kind
+        match refused.refusal:
+            case Refusal.CIRCUIT_OPEN:
+                return _circuit_open(kind, refused.retry_at_s)
+            case Refusal.BUDGET_TOO_SMALL:
+                hosts, declared = self._pump.scheduler.snapshot().hosts, kind.memory_bytes or 0
+                budget = hosts[0].reading.budget_bytes if hosts else 0
+                return BudgetTooSmall(
+                    f"{kind.name} declares {format_bytes(declared)}, and the engine's whole budget is"
+                    f" {format_bytes(budget)}.",
+                    budget_bytes=budget,
+                    used_bytes=declared,
+                    fix="Declare less, or give the engine more memory=.",
+                )
+            case Refusal.QUEUE_FULL:
+                return QueueFull(submission.priority.name, depth=refused.depth, wait_s=refused.wait_s)
+            case Refusal.CLOSING | Refusal.ALREADY_KNOWN:
+                return EngineClosed(f"The run was not accepted: {refused.refusal.value}.")
 
     def _accepted(self, submission: Submission) -> None:
         self._forget(submission)
@@ -284,19 +328,5 @@ def _refuse(submission: Submission, error: BaseException) -> None:
         reply.set_exception(error)
 
 
-def _refused(refused: Reject, kind: Kind) -> HeadraceError:
-    match refused.refusal:
-        case Refusal.CIRCUIT_OPEN:
-            due_s = refused.retry_at_s
-            return CircuitOpen(kind.name, retry_after_s=None if due_s is None else max(0, due_s - time.monotonic()))
-        case Refusal.BUDGET_TOO_SMALL:
-            return BudgetTooSmall(
-                f"{kind.name} declares {kind.memory_bytes} bytes, more than the engine's whole budget.",
-                budget_bytes=0,
-                used_bytes=kind.memory_bytes or 0,
-                fix="Declare less, or give the engine more memory=.",
-            )
-        case Refusal.QUEUE_FULL:
-            return QueueFull("", depth=refused.depth, wait_s=refused.wait_s)
-        case Refusal.CLOSING | Refusal.ALREADY_KNOWN:
-            return EngineClosed(f"The run was not accepted: {refused.refusal.value}.")
+def _circuit_open(kind: Kind, due_s: float | None) -> CircuitOpen:
+    return CircuitOpen(kind.name, retry_after_s=None if due_s is None else max(0, due_s - time.monotonic()))

@@ -45,7 +45,10 @@ class Crossing:
 
 
 class Filled(Protocol[Awaited]):
-    """What gets a value or an error, once."""
+    """What gets a value or an error, once; `is_abandoned` where nobody waits for it any more."""
+
+    @property
+    def is_abandoned(self) -> bool: ...
 
     def set_result(self, value: Awaited) -> None: ...
 
@@ -58,6 +61,7 @@ class Then(Generic[Value]):
     def __init__(self, result: Callable[[Value], object], error: Callable[[BaseException], object]) -> None:
         self.result = result
         self.error = error
+        self.is_abandoned = False
 
     def set_result(self, value: Value) -> None:
         self.result(value)
@@ -75,6 +79,10 @@ class Reply(Generic[Value]):
         self._crossing = crossing
         self._is_done = False
         self.future: asyncio.Future[Value] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_abandoned(self) -> bool:
+        return self.future.cancelled()
 
     def set_result(self, value: Value) -> None:
         if not self._is_done:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
@@ -18,11 +17,9 @@ from typing import Any, Self, TypeVar
 
 from headrace.errors import EngineClosed, OptionError
 from headrace.execute.agent_values import encode_arguments
-from headrace.execute.enforcement import can_isolate
 from headrace.execute.function_names import refer_to
-from headrace.execute.lender import LEAST_WORKER_BYTES
 from headrace.execute.tasks import Kind, kind_of
-from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
+from headrace.limits import BreakerLimits, MemoryLimits
 from headrace.plan.job import Job
 from headrace.providers.services import provider_for
 from headrace.results.results import Results
@@ -30,21 +27,19 @@ from headrace.runtime.agent_run import Run, RunStatus
 from headrace.runtime.crossing import Crossing, Reply
 from headrace.runtime.engine_beats import Beat
 from headrace.runtime.engine_events import EngineEvent
-from headrace.runtime.engine_loop import EngineLoop, EngineOptions
+from headrace.runtime.engine_loop import EngineLoop
+from headrace.runtime.engine_options import EngineOptions, checked_key, checked_priority, checked_seconds
 from headrace.runtime.engine_status import EngineStatus
 from headrace.runtime.engine_thread import EngineThread
-from headrace.runtime.engine_workers import EngineWorkers, Isolation, WorkerOptions
-from headrace.runtime.memory import memory_limits, tree_bytes
+from headrace.runtime.engine_workers import EngineWorkers, Isolation
 from headrace.runtime.surveys import run_options
 from headrace.schedule.priority import Priority
-from headrace.units import format_bytes, parse_bytes
 
 Answer = TypeVar("Answer")
 
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
 _LOOK_WITHIN_S = 5.0
 _LONGEST_NAME = 120
-_LEAST_SLOT_BYTES = 1_000_000
 _NOT_OPEN = 'Use "async with Engine(...) as engine:".'
 
 
@@ -72,33 +67,25 @@ class Engine:
         stuck_after_s: float = 1.0,
         breaker: BreakerLimits | None = None,
     ) -> None:
-        self._isolation = _checked_isolation(isolation)
-        if isinstance(slots, bool) or slots < 1:
-            raise OptionError(f"slots={slots!r} must be at least 1.")
-        if grace_s < 0 or stuck_after_s <= 0:
-            raise OptionError("grace_s= cannot be negative, and stuck_after_s= must be above 0.")
-        limits = memory if isinstance(memory, MemoryLimits) else memory_limits(memory)
         self.path = Path(path).expanduser().resolve()
-        ceiling = limits.budget_bytes if slot_memory is None else parse_bytes(slot_memory)
-        self._options = EngineOptions(
-            memory=limits,
-            queue=_queue_limits(limits, slots, slot_memory, queue_depth, self._isolation),
-            breaker=breaker or BreakerLimits(),
-            workers=WorkerOptions(
-                isolation=self._isolation,
-                slots=slots,
-                ceiling_bytes=ceiling,
-                preload=_checked_preload(preload),
-                largest_file_bytes=parse_bytes(largest_file),
-            ),
+        self._options = EngineOptions.checked(
+            memory=memory,
+            slots=slots,
+            slot_memory=slot_memory,
+            queue_depth=queue_depth,
+            isolation=isolation,
+            preload=preload,
+            largest_file=largest_file,
             grace_s=grace_s,
             stuck_after_s=stuck_after_s,
+            breaker=breaker,
         )
         self._opened: Reply[None] | None = None
         self._thread: EngineThread[None] | None = None
         self._loop: EngineLoop | None = None
         self._ident = 0
         self._asked: set[Reply[Any]] = set()  # what callers wait for now
+        self._beaten: dict[str, Callable[..., Any]] = {}  # as many as there are heartbeats
         self._crossing = Crossing(self._wake)
         self._callers: dict[asyncio.AbstractEventLoop, Crossing] = {}  # one as a rule
 
@@ -162,11 +149,11 @@ class Engine:
         """Run a survey beside everything else, in a run file of its own; `settings` are those of `job.run`."""
         if "memory" in settings:
             raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
-        options = run_options(settings)
+        options, level = run_options(settings), checked_priority(priority)
         job.check()
         for model in job.models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
-        place = await self.call(lambda loop: loop.surveys.run(job, path, Priority(priority), options))
+        place = await self.call(lambda loop: loop.surveys.run(job, path, level, options))
         return Results.open(place)
 
     def every(
@@ -181,21 +168,27 @@ class Engine:
     ) -> None:
         """Call a function in a rhythm, at LOW priority: skipped above 70 % of the budget, and that is no failure.
 
-        One that takes an argument gets a `ctx`, whose steps are not journaled.
+        One that takes an argument gets a `ctx`, whose steps are not journaled. A `name` that is given again changes
+        what beats under it.
         """
         shown = name or getattr(function, "__qualname__", repr(function))
+        if name is None and self._beaten.get(shown, function) is not function:
+            raise OptionError(f"Another function beats as {shown!r} already.", fix="Give each a name=.")
+        every_s = checked_seconds("seconds", seconds)
         beat = Beat(
             name=shown,
-            every_s=seconds,
-            timeout_s=timeout_s if timeout_s is not None else max(seconds, 1.0),
+            every_s=every_s,
+            timeout_s=max(every_s, 1.0) if timeout_s is None else checked_seconds("timeout_s", timeout_s),
             jitter=jitter,
             max_skips=max_skips,
             function=function,
         )
         self.tell(lambda loop: loop.beats.add(beat))
+        self._beaten[shown] = function
 
     def stop_beating(self, name: str) -> None:
         self.tell(lambda loop: loop.beats.remove(name))
+        self._beaten.pop(name, None)
 
     def register(self, *functions: Callable[..., Any]) -> None:
         """Go on with unfinished runs of these functions, without submitting any."""
@@ -285,9 +278,9 @@ class Engine:
         *,
         waits: bool,
     ) -> Run:
-        kind, level = self._kind_of(function), Priority(priority)
+        kind, level = self._kind_of(function), checked_priority(priority)
         arguments = encode_arguments(kind.name, args, keywords)
-        name, digest = _named(kind.name, arguments, key)
+        name, digest = _named(kind.name, arguments, checked_key(key))
         number = await self.ask(
             lambda loop, reply: loop.backlog.submit(kind, digest, name, arguments, level, waits=waits, accepted=reply)
         )
@@ -295,7 +288,7 @@ class Engine:
 
     def _kind_of(self, function: Callable[..., Any]) -> Kind:
         kind = kind_of(function)
-        if self._isolation == "process":
+        if self._options.workers.isolation == "process":
             refer_to(kind.function)  # one that a worker could not find is refused before anything starts
         return kind
 
@@ -327,36 +320,6 @@ class Engine:
         for reply in (self._opened, *list(self._asked)):
             if reply is not None:
                 reply.set_exception(error)
-
-
-def _queue_limits(
-    limits: MemoryLimits, slots: int, slot_memory: str | int | None, queue_depth: int, isolation: Isolation
-) -> QueueLimits:
-    least = LEAST_WORKER_BYTES if isolation == "process" else _LEAST_SLOT_BYTES
-    share = max(0, limits.budget_bytes - tree_bytes()) // slots
-    given = max(share, least) if slot_memory is None else parse_bytes(slot_memory)
-    if given < least:
-        raise OptionError(
-            f"slot_memory={slot_memory!r} is less than the {format_bytes(least)} that every run takes.",
-            fix="Give more." if isolation == "inline" else 'Give more, or use isolation="inline".',
-        )
-    return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=given, least_run_bytes=least)
-
-
-def _checked_isolation(isolation: Isolation | None) -> Isolation:
-    if isolation is None:
-        return "process" if can_isolate() else "inline"
-    if isolation not in ("process", "inline"):
-        raise OptionError(f"isolation={isolation!r} is not known.", fix='Use "process" or "inline".')
-    if isolation == "process" and not can_isolate():
-        raise OptionError(f"Agents cannot have processes of their own on {sys.platform}.", fix='Use "inline".')
-    return isolation
-
-
-def _checked_preload(preload: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(preload, str):
-        raise OptionError(f"preload={preload!r} is not a list.", fix=f"Write preload=[{preload!r}].")
-    return tuple(preload)
 
 
 def _named(kind: str, arguments: bytes, key: str | None) -> tuple[str, bytes | None]:

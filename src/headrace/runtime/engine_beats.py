@@ -1,6 +1,7 @@
 """Heartbeats of the engine: functions called in a rhythm. Covers: starting, ending, counting, what the last did.
 
-A beat that raises is recorded and beats again. Does not cover: when one is due or skipped (schedule.heartbeats).
+A beat that raises is recorded and beats again. One that is told to stop and does not is torn down, and a thread, which
+nothing can end, is waited for before its next beat. Does not cover: when one is due or skipped (schedule.heartbeats).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import inspect
 import random
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,16 @@ from headrace.execute.agent_calls import AgentCalls
 from headrace.execute.agent_context import AgentContext, Surroundings
 from headrace.execute.agent_link import RunStopped
 from headrace.execute.beat_link import BeatLink
-from headrace.execute.contract import AgentRun
+from headrace.execute.contract import AgentRun, Outcome
+from headrace.execute.inline_agents import tear_down
 from headrace.execute.tasks import Kind
+from headrace.limits import whole_number
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.pump import Pump
 from headrace.schedule.events import BeatAdded, BeatEnded, BeatRemoved, KillBeat, SkipBeat, StartBeat
+
+_CANCELS = 3
+_CANCEL_EVERY_S = 1.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,10 +56,9 @@ class Beat:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise OptionError(f"A heartbeat needs a function, not {type(self.function).__name__}.")
-        if not 0 < self.every_s < float("inf") or not 0 < self.timeout_s < float("inf"):
-            raise OptionError(f"A heartbeat every {self.every_s!r} s for at most {self.timeout_s!r} s cannot be kept.")
-        if not 0 <= self.jitter <= 1 or self.max_skips < 1:
-            raise OptionError("jitter= is a share of the period, from 0 to 1, and max_skips= at least 1.")
+        if not 0 <= self.jitter <= 1:
+            raise OptionError(f"jitter={self.jitter!r} must be a share of the period, from 0 to 1.")
+        whole_number("max_skips", self.max_skips)
 
     @property
     def takes_context(self) -> bool:
@@ -82,6 +88,7 @@ class Beats:
         self._threads = threads
         self._surroundings = Surroundings(spools=spools, register=_no_children, meet=calls.meet)
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._called: dict[str, Future[Any]] = {}  # sync functions, in their threads
 
     def add(self, beat: Beat) -> None:
         self.by_name[beat.name] = beat
@@ -109,7 +116,16 @@ class Beats:
     def kill(self, command: KillBeat) -> None:
         self._chronicle.record("heartbeat stopped", f"{command.name}: it took longer than its time limit")
         if task := self._tasks.get(command.name):
-            task.cancel()
+            self._stop(task, _CANCELS)
+
+    def _stop(self, task: asyncio.Task[None], tries: int) -> None:
+        if task.done():
+            return
+        if not tries:
+            tear_down(task)
+            return
+        task.cancel()
+        asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._stop, task, tries - 1)
 
     def skip(self, command: SkipBeat) -> None:
         beat = self.by_name.get(command.name)
@@ -127,8 +143,12 @@ class Beats:
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=1.0)
+        if not tasks:
+            return
+        _, unstopped = await asyncio.wait(tasks, timeout=_CANCEL_EVERY_S)
+        for task in unstopped:
+            with suppress(RuntimeError):  # it ignores even this
+                tear_down(task)
 
     async def _beat(self, beat: Beat, epoch: int) -> None:
         beat.runs += 1
@@ -136,15 +156,38 @@ class Beats:
         beat.last_run_at, beat.last_error = time.time(), ""
         try:
             await self._call(beat, epoch)
-        except (asyncio.CancelledError, RunStopped):
+        except asyncio.CancelledError:
             beat.last_error = "stopped"
+        except RunStopped as stopped:
+            beat.last_error = "stopped"
+            if stopped.outcome is Outcome.PARKED:
+                self._failed(beat, "A heartbeat cannot wait on disk. Use asyncio.sleep, or submit a run that waits.")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded; a heartbeat that fails beats again
-            beat.failures += 1
-            beat.last_error = f"{type(error).__name__}: {error}"[:500]
-            self._chronicle.record("heartbeat failed", f"{beat.name}: {beat.last_error}")
+            self._failed(beat, f"{type(error).__name__}: {error}"[:500])
         finally:
             self._tasks.pop(beat.name, None)
+            self._tell_end(beat, epoch)
+
+    def _failed(self, beat: Beat, told: str) -> None:
+        beat.failures += 1
+        beat.last_error = told
+        self._chronicle.record("heartbeat failed", f"{beat.name}: {told}")
+
+    def _tell_end(self, beat: Beat, epoch: int) -> None:
+        """Never two of one name at once: a thread goes on though nobody waits for it."""
+        loop, called = asyncio.get_running_loop(), self._called.pop(beat.name, None)
+
+        def tell() -> None:
             self._pump.tell(BeatEnded(now_s=time.monotonic(), name=beat.name, epoch=epoch))
+
+        def returned(_: Future[Any]) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(tell)
+
+        if called is None or called.done():
+            tell()
+        else:
+            called.add_done_callback(returned)
 
     async def _call(self, beat: Beat, epoch: int) -> None:
         context: AgentContext | None = None
@@ -156,7 +199,8 @@ class Beats:
             if inspect.iscoroutinefunction(beat.function):
                 await beat.function(*arguments)
                 return
-            result = await asyncio.get_running_loop().run_in_executor(self._threads, beat.function, *arguments)
+            called = self._called[beat.name] = self._threads.submit(beat.function, *arguments)
+            result = await asyncio.wrap_future(called)
             if inspect.isawaitable(result):
                 await result
         finally:

@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -24,8 +23,7 @@ from headrace.execute.agent_context import Surroundings
 from headrace.execute.contract import AgentExecutor
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline_agents import InlineAgents
-from headrace.execute.tasks import Kind, registered_kinds
-from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
+from headrace.execute.tasks import Kind, check_succession, registered_kinds
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.agent_wants import AgentWants
 from headrace.runtime.backlog import Backlog
@@ -33,9 +31,10 @@ from headrace.runtime.crossing import Reply
 from headrace.runtime.engine_beats import Beats
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_memory import EngineMemory
+from headrace.runtime.engine_options import EngineOptions
 from headrace.runtime.engine_status import EngineStatus, status_of
 from headrace.runtime.engine_surveys import EngineSurveys
-from headrace.runtime.engine_workers import EngineWorkers, WorkerOptions, is_alive
+from headrace.runtime.engine_workers import EngineWorkers, is_alive
 from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Listeners
 from headrace.runtime.memory import give_back
@@ -69,6 +68,8 @@ from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
 from headrace.store.home import cache_path
 from headrace.store.response_cache import ResponseCache
+from headrace.survey.record import Usage
+from headrace.units import format_bytes
 
 HOST = "here"
 _READING_EVERY_S = 0.05
@@ -76,18 +77,6 @@ _READING_UNDER_PRESSURE_S = 0.02
 _CLOSE_WITHIN_S = 10.0
 _FORMER_END_WITHIN_S = 3.0
 _LOOK_EVERY_S = 0.01
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineOptions:
-    """What an engine was asked for."""
-
-    memory: MemoryLimits
-    queue: QueueLimits
-    breaker: BreakerLimits
-    workers: WorkerOptions
-    grace_s: float
-    stuck_after_s: float
 
 
 class EngineLoop:
@@ -104,7 +93,7 @@ class EngineLoop:
         self._pump = Pump(Scheduler(options.queue, options.breaker))
         self._listeners = Listeners()
         self._endpoints = Endpoints()
-        self._calls = AgentCalls(self._endpoints, self._response_cache)
+        self._calls = AgentCalls(self._endpoints, self._response_cache, self._count_usage)
         self._cache: ResponseCache | None = None
         self._threads = ThreadPoolExecutor(options.workers.slots + 4, thread_name_prefix="headrace-step")
         _clear_spools(path)
@@ -148,7 +137,7 @@ class EngineLoop:
     def _made_executor(self, spools: Path) -> AgentExecutor:
         if self._workers.is_isolated:
             return self._workers.agents(self.kinds, spools, self.register)
-        surroundings = Surroundings(spools=spools, register=self.register, meet=self._calls.meet)
+        surroundings = Surroundings(spools=spools, register=self._meet_child, meet=self._calls.meet)
         return InlineAgents(_Functions(self.kinds), self._threads, surroundings)
 
     async def main(self) -> None:
@@ -243,6 +232,10 @@ class EngineLoop:
         if is_new:
             self.backlog.look_again()
 
+    def _meet_child(self, kind: Kind) -> None:
+        check_succession(self.kinds.get(kind.name), kind)
+        self.register(kind)
+
     async def drained(self) -> None:
         """Until nothing is left that can go on by itself."""
         while self._runs.live or self.backlog.has_more or self.surveys.running or self._has_sleepers():
@@ -323,9 +316,13 @@ class EngineLoop:
         self._pump.tell(read)
 
     def _reclaim(self) -> None:
+        before = self._memory.used_bytes
         if self._cache is not None:
             self._cache.shrink()
         give_back()
+        freed, hosts = before - self._workers.gauge.read(), self._pump.scheduler.snapshot().hosts
+        reading = hosts[0].reading if hosts else None
+        self._chronicle.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
         asyncio.get_running_loop().call_soon(self._read_memory)
 
     def _report_stuck(self, told: str) -> None:
@@ -335,6 +332,9 @@ class EngineLoop:
         if self._cache is None:
             self._cache = ResponseCache.open(cache_path(), time.time())
         return self._cache
+
+    def _count_usage(self, usage: Usage) -> None:
+        self._writer.write(self._writes.used(usage))
 
     def _act(self, command: Command) -> None:
         match command:

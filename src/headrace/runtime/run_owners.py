@@ -76,9 +76,12 @@ class RunOwners:
             self._pump.tell(Cancelled(now_s=time.monotonic(), id=id))
             return
         row = await self.row(id)
-        if not row.state.is_final:
-            self._runs.end_unstarted(id, row.name, RunState.CANCELLED)
-            await self._writer.flush()
+        if row.state.is_final:
+            return
+        for child in self._file.unfinished_children(id):
+            await self.cancel(child)
+        self._runs.end_unstarted(id, row.name, RunState.CANCELLED)
+        await self._writer.flush()
 
     async def send(self, id: int, payload: bytes) -> None:
         row = await self.row(id)
@@ -95,8 +98,9 @@ class RunOwners:
         """The owner has found out: `result` is the step's, None where it is to be run again."""
         row = await self.row(id)
         if row.state is not RunState.UNDECIDED or row.error != step:
-            waits = f"It waits for a decision about {row.error!r}." if row.state is RunState.UNDECIDED else ""
-            raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}. {waits}".rstrip())
+            is_about = row.state is RunState.UNDECIDED
+            told = f"waiting for a decision about {row.error!r}" if is_about else row.state.value
+            raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}: it is {told}.")
         if result is None:
             self._writer.write(self._writes.step_forgotten(id, step))
         else:

@@ -32,6 +32,13 @@ class Circuits:
         task.is_probe = not self._held.get(task.kind) and breaker.may_try(now_s)
         return task.is_probe
 
+    def refuses(self, kind: str, now_s: float) -> bool:
+        """Whether a submission would not be accepted. Asking makes nothing a probe."""
+        breaker = self._breakers.get(kind)
+        if breaker is None or breaker.circuit is Circuit.CLOSED:
+            return False
+        return bool(self._held.get(kind)) or breaker.next_probe_s is None or now_s < breaker.next_probe_s
+
     def next_probe_s(self, kind: str) -> float | None:
         breaker = self._breakers.get(kind)
         return breaker.next_probe_s if breaker else None

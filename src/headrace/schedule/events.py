@@ -88,6 +88,7 @@ class Why(Enum):
     HOST_LOST = "its host was lost"
     CLOSING = "the engine is closing"
     STILL_RUNNING = "the last beat is still running"
+    LANE_FULL = "other heartbeats took its whole period"
 
 
 class Notice(Enum):
@@ -253,7 +254,9 @@ Event: TypeAlias = (
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """`slot` is the same for a run and its children, and for nobody else."""
+    """`slot` is the same for a run and its children, and for nobody else. `preemptions` and `deaths` are what is to be
+    known of it after a crash.
+    """
 
     id: int
     epoch: int
@@ -261,6 +264,8 @@ class Start(Struct, frozen=True, kw_only=True):
     memory_bytes: int
     slot: int = 0
     is_alone: bool = False
+    preemptions: int = 0
+    deaths: int = 0
 
 
 class Preempt(Struct, frozen=True, kw_only=True):

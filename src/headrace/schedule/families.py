@@ -47,6 +47,8 @@ def enter_family(board: Board, task: Task, family: Family) -> None:
             memory_bytes=family.reserved_bytes,
             slot=family.serial,
             is_alone=family.is_alone,
+            preemptions=task.preemptions,
+            deaths=task.deaths,
         )
     )
 

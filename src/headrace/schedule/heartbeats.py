@@ -1,7 +1,7 @@
 """The lane of heartbeats. Covers: when each beats, is skipped, is late. They take no slot from runs.
 
-Never two of one name at once; beats that were missed, by a busy loop or a long beat, become one. Does not cover: what a
-heartbeat does.
+Never two of one name at once; beats that were missed, by a busy loop or a long beat, become one. One that is told to
+stop gives its place to others at once, since it may never end. Does not cover: what a heartbeat does.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Heartbeats:
         beat = self._beats.get(name)
         if beat is not None and beat.is_running and beat.epoch == epoch:
             beat.is_running = False
-            self._running -= 1
+            self._running -= not beat.was_killed
             self._forget_if_over(beat)
 
     def tick(self, now_s: float, reading_of: Callable[[str], Reading | None]) -> list[Command]:
@@ -95,7 +95,7 @@ class Heartbeats:
             due_s, name, epoch = heapq.heappop(self._due)
             beat = self._beats.get(name)
             if beat is not None and epoch != _IS_DUE:
-                commands += _time_is_up(beat, epoch)
+                commands += self._time_is_up(beat, epoch)
             elif beat is not None and not beat.is_removed and due_s == beat.due_s:
                 commands += self._beat_is_due(beat, now_s)
         return commands + self._start_owed(now_s, reading_of)
@@ -104,15 +104,24 @@ class Heartbeats:
         missed = (now_s - beat.due_s) // beat.every_s
         beat.due_s += (missed + 1) * beat.every_s
         heapq.heappush(self._due, (beat.due_s, beat.name, _IS_DUE))
-        if not beat.is_owed:
-            beat.is_owed = True
+        was_owed, beat.is_owed = beat.is_owed, True
+        if not was_owed:
             self._owed.append(beat)
-        return self._skip(beat, Why.STILL_RUNNING, None) if beat.is_running else []
+        if beat.is_running:
+            return self._skip(beat, Why.STILL_RUNNING, None)
+        return self._skip(beat, Why.LANE_FULL, None) if was_owed and self._is_full() else []
+
+    def _time_is_up(self, beat: Beat, epoch: int) -> list[Command]:
+        if not beat.is_running or beat.epoch != epoch or beat.was_killed:
+            return []
+        beat.was_killed = True
+        self._running -= 1
+        return [KillBeat(name=beat.name, epoch=epoch)]
 
     def _start_owed(self, now_s: float, reading_of: Callable[[str], Reading | None]) -> list[Command]:
         commands: list[Command] = []
         for _ in range(len(self._owed)):
-            if self._running >= self._limits.beats_at_once:
+            if self._is_full():
                 break
             beat = self._owed.popleft()
             if beat.is_running and not beat.is_removed:
@@ -122,6 +131,9 @@ class Heartbeats:
             if not beat.is_removed:
                 commands += self._start_or_skip(beat, now_s, reading_of(beat.host))
         return commands
+
+    def _is_full(self) -> bool:
+        return self._running >= self._limits.beats_at_once
 
     def _start_or_skip(self, beat: Beat, now_s: float, reading: Reading | None) -> list[Command]:
         if may_beat(reading):
@@ -143,10 +155,3 @@ class Heartbeats:
 def may_beat(reading: Reading | None) -> bool:
     """A host nobody knows has no memory to spare."""
     return reading is not None and reading.pressure is Pressure.CALM
-
-
-def _time_is_up(beat: Beat, epoch: int) -> list[Command]:
-    if not beat.is_running or beat.epoch != epoch or beat.was_killed:
-        return []
-    beat.was_killed = True
-    return [KillBeat(name=beat.name, epoch=epoch)]

@@ -104,6 +104,13 @@ class Scheduler:
         """Whether a submission would not be refused for the queue's depth."""
         return not self._board.is_closing and self._board.waiting.count(level) < self._board.limits.queue_depth
 
+    def refuses(self, kind: str, now_s: float) -> bool:
+        """Whether the circuit of a kind is open: a submission need not wait for room to hear that."""
+        return self._board.circuits.refuses(kind, now_s)
+
+    def next_probe_s(self, kind: str) -> float | None:
+        return self._board.circuits.next_probe_s(kind)
+
     def expected_wait_s(self, level: Priority) -> float:
         return self._board.expected_wait_s(level)
 

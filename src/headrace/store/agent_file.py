@@ -69,7 +69,7 @@ class AgentFile:
         if path.is_dir():
             raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = WriterLock(path)
+        lock = WriterLock(path, meanwhile="an engine of another path can run beside it")
         try:
             with translated_errors(path):
                 _make_or_check(path)
@@ -118,6 +118,11 @@ class AgentFile:
         """Those that these runs have asked for and that wait on disk; as many as they ask for at once."""
         where = f"WHERE state = 'waiting' AND ended_at IS NULL AND parent IN ({', '.join('?' * len(parents))})"
         return list(self._rows(where, tuple(parents)))
+
+    def unfinished_children(self, parent: int) -> list[int]:
+        """Whatever their state; as many as one run has asked for at once."""
+        sql = "SELECT id FROM runs WHERE parent = ? AND ended_at IS NULL"
+        return [child for (child,) in self._reader.execute(sql, (parent,))]
 
     def unfinished(self, most: int) -> list[RunRow]:
         return list(self._rows("WHERE ended_at IS NULL ORDER BY id LIMIT ?", (most,)))

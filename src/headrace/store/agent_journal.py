@@ -57,8 +57,9 @@ class Writes:
         """It was refused after all."""
         return [("DELETE FROM runs WHERE id = ?", (id,))]
 
-    def started(self, id: int, epoch: int) -> list[Write]:
-        return [("UPDATE runs SET state = 'running', epoch = ? WHERE id = ?", (epoch, id))]
+    def started(self, id: int, epoch: int, preemptions: int = 0, deaths: int = 0) -> list[Write]:
+        sql = "UPDATE runs SET state = 'running', epoch = ?, preemptions = ?, deaths = ? WHERE id = ?"
+        return [(sql, (epoch, preemptions, deaths, id))]
 
     def waits(
         self,
@@ -100,7 +101,7 @@ class Writes:
         return [(sql, (id, epoch, name, at))]
 
     def step_done(self, id: int, epoch: int, name: str, result: bytes, at: float) -> list[Write]:
-        kept, blob, writes = self._apart(id, result)
+        kept, blob, writes = self._apart(id, result, epoch)
         sql = (
             "INSERT INTO steps(run, name, result, blob, has_side_effect, finished_at) SELECT ?1, ?3, ?4, ?5, 0, ?6"
             f" WHERE {_IF_CURRENT} ON CONFLICT(run, name) DO UPDATE SET result = excluded.result,"
@@ -113,8 +114,11 @@ class Writes:
         return [("DELETE FROM steps WHERE run = ? AND name = ? AND finished_at IS NULL", (id, name))]
 
     def checkpoint(self, id: int, epoch: int, number: int, state: bytes, at: float) -> list[Write]:
-        kept, blob, writes = self._apart(id, state)
-        old = ("DELETE FROM blobs WHERE id = (SELECT blob FROM checkpoints WHERE run = ?)", (id,))
+        kept, blob, writes = self._apart(id, state, epoch)
+        old = (
+            f"DELETE FROM blobs WHERE id = (SELECT blob FROM checkpoints WHERE run = ?1) AND {_IF_CURRENT}",
+            (id, epoch),
+        )
         sql = (
             f"INSERT INTO checkpoints SELECT ?1, ?3, ?4, ?5, ?6 WHERE {_IF_CURRENT} ON CONFLICT(run) DO UPDATE SET"
             " number = excluded.number, state = excluded.state, blob = excluded.blob, made_at = excluded.made_at"
@@ -144,12 +148,15 @@ class Writes:
             writes.append(("DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ?", (MOST_EVENTS_KEPT,)))
         return writes
 
-    def _apart(self, id: int, data: bytes | None) -> tuple[bytes | None, int | None, list[Write]]:
-        """What stays in the row, and what goes beside it."""
+    def _apart(
+        self, id: int, data: bytes | None, epoch: int | None = None
+    ) -> tuple[bytes | None, int | None, list[Write]]:
+        """What stays in the row, and what goes beside it; with an epoch, only while that is the current one."""
         if data is None or len(data) <= MOST_ROW_BYTES:
             return data, None, []
         self._blob += 1
-        return None, self._blob, [("INSERT INTO blobs VALUES(?, ?, ?)", (self._blob, id, data))]
+        sql = f"INSERT INTO blobs SELECT ?3, ?1, ?4 WHERE ?2 IS NULL OR {_IF_CURRENT}"
+        return None, self._blob, [(sql, (id, epoch, self._blob, data))]
 
 
 def commit(connection: apsw.Connection, writes: Iterable[Write]) -> None:

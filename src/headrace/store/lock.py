@@ -27,7 +27,8 @@ _TRY_AGAIN_AFTER_S = 0.005
 class WriterLock:
     """Held from construction to `release`."""
 
-    def __init__(self, run_path: Path) -> None:
+    def __init__(self, run_path: Path, *, meanwhile: str = "Results.open() reads the file meanwhile") -> None:
+        self._meanwhile = meanwhile
         self._path = _lock_path(run_path)
         self._file = self._take(run_path)
         try:
@@ -63,7 +64,7 @@ class WriterLock:
         return RunFileBusy(
             f"{run_path} is being written by another run (process {holder}).",
             path=run_path,
-            fix="Wait for it or stop it; Results.open() reads the file meanwhile.",
+            fix=f"Wait for it or stop it; {self._meanwhile}.",
         )
 
 

@@ -38,8 +38,9 @@ async def main() -> None:
         results = [await run.result() for run in runs]
         stopped = [event for event in await engine.events() if event.what in ("preempted", "killed")]
         attempts = sum(run.status().attempts for run in runs)
+        preemptions = sum(run.status().preemptions for run in runs)
     told = [[event.reason, event.reading["used_bytes"] / event.reading["budget_bytes"]] for event in stopped]
-    print(json.dumps({"results": results, "stopped": told, "attempts": attempts}))
+    print(json.dumps({"results": results, "stopped": told, "attempts": attempts, "preemptions": preemptions}))
 
 
 if __name__ == "__main__":
