@@ -76,22 +76,22 @@ async def test_a_death_inside_a_side_effect_waits_for_its_owner(tmp_path):
         assert functions.lines(log) == ["dying by kill"]
 
 
-@pytest.mark.parametrize("how", sorted(functions.ALLOCATORS))
-async def test_memory_beyond_the_limit_is_tried_once_more_alone_and_then_set_aside_with_the_reason(tmp_path, how):
-    log = tmp_path / "log"
+async def test_memory_beyond_the_limit_is_tried_once_more_alone_and_then_set_aside_with_the_reason(tmp_path):
     budget = MemoryLimits(budget_bytes=tree_bytes() + 400 * MB)
     async with engine_at(tmp_path / "a.run", memory=budget, slot_memory="60MB") as engine:
-        others = [await engine.submit(functions.modest, number) for number in range(3)]
-        run = await engine.submit(functions.taking, str(log), how, 2000)
-        with pytest.raises(RunFailed, match=r"out of memory.*'take'.*slot_memory="):
-            await result_of(run)
-        assert [await result_of(other) for other in others] == [0, 1, 2]
-        status = engine.status()
-        assert (run.status().state, run.status().attempts) == (RunState.OUT_OF_MEMORY, 2)
-        assert status.counts["out of memory"] == 2
-        assert status.open_circuits == ()  # it says something of the budget, not of the code
-        assert status.peak_bytes <= budget.budget_bytes
-    assert functions.lines(log) == [f"before {how}"]  # journaled: not repeated for the second try
+        for number, how in enumerate(functions.ALLOCATORS, 1):
+            log = tmp_path / how
+            others = [await engine.submit(functions.modest, other, key=None) for other in range(3)]
+            run = await engine.submit(functions.taking, str(log), how, 2000)
+            with pytest.raises(RunFailed, match=r"out of memory.*'take'.*slot_memory="):
+                await result_of(run)
+            assert [await result_of(other) for other in others] == [0, 1, 2]
+            status = engine.status()
+            assert (how, run.status().state, run.status().attempts) == (how, RunState.OUT_OF_MEMORY, 2)
+            assert status.counts["out of memory"] == 2 * number, how
+            assert status.open_circuits == ()  # it says something of the budget, not of the code
+            assert status.peak_bytes <= budget.budget_bytes, how
+            assert functions.lines(log) == [f"before {how}"]  # journaled: not repeated for the second try
 
 
 async def test_a_run_that_needed_more_gets_it_when_it_is_alone(tmp_path):

@@ -30,20 +30,20 @@ async def test_the_next_run_has_what_it_was_promised_though_the_last_worker_is_j
         assert [run.status().attempts for run in runs] == [1] * 14
 
 
-@pytest.mark.parametrize(
-    ("function", "told"),
-    [
-        (functions.commanding_with_a_number_in_its_environment, "'PORT' in environment= is text, not int: 8080"),
-        (functions.asking_a_number, "A prompt is text, not int: 5"),
-        (functions.stepping_with_bytes_for_a_name, "A step's name is text, not bytes"),
-        (functions.speaking_nonsense, "could not be understood"),
-    ],
-)
-async def test_what_cannot_travel_fails_its_run_and_leaves_nobody_waiting(tmp_path, function, told):
+UNFIT = {
+    functions.commanding_with_a_number_in_its_environment: "'PORT' in environment= is text, not int: 8080",
+    functions.asking_a_number: "A prompt is text, not int: 5",
+    functions.stepping_with_bytes_for_a_name: "A step's name is text, not bytes",
+    functions.speaking_nonsense: "could not be understood",
+}
+
+
+async def test_what_cannot_travel_fails_its_run_and_leaves_nobody_waiting(tmp_path):
     async with engine_at(tmp_path / "a.run", slots=1) as engine:
-        with pytest.raises(RunFailed, match=told):
-            await result_of(await engine.submit(function))
-        assert await result_of(await engine.submit(functions.hungry, 1, 10)) == 10 << 20
+        for function, told in UNFIT.items():
+            with pytest.raises(RunFailed, match=told):
+                await result_of(await engine.submit(function))
+            assert await result_of(await engine.submit(functions.hungry, 1, 10, key=None)) == 10 << 20
 
 
 async def test_a_child_that_nobody_waits_for_ends_too_and_holds_nobody_up(tmp_path):
@@ -72,20 +72,20 @@ def children_of(pid):
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
-@pytest.mark.parametrize(
-    ("raising", "told"),
-    [
-        (functions.raising_what_cannot_be_said, "Unspeakable"),
-        (functions.raising_generator_exit, "GeneratorExit"),
-        (functions.raising_cancelled, "CancelledError: it cancelled itself"),
-        (functions.raising_keyboard_interrupt, r"KeyboardInterrupt\.$"),
-    ],
-)
+RAISED = {
+    functions.raising_what_cannot_be_said: "Unspeakable",
+    functions.raising_generator_exit: "GeneratorExit",
+    functions.raising_cancelled: "CancelledError: it cancelled itself",
+    functions.raising_keyboard_interrupt: r"KeyboardInterrupt\.$",
+}
+
+
 @pytest.mark.parametrize("isolation", ["inline", "process"])
-async def test_whatever_a_run_raises_is_its_end(tmp_path, raising, told, isolation):
+async def test_whatever_a_run_raises_is_its_end(tmp_path, isolation):
     async with engine_at(tmp_path / "a.run", isolation=isolation) as engine:
-        with pytest.raises(RunFailed, match=told):
-            await result_of(await engine.submit(raising), 10)
+        for raising, told in RAISED.items():
+            with pytest.raises(RunFailed, match=told):
+                await result_of(await engine.submit(raising), 10)
 
 
 async def test_a_file_above_the_engines_cap_is_told_with_the_option_that_moves_it(tmp_path):
@@ -202,15 +202,12 @@ async def test_a_parent_keeps_its_limit_though_its_child_met_it(tmp_path):
         assert run.status().attempts == 1
 
 
-@pytest.mark.parametrize(
-    ("what", "is_used_again"),
-    [("nothing", True), ("a thread", False), ("a process", False), ("a stream closed", False)],
-)
-async def test_a_worker_in_which_a_run_has_left_something_is_not_used_again(tmp_path, what, is_used_again):
+async def test_a_worker_in_which_a_run_has_left_something_is_not_used_again(tmp_path):
     async with engine_at(tmp_path / "a.run", slots=1) as engine:
-        first = await result_of(await engine.submit(functions.leaving, what, key=None))
-        second = await result_of(await engine.submit(functions.leaving, what, key=None))
-        assert (first == second) is is_used_again
+        for what in ("nothing", "a thread", "a process", "a stream closed"):
+            first = await result_of(await engine.submit(functions.leaving, what, key=None))
+            second = await result_of(await engine.submit(functions.leaving, what, key=None))
+            assert (first == second) is (what == "nothing"), what
 
 
 async def test_children_that_share_their_parents_memory_are_no_emergency(tmp_path):

@@ -181,8 +181,9 @@ async def test_what_waits_for_an_ack_is_bounded(name: str):
     model = Model("test", canned_response="x" * 50_000)
     async with opened(name, model, Lease(interviews=10, buffer_bytes=200_000)) as controller:
         await controller.executor.start(chunk(1, 0, 60))
+        await controller.read_until(lambda: len(controller.rows) > 0, ack=False)
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.5):
+            async with asyncio.timeout(0.3):
                 await controller.read_until(lambda: 1 in controller.ended, ack=False)
         held = len(controller.rows)
         assert 1 <= held <= 10
@@ -206,7 +207,7 @@ async def test_cancel_starts_nothing_more_and_lets_what_runs_end(name: str):
 
 @each_executor
 async def test_preempt_stops_at_the_next_answer_and_keeps_it(name: str):
-    model = Model("test", canned_response="x", latency_s=0.1)
+    model = Model("test", canned_response="x", latency_s=0.4)
     async with opened(name, model) as controller:
         await controller.executor.start(chunk(1, 0, 5))
         await asyncio.sleep(0.02)

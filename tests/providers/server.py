@@ -47,17 +47,22 @@ def mix(weights: dict[str, float], seed: int) -> Choose:
 
 
 class Storm:
-    """Well for a second from the first call on, then one behaviour for so long, then well again."""
+    """Well for a second from the first call on, or for so many calls, then one behaviour for so long, then well."""
 
-    def __init__(self, name: str, lasts_s: float) -> None:
+    def __init__(self, name: str, lasts_s: float, *, after_calls: int | None = None) -> None:
         _known(name)
         self._name = name
         self._lasts_s = lasts_s
+        self._calls_left = after_calls
         self._begins_s: float | None = None
 
     def __call__(self, _: Call) -> str:
         now_s = time.monotonic()
-        self._begins_s = self._begins_s or now_s + _STORM_AFTER_S
+        if self._calls_left:
+            self._calls_left -= 1
+            return "ok"
+        wait_s = _STORM_AFTER_S if self._calls_left is None else 0.0
+        self._begins_s = self._begins_s or now_s + wait_s
         return self._name if 0 <= now_s - self._begins_s < self._lasts_s else "ok"
 
 

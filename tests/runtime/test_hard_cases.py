@@ -186,7 +186,7 @@ async def test_cancelling_twice_stops_at_once_and_lets_the_file_go(path: Path):
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(asyncio.shield(running), 4)
-    assert len(await job_of(20, latency_s=5.0).run_async(path, limit=1, fresh=True)) == 1
+    assert len(await job_of(20, latency_s=0.0).run_async(path, limit=1, fresh=True)) == 1
 
 
 def test_a_caller_s_loop_that_ends_early_lets_the_run_end(path: Path):

@@ -1,3 +1,4 @@
+import os
 import time
 from collections import Counter
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 
 from headrace import Results
 from tests.trouble.children import Child, run_child, until
-from tests.trouble.programs.town import CITIES, QUESTIONS, calls_of, expected
+from tests.trouble.programs.town import CITIES, QUESTIONS, calls_of, expected, town_job
 
 AGENTS, WINDOW = 20, 10
 INTERVIEWS = AGENTS * len(CITIES)
@@ -53,7 +54,10 @@ def check_ended_in_good_order(path: Path, log: Path) -> None:
 
 def check_goes_on_to_the_end(path: Path, log: Path, latency_s: float) -> None:
     """The rest is asked, each question as often as in a run that nobody stopped."""
-    assert run_child("run_town", path, AGENTS, latency_s, 50, CALL_LOG=str(log))[-1]["error"] is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CALL_LOG", str(log))
+        workers = int(os.environ.get("WORKERS", "0"))
+        town_job(AGENTS, latency_s).run(path, concurrency=INTERVIEWS, workers=workers).close()
     with Results.open(path) as results:
         assert [result.answer for result in results] == RIGHT
         assert results.stats().interviews == INTERVIEWS
@@ -92,7 +96,7 @@ def test_the_first_ctrl_c_lets_what_runs_end_and_the_run_goes_on_later(tmp_path:
 
 @inline_and_in_workers
 def test_the_second_ctrl_c_stops_at_once_and_the_run_goes_on_later(tmp_path: Path) -> None:
-    path, log, latency_s = tmp_path / "town.run", tmp_path / "calls", 1.5
+    path, log, latency_s = tmp_path / "town.run", tmp_path / "calls", 0.8
     with Child("run_town", path, AGENTS, latency_s, INTERVIEWS, CALL_LOG=str(log)) as child:
         wait_for_results(path, child, pending=True)
         child.interrupt()
@@ -109,7 +113,7 @@ def test_the_second_ctrl_c_stops_at_once_and_the_run_goes_on_later(tmp_path: Pat
 
 @inline_and_in_workers
 def test_answers_journaled_before_a_second_ctrl_c_are_not_asked_for_again(tmp_path: Path) -> None:
-    path, log, latency_s = tmp_path / "town.run", tmp_path / "calls", 0.3
+    path, log, latency_s = tmp_path / "town.run", tmp_path / "calls", 0.15
     with Child("run_town", path, AGENTS, latency_s, INTERVIEWS, CALL_LOG=str(log)) as child:
         wait_for_results(path, child, pending=True)
         child.interrupt()

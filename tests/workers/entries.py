@@ -276,10 +276,10 @@ def come_and_go(port, payload):
 
 
 def take_slowly(port, payload):
-    """Half a gigabyte a second."""
+    """A quarter of a gigabyte a second."""
     for _ in range(int(payload)):
         _held.append(bytearray(b"x") * MB)
-        time.sleep(0.002)
+        time.sleep(0.004)
     return b"taken"
 
 

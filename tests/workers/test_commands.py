@@ -8,22 +8,22 @@ from headrace.errors import InvalidInput
 from headrace.execute.command import CommandLimits, run_command, with_heap_limit
 from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import DeathKind
-from tests.workers.trees import MB
+from tests.workers.trees import MB, children_of, soon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LIMITS = CommandLimits(memory_bytes=100 * MB, output_bytes=MB, timeout_s=20)
 PYTHON = sys.executable
 
 
-async def ended(*argv: str, limits: CommandLimits = LIMITS, **options):
-    async with WorkerPool() as pool:
-        result = await run_command(pool, argv, limits, **options)
-        with result.output:
-            return result, result.output.read()
+async def ended(pool: WorkerPool, *argv: str, limits: CommandLimits = LIMITS, **options):
+    result = await run_command(pool, argv, limits, **options)
+    with result.output:
+        return result, result.output.read()
 
 
-async def test_a_program_gets_its_input_and_its_output_is_kept(tmp_path):
+async def test_a_program_gets_its_input_and_its_output_is_kept(pool, tmp_path):
     result, output = await ended(
+        pool,
         "sh",
         "-c",
         "cat; pwd; echo $TIDE",
@@ -35,56 +35,55 @@ async def test_a_program_gets_its_input_and_its_output_is_kept(tmp_path):
     assert output == f"in\n{tmp_path}\nhigh\n".encode()
 
 
-async def test_an_exit_code_and_a_signal_are_told_apart():
-    result, _ = await ended("sh", "-c", "echo why >&2; exit 9")
+async def test_an_exit_code_and_a_signal_are_told_apart(pool):
+    result, _ = await ended(pool, "sh", "-c", "echo why >&2; exit 9")
     assert (result.kind, result.code, result.signal) == (DeathKind.EXITED, 9, None)
     assert result.told() == "exited with 9; it said: why"
-    result, _ = await ended("sh", "-c", "kill -9 $$")
+    result, _ = await ended(pool, "sh", "-c", "kill -9 $$")
     assert (result.kind, result.code, result.signal) == (DeathKind.SIGNALLED, None, 9)
     assert "SIGKILL" in result.told()
 
 
-async def test_a_program_whose_children_take_too_much_is_ended():
+async def test_a_program_whose_children_take_too_much_is_ended(pool):
     taking = f"{PYTHON} -c 'x = bytearray(b\"x\") * (70 << 20); import time; time.sleep(30)' & "
-    result, _ = await ended("sh", "-c", taking * 2 + "wait")
+    result, _ = await ended(pool, "sh", "-c", taking * 2 + "wait")
     assert result.kind is DeathKind.OUT_OF_MEMORY
     assert LIMITS.memory_bytes < result.peak_bytes < LIMITS.memory_bytes + 32 * MB
 
 
-async def test_too_much_output_ends_a_program():
-    result, output = await ended("sh", "-c", "yes")
+async def test_too_much_output_ends_a_program(pool):
+    result, output = await ended(pool, "sh", "-c", "yes")
     assert result.kind is DeathKind.TOO_MUCH_OUTPUT
     assert len(output) > MB
 
 
-async def test_too_much_output_is_no_result_though_the_program_was_quicker_than_the_watchdog():
-    result, _ = await ended("sh", "-c", f"head -c {LIMITS.output_bytes + 1} /dev/zero")
+async def test_too_much_output_is_no_result_though_the_program_was_quicker_than_the_watchdog(pool):
+    result, _ = await ended(pool, "sh", "-c", f"head -c {LIMITS.output_bytes + 1} /dev/zero")
     assert result.kind is DeathKind.TOO_MUCH_OUTPUT
     assert f"more than {LIMITS.output_bytes:,}" in result.told()
 
 
-async def test_a_program_that_takes_too_long_is_ended_with_its_children():
+async def test_a_program_that_takes_too_long_is_ended_with_its_children(pool):
     limits = CommandLimits(memory_bytes=100 * MB, timeout_s=0.2)
-    result, _ = await ended("sh", "-c", "sleep 60 & sleep 60", limits=limits)
+    result, _ = await ended(pool, "sh", "-c", "sleep 60 & sleep 60", limits=limits)
     assert result.kind is DeathKind.HUNG
     assert "longer than 0.2 s" in result.told()
 
 
-async def test_a_cancelled_command_ends_its_program():
-    async with WorkerPool() as pool:
-        running = asyncio.ensure_future(run_command(pool, ["sleep", "60"], LIMITS))
-        await asyncio.sleep(0.1)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
+async def test_a_cancelled_command_ends_its_program(pool):
+    running = asyncio.ensure_future(run_command(pool, ["sleep", "60"], LIMITS))
+    assert await soon(lambda: bool(children_of(pool.warden_pid)))
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await soon(lambda: not children_of(pool.warden_pid))
 
 
-async def test_what_cannot_be_run_is_refused_before_anything_starts():
-    async with WorkerPool() as pool:
-        with pytest.raises(InvalidInput, match="no program"):
-            await run_command(pool, ["no-such-program"], LIMITS)
-        with pytest.raises(InvalidInput, match="list"):
-            await run_command(pool, "ls", LIMITS)
+async def test_what_cannot_be_run_is_refused_before_anything_starts(pool):
+    with pytest.raises(InvalidInput, match="no program"):
+        await run_command(pool, ["no-such-program"], LIMITS)
+    with pytest.raises(InvalidInput, match="list"):
+        await run_command(pool, "ls", LIMITS)
 
 
 def test_node_is_told_how_large_its_heap_may_be():
@@ -95,12 +94,12 @@ def test_node_is_told_how_large_its_heap_may_be():
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no Node here")
-async def test_node_runs_within_its_limit_and_its_own_heap_ends_it():
+async def test_node_runs_within_its_limit_and_its_own_heap_ends_it(pool):
     limits = CommandLimits(memory_bytes=150 * MB, timeout_s=30)
-    result, output = await ended("node", "-e", "console.log(6 * 7)", limits=limits)
+    result, output = await ended(pool, "node", "-e", "console.log(6 * 7)", limits=limits)
     assert (result.succeeded, output) == (True, b"42\n"), result.told()
     taking = "const held = []; for (;;) held.push(new Array(10000).fill({}))"
-    result, _ = await ended("node", "-e", taking, limits=limits)
+    result, _ = await ended(pool, "node", "-e", taking, limits=limits)
     assert not result.succeeded
     assert "heap" in result.error_tail
     assert result.peak_bytes < 150 * MB + 32 * MB

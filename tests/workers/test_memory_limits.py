@@ -90,6 +90,19 @@ async def test_files_in_shared_memory_count_for_the_worker_that_writes_them(pool
         shutil.rmtree(directory)
 
 
+async def test_files_in_shared_memory_that_another_process_writes_count_for_no_worker(pool):
+    worker = await pool.worker(20 * MB)
+    worker.start(Task(1, 1, refer_to(entries.converse_blocking), b" and well"))
+    assert await worker.receive() == Message(1, 1, b"ready")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
+        for number in range(40):
+            (Path(directory) / str(number)).write_bytes(b"x" * MB)
+            await asyncio.sleep(0.002)
+        await asyncio.sleep(0.15)  # so that even a worker that waits has been looked at
+        worker.send(Message(1, 1, b"alive"))
+        assert await worker.receive() == Done(1, 1, b"alive and well")
+
+
 @pytest.mark.parametrize("entry", [entries.share_with_children, entries.share_with_children_that_work])
 async def test_memory_shared_with_forked_children_counts_once(pool, entry):
     ending, _ = await ending_and_highest(pool, entry)

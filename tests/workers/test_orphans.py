@@ -3,7 +3,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from headrace.execute.function_names import refer_to
 from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import Death, DeathKind, Done, Task
 from tests.workers import entries
-from tests.workers.trees import MB, children_of, gone_within, is_alive
+from tests.workers.trees import MB, children_of, gone_within, is_alive, soon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LIMIT = 80 * MB
@@ -27,9 +26,7 @@ def test_a_killed_controller_leaves_no_orphan(helped):
         pids = [pid for pid in children_of(controller.pid) if str(pid).encode() not in told[1:]]
         assert len(pids) == 6  # the warden and its heir, two workers, and a child of each
         os.kill(controller.pid, signal.SIGKILL)
-        killed_at = time.monotonic()
         assert gone_within(pids, 1.0) == []
-        assert time.monotonic() - killed_at < 1.5
         for bystander in told[1:]:
             os.kill(int(bystander), signal.SIGKILL)
 
@@ -54,7 +51,7 @@ async def test_a_killed_heir_is_missed_and_everything_ends():
         heir = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
         assert heir != os.getpid()
         os.kill(heir, signal.SIGKILL)
-        assert (await asyncio.wait_for(running, 3)).kind in {DeathKind.LOST, DeathKind.SIGNALLED}
+        assert (await asyncio.wait_for(running, 10)).kind in {DeathKind.LOST, DeathKind.SIGNALLED}
         assert gone_within([warden, worker.pid], 2) == []
 
 
@@ -75,7 +72,7 @@ async def test_a_killed_warden_is_told_and_its_workers_end():
         running = asyncio.ensure_future(worker.run(Task(2, 1, refer_to(entries.wait))))
         await asyncio.sleep(0.05)
         os.kill(pool.warden_pid, signal.SIGKILL)
-        death = await asyncio.wait_for(running, 2)
+        death = await asyncio.wait_for(running, 10)
         assert isinstance(death, Death)
         assert death.kind is DeathKind.LOST
         assert "warden" in death.reason
@@ -95,7 +92,7 @@ async def test_closing_ends_a_busy_worker():
 async def test_a_cancelled_task_ends_its_worker():
     async with WorkerPool() as pool:
         running = asyncio.ensure_future(pool.run(entries.wait, b"", LIMIT))
-        await asyncio.sleep(0.1)
+        assert await soon(lambda: len(children_of(pool.warden_pid)) == 1)
         (pid,) = children_of(pool.warden_pid)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):

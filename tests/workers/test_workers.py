@@ -12,7 +12,7 @@ from headrace.execute.worker_handle import Worker
 from headrace.execute.worker_pool import PoolOptions, WorkerPool
 from headrace.execute.worker_protocol import DeathKind, Done, Failed, Message, Task
 from tests.workers import entries
-from tests.workers.trees import MB, gone_within, memory_of
+from tests.workers.trees import MB, children_of, gone_within, memory_of, soon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LIMIT = 80 * MB
@@ -137,9 +137,8 @@ async def test_a_hundred_tasks_leave_no_descriptor_and_no_zombie():
         held = len(list((warden / "fd").iterdir()))
         for _ in range(100):
             assert (await pool.run(entries.open_descriptors, b"", LIMIT)).payload == first
-        await asyncio.sleep(0.1)
-        assert len(list((warden / "fd").iterdir())) <= held + 1
-        assert len((warden / f"task/{pool.warden_pid}/children").read_text().split()) <= 1
+        assert await soon(lambda: len(list((warden / "fd").iterdir())) <= held + 1)
+        assert await soon(lambda: len(children_of(pool.warden_pid)) <= 1)
 
 
 async def test_workers_do_not_hold_each_others_channels():

@@ -1,7 +1,8 @@
 """Memory that is a file: memfds, and files on tmpfs such as /dev/shm. No limit on a process counts it.
 
 Covers: whose it is. An open file is its holder's. What was written and closed leaves no trace of its writer, so growth
-of a tmpfs is charged to the tree that wrote most meanwhile. Looks closely only when the host's shared memory has moved.
+of a tmpfs is charged to the tree that can have caused most of it, and no more than that: other processes of the host
+write there, too. Looks closely only when the host's shared memory has moved.
 Does not cover: shared memory that is mapped, which every process shows (execute.process_tree).
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Iterable
 from headrace.execute.warden_watch import Watch
 
 _MOVED_BYTES = 1 << 20
+_REMEMBER_EVERY = 64  # looks: what was written long ago, to any file, explains nothing
 _MEMFD = "/memfd:"
 _BLOCK_BYTES = 512  # what st_blocks counts in, everywhere
 _SHARED_AT = 6  # of struct sysinfo, in words: uptime, three loads, all and free memory come before
@@ -29,32 +31,41 @@ class SharedFiles:
         self._seen_bytes = self._host_bytes()
         self._closed_bytes = self._mounted_bytes()
         self._written: dict[int, int] = {}
+        self._looks = 0
 
     def charge(self, watches: Iterable[Watch]) -> None:
         """Bring every watch's `held_bytes` and `left_bytes` up to date, if anything has moved."""
         now = self._host_bytes()
+        self._looks += 1
         if abs(now - self._seen_bytes) < _MOVED_BYTES:
+            if not self._looks % _REMEMBER_EVERY:
+                self._written = _written_by_each(watches)
             return
         self._seen_bytes = now
         everyone = list(watches)
         open_bytes = 0
+        had = {watch.pid: watch.held_bytes for watch in everyone}
         for watch in everyone:
             memfds, files = self._held(watch.tree.pids())
             watch.held_bytes = memfds + files
             open_bytes += files
         closed = self._mounted_bytes() - open_bytes
-        self._charge_closed(everyone, closed - self._closed_bytes)
+        self._charge_closed(everyone, closed - self._closed_bytes, had)
         self._closed_bytes = closed
 
-    def _charge_closed(self, watches: list[Watch], grown_bytes: int) -> None:
-        written = {watch.pid: sum(map(_written_by, watch.tree.pids())) for watch in watches}
+    def _charge_closed(self, watches: list[Watch], grown_bytes: int, had: dict[int, int]) -> None:
+        """`had` is what each had open before and may have closed since; what is mapped is written without a trace."""
+        before, self._written = self._written, _written_by_each(watches)
         if watches and grown_bytes > 0:
-            writer = max(watches, key=lambda watch: written[watch.pid] - self._written.get(watch.pid, 0))
-            writer.left_bytes += grown_bytes
+            wrote = {pid: written - before.get(pid, 0) for pid, written in self._written.items()}
+            can_be = {
+                watch.pid: min(grown_bytes, wrote[watch.pid] + had[watch.pid] + watch.mapped_bytes) for watch in watches
+            }
+            writer = max(watches, key=lambda watch: (can_be[watch.pid], wrote[watch.pid]))
+            writer.left_bytes += can_be[writer.pid]
         elif watches:
             owner = max(watches, key=lambda watch: watch.left_bytes)
             owner.left_bytes = max(0, owner.left_bytes + grown_bytes)
-        self._written = written
 
     def _held(self, pids: list[int]) -> tuple[int, int]:
         """Bytes in memfds and in files on tmpfs that these processes have open, each counted once."""
@@ -108,6 +119,10 @@ def _count(path: str, kept: dict[tuple[int, int], int]) -> None:
     except OSError:
         return
     kept[told.st_dev, told.st_ino] = told.st_blocks * _BLOCK_BYTES
+
+
+def _written_by_each(watches: Iterable[Watch]) -> dict[int, int]:
+    return {watch.pid: sum(map(_written_by, watch.tree.pids())) for watch in watches}
 
 
 def _written_by(pid: int) -> int:

@@ -48,6 +48,7 @@ class Watch:
     becomes: int = -1
     held_bytes: int = 0  # memfds and files on tmpfs that are open
     left_bytes: int = 0  # files on tmpfs that were written and closed
+    mapped_bytes: int = 0  # shared memory, files among it
     used_bytes: int = 0
     grown_bytes: int = 0
     peak_bytes: int = 0
@@ -135,6 +136,7 @@ class Watch:
 
     def _read(self) -> TreeReading:
         reading = self.tree.read(self.limit_bytes)
+        self.mapped_bytes = reading.shared_bytes
         # A file that is mapped shows twice, as shared memory and as a file.
         in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
         self.used_bytes = reading.used_bytes + in_files

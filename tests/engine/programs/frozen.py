@@ -45,6 +45,8 @@ if __name__ == "__main__":
         with Path(sys.argv[2]).open("w") as theirs:
             faulthandler.dump_traceback_later(2.0, file=theirs)
             asyncio.run(main())
-            time.sleep(2.5)
+            give_up_at = time.monotonic() + 30
+            while not Path(sys.argv[2]).stat().st_size and time.monotonic() < give_up_at:
+                time.sleep(0.02)
     else:
         asyncio.run(main())

@@ -40,7 +40,7 @@ def right_letters(path: Path, chars: int) -> int:
                 "letter": letter(number, chars),
                 "signed": f"signed {number}",
                 "sealed": f"sealed {number}",
-            }
+            }, result.failures
             assert result.raw_responses["signed"] == f"signed {number}"
             assert number not in seen
             seen.add(number)

@@ -101,10 +101,17 @@ def cancel_a_task_that_listens(job: Job, path: Path) -> None:
 
 def run_out_of_time(job: Job, path: Path) -> None:
     async def main() -> None:
-        async with asyncio.timeout(1.0 if OPTIONS["workers"] else 0.5):
+        async with asyncio.timeout(None) as time_left, asyncio.TaskGroup() as group:
+            group.create_task(_end_once_there_are_results(path, time_left))
             await job.run_async(path, **OPTIONS)
 
     asyncio.run(main())
+
+
+async def _end_once_there_are_results(path: Path, time_left: asyncio.Timeout) -> None:
+    while not _has_results(path):
+        await asyncio.sleep(0.01)
+    time_left.reschedule(asyncio.get_running_loop().time())
 
 
 def _cancel(job: Job, path: Path, on_result: Callable[[Result], None] | None) -> None:

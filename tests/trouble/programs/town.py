@@ -110,13 +110,6 @@ def _note(line: str) -> None:
     log = os.environ.get("CALL_LOG")
     if log:
         # One write to a file opened for appending: whole lines, and none lost when the process is killed.
-        os.write(_descriptor(log), line.encode())
-
-
-_open_logs: dict[str, int] = {}
-
-
-def _descriptor(log: str) -> int:
-    if log not in _open_logs:
-        _open_logs[log] = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    return _open_logs[log]
+        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(descriptor, line.encode())
+        os.close(descriptor)
