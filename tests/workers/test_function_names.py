@@ -1,11 +1,14 @@
 import functools
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 
 from headrace.errors import InvalidInput
 from headrace.execute.function_names import find_function, refer_to
+from headrace.execute.tasks import durable_name
 from headrace.execute.worker_protocol import FunctionReference
 from tests.workers import entries
 
@@ -46,6 +49,17 @@ def test_a_name_that_means_something_else_by_now_is_refused(monkeypatch):
     monkeypatch.setattr(entries, "echo", entries.fail)
     with pytest.raises(InvalidInput, match="something else"):
         refer_to(function)
+
+
+def test_what_python_m_has_started_is_of_the_same_kind_as_in_a_worker(monkeypatch):
+    async def agent(ctx): ...
+
+    started = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", started)
+    agent.__module__, agent.__qualname__ = "__main__", "agent"
+    assert durable_name(agent) == "__main__:agent"
+    started.__spec__ = ModuleSpec("package.module", None)
+    assert durable_name(agent) == "package.module:agent"
 
 
 def test_a_module_that_is_on_no_path_is_loaded_from_its_file(tmp_path):

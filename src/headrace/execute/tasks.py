@@ -7,6 +7,7 @@ program has registered or submitted runs.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CellType, NoneType
@@ -136,9 +137,16 @@ def durable_name(function: Callable[..., Any]) -> str:
             "A lambda, a functools.partial or an object has no name by which a later program could find it.",
             fix="Use a function defined with `async def`, or register it with @headrace.task(name=...).",
         )
-    # A worker imports the script under another name, and the kind is the same.
-    module = "__main__" if function.__module__ == SCRIPT_NAME else function.__module__
-    return f"{module}:{name}"
+    return f"{_module_of(function)}:{name}"
+
+
+def _module_of(function: Callable[..., Any]) -> str:
+    """A worker imports a script, or what `python -m` has started, under another name: the kind is the same."""
+    name = function.__module__
+    if name not in ("__main__", SCRIPT_NAME):
+        return name
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return spec.name if spec is not None else "__main__"
 
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
