@@ -52,6 +52,7 @@ class Watch:
     used_bytes: int = 0
     grown_bytes: int = 0
     peak_bytes: int = 0
+    most_shared_bytes: int = 0
     told_bytes: int = -1
     told_at: float = 0.0
     looked_at: float = 0.0
@@ -140,6 +141,7 @@ class Watch:
         in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
         self.used_bytes = reading.used_bytes + in_files
         self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+        self.most_shared_bytes = max(self.most_shared_bytes, reading.shared_bytes)
         return reading
 
     def _judged(self, reading: TreeReading, now: float, steps: int, is_busy: bool) -> Verdict | None:
