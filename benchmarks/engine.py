@@ -3,7 +3,6 @@
 The mix is drawn: its memory, read from outside every 10 ms, with the levels and what the engine did on it.
 """
 
-from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import Bench
@@ -15,6 +14,7 @@ from benchmarks.engine_mixes import (
     peak_and_steady,
     run_mix,
 )
+from benchmarks.process_memory import resident_bytes
 from benchmarks.processes import run_child
 from benchmarks.report import Line, Table, loops, megabytes
 
@@ -24,7 +24,6 @@ _WAITING = 10_000
 _MOST_P50_MS = 3.0
 _MOST_P99_MS = 50.0
 _MOST_STOP_MS = 500.0
-_PAGE_BYTES = 4096
 _DRAWN = "resident memory of the engine's process, every 10 ms"
 
 
@@ -33,7 +32,7 @@ def measure(bench: Bench) -> Table:
     stops = run_child("engine_preempted", bench.directory / "stops.run", bench.sizes.kills).figures
     blocks, objects = (_given_back(bench, what) for what in ("blocks", "objects"))
     events = run_child("scheduler_events", _WAITING).figures
-    mix, two_slots = [run_mix(bench, slots, "inline", _resident_bytes, _DRAWN) for slots in (4, 2)]
+    mix, two_slots = [run_mix(bench, slots, "inline", resident_bytes, _DRAWN) for slots in (4, 2)]
     return Table(
         "the engine, inline",
         [
@@ -109,10 +108,3 @@ def _two_slot_lines(mix: dict[str, Any]) -> list[Line]:
         Line("mix with two slots: peak", megabytes(peak), "< 428 MB", peak < BEST_PEAK_BYTES, DESIGNS_PEAK),
         Line("mix with two slots: steady state", megabytes(steady), "", None, DESIGNS_STEADY),
     ]
-
-
-def _resident_bytes(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE_BYTES
-    except (OSError, IndexError):
-        return 0  # it has just ended

@@ -3,7 +3,6 @@
 Memory is what all processes hold together (PSS), read from outside as often as every 10 ms; drawn like inline.
 """
 
-from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import Bench
@@ -15,6 +14,7 @@ from benchmarks.engine_mixes import (
     peak_and_steady,
     run_mix,
 )
+from benchmarks.process_memory import proportional_bytes, tree_of
 from benchmarks.processes import loop_ms, run_child
 from benchmarks.report import Line, Table, loops, megabytes
 
@@ -25,7 +25,7 @@ _DEATHS = 20
 
 def measure(bench: Bench) -> Table:
     recovery = run_child("engine_recovery", bench.directory / "recovery.run", _DEATHS).figures
-    mix, two_slots = [run_mix(bench, slots, "process", _tree_pss_bytes, _DRAWN) for slots in (4, 2)]
+    mix, two_slots = [run_mix(bench, slots, "process", _tree_bytes, _DRAWN) for slots in (4, 2)]
     return Table(
         "the engine, agents in processes",
         [_recovery_line(recovery), *_mix_lines(bench, "mix", mix), *_mix_lines(bench, "mix, two slots", two_slots)],
@@ -61,14 +61,5 @@ def _mix_lines(bench: Bench, name: str, mix: dict[str, Any]) -> list[Line]:
     ]
 
 
-def _tree_pss_bytes(root: int) -> int:
-    pids, total = [root], 0
-    for pid in pids:
-        try:
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                pids += map(int, (task / "children").read_bytes().split())
-            lines = Path(f"/proc/{pid}/smaps_rollup").read_bytes().splitlines()
-        except OSError:
-            continue  # it has just ended
-        total += next((int(line.split()[1]) << 10 for line in lines if line.startswith(b"Pss:")), 0)
-    return total
+def _tree_bytes(root: int) -> int:
+    return proportional_bytes(tree_of(root))

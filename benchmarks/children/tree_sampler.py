@@ -1,37 +1,83 @@
-"""Watches workers' trees from outside, a reading each millisecond: `tree_sampler CONTROLLER WARDEN WORKER...`.
+"""Watches workers' trees from outside, a reading each millisecond: `tree_sampler CONTROLLER WARDEN [WORKER...]`.
 
 Prints "ready"; when its input ends, the highest of the workers together and of the whole tree, how many readings there
 were, and the longest time between two. Counts what each process holds, memfds, and what /dev/shm has grown by; takes
 off what a worker was forked with, as the warden has it, and from a fork of a worker what it shares with it. Shares no
 code with what it checks.
+
+Without workers it watches whatever the warden forks, and itself as one more process of the tree. It then prints the one
+that came furthest beyond its limit as well, with the limit that it had at that moment, and how much more was allowed.
+Files in /dev/shm, which nothing leads back from, count in the whole only.
 """
 
 import json
 import os
+import resource
 import select
 import sys
 import time
+from contextlib import suppress
 
 _EVERY_S = 0.001
+_ALLOWED_SHARE, _ALLOWED_BYTES = 1.1, 32 << 20  # beyond a limit: the larger one
 _START_OF_STACK = 25  # of /proc/PID/stat, counted from behind the name: the same for a fork, another after exec
 _inherited: dict[int, int] = {}
 _stacks: dict[int, bytes] = {}
 
 
-def main(controller: int, warden: int, workers: list[int]) -> None:
+def main(controller: int, warden: int, given: list[int]) -> None:
+    with suppress(OSError):  # one that waits behind those it watches sees less; not everybody may
+        os.setpriority(os.PRIO_PROCESS, 0, -10)
     base_bytes, files_bytes = sum(_held(warden)), _in_files()
+    others = [controller, warden, *([] if given else [os.getpid()])]
+    furthest = _Furthest(_data_bytes(warden))
     peak = whole = readings = 0
     longest_s, before = 0.0, time.perf_counter()
     print("ready", flush=True)
     while not select.select([0], [], [], _EVERY_S)[0]:
-        trees = sum(max(0, _tree_bytes(worker) - base_bytes) for worker in workers) + _in_files() - files_bytes
+        trees = _in_files() - files_bytes
+        for worker in given or _children(warden):
+            limit_bytes = furthest.limit_of(worker)
+            used_bytes = max(0, _tree_bytes(worker) - base_bytes)
+            furthest.saw(used_bytes, max(limit_bytes, furthest.limit_of(worker)))  # it may have been moved meanwhile
+            trees += used_bytes
         peak = max(peak, trees)
-        whole = max(whole, trees + resident_bytes(controller) + resident_bytes(warden))
+        whole = max(whole, trees + sum(map(resident_bytes, others)))
         readings += 1
         now = time.perf_counter()
         longest_s, before = max(longest_s, now - before), now
     figures = {"peak_bytes": peak, "whole_bytes": whole, "readings": readings, "longest_ms": longest_s * 1000}
-    print(json.dumps(figures), flush=True)
+    print(json.dumps({**figures, **furthest.figures()}), flush=True)
+
+
+class _Furthest:
+    """The reading that was furthest beyond what its limit allows, or nearest to it."""
+
+    def __init__(self, base_data_bytes: int) -> None:
+        self._base_data_bytes = base_data_bytes
+        self._beyond_bytes = -sys.maxsize
+        self._used_bytes = self._limit_bytes = 0
+
+    def limit_of(self, worker: int) -> int:
+        """As the operating system has it: above what was reserved when the worker was forked. 0 where it has ended."""
+        try:
+            soft = resource.prlimit(worker, resource.RLIMIT_DATA)[0]
+        except OSError:
+            return 0
+        return soft - self._base_data_bytes if soft != resource.RLIM_INFINITY else sys.maxsize
+
+    def saw(self, used_bytes: int, limit_bytes: int) -> None:
+        beyond_bytes = used_bytes - _allowed_bytes(limit_bytes)
+        if limit_bytes > 0 and beyond_bytes > self._beyond_bytes:
+            self._beyond_bytes, self._used_bytes, self._limit_bytes = beyond_bytes, used_bytes, limit_bytes
+
+    def figures(self) -> dict[str, int]:
+        allowed = _allowed_bytes(self._limit_bytes)
+        return {"used_bytes": self._used_bytes, "limit_bytes": self._limit_bytes, "allowed_bytes": allowed}
+
+
+def _allowed_bytes(limit_bytes: int) -> int:
+    return max(int(limit_bytes * _ALLOWED_SHARE), limit_bytes + _ALLOWED_BYTES)
 
 
 def _tree_bytes(root: int) -> int:
@@ -53,9 +99,13 @@ def _descendants(root: int) -> list[int]:
     """The root first."""
     found: list[int] = [root]
     for pid in found:
-        for task in _names(f"/proc/{pid}/task"):
-            found += map(int, _contents(f"/proc/{pid}/task/{task}/children").split())
+        found += _children(pid)
     return found
+
+
+def _children(pid: int) -> list[int]:
+    lists = [_contents(f"/proc/{pid}/task/{task}/children") for task in _names(f"/proc/{pid}/task")]
+    return [int(child) for told in lists for child in told.split()]
 
 
 def _held(pid: int) -> tuple[int, int]:
@@ -65,6 +115,10 @@ def _held(pid: int) -> tuple[int, int]:
 
 def resident_bytes(pid: int) -> int:
     return _kilobytes(_contents(f"/proc/{pid}/status"), b"VmRSS:") << 10
+
+
+def _data_bytes(pid: int) -> int:
+    return _kilobytes(_contents(f"/proc/{pid}/status"), b"VmData:") << 10
 
 
 def _start_of_stack(pid: int) -> bytes:

@@ -57,6 +57,19 @@ async def test_one_alone_has_its_ceiling_and_gives_way_when_another_comes():
     assert first.limit_bytes == 400 * MB
 
 
+async def test_what_an_ended_worker_left_in_files_is_not_lent_again():
+    left_bytes = 0
+    lender = Lender(450 * MB, 400 * MB, lambda: left_bytes)
+    ending, other = [await lender.lend(50 * MB, started(lender)) for _ in range(2)]
+    left_bytes = 200 * MB
+    lender.returned(ending)
+    await lender.settle()
+    assert other.limit_bytes + left_bytes <= 450 * MB
+    left_bytes = 0
+    await lender.settle()
+    assert other.limit_bytes == 400 * MB
+
+
 async def test_a_program_has_what_it_asks_for_gives_way_without_and_its_run_has_it_back():
     lender = Lender(300 * MB, 250 * MB)
     run = await lender.lend(30 * MB, started(lender))

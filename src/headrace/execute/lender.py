@@ -36,11 +36,14 @@ class Loan:
 
 
 class Lender:
-    """`ceiling_bytes` is the most that one worker may have, unless its run was promised more."""
+    """`ceiling_bytes` is the most that one worker may have, unless its run was promised more. `abandoned_bytes` tells
+    what workers that have ended still hold of the room, as of now.
+    """
 
-    def __init__(self, room_bytes: int, ceiling_bytes: int) -> None:
+    def __init__(self, room_bytes: int, ceiling_bytes: int, abandoned_bytes: Callable[[], int] = lambda: 0) -> None:
         self.room_bytes = room_bytes
         self._ceiling_bytes = ceiling_bytes
+        self._abandoned_bytes = abandoned_bytes
         self._loans: list[Loan] = []  # as many as there are slots, and programs that they run
         self._lock = asyncio.Lock()
 
@@ -71,7 +74,7 @@ class Lender:
 
     async def _move(self) -> None:
         loans = list(self._loans)
-        room_bytes = self.room_bytes - _MAY_PASS_BYTES * len(loans)
+        room_bytes = max(0, self.room_bytes - self._abandoned_bytes() - _MAY_PASS_BYTES * len(loans))
         targets = limits_within(room_bytes, [loan.borrower() for loan in loans])
         for loan, target in zip(loans, targets, strict=True):
             if target <= loan.limit_bytes - _WORTH_MOVING_BYTES:

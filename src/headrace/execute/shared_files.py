@@ -2,7 +2,8 @@
 
 Covers: whose it is. An open file is its holder's. What was written and closed leaves no trace of its writer, so growth
 of a tmpfs is charged to the tree that can have caused most of it, and no more than that: other processes of the host
-write there, too. Looks closely only when the host's shared memory has moved.
+write there, too. What a tree that has ended leaves stays, and counts until it is removed. Looks closely only when the
+host's shared memory has moved.
 Does not cover: shared memory that is mapped, which every process shows (execute.process_tree).
 """
 
@@ -22,7 +23,10 @@ _SHARED_AT = 6  # of struct sysinfo, in words: uptime, three loads, all and free
 
 
 class SharedFiles:
+    """`abandoned_bytes` are in files on tmpfs whose writers have ended."""
+
     def __init__(self) -> None:
+        self.abandoned_bytes = 0
         self._places = tuple(_tmpfs_mounts())
         # One file system may be mounted in several places, or twice in one; its bytes are there once.
         self._mounts = {os.stat(place).st_dev: place for place in self._places}  # noqa: PTH116
@@ -31,41 +35,66 @@ class SharedFiles:
         self._seen_bytes = self._host_bytes()
         self._closed_bytes = self._mounted_bytes()
         self._written: dict[int, int] = {}
+        self._open: dict[int, int] = {}  # bytes of files on tmpfs, by the root that has them open
         self._looks = 0
 
     def charge(self, watches: Iterable[Watch]) -> None:
         """Bring every watch's `held_bytes` and `left_bytes` up to date, if anything has moved."""
-        now = self._host_bytes()
         self._looks += 1
-        if abs(now - self._seen_bytes) < _MOVED_BYTES:
-            if not self._looks % _REMEMBER_EVERY:
-                self._written = _written_by_each(watches)
+        if self._has_moved():
+            self._charge(list(watches))
+        elif not self._looks % _REMEMBER_EVERY:
+            self._written = _written_by_each(watches)
+
+    def abandon(self, ended: Watch, others: Iterable[Watch]) -> None:
+        """It has just ended, and nothing that it started is there: its files are closed, and stay."""
+        open_bytes = self._open.get(ended.pid, 0)
+        if not (self._has_moved() or open_bytes or ended.left_bytes):
             return
+        ended.left_bytes += open_bytes
+        self._closed_bytes += open_bytes
+        self._charge([ended, *others])
+        self._written.pop(ended.pid, None)
+        self.abandoned_bytes += ended.left_bytes
+
+    def _has_moved(self) -> bool:
+        now = self._host_bytes()
+        if abs(now - self._seen_bytes) < _MOVED_BYTES:
+            return False
         self._seen_bytes = now
-        everyone = list(watches)
-        open_bytes = 0
-        had = {watch.pid: watch.held_bytes for watch in everyone}
-        for watch in everyone:
+        return True
+
+    def _charge(self, watches: list[Watch]) -> None:
+        had = {watch.pid: watch.held_bytes for watch in watches}
+        self._open.clear()
+        for watch in watches:
             memfds, files = self._held(watch.tree.pids())
             watch.held_bytes = memfds + files
-            open_bytes += files
-        closed = self._mounted_bytes() - open_bytes
-        self._charge_closed(everyone, closed - self._closed_bytes, had)
+            self._open[watch.pid] = files
+        closed = self._mounted_bytes() - sum(self._open.values())
+        self._charge_closed(watches, closed - self._closed_bytes, had)
         self._closed_bytes = closed
 
     def _charge_closed(self, watches: list[Watch], grown_bytes: int, had: dict[int, int]) -> None:
         """`had` is what each had open before and may have closed since; what is mapped is written without a trace."""
         before, self._written = self._written, _written_by_each(watches)
         if watches and grown_bytes > 0:
-            wrote = {pid: written - before.get(pid, 0) for pid, written in self._written.items()}
+            wrote = {pid: max(0, written - before.get(pid, 0)) for pid, written in self._written.items()}
             can_be = {
                 watch.pid: min(grown_bytes, wrote[watch.pid] + had[watch.pid] + watch.mapped_bytes) for watch in watches
             }
             writer = max(watches, key=lambda watch: (can_be[watch.pid], wrote[watch.pid]))
             writer.left_bytes += can_be[writer.pid]
-        elif watches:
-            owner = max(watches, key=lambda watch: watch.left_bytes)
-            owner.left_bytes = max(0, owner.left_bytes + grown_bytes)
+        elif grown_bytes < 0:
+            self._removed(watches, -grown_bytes)
+
+    def _removed(self, watches: list[Watch], gone_bytes: int) -> None:
+        """Nobody knows whose they were. Of those that live first: none of them is to be killed for another's files."""
+        for owner in sorted(watches, key=lambda watch: -watch.left_bytes):
+            taken = min(owner.left_bytes, gone_bytes)
+            owner.left_bytes -= taken
+            gone_bytes -= taken
+        self.abandoned_bytes = max(0, self.abandoned_bytes - gone_bytes)
 
     def _held(self, pids: list[int]) -> tuple[int, int]:
         """Bytes in memfds and in files on tmpfs that these processes have open, each counted once."""

@@ -59,6 +59,7 @@ class Warden:
             self._groups.sweep()
         self._page = ProgressPage()
         self._files = SharedFiles() if ON_LINUX else None
+        self._told_abandoned_bytes = 0
         self._watches: dict[int, Watch] = {}  # by pid
         self._places: dict[int, Place] = {}  # by pid
         self._next_look = self._looked_at = self._stirred_at = 0.0
@@ -270,8 +271,14 @@ class Warden:
         news = [watch for watch in self._watches.values() if watch.has_news(now)]
         for watch in news:
             watch.told_bytes, watch.told_at = watch.used_bytes, now
-        if news:
-            self._control.tell(Readings([Reading(watch.worker, watch.used_bytes, watch.steps) for watch in news]))
+        if news or self._told_abandoned_bytes != self._abandoned_bytes:
+            self._told_abandoned_bytes = self._abandoned_bytes
+            readings = [Reading(watch.worker, watch.used_bytes, watch.steps) for watch in news]
+            self._control.tell(Readings(readings, self._abandoned_bytes))
+
+    @property
+    def _abandoned_bytes(self) -> int:
+        return self._files.abandoned_bytes if self._files is not None else 0
 
     def _end_strays(self) -> None:
         """Orphans go to the worker they descend from; those of a worker that has ended come here, and end."""
@@ -286,6 +293,8 @@ class Warden:
             watch = self._watches.pop(pid, None)
             if watch is not None:
                 _kill(watch, signal.SIGKILL)  # what it leaves ends with it; its group's number is still taken
+                if self._files is not None:
+                    self._files.abandon(watch, self._watches.values())
             with suppress(ChildProcessError):
                 os.waitpid(pid, 0)
             if watch is not None:
@@ -300,7 +309,9 @@ class Warden:
         place = self._places.pop(watch.pid, None)
         if place is not None:
             self._page.give_back(place)
-        self._control.tell(watch.death(code, killed_by, by_kernel=by_kernel))
+        death = watch.death(code, killed_by, by_kernel=by_kernel)
+        death.abandoned_bytes = self._told_abandoned_bytes = self._abandoned_bytes
+        self._control.tell(death)
         self._look_soon()  # its children may have become strays
 
     def _end_everything(self) -> None:

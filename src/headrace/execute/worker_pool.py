@@ -88,6 +88,7 @@ class WorkerPool:
         self._workers: dict[int, Worker] = {}
         self._programs: dict[int, LimitedProcess] = {}
         self._pids: dict[int, int] = {}
+        self.abandoned_bytes = 0  # in files on tmpfs, by workers that have ended
         self._bases: dict[int, int] = {}  # what each was forked with
         self._starting: dict[int, asyncio.Future[None]] = {}
         self._idle: list[Worker] = []
@@ -294,6 +295,7 @@ class WorkerPool:
             _resolve(self._starting.pop(report.worker, None))
 
     def _has_read(self, report: Readings) -> None:
+        self.abandoned_bytes = report.abandoned_bytes
         for reading in report.readings:
             if process := self._process_of(reading.worker):
                 process.used_bytes = reading.used_bytes
@@ -313,6 +315,7 @@ class WorkerPool:
         return self._workers.get(number) or self._programs.get(number)
 
     def _has_ended(self, death: Death) -> None:
+        self.abandoned_bytes = death.abandoned_bytes
         self._pids.pop(death.worker, None)
         self._bases.pop(death.worker, None)
         _resolve(self._starting.pop(death.worker, None))

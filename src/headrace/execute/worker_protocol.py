@@ -162,13 +162,17 @@ class Reading(msgspec.Struct, array_like=True):
 
 
 class Readings(msgspec.Struct, tag=True, array_like=True):
+    """`abandoned_bytes` are in files on tmpfs whose writers have ended."""
+
     readings: list[Reading]
+    abandoned_bytes: int = 0
 
 
 class Death(msgspec.Struct, tag=True, array_like=True):
     """How a worker ended. `code` is its exit code, `signal` what killed it; one of them is None.
 
-    `used_bytes` is the reading that condemned it, or the last one; `peak_bytes` the highest of any.
+    `used_bytes` is the reading that condemned it, or the last one; `peak_bytes` the highest of any. `abandoned_bytes`
+    as in `Readings`: what it leaves is known before what it was lent is lent again.
     """
 
     worker: int
@@ -179,6 +183,7 @@ class Death(msgspec.Struct, tag=True, array_like=True):
     peak_bytes: int = 0
     limit_bytes: int = 0
     reason: str = ""
+    abandoned_bytes: int = 0
 
 
 ToWarden: TypeAlias = Setup | Fork | Spawn | SetLimit | Kill

@@ -308,6 +308,8 @@ class EngineLoop:
         used = memory.read(now_s)
         if memory.looks_at_host(now_s) and self._workers.is_isolated:
             self._note_warden()
+            if told := self._workers.files_left():
+                self._chronicle.record("files left", told)
             self._spawn(asyncio.to_thread(self._workers.gauge.correct))
         if self._workers.is_isolated:
             self._workers.lend_within(memory.budget_bytes)

@@ -18,10 +18,12 @@ from headrace.execute.tasks import Kind
 from headrace.execute.worker_pool import PoolOptions, WorkerPool
 from headrace.limits import MemoryLimits
 from headrace.runtime.memory import TreeGauge
+from headrace.units import format_bytes
 
 # What runs agents, and what whoever defines agents imports: 0.2 s for each worker if it were not there already.
 _NEEDED_BY_ALL = ("headrace.execute.agent_worker", "headrace.runtime.engine")
 
+_MUCH_LEFT_BYTES = 16 << 20
 HANG_S = 5.0  # at its memory limit without a step: it spins there
 
 Isolation: TypeAlias = Literal["process", "inline"]
@@ -53,6 +55,7 @@ class EngineWorkers:
         self.is_isolated = options.isolation == "process"
         self._limits = limits
         self._agents: IsolatedAgents | None = None
+        self._told_left_bytes = 0
         pool_options = PoolOptions(
             preload=(*_NEEDED_BY_ALL, *options.preload),
             most_idle=options.slots,
@@ -60,8 +63,8 @@ class EngineWorkers:
             hang_s=HANG_S,
         )
         self.pool = WorkerPool(pool_options, on_reading=self._read) if can_isolate() else None
-        self.gauge = TreeGauge(self._shared_bytes, tells_apart=self.is_isolated)
-        self.lender = Lender(0, options.ceiling_bytes)
+        self.gauge = TreeGauge(self._shared_bytes, self._abandoned_bytes, tells_apart=self.is_isolated)
+        self.lender = Lender(0, options.ceiling_bytes, self._abandoned_bytes)
         self.lend_within(limits.budget_bytes)
 
     async def start(self) -> None:
@@ -77,6 +80,14 @@ class EngineWorkers:
         assert self.pool is not None
         self._agents = IsolatedAgents(self.pool, self.lender, kinds, spools, register)
         return self._agents
+
+    def files_left(self) -> str | None:
+        """What to say of files that ended workers have left in memory, where there is much more than was said."""
+        left_bytes = self._abandoned_bytes()
+        if abs(left_bytes - self._told_left_bytes) < _MUCH_LEFT_BYTES:
+            return None
+        self._told_left_bytes = left_bytes
+        return f"{format_bytes(left_bytes)} of memory in files on tmpfs, /dev/shm for one, that ended workers have left"
 
     def lend_within(self, budget_bytes: int) -> None:
         """A worker should meet its own limit before all of them together meet the line where one is killed."""
@@ -102,6 +113,9 @@ class EngineWorkers:
 
     def _shared_bytes(self) -> int:
         return self.pool.shared_bytes if self.pool is not None else 0
+
+    def _abandoned_bytes(self) -> int:
+        return self.pool.abandoned_bytes if self.pool is not None else 0
 
     def _read(self, worker: int, used_bytes: int) -> None:
         if self._agents is not None:

@@ -93,7 +93,14 @@ class Host:
             return False
         if self._alone and task.priority is not Priority.CRITICAL:
             return False
-        return need_bytes <= self.room_bytes - self.tenants.owed_bytes
+        return need_bytes <= self.room_beside_others_bytes(task)
+
+    def room_beside_others_bytes(self, task: Task) -> int:
+        """Not what surveys are owed. What was only seen of its kind may be too little: such a run gets no further than
+        the level where the next thing would be preemption.
+        """
+        is_estimate = task.declared_bytes is None and task.priority is not Priority.CRITICAL
+        return self.room_bytes - self.tenants.owed_bytes - (self._kept_free_bytes if is_estimate else 0)
 
     def enter(self, family: Family) -> None:
         self.families[family.serial] = family
@@ -144,8 +151,11 @@ class Host:
         """Surveys grow no further than the level where the next thing would be preemption."""
         if not self.tenants.by_id:
             return []
-        kept_free = int(self.governor.budget_bytes * (1 - self.limits.preempt_at))
-        return self.tenants.regrant(self.pressure, self._squeezed(), self.room_bytes - kept_free)
+        return self.tenants.regrant(self.pressure, self._squeezed(), self.room_bytes - self._kept_free_bytes)
+
+    @property
+    def _kept_free_bytes(self) -> int:
+        return int(self.governor.budget_bytes * (1 - self.limits.preempt_at))
 
     def _squeezed(self) -> Squeeze:
         if any(family.pauses_tenants for family in self.families.values()):
@@ -171,8 +181,18 @@ class Host:
         elif self.has_only_one():  # nobody can tell runs apart here, but there is only one
             _note_use(next(iter(self.families.values())), self.used_bytes - self.floor_bytes)
         else:
-            return
+            self._note_together(self.used_bytes - self.floor_bytes - self.tenants.in_use_bytes)
         self._charged_bytes = sum(family.charged_bytes for family in self.families.values())
+
+    def _note_together(self, in_use_bytes: int) -> None:
+        """Nobody can tell who uses how much; but where all use more than they were promised, on average each does. A
+        kind whose first run was a small one would otherwise stay small for good.
+        """
+        families = list(self.families.values())
+        promised_bytes = sum(family.reserved_bytes for family in families)
+        is_more = in_use_bytes > promised_bytes > 0
+        for family in families:
+            _note_use(family, in_use_bytes * family.reserved_bytes // promised_bytes if is_more else 0)
 
 
 def _note_use(family: Family, in_use_bytes: int) -> None:

@@ -67,6 +67,16 @@ def is_first_of_its_kind(board: Board, task: Task) -> bool:
     return task.priority is not Priority.CRITICAL
 
 
+def _may_join_its_kind(board: Board, task: Task, host: Host) -> bool:
+    """Few runs tell little about the next one: at most twice as many at once as have ended, so that there is enough
+    left for one that needs more than they did.
+    """
+    if task.declared_bytes is not None or task.priority is Priority.CRITICAL:
+        return True
+    most = max(1, 2 * board.reservations.ended(task.kind))
+    return most >= host.slots or sum(family.root.kind == task.kind for family in host.families.values()) < most
+
+
 def _start_next(board: Board, now_s: float) -> bool:
     """Whether one was taken from the queue, so that another may follow."""
     for task in board.waiting.heads():
@@ -113,7 +123,8 @@ def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) ->
     best: tuple[Host, Need] | None = None
     for host in hosts:
         need = need_of(board, task, host)
-        has_room = host.fits(task, need.memory_bytes, need.is_alone) and _surveys_allow(host, need, now_s)
+        fits = host.fits(task, need.memory_bytes, need.is_alone) and _may_join_its_kind(board, task, host)
+        has_room = fits and _surveys_allow(host, need, now_s)
         if has_room and (best is None or host.room_bytes > best[0].room_bytes):
             best = host, need
     if best is not None:
@@ -124,7 +135,7 @@ def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) ->
         settle(board, task, Verdict.BUDGET_TOO_SMALL, now_s)
         return True
     for host in hosts:
-        host.squeeze = _squeeze_for(host, need_of(board, task, host), now_s)
+        host.squeeze = _squeeze_for(host, task, need_of(board, task, host), now_s)
     if task.priority is Priority.CRITICAL:
         _make_room(board, hosts, now_s)
     return False
@@ -158,12 +169,13 @@ def _fits_beside_surveys(host: Host, need: Need) -> bool:
     return need.memory_bytes <= host.room_beside_surveys_bytes
 
 
-def _squeeze_for(host: Host, need: Need, now_s: float) -> Squeeze:
+def _squeeze_for(host: Host, task: Task, need: Need, now_s: float) -> Squeeze:
     """How far surveys must give way to the run that is next."""
-    if need.memory_bytes <= host.room_bytes - host.tenants.owed_bytes:
-        return Squeeze.NONE  # it waits for a slot, or to be alone
     if host.families:
-        return Squeeze.SHARE
+        has_room = need.memory_bytes <= host.room_beside_others_bytes(task)
+        return Squeeze.NONE if has_room else Squeeze.SHARE  # where it has, it waits for a slot, or to be alone
+    if need.memory_bytes <= host.room_bytes - host.tenants.owed_bytes:
+        return Squeeze.NONE
     if _fits_beside_surveys(host, need):
         return Squeeze.ONE
     return Squeeze.PAUSE if host.tenants.may_pause(now_s) else Squeeze.NONE  # it is their turn

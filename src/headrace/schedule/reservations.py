@@ -19,11 +19,17 @@ class Reservations:
         """Whether a run of this kind has ended: the first one starts alone."""
         return kind in self._samples
 
+    def ended(self, kind: str) -> int:
+        """How many runs of this kind have, or have shown what they need."""
+        sample = self._samples.get(kind)
+        return sample.ended if sample else 0
+
     def seen(self, kind: str, peak_bytes: int) -> None:
         """A run ended that used so much, 0 where nobody knows."""
         sample = self._samples.get(kind)
         if sample is None:
             sample = self._samples[kind] = _Sample()
+        sample.ended += 1
         if peak_bytes > 0:
             sample.add(peak_bytes)
 
@@ -37,6 +43,7 @@ class _Sample:
         self._latest: deque[int] = deque()
         self._ordered: list[int] = []  # the same ones: at most _SAMPLE
         self.high_bytes: int | None = None
+        self.ended = 0
 
     def add(self, peak_bytes: int) -> None:
         if len(self._latest) == _SAMPLE:
