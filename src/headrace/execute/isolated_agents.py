@@ -39,6 +39,7 @@ from headrace.execute.contract import (
     Batch,
     Emitted,
     Ended,
+    LoopStuck,
     Outcome,
     Reading,
     Signal,
@@ -172,6 +173,13 @@ class IsolatedAgents:
                 self._outbox.tell(Reading(id=run.id, epoch=run.epoch, seq=0, memory_bytes=used_bytes))
                 if used_bytes >= house.worker.limit_bytes * _NEARLY_FULL:
                     self._settle_soon()
+
+    def stuck(self, worker: int, seconds: float, stack: str) -> None:
+        """Told of the newest run in the slot: a parent is mostly waiting for its child."""
+        for house in self._houses.values():
+            if house.worker is not None and house.worker.id == worker and house.runs:
+                run = next(reversed(house.runs.values()))
+                self._outbox.tell(LoopStuck(id=run.id, epoch=run.epoch, seq=0, seconds=seconds, stack=stack))
 
     async def close(self) -> None:
         for house in self._houses.values():

@@ -96,6 +96,7 @@ class Setup(msgspec.Struct, tag=True, array_like=True):
     hang_s: float
     largest_file_bytes: int
     forks: bool
+    stuck_after_s: float | None
 
 
 class Fork(msgspec.Struct, tag=True, array_like=True):
@@ -165,6 +166,14 @@ class Readings(msgspec.Struct, tag=True, array_like=True):
     readings: list[Reading]
 
 
+class Stuck(msgspec.Struct, tag=True, array_like=True):
+    """A worker's event loop has not turned for so long; `stack` is what faulthandler says of it, if anything."""
+
+    worker: int
+    seconds: float
+    stack: str
+
+
 class Death(msgspec.Struct, tag=True, array_like=True):
     """How a worker ended. `code` is its exit code, `signal` what killed it; one of them is None.
 
@@ -182,7 +191,7 @@ class Death(msgspec.Struct, tag=True, array_like=True):
 
 
 ToWarden: TypeAlias = Setup | Fork | Spawn | SetLimit | Kill
-FromWarden: TypeAlias = Ready | Started | LimitSet | Readings | Death
+FromWarden: TypeAlias = Ready | Started | LimitSet | Readings | Stuck | Death
 
 _encoder = msgspec.msgpack.Encoder()
 

@@ -90,6 +90,7 @@ class Engine:
                 ceiling_bytes=ceiling,
                 preload=_checked_preload(preload),
                 largest_file_bytes=parse_bytes(largest_file),
+                stuck_after_s=stuck_after_s,
             ),
             grace_s=grace_s,
             stuck_after_s=stuck_after_s,

@@ -86,9 +86,12 @@ def _begun(path: Path, header: bytes) -> int:
 def stack_in(written: str) -> str | None:
     """The stack in such a file, the innermost call last; None where the time was never up."""
     section = _SECTION.search(written)
-    if section is None:
-        return None
-    frames = list(_FRAME.finditer(section[2]))[:_MOST_FRAMES]
+    return None if section is None else frames_in(section[2])
+
+
+def frames_in(dumped: str) -> str:
+    """What faulthandler has written of one thread, with the lines of code, the innermost call last."""
+    frames = list(_FRAME.finditer(dumped))[:_MOST_FRAMES]
     return "".join(map(_told, reversed(frames)))
 
 
