@@ -69,6 +69,7 @@ class _Hosted:
     id: int
     epoch: int
     step: str = ""
+    peak_bytes: int = 0
     signal: Signal | None = None
     in_side_effect: bool = False
 
@@ -273,9 +274,11 @@ class IsolatedAgents:
             self._outbox.drop_or_tell(event)
             return
         if isinstance(event, Ended) and event.outcome is Outcome.OUT_OF_MEMORY and house.worker is not None:
-            event.reason = told_memory_error(event.reason, house.worker, run.step)
+            event.reason = told_memory_error(event.reason, house.worker, run.peak_bytes, run.step)
         house.unacked.append((self._outbox.tell(event), theirs))
-        if isinstance(event, StepStarting):
+        if isinstance(event, Reading):
+            run.peak_bytes = event.memory_bytes
+        elif isinstance(event, StepStarting):
             run.in_side_effect = True
         elif isinstance(event, StepDone):
             run.in_side_effect = False

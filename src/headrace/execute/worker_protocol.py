@@ -177,7 +177,8 @@ class Stuck(msgspec.Struct, tag=True, array_like=True):
 class Death(msgspec.Struct, tag=True, array_like=True):
     """How a worker ended. `code` is its exit code, `signal` what killed it; one of them is None.
 
-    `used_bytes` is the reading that condemned it, or the last one; `peak_bytes` the highest of any.
+    `used_bytes` is the reading that condemned it, or the last one; `peak_bytes` the highest of any. `reserved_bytes` is
+    what it had asked for by the last reading, which is what the hard limit counts.
     """
 
     worker: int
@@ -187,6 +188,7 @@ class Death(msgspec.Struct, tag=True, array_like=True):
     used_bytes: int = 0
     peak_bytes: int = 0
     limit_bytes: int = 0
+    reserved_bytes: int = 0
     reason: str = ""
 
 
@@ -194,13 +196,18 @@ ToWarden: TypeAlias = Setup | Fork | Spawn | SetLimit | Kill
 FromWarden: TypeAlias = Ready | Started | LimitSet | Readings | Stuck | Death
 
 _encoder = msgspec.msgpack.Encoder()
+_FIRST_BYTES = 64
 
 
-def frame(message: msgspec.Struct) -> bytes:
-    body = _encoder.encode(message)
-    if len(body) > LARGEST_MESSAGE_BYTES:
-        raise BadFrame(f"a message of {len(body):,} bytes; the most is {LARGEST_MESSAGE_BYTES:,}")
-    return HEADER.pack(len(body)) + body
+def frame(message: msgspec.Struct) -> bytearray:
+    """Encoded in place: a large one is there once, and at a memory limit msgspec's own buffer would be a crash."""
+    framed = bytearray(_FIRST_BYTES)
+    _encoder.encode_into(message, framed, HEADER.size)
+    size = len(framed) - HEADER.size
+    if size > LARGEST_MESSAGE_BYTES:
+        raise BadFrame(f"a message of {size:,} bytes; the most is {LARGEST_MESSAGE_BYTES:,}")
+    HEADER.pack_into(framed, 0, size)
+    return framed
 
 
 class Frames:
