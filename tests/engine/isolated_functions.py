@@ -13,6 +13,7 @@ from pathlib import Path
 
 import headrace
 from headrace import Model
+from headrace.errors import RunFailed
 
 MB = 1 << 20
 
@@ -200,6 +201,18 @@ async def taking(ctx, log, how, size_mb):
 async def grows(ctx, log):
     logged(log, "try")
     return await ctx.step("take", _bytes, 90 * MB)
+
+
+async def with_a_child_that_grows(ctx, log):
+    await ctx.step("before", logged, log, "before")
+    return await ctx.run(grows, log)
+
+
+async def with_a_child_that_takes_too_much(ctx, log):
+    try:
+        return await ctx.run(taking, log, "bytearray", 2000)
+    except RunFailed as error:
+        return str(error)
 
 
 async def returning_a_lot(ctx, size_bytes):

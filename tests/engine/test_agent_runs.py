@@ -136,7 +136,7 @@ async def large(ctx):
     state = ctx.state
     if state is None:
         await ctx.checkpoint({"text": text})
-        await ctx.sleep(0.01)
+        await ctx.sleep(0.1)
     return [len(text), len(ctx.state["text"]), text]
 
 
