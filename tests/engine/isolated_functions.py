@@ -13,7 +13,6 @@ from pathlib import Path
 
 import headrace
 from headrace import Model
-from headrace.errors import RunFailed
 
 MB = 1 << 20
 
@@ -206,13 +205,6 @@ async def grows(ctx, log):
 async def with_a_child_that_grows(ctx, log):
     await ctx.step("before", logged, log, "before")
     return await ctx.run(grows, log)
-
-
-async def with_a_child_that_takes_too_much(ctx, log):
-    try:
-        return await ctx.run(taking, log, "bytearray", 2000)
-    except RunFailed as error:
-        return str(error)
 
 
 async def returning_a_lot(ctx, size_bytes):
