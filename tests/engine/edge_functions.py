@@ -169,3 +169,23 @@ def forked_and_awaited(count):
 
 async def forking_a_few(ctx):
     return await ctx.step("fork", forked_and_awaited, 16)
+
+
+@headrace.task(name="sleeping", memory="30MB")
+async def sleeping_in_its_loop(ctx, seconds):
+    began = time.monotonic()
+    time.sleep(seconds)
+    return time.monotonic() - began
+
+
+@headrace.task(name="spinning", memory="30MB")
+async def spinning_in_its_loop(ctx, over):
+    while not os.path.exists(over):  # noqa: PTH110 - as a thoughtless agent would
+        pass
+    return "over"
+
+
+@headrace.task(name="waiting", memory="30MB")
+async def waiting_beside_them(ctx, seconds):
+    await asyncio.sleep(seconds)
+    return await ctx.step("on", abs, -1)

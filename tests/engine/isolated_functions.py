@@ -174,9 +174,20 @@ def _swallowing(size):
     return len(held)
 
 
+def _aborting(size_bytes):
+    """As code that is not Python's may where it gets no memory."""
+    held = []
+    with contextlib.suppress(MemoryError):
+        for _ in range(size_bytes // MB):
+            held.append(filled(MB))  # noqa: PERF401 - what it has is kept
+    time.sleep(0.05)
+    os.abort()
+
+
 ALLOCATORS = {
     "bytearray": _bytes, "small objects": _small_objects, "numpy": _numpy, "threads": _threads, "private": _private,
     "shared": _shared, "memfd": _memfd, "child": _child, "swallowing": _swallowing,
+    "aborting": _aborting,
 }  # fmt: skip
 
 
@@ -189,6 +200,15 @@ async def taking(ctx, log, how, size_mb):
 async def grows(ctx, log):
     logged(log, "try")
     return await ctx.step("take", _bytes, 90 * MB)
+
+
+async def with_a_child_that_grows(ctx, log):
+    await ctx.step("before", logged, log, "before")
+    return await ctx.run(grows, log)
+
+
+async def returning_a_lot(ctx, size_bytes):
+    return "x" * size_bytes
 
 
 async def modest(ctx, number):

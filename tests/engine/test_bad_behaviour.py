@@ -2,11 +2,10 @@ import asyncio
 import gc
 import time
 
-import apsw
 import pytest
 
 from headrace import Engine, Model
-from headrace.errors import RunCancelled, RunFailed, StorageFull
+from headrace.errors import RunCancelled, RunFailed
 
 ignored: list[str] = []
 
@@ -202,30 +201,3 @@ async def test_an_agent_that_raises_more_than_an_exception_fails_alone(tmp_path)
         with pytest.raises(RunFailed, match="SystemExit"):
             await asyncio.wait_for(run.result(), 10)
         assert await (await engine.submit(fine, -1)).result() == 1
-
-
-@pytest.mark.parametrize("isolation", ["inline", "process"])
-async def test_a_full_disk_is_told_to_everyone_who_waits(tmp_path, monkeypatch, isolation):
-    waiting = None
-    with pytest.raises(StorageFull, match="disk is full"):  # noqa: PT012 - the block itself is what fails
-        async with Engine(tmp_path / "a.run", isolation=isolation) as engine:
-            slow = await engine.submit(napping)
-            waiting = asyncio.ensure_future(slow.result())
-            monkeypatch.setattr("headrace.runtime.engine_writer.commit", _full)
-            with pytest.raises(StorageFull):
-                await engine.submit(fine, 5)
-    assert waiting is not None
-    with pytest.raises(StorageFull):
-        await waiting
-    monkeypatch.undo()
-    async with Engine(tmp_path / "a.run", isolation=isolation) as engine:
-        assert await (await engine.submit(napping)).result() == "rested"
-
-
-async def napping(ctx):
-    await asyncio.sleep(0.3)
-    return "rested"
-
-
-def _full(connection, writes):
-    raise apsw.FullError("disk full")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,6 +101,26 @@ async def test_a_run_that_needed_more_gets_it_when_it_is_alone(tmp_path):
         run = await engine.submit(functions.grows, str(log))
         assert await result_of(run) == 90 * MB
     assert functions.lines(log) == ["try", "try"]
+
+
+async def test_a_child_that_needed_more_gets_it_with_its_parent_alone(tmp_path):
+    log = tmp_path / "log"
+    async with engine_at(tmp_path / "a.run", slot_memory="60MB") as engine:
+        run = await engine.submit(functions.with_a_child_that_grows, str(log))
+        assert await result_of(run) == 90 * MB
+        assert functions.lines(log) == ["before", "try", "try"]
+        (told,) = await reasons(engine, "preempted")
+        assert told == "its child ran out of memory, and is tried again with it, alone"
+        assert engine.status().counts["out of memory"] == 1
+
+
+async def test_a_result_that_does_not_fit_is_out_of_memory_and_no_crash(tmp_path):
+    async with engine_at(tmp_path / "a.run", slot_memory="60MB") as engine:
+        run = await engine.submit(functions.returning_a_lot, 20 * MB)
+        assert len(await result_of(run)) == 20 * MB
+        (told,) = await reasons(engine, "out of memory")
+        assert re.match(r"MemoryError, with (\d+ MB resident|[2-9]\d MB in use of the)", told)
+        assert "lost" not in engine.status().counts
 
 
 @pytest.mark.parametrize("stubborn", [functions.never_awaiting, functions.ignoring, functions.sleeping_in_a_step])

@@ -1,4 +1,6 @@
+import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -6,6 +8,7 @@ import time
 from pathlib import Path
 
 from headrace import Engine
+from tests.engine import edge_functions
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,3 +64,26 @@ def test_a_timer_that_is_someone_elses_is_left_alone(tmp_path):
     told = ended(started(tmp_path / "a.run", theirs))
     assert "catastrophe" in told["events"][0]  # the thread's own report, late as it may be
     assert "Timeout" in theirs.read_text()
+
+
+async def test_what_blocks_a_workers_loop_is_told_while_it_does(tmp_path):
+    over = tmp_path / "over"
+    async with Engine(tmp_path / "a.run", memory="+400MB", slots=3, stuck_after_s=0.2) as engine:
+        waiting = await engine.submit(edge_functions.waiting_beside_them, 0.5)
+        sleeping = await engine.submit(edge_functions.sleeping_in_its_loop, 0.6)
+        spinning = await engine.submit(edge_functions.spinning_in_its_loop, str(over))
+        told, give_up_at = [], time.monotonic() + 30
+        while len(told) < 2 and time.monotonic() < give_up_at:
+            await asyncio.sleep(0.02)
+            told = [event for event in await engine.events() if event.what == "loop stuck"]
+        by_run = {event.run: event.reason for event in told}
+        over.touch()
+        assert await spinning.result() == "over"
+        assert await sleeping.result() >= 0.6, "being asked does not wake it"
+        assert await waiting.result() == 1
+        assert len([event for event in await engine.events() if event.what == "loop stuck"]) == 2, "each is told once"
+    assert set(by_run) == {sleeping.id, spinning.id}
+    assert re.match(r"for \d+\.\d s so far, in a worker of 'sleeping', by:\n", by_run[sleeping.id])
+    assert by_run[sleeping.id].rstrip().endswith("time.sleep(seconds)")
+    assert "in a worker of 'spinning'" in by_run[spinning.id]
+    assert "in spinning_in_its_loop" in by_run[spinning.id]

@@ -51,6 +51,31 @@ async def stuck(ctx):
     await asyncio.sleep(3600)
 
 
+async def returning_what_stopped_it(ctx):
+    got = []
+    while not any(isinstance(each, BaseException) for each in got):
+        got += await asyncio.gather(ctx.step(f"s{len(got)}", asyncio.sleep, 0.001), return_exceptions=True)
+    await asyncio.gather(ctx.step("after", _given, 1), ctx.checkpoint({"after": 1}), return_exceptions=True)
+    ctx.emit("after")
+    return repr(got[-1])
+
+
+async def failing_over_what_stopped_it(ctx):
+    raise RuntimeError(await returning_what_stopped_it(ctx))
+
+
+async def returning_when_cancelled(ctx):
+    try:
+        await ctx.step("s", asyncio.sleep, 3600)
+    except asyncio.CancelledError:
+        return "partial"
+
+
+async def returning_instead_of_sleeping(ctx):
+    (got,) = await asyncio.gather(ctx.sleep(3600), return_exceptions=True)
+    return repr(got)
+
+
 async def talkative(ctx):
     for number in range(5000):
         ctx.emit(number)
@@ -61,5 +86,7 @@ KINDS = {
     function.__name__: function
     for function in (
         stepping, checkpointing, effect, receiving, sleeping, failing, exhausting, endless, stuck, talkative,
+        returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
+        returning_instead_of_sleeping,
     )
 }  # fmt: skip

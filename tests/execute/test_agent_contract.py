@@ -137,3 +137,29 @@ async def test_what_is_emitted_is_bounded_and_stops_nothing(opened):
         emitted = [event for event in events if isinstance(event, Emitted)]
         assert 0 < len(emitted) <= 1000
         assert events[-1].outcome is Outcome.DONE
+
+
+@pytest.mark.parametrize(
+    "kind", ["returning_what_stopped_it", "failing_over_what_stopped_it", "returning_when_cancelled"]
+)
+async def test_what_a_function_makes_of_being_stopped_is_neither_a_result_nor_a_failure(opened, kind):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, kind, b"[[],{}]"))
+        if kind == "returning_when_cancelled":
+            await asyncio.sleep(0.3)
+        else:
+            await told(executor, until=StepDone)
+        await executor.signal(1, 1, Signal.PREEMPT, 0.2)
+        *earlier, end = await told(executor)
+        assert (end.outcome, end.result, end.reason) == (Outcome.PREEMPTED, None, "")
+        assert {type(event) for event in earlier} <= {StepDone}
+        assert "after" not in {event.step for event in earlier}
+
+
+async def test_a_run_that_keeps_its_own_parking_is_parked_all_the_same(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "returning_instead_of_sleeping", b"[[],{}]"))
+        step, end = await told(executor)
+        assert isinstance(step, StepDone)
+        assert (end.outcome, end.result) == (Outcome.PARKED, None)
+        assert end.resume_at > time.time() + 3000

@@ -279,6 +279,7 @@ def test_every_message_can_be_sent_as_bytes():
         contract.Emitted(**common, payload=b"p"),
         contract.Observed(**common, model=0, standing=Standing.HELD, reason="busy"),
         contract.Reading(**common, memory_bytes=5),
+        contract.LoopStuck(**common, seconds=1.5, stack="s"),
         Ended(**common, outcome=Outcome.LOST, reason="gone"),
     ]
     assert {type(event) for event in events} == set(AnyEvent.__args__)

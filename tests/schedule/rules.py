@@ -86,6 +86,7 @@ class CheckedWorld(World):
         check(run.family is None, "what runs is not started again")
         check(command.epoch == run.epoch + 1, "each start has the next epoch")
         check(not self.is_closing, "nothing starts while closing")
+        check(command.is_alone or not run.deaths, "after it ran out of memory it runs alone")
         if self.family_for(run) is None:
             self._check_room(run, host, command)
             self._check_alone(run, host, command)
@@ -110,7 +111,6 @@ class CheckedWorld(World):
             is_first = run.declared is None and run.kind not in self.known_kinds
             check(command.is_alone or not is_first, "a kind's first run starts alone")
         check(command.is_alone or run.preemptions < LIMITS.most_preemptions, "after some preemptions it runs alone")
-        check(command.is_alone or not run.deaths, "after it ran out of memory it runs alone")
 
     def _check_order(self, run: Run, host: HostBooks) -> None:
         others = [other for other in self.runs.values() if other is not run and self._is_in_line(other)]

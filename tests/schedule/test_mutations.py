@@ -113,6 +113,9 @@ MUTATIONS = {
     "memory is never the run's own fault": Mutation(
         verdicts, "_died", lambda task: verdicts.Again.AGAIN, "after it ran out of memory it runs alone"
     ),
+    "a child's want of memory is its own": Mutation(
+        Task, "has_died", property(lambda task: task.deaths > 0), "after it ran out of memory it runs alone"
+    ),
     "nobody has to be alone": Mutation(
         placing, "is_first_of_its_kind", lambda board, task: False, "a kind's first run starts alone"
     ),

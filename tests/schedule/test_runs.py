@@ -168,6 +168,21 @@ def test_a_run_out_of_memory_is_tried_once_more_alone_with_all_there_is_and_then
     assert settled(driver.end(run, Ending.OUT_OF_MEMORY)) == [(run, "OUT_OF_MEMORY")]
 
 
+def test_a_child_out_of_memory_is_tried_once_more_with_its_family_alone_and_then_set_aside():
+    driver = Driver(slots=2)
+    parent, other = driver.submit(memory=200), driver.submit(memory=200)
+    child, sibling = driver.submit(parent=parent), driver.submit(parent=parent)
+    stopped = driver.end(child, Ending.OUT_OF_MEMORY)
+    assert [(command.id, command.why) for command in stopped] == [(parent, Why.FOR_CHILD), (sibling, Why.WITH_PARENT)]
+    assert driver.end(sibling, Ending.PREEMPTED) == driver.end(parent, Ending.PREEMPTED) == []
+    again = driver.end(other)[1:]
+    assert [(start.id, start.is_alone, start.memory_bytes) for start in again] == [
+        (run, True, 1000) for run in (parent, child, sibling)
+    ]
+    assert settled(driver.end(child, Ending.OUT_OF_MEMORY)) == [(child, "OUT_OF_MEMORY")]
+    assert settled(driver.end(parent)) == [(parent, "DONE")]
+
+
 def test_a_lost_worker_costs_an_attempt_and_too_many_cost_the_run():
     driver = Driver()
     run = driver.submit()

@@ -69,3 +69,19 @@ def test_a_full_temporary_directory_is_said_when_a_list_is_made(tmp_path: Path) 
 def test_a_temporary_directory_that_fills_up_at_a_lists_last_rows_is_said_when_it_is_made(tmp_path: Path) -> None:
     (told,) = run_child("full_disk", "no_room_for_the_end_of_a_spool", tmp_path)
     assert told["error"] == "StorageFull", told
+
+
+@pytest.mark.parametrize("isolation", ["inline", "process"])
+def test_a_disk_that_fills_up_while_a_step_is_journaled_stops_the_engine_and_room_lets_it_go_on(
+    tmp_path: Path, isolation: str
+) -> None:
+    needs_small_disks()
+    (disk := tmp_path / "disk").mkdir()
+    filled_up, still_full, roomy = run_child("full_engine", disk, tmp_path / "log", isolation, within=UNSHARE)
+    assert set(filled_up) == {"diary", "bystander", "submitted", "engine"}
+    assert set(still_full) == {"engine"}
+    for told in (*filled_up.values(), *still_full.values()):
+        assert told.startswith(f"StorageFull: {disk}/agents.run cannot grow: the disk is full")
+    ran = roomy.pop("ran")
+    assert roomy == {"diary": "01234567", "bystander": "7"}
+    assert ran == [0, 1, 2, 3, 4, 5, 5, 6, 7], "only the step that could not be journaled ran twice"

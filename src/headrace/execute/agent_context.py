@@ -20,7 +20,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, cast
 
 from headrace.errors import InvalidInput, StepRepeated
-from headrace.execute.agent_link import AgentLink, RunStopped
+from headrace.execute.agent_link import AgentLink
 from headrace.execute.agent_values import encode_arguments, encode_kept
 from headrace.execute.command_end import CommandEnd
 from headrace.execute.contract import AgentRun, Command, Outcome
@@ -177,7 +177,7 @@ class AgentContext:
         else:
             until = decode_value(kept)
         if time.time() < until:
-            raise RunStopped(Outcome.PARKED, resume_at=until)
+            raise self._link.stop(Outcome.PARKED, resume_at=until)
 
     async def receive(self, *, name: str | None = None) -> Any:
         """The next message that was sent to this run; where there is none, wait for it on disk."""
@@ -187,7 +187,7 @@ class AgentContext:
             self._begin(step)
             kept = await self._link.receive(step)
         if kept is None:
-            raise RunStopped(Outcome.PARKED)
+            raise self._link.stop(Outcome.PARKED)
         return decode_value(kept)
 
     def emit(self, event: Any) -> None:
@@ -215,7 +215,7 @@ class AgentContext:
             kept = self._steps.pop(name)
             return kept if kept is not None else await self._link.fetch(name)
         if name in self._started:
-            raise RunStopped(Outcome.UNDECIDED, step=name)
+            raise self._link.stop(Outcome.UNDECIDED, step=name)
         return None
 
     def _begin(self, name: str) -> None:

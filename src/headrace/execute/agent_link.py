@@ -28,7 +28,10 @@ from headrace.execute.contract import (
 
 
 class RunStopped(BaseException):
-    """Ends an attempt from inside. Not an Exception: an agent's own `except Exception` must not keep it."""
+    """Ends an attempt from inside. Not an Exception: an agent's own `except Exception` must not keep it. What keeps it
+    all the same, `gather(..., return_exceptions=True)` for one, changes nothing: that attempt has ended so
+    (AgentLink.stopped).
+    """
 
     def __init__(self, outcome: Outcome, *, resume_at: float | None = None, step: str = "") -> None:
         super().__init__(outcome.value)
@@ -36,8 +39,15 @@ class RunStopped(BaseException):
         self.resume_at = resume_at
         self.step = step
 
+    def again(self) -> RunStopped:
+        return RunStopped(self.outcome, resume_at=self.resume_at, step=self.step)
+
 
 class AgentLink:
+    """`stopped` is how the attempt ends, from the moment that its function was made to stop: whatever that makes of it
+    is neither a result nor a failure.
+    """
+
     def __init__(self, id: int, epoch: int, outbox: AgentOutbox, threads: Threads) -> None:
         self.id = id
         self.epoch = epoch
@@ -45,6 +55,7 @@ class AgentLink:
         self.signal: Signal | None = None
         self.in_side_effect = False
         self.is_closed = False
+        self.stopped: RunStopped | None = None
         self._outbox = outbox
         self._answers: dict[str, asyncio.Future[bytes | None]] = {}
         self._asked: set[str] = set()  # of those, what is being paid for
@@ -56,8 +67,16 @@ class AgentLink:
         """Called where nothing is lost by stopping."""
         if self.is_closed:
             raise RunStopped(Outcome.LOST)
+        if self.stopped is not None:
+            raise self.stopped.again()
         if self.signal is not None:
-            raise RunStopped(self._stopped_as)
+            raise self.stop()
+
+    def stop(self, outcome: Outcome | None = None, *, resume_at: float | None = None, step: str = "") -> RunStopped:
+        """What to raise where the function stops now: by default as it was told to."""
+        stopped = RunStopped(outcome or self._stopped_as, resume_at=resume_at, step=step)
+        self.stopped = self.stopped or stopped.again()
+        return stopped
 
     def entering(self, step: str) -> None:
         self._outbox.entering(self.id, step)
@@ -85,7 +104,7 @@ class AgentLink:
         return await self._answer(Receiving(id=self.id, epoch=self.epoch, seq=0, step=step))
 
     def emit(self, payload: bytes) -> None:
-        if not self.is_closed:
+        if not self.is_closed and self.stopped is None:
             self._outbox.drop_or_tell(Emitted(id=self.id, epoch=self.epoch, seq=0, payload=payload))
 
     async def run_child(self, step: str, kind: str, arguments: bytes) -> bytes | None:
@@ -113,7 +132,7 @@ class AgentLink:
         """Told to stop: nothing is lost by no longer waiting for an answer."""
         for step, waiting in self._answers.items():
             if step not in self._asked and not waiting.done():
-                waiting.set_exception(RunStopped(self._stopped_as))
+                waiting.set_exception(self.stop())
 
     @property
     def _stopped_as(self) -> Outcome:
@@ -126,7 +145,7 @@ class AgentLink:
         finally:
             self._asked.discard(event.step)
         if answer is None:
-            raise RunStopped(self._stopped_as)
+            raise self.stop()
         return answer
 
     async def _answer(self, event: Wanted | Receiving | ChildWanted | AskWanted | CommandWanted) -> bytes | None:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from headrace.encoding import encode_with
 from headrace.execute.contract import AgentRun, AnyEvent, Signal, Trouble
 from headrace.execute.worker_protocol import FunctionReference
 
@@ -75,7 +76,7 @@ class Home(msgspec.Struct, array_like=True):
     first: list[ToRuns]
 
 
-encode = msgspec.msgpack.Encoder().encode
+encode = encode_with(msgspec.msgpack.Encoder())
 _to_runs = msgspec.msgpack.Decoder(ToRuns)
 _from_runs = msgspec.msgpack.Decoder(FromRuns)
 _home = msgspec.msgpack.Decoder(Home)

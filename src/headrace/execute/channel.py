@@ -109,7 +109,7 @@ class Channel:
         self._waiting.clear()
         self._drained.set()
 
-    def _sent_at_once(self, data: bytes) -> int:
+    def _sent_at_once(self, data: bytearray) -> int:
         """How much of it. Nearly every message leaves whole, and has nothing to wait for."""
         try:
             return self._connection.send(data)

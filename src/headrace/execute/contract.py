@@ -224,6 +224,15 @@ class Reading(Event):
     memory_bytes: int
 
 
+class LoopStuck(Event):
+    """The event loop that an agent run lives in has not turned for so long: `stack` is what blocks it, as faulthandler
+    writes it, empty where it could not be had.
+    """
+
+    seconds: float
+    stack: str
+
+
 class Ended(Event):
     """Nothing more will come of this work. Of an agent run: its `result`; where it sleeps, until when; where it is
     undecided, `step` says which one.
@@ -250,6 +259,7 @@ AnyEvent: TypeAlias = (
     | Emitted
     | Observed
     | Reading
+    | LoopStuck
     | Ended
 )
 

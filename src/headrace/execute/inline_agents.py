@@ -28,6 +28,7 @@ AgentFunction: TypeAlias = Callable[..., Awaitable[Any]]
 _CANCELS = 3
 _CANCEL_EVERY_S = 1.0
 _LONGEST_REASON = 4000
+_MADE_BY_FUNCTIONS = {Outcome.DONE, Outcome.FAILED}
 
 
 class InlineAgents:
@@ -97,6 +98,7 @@ class InlineAgents:
             self.end(link, Outcome.LOST, reason="it ignored being cancelled, and was torn down")
             tear_down(task)
             return
+        link.stop()
         task.cancel()
         asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._cancel, link, task, tries - 1)
 
@@ -142,11 +144,14 @@ class InlineAgents:
         resume_at: float | None = None,
         step: str = "",
     ) -> None:
-        """The attempt is over: whatever it still does is not heard."""
+        """The attempt is over: whatever it still does is not heard. Nor is what its function made of being stopped."""
         if link.is_closed:
             return
         link.is_closed = True
         del self._running[link.id]
+        if link.stopped is not None and outcome in _MADE_BY_FUNCTIONS:
+            outcome, reason, result = link.stopped.outcome, "", None
+            resume_at, step = link.stopped.resume_at, link.stopped.step
         self._outbox.tell(
             Ended(
                 id=link.id,

@@ -39,6 +39,7 @@ from headrace.execute.contract import (
     Batch,
     Emitted,
     Ended,
+    LoopStuck,
     Outcome,
     Reading,
     Signal,
@@ -68,6 +69,7 @@ class _Hosted:
     id: int
     epoch: int
     step: str = ""
+    peak_bytes: int = 0
     signal: Signal | None = None
     in_side_effect: bool = False
 
@@ -173,6 +175,13 @@ class IsolatedAgents:
                 if used_bytes >= house.worker.limit_bytes * _NEARLY_FULL:
                     self._settle_soon()
 
+    def stuck(self, worker: int, seconds: float, stack: str) -> None:
+        """Told of the newest run in the slot: a parent is mostly waiting for its child."""
+        for house in self._houses.values():
+            if house.worker is not None and house.worker.id == worker and house.runs:
+                run = next(reversed(house.runs.values()))
+                self._outbox.tell(LoopStuck(id=run.id, epoch=run.epoch, seq=0, seconds=seconds, stack=stack))
+
     async def close(self) -> None:
         for house in self._houses.values():
             house.runs.clear()
@@ -265,9 +274,11 @@ class IsolatedAgents:
             self._outbox.drop_or_tell(event)
             return
         if isinstance(event, Ended) and event.outcome is Outcome.OUT_OF_MEMORY and house.worker is not None:
-            event.reason = told_memory_error(event.reason, house.worker, run.step)
+            event.reason = told_memory_error(event.reason, house.worker, run.peak_bytes, run.step)
         house.unacked.append((self._outbox.tell(event), theirs))
-        if isinstance(event, StepStarting):
+        if isinstance(event, Reading):
+            run.peak_bytes = event.memory_bytes
+        elif isinstance(event, StepStarting):
             run.in_side_effect = True
         elif isinstance(event, StepDone):
             run.in_side_effect = False

@@ -97,6 +97,8 @@ class ProcessTree:
         used = shared = reserved = filled = 0
         is_stopped = False
         walked = self._walk()
+        if not walked:
+            return self._reading  # it has ended and is about to be reaped: what it had last tells why
         for process, sample in walked:
             shared += sample.shared_bytes
             if process.pid != self._root:

@@ -1,9 +1,9 @@
-"""A page that warden and workers share: how many steps each worker has taken, whether it has a task, and whether the
-warden is asleep.
+"""A page that warden and workers share: how many steps each worker has taken, whether it has a task, whether its event
+loop turns, and whether the warden is asleep.
 
-Covers: two counters for each worker, and waking the warden. A worker counts by writing memory, so that telling its
+Covers: the counters of each worker, and waking the warden. A worker counts by writing memory, so that telling its
 progress costs no message and works while its channel is full. Does not cover: what follows from no progress
-(execute.warden_watch), and when the warden sleeps (execute.warden).
+(execute.warden_watch, execute.stuck_workers), and when the warden sleeps (execute.warden).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import signal
 from contextlib import suppress
 
 _PLACES = 1024
-_IS_ASLEEP = 2 * _PLACES  # behind all places
+_STEPS, _BUSY, _TURNS, _STACKS, _COUNTERS = range(5)
+_IS_ASLEEP = _COUNTERS * _PLACES  # behind all places
 
 
 class Place:
@@ -22,31 +23,50 @@ class Place:
 
     def __init__(self, page: memoryview, number: int) -> None:
         self._page = page
+        self._at = number * _COUNTERS
+        self._turns_at = self._at + _TURNS
         self.number = number
 
     @property
     def steps(self) -> int:
-        return self._page[2 * self.number]
+        return self._page[self._at + _STEPS]
 
     @property
     def is_busy(self) -> bool:
-        return self._page[2 * self.number + 1] != 0
+        return self._page[self._at + _BUSY] != 0
+
+    @property
+    def turns(self) -> int:
+        """Of its event loop, counted twice: odd while it is at work, even while it waits or there is none."""
+        return self._page[self._turns_at]
+
+    @property
+    def stacks(self) -> int:
+        """The worker's descriptor of the file that it writes its stack to when asked; 0 where there is none."""
+        return self._page[self._at + _STACKS]
+
+    @turns.setter
+    def turns(self, count: int) -> None:
+        self._page[self._turns_at] = count
 
     def step(self) -> None:
-        self._page[2 * self.number] += 1
+        self._page[self._at + _STEPS] += 1
 
     def set_busy(self, is_busy: bool) -> None:
         """Counts as a step. The first task after a rest wakes the warden, which must not find it late."""
         self.step()
-        self._page[2 * self.number + 1] = int(is_busy)
+        self._page[self._at + _BUSY] = int(is_busy)
         if is_busy and self._page[_IS_ASLEEP]:
             with suppress(OSError):  # a worker that has become another user's may not: it is found a little later
                 os.kill(os.getppid(), signal.SIGURG)  # ignored by every process that does not ask for it
 
+    def set_stacks(self, descriptor: int) -> None:
+        self._page[self._at + _STACKS] = descriptor
+
 
 class ProgressPage:
     def __init__(self) -> None:
-        self._page = memoryview(mmap.mmap(-1, 16 * (_PLACES + 1))).cast("Q")
+        self._page = memoryview(mmap.mmap(-1, 8 * (_IS_ASLEEP + 1))).cast("Q")
         self._free = list(range(_PLACES - 1, -1, -1))
 
     @property
@@ -60,9 +80,10 @@ class ProgressPage:
 
     def take(self) -> Place:
         """IndexError where a thousand workers live already."""
-        place = Place(self._page, self._free.pop())
-        self._page[2 * place.number] = self._page[2 * place.number + 1] = 0
-        return place
+        number = self._free.pop()
+        for counter in range(_COUNTERS):
+            self._page[number * _COUNTERS + counter] = 0
+        return Place(self._page, number)
 
     def give_back(self, place: Place) -> None:
         self._free.append(place.number)

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from headrace.encoding import encode_with
 from headrace.execute.contract import Batch, Chunk, Lease, Signal, Spec
 from headrace.execute.worker_protocol import FunctionReference
 from headrace.providers.contract import Reply
@@ -159,7 +160,7 @@ FromSurveyWorker: TypeAlias = (
     Opened | Taken | Told | TurnWanted | TurnGivenUp | CallEnded | LookedUp | Paid | Pong | Suspected | TooLarge
 )
 
-encode = msgspec.msgpack.Encoder().encode
+encode = encode_with(msgspec.msgpack.Encoder())
 decode_opening = msgspec.msgpack.Decoder(Opening).decode
 decode_to_worker = msgspec.msgpack.Decoder(list[ToSurveyWorker]).decode
 decode_from_worker = msgspec.msgpack.Decoder(list[FromSurveyWorker]).decode

@@ -24,6 +24,7 @@ from headrace.execute.process_limits import ON_LINUX, adopt_orphans, ahead_of_wo
 from headrace.execute.process_tree import new_tree
 from headrace.execute.progress_page import Place, ProgressPage
 from headrace.execute.shared_files import SharedFiles
+from headrace.execute.stuck_workers import LoopWatch
 from headrace.execute.warden_births import Birth, bear, become_program, preloaded
 from headrace.execute.warden_control import Control
 from headrace.execute.warden_watch import REST_S, Verdict, Watch
@@ -62,6 +63,7 @@ class Warden:
         self._told_abandoned_bytes = 0
         self._watches: dict[int, Watch] = {}  # by pid
         self._places: dict[int, Place] = {}  # by pid
+        self._loops: dict[int, LoopWatch] = {}  # by pid
         self._next_look = self._looked_at = self._stirred_at = 0.0
         self._bell, self._ringer = os.pipe()
         os.set_blocking(self._ringer, False)
@@ -141,6 +143,8 @@ class Warden:
             raise Birth(channel, place, self._setup, self._niceness, self.descriptors(), self._control)
         os.close(channel)
         self._places[pid] = place
+        if self._setup.stuck_after_s is not None:
+            self._loops[pid] = LoopWatch(order.worker, pid, place)
         self._watch(pid, order, has_base=self._setup.forks)
 
     def _spawn(self, order: Spawn, stdin: int, stdout: int, stderr: int) -> None:
@@ -232,6 +236,7 @@ class Warden:
         if due or now - self._looked_at >= REST_S:
             self._looked_at = now
             self._look_at(due, now)
+        self._look_at_loops(now)
         self._next_look = now + self._pause_s(now)
 
     def _pause_s(self, now: float) -> float:
@@ -261,6 +266,12 @@ class Warden:
                 _kill(watch, signal.SIGKILL)  # again each time: it may have been forking meanwhile
         self._end_strays()
         self._tell_readings(now)
+
+    def _look_at_loops(self, now: float) -> None:
+        stuck_after_s = self._setup.stuck_after_s
+        for loop in self._loops.values():
+            if stuck_after_s is not None and (stuck := loop.look(now, stuck_after_s)) is not None:
+                self._control.tell(stuck)
 
     def _look_soon(self) -> None:
         self._next_look = self._looked_at = 0.0
@@ -306,6 +317,7 @@ class Warden:
             by_kernel = self._groups.met_its_limit(watch.worker)
             self._groups.remove(watch.worker)
         watch.close()
+        self._loops.pop(watch.pid, None)
         place = self._places.pop(watch.pid, None)
         if place is not None:
             self._page.give_back(place)

@@ -21,6 +21,7 @@ from headrace.execute.warden_control import Control
 from headrace.execute.worker_protocol import Setup, Spawn
 
 _CANNOT_START = 127
+_NEEDED_BY_ALL = ("headrace.execute.worker", "headrace.execute.watched_loop")
 
 
 def preloaded(setup: Setup) -> dict[str, str]:
@@ -28,7 +29,7 @@ def preloaded(setup: Setup) -> dict[str, str]:
     sys.path[:] = setup.sys_path
     sys.argv[:] = setup.argv
     failed: dict[str, str] = {}
-    for name in ("headrace.execute.worker", *setup.preload):
+    for name in (*_NEEDED_BY_ALL, *setup.preload):
         try:
             importlib.import_module(name)
         except Exception as error:  # noqa: BLE001 - the worker that needs it meets it again, and says so

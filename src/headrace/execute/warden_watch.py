@@ -50,6 +50,7 @@ class Watch:
     left_bytes: int = 0  # files on tmpfs that were written and closed
     mapped_bytes: int = 0  # shared memory, files among it
     used_bytes: int = 0
+    reserved_bytes: int = 0
     grown_bytes: int = 0
     peak_bytes: int = 0
     told_bytes: int = -1
@@ -113,6 +114,7 @@ class Watch:
             used_bytes=(verdict.used_bytes if verdict is not None else 0) or self.used_bytes,
             peak_bytes=self.peak_bytes,
             limit_bytes=self.limit_bytes,
+            reserved_bytes=self.reserved_bytes,
             reason=verdict.reason if verdict is not None else "",
         )
 
@@ -140,6 +142,7 @@ class Watch:
         # A file that is mapped shows twice, as shared memory and as a file.
         in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
         self.used_bytes = reading.used_bytes + in_files
+        self.reserved_bytes = reading.reserved_bytes
         self.peak_bytes = max(self.peak_bytes, self.used_bytes)
         return reading
 

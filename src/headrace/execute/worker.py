@@ -16,6 +16,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -149,7 +150,7 @@ def work(channel: int, place: Place | None = None) -> int:
 def _performed(task: Task, line: Line, place: Place | None) -> Done | Failed | OutOfMemory:
     try:
         function = find_function(task.entry)
-        payload = _called(function, Port(line, task, place), task.payload)
+        payload = _called(function, Port(line, task, place), task.payload, place)
         return Done(task.id, task.epoch, payload if payload is not None else b"")
     except BaseException as error:  # noqa: BLE001 - even SystemExit is told with its task; the worker goes on
         if _means_out_of_memory(error):
@@ -159,11 +160,20 @@ def _performed(task: Task, line: Line, place: Place | None) -> Done | Failed | O
         return Failed(task.id, task.epoch, reason)
 
 
-def _called(function: Callable[..., Any], port: Port, payload: bytes) -> bytes | None:
+def _called(function: Callable[..., Any], port: Port, payload: bytes, place: Place | None) -> bytes | None:
     result = function(port, payload)
     if isinstance(result, bytes):  # asking whether it can be awaited takes longer
         return result
-    return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
+    if not inspect.isawaitable(result):
+        return result
+    with asyncio.Runner(loop_factory=partial(_watched_loop, place) if place is not None else None) as runner:
+        return runner.run(_awaited(result))
+
+
+def _watched_loop(place: Place) -> asyncio.AbstractEventLoop:
+    from headrace.execute.watched_loop import WatchedLoop  # needs what Linux has
+
+    return WatchedLoop(place)
 
 
 async def _awaited(result: Any) -> bytes | None:

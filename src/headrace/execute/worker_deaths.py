@@ -13,6 +13,7 @@ from headrace.execute.worker_protocol import MEMORY_EXIT_CODE, Death, DeathKind,
 from headrace.units import format_bytes
 
 _AT_ITS_LIMIT = 0.9
+_GIVES_UP_BY = {"SIGABRT", "SIGBUS", "SIGSEGV"}
 _ADVICE = "Give it more (slot_memory=, or memory= of its @task), or keep large data in ctx.spool()."
 
 
@@ -29,11 +30,11 @@ def told_ending(ending: Ending, step: str) -> tuple[Outcome, str]:
             return _died(ending, step)
 
 
-def told_memory_error(reason: str, worker: Worker, step: str) -> str:
-    """Of work that could still say so itself."""
-    used, limit = format_bytes(worker.used_bytes), format_bytes(worker.limit_bytes)
+def told_memory_error(reason: str, worker: Worker, peak_bytes: int, step: str) -> str:
+    """Of work that could still say so itself. One large request that is refused never shows in what was in use."""
+    used, limit = format_bytes(max(peak_bytes, worker.used_bytes)), format_bytes(worker.limit_bytes)
     told = reason.partition("\n")[0]
-    return _out_of_memory(f"{told}, with {used} last seen in use of the {limit} it may", step)
+    return _out_of_memory(f"{told}, with {used} in use of the {limit} it may", step)
 
 
 def _died(death: Death, step: str) -> tuple[Outcome, str]:
@@ -47,10 +48,22 @@ def _died(death: Death, step: str) -> tuple[Outcome, str]:
             return Outcome.OUT_OF_MEMORY, _out_of_memory(f"MemoryError, with {used}", step)
         case DeathKind.EXITED:
             return Outcome.LOST, f"its worker exited with code {death.code}{_where(step)}"
+        case DeathKind.SIGNALLED if _gave_up_at_its_limit(death):
+            told = (
+                f"{_signal_name(death.signal)} at its limit, with {format_bytes(death.reserved_bytes)} reserved, {used}"
+            )
+            return Outcome.OUT_OF_MEMORY, _out_of_memory(told, step)
         case DeathKind.SIGNALLED:
-            return Outcome.LOST, f"its worker was killed by {_signal_name(death.signal)}{_where(step)}"
+            return Outcome.LOST, f"its worker was killed by {_signal_name(death.signal)}, with {used}{_where(step)}"
         case DeathKind.LOST | DeathKind.HUNG | DeathKind.TOO_MUCH_OUTPUT:
             return Outcome.LOST, f"its worker was lost{_where(step)}: {death.reason}"
+
+
+def _gave_up_at_its_limit(death: Death) -> bool:
+    """Rust and C++ abort where Python would raise, and C may crash."""
+    in_use_bytes = max(death.used_bytes, death.reserved_bytes)
+    is_at_limit = in_use_bytes >= death.limit_bytes * _AT_ITS_LIMIT > 0
+    return is_at_limit and _signal_name(death.signal) in _GIVES_UP_BY
 
 
 def _out_of_memory(what: str, step: str) -> str:

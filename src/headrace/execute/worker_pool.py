@@ -41,6 +41,7 @@ from headrace.execute.worker_protocol import (
     Setup,
     Spawn,
     Started,
+    Stuck,
     Task,
 )
 
@@ -57,14 +58,16 @@ _NEARLY = 0.95
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOptions:
     """`preload`: modules that every worker needs, imported once. `hang_s`: how long a task may be at 95 %
-    of its limit without a step. `largest_file_bytes`: no file that a worker writes may become larger, 0 for no cap. A
-    worker is replaced after `tasks_per_worker`, or when it has kept `growth_bytes` after a task.
+    of its limit without a step. `stuck_after_s`: when an event loop that does not turn is told, None for never.
+    `largest_file_bytes`: no file that a worker writes may become larger, 0 for no cap. A worker is replaced after
+    `tasks_per_worker`, or when it has kept `growth_bytes` after a task.
     """
 
     preload: tuple[str, ...] = ()
     poll_s: float = 0.010
     hot_poll_s: float = 0.001
     hang_s: float = 5.0
+    stuck_after_s: float | None = None
     largest_file_bytes: int = 4 << 30
     tasks_per_worker: int = 100
     growth_bytes: int = 32 << 20
@@ -75,16 +78,21 @@ class PoolOptions:
 
 class WorkerPool:
     """`on_reading` gets (worker, bytes) as the warden reads them, where they changed: about five times a second, and
-    up to fifty from 80 % of a worker's limit on.
+    up to fifty from 80 % of a worker's limit on. `on_stuck` gets what the warden tells of a loop that is stuck.
     """
 
     def __init__(
-        self, options: PoolOptions | None = None, *, on_reading: Callable[[int, int], None] | None = None
+        self,
+        options: PoolOptions | None = None,
+        *,
+        on_reading: Callable[[int, int], None] | None = None,
+        on_stuck: Callable[[Stuck], None] | None = None,
     ) -> None:
         if not can_isolate():
             raise OptionError(f"Workers cannot have processes of their own on {sys.platform}.", fix="Run inline.")
         self._options = options or PoolOptions()
         self._on_reading = on_reading
+        self._on_stuck = on_stuck
         self._workers: dict[int, Worker] = {}
         self._programs: dict[int, LimitedProcess] = {}
         self._pids: dict[int, int] = {}
@@ -248,6 +256,7 @@ class WorkerPool:
             hang_s=options.hang_s,
             largest_file_bytes=options.largest_file_bytes,
             forks=options.forks,
+            stuck_after_s=options.stuck_after_s,
         )
 
     async def _new_worker(self, limit_bytes: int) -> Worker:
@@ -284,6 +293,9 @@ class WorkerPool:
                     process.limit_holds(report.limit_bytes)
             case Readings():
                 self._has_read(report)
+            case Stuck():
+                if self._on_stuck is not None:
+                    self._on_stuck(report)
             case Death():
                 self._has_ended(report)
 

@@ -96,6 +96,7 @@ class Setup(msgspec.Struct, tag=True, array_like=True):
     hang_s: float
     largest_file_bytes: int
     forks: bool
+    stuck_after_s: float | None
 
 
 class Fork(msgspec.Struct, tag=True, array_like=True):
@@ -168,11 +169,20 @@ class Readings(msgspec.Struct, tag=True, array_like=True):
     abandoned_bytes: int = 0
 
 
+class Stuck(msgspec.Struct, tag=True, array_like=True):
+    """A worker's event loop has not turned for so long; `stack` is what faulthandler says of it, if anything."""
+
+    worker: int
+    seconds: float
+    stack: str
+
+
 class Death(msgspec.Struct, tag=True, array_like=True):
     """How a worker ended. `code` is its exit code, `signal` what killed it; one of them is None.
 
-    `used_bytes` is the reading that condemned it, or the last one; `peak_bytes` the highest of any. `abandoned_bytes`
-    as in `Readings`: what it leaves is known before what it was lent is lent again.
+    `used_bytes` is the reading that condemned it, or the last one; `peak_bytes` the highest of any. `reserved_bytes` is
+    what it had asked for by the last reading, which is what the hard limit counts. `abandoned_bytes` as in `Readings`:
+    what it leaves is known before what it was lent is lent again.
     """
 
     worker: int
@@ -182,21 +192,27 @@ class Death(msgspec.Struct, tag=True, array_like=True):
     used_bytes: int = 0
     peak_bytes: int = 0
     limit_bytes: int = 0
+    reserved_bytes: int = 0
     reason: str = ""
     abandoned_bytes: int = 0
 
 
 ToWarden: TypeAlias = Setup | Fork | Spawn | SetLimit | Kill
-FromWarden: TypeAlias = Ready | Started | LimitSet | Readings | Death
+FromWarden: TypeAlias = Ready | Started | LimitSet | Readings | Stuck | Death
 
 _encoder = msgspec.msgpack.Encoder()
+_FIRST_BYTES = 64
 
 
-def frame(message: msgspec.Struct) -> bytes:
-    body = _encoder.encode(message)
-    if len(body) > LARGEST_MESSAGE_BYTES:
-        raise BadFrame(f"a message of {len(body):,} bytes; the most is {LARGEST_MESSAGE_BYTES:,}")
-    return HEADER.pack(len(body)) + body
+def frame(message: msgspec.Struct) -> bytearray:
+    """Encoded in place: a large one is there once, and at a memory limit msgspec's own buffer would be a crash."""
+    framed = bytearray(_FIRST_BYTES)
+    _encoder.encode_into(message, framed, HEADER.size)
+    size = len(framed) - HEADER.size
+    if size > LARGEST_MESSAGE_BYTES:
+        raise BadFrame(f"a message of {size:,} bytes; the most is {LARGEST_MESSAGE_BYTES:,}")
+    HEADER.pack_into(framed, 0, size)
+    return framed
 
 
 def _told_size(data: bytes) -> int:

@@ -21,6 +21,7 @@ from headrace.runtime.engine_writer import EngineWriter
 from headrace.runtime.live_runs import Listeners, LiveRun, RunEnd
 from headrace.runtime.memory import TreeGauge, give_back
 from headrace.runtime.pump import Pump
+from headrace.runtime.traceback_timer import frames_in
 from headrace.schedule.events import (
     Ended,
     Ending,
@@ -263,6 +264,10 @@ class AgentRuns:
             case contract.Reading():
                 run.used_bytes = event.memory_bytes
                 run.peak_bytes = max(run.peak_bytes, event.memory_bytes)
+            case contract.LoopStuck():
+                stack = frames_in(event.stack) or "(its stack cannot be had)"
+                told = f"for {event.seconds:.1f} s so far, in a worker of {run.kind.name!r}, by:\n{stack}"
+                self._chronicle.record("loop stuck", told, run=run.id)
             case contract.Rows() | contract.Answers() | contract.Observed():
                 pass  # not of agent runs
             case _:

@@ -8,15 +8,14 @@ the caller's side (runtime.engine).
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, assert_never
 
-from headrace.errors import EngineClosed
+from headrace.errors import EngineClosed, HeadraceError
 from headrace.execute.agent_calls import AgentCalls
 from headrace.execute.agent_commands import AgentCommands
 from headrace.execute.agent_context import Surroundings
@@ -32,6 +31,7 @@ from headrace.runtime.engine_beats import Beats
 from headrace.runtime.engine_events import Chronicle
 from headrace.runtime.engine_memory import EngineMemory
 from headrace.runtime.engine_options import EngineOptions
+from headrace.runtime.engine_spools import made_spools
 from headrace.runtime.engine_status import EngineStatus, status_of
 from headrace.runtime.engine_surveys import EngineSurveys
 from headrace.runtime.engine_workers import EngineWorkers, is_alive
@@ -87,6 +87,11 @@ class EngineLoop:
         self._options = options
         self._workers = workers
         self._file = AgentFile.open(path)
+        try:
+            self._spools = made_spools(path)
+        except BaseException:
+            self._file.close()
+            raise
         self._writer = EngineWriter(self._file)
         self._writes = Writes(self._file.highest("blobs"))
         self._chronicle = Chronicle(self._writer, self._writes)
@@ -96,8 +101,6 @@ class EngineLoop:
         self._calls = AgentCalls(self._endpoints, self._response_cache, self._count_usage)
         self._cache: ResponseCache | None = None
         self._threads = ThreadPoolExecutor(options.workers.slots + 4, thread_name_prefix="headrace-step")
-        _clear_spools(path)
-        self._spools = tempfile.TemporaryDirectory(prefix=f".{path.name}-spool-", dir=path.parent)
         spools = Path(self._spools.name)
         self.kinds: dict[str, Kind] = registered_kinds()
         self._executor = self._made_executor(spools)
@@ -142,10 +145,10 @@ class EngineLoop:
 
     async def main(self) -> None:
         """Until `close`, or until the store fails: then everyone who waits gets that error."""
-        self._watch = StuckLoopWatch(self._options.stuck_after_s, self._report_stuck, stuck_file(self._file.path))
         writing = asyncio.create_task(self._writer.run())
         tasks = {writing, asyncio.create_task(self._take_events()), asyncio.create_task(self._keep_time())}
         try:
+            self._watch = StuckLoopWatch(self._options.stuck_after_s, self._report_stuck, stuck_file(self._file.path))
             await self._outlive_former_workers()
             self._begin()
             closing = asyncio.create_task(self._closing.wait())
@@ -328,7 +331,8 @@ class EngineLoop:
         asyncio.get_running_loop().call_soon(self._read_memory)
 
     def _report_stuck(self, told: str) -> None:
-        self._chronicle.record_now("loop stuck", told)
+        with suppress(HeadraceError):  # a disk that takes no more is told by whatever is journaled next
+            self._chronicle.record_now("loop stuck", told)
 
     def _response_cache(self) -> ResponseCache | None:
         if self._cache is None:
@@ -374,13 +378,6 @@ def _subject(note: Note) -> str:
     if note.reading is not None and note.notice in (Notice.LEVEL, Notice.NEW_ZERO):
         return note.reading.pressure.name.lower()
     return note.subject
-
-
-def _clear_spools(path: Path) -> None:
-    """What an engine that was killed has left; nobody else has this file now."""
-    for left in path.parent.iterdir():
-        if left.name.startswith(f".{path.name}-spool-"):
-            shutil.rmtree(left, ignore_errors=True)
 
 
 class _Functions(dict[str, Callable[..., Any]]):

@@ -51,6 +51,7 @@ class EngineOptions:
     ) -> EngineOptions:
         """From what a program has written."""
         isolation, slots = _checked_isolation(isolation), whole_number("slots", slots)
+        stuck_after_s = checked_seconds("stuck_after_s", stuck_after_s)
         limits = memory if isinstance(memory, MemoryLimits) else memory_limits(memory)
         return cls(
             memory=limits,
@@ -62,9 +63,10 @@ class EngineOptions:
                 ceiling_bytes=limits.budget_bytes if slot_memory is None else parse_bytes(slot_memory),
                 preload=_checked_preload(preload),
                 largest_file_bytes=parse_bytes(largest_file),
+                stuck_after_s=stuck_after_s,
             ),
             grace_s=checked_seconds("grace_s", grace_s, may_be_zero=True),
-            stuck_after_s=checked_seconds("stuck_after_s", stuck_after_s),
+            stuck_after_s=stuck_after_s,
         )
 
 

@@ -16,6 +16,7 @@ from headrace.execute.isolated_agents import IsolatedAgents
 from headrace.execute.lender import Lender
 from headrace.execute.tasks import Kind
 from headrace.execute.worker_pool import PoolOptions, WorkerPool
+from headrace.execute.worker_protocol import Stuck
 from headrace.limits import MemoryLimits
 from headrace.runtime.memory import TreeGauge
 from headrace.units import format_bytes
@@ -38,6 +39,7 @@ class WorkerOptions:
     ceiling_bytes: int
     preload: tuple[str, ...] = ()
     largest_file_bytes: int = 4_000_000_000
+    stuck_after_s: float = 1.0
 
 
 def is_alive(pid: int) -> bool:
@@ -61,8 +63,9 @@ class EngineWorkers:
             most_idle=options.slots,
             largest_file_bytes=options.largest_file_bytes,
             hang_s=HANG_S,
+            stuck_after_s=options.stuck_after_s,
         )
-        self.pool = WorkerPool(pool_options, on_reading=self._read) if can_isolate() else None
+        self.pool = WorkerPool(pool_options, on_reading=self._read, on_stuck=self._stuck) if can_isolate() else None
         self.gauge = TreeGauge(self._shared_bytes, self._abandoned_bytes, tells_apart=self.is_isolated)
         self.lender = Lender(0, options.ceiling_bytes, self._abandoned_bytes)
         self.lend_within(limits.budget_bytes)
@@ -120,3 +123,7 @@ class EngineWorkers:
     def _read(self, worker: int, used_bytes: int) -> None:
         if self._agents is not None:
             self._agents.read(worker, used_bytes)
+
+    def _stuck(self, told: Stuck) -> None:
+        if self._agents is not None:
+            self._agents.stuck(told.worker, told.seconds, told.stack)

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 _TASKS = Path("/proc/self/task")
@@ -31,20 +32,21 @@ class TracebackTimer:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         self._header = _HEADER.format(threading.get_ident()).encode()
+        self._file = _begun(path, self._header)
         self._thread: str | None = None  # the timer's own
         self._is_ours = True
 
     @classmethod
     def take(cls, path: Path) -> TracebackTimer | None:
-        """None where it may be someone else's: another engine's, the program's, a test runner's."""
+        """None where it may be someone else's: another engine's, the program's, a test runner's; or on a full disk."""
         if not sys.platform.startswith("linux") or not _taken.acquire(blocking=False):
             return None
-        if _unknown_threads():
-            _taken.release()
-            return None
-        return cls(path)
+        with suppress(OSError):
+            if not _unknown_threads():
+                return cls(path)
+        _taken.release()
+        return None
 
     def arm(self, seconds: float) -> None:
         before = _unknown_threads()
@@ -53,8 +55,7 @@ class TracebackTimer:
             self._is_ours = False  # someone has taken it, and may be counting on it
         if not self._is_ours:
             return
-        os.ftruncate(self._file, 0)
-        os.write(self._file, self._header)
+        os.ftruncate(self._file, len(self._header))  # nothing is written: the disk may be full by now
         faulthandler.dump_traceback_later(seconds, file=self._file)
         self._thread = next(iter(_unknown_threads() - before), None)
 
@@ -71,12 +72,26 @@ class TracebackTimer:
         _taken.release()
 
 
+def _begun(path: Path, header: bytes) -> int:
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+    try:
+        os.write(file, header)
+    except OSError:
+        os.close(file)
+        path.unlink()
+        raise
+    return file
+
+
 def stack_in(written: str) -> str | None:
     """The stack in such a file, the innermost call last; None where the time was never up."""
     section = _SECTION.search(written)
-    if section is None:
-        return None
-    frames = list(_FRAME.finditer(section[2]))[:_MOST_FRAMES]
+    return None if section is None else frames_in(section[2])
+
+
+def frames_in(dumped: str) -> str:
+    """What faulthandler has written of one thread, with the lines of code, the innermost call last."""
+    frames = list(_FRAME.finditer(dumped))[:_MOST_FRAMES]
     return "".join(map(_told, reversed(frames)))
 
 

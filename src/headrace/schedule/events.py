@@ -85,6 +85,7 @@ class Why(Enum):
     CANCELLED = "cancelled"
     TIMED_OUT = "time limit"
     WITH_PARENT = "its parent stopped"
+    FOR_CHILD = "its child ran out of memory, and is tried again with it, alone"
     HOST_LOST = "its host was lost"
     CLOSING = "the engine is closing"
     STILL_RUNNING = "the last beat is still running"

@@ -1,14 +1,14 @@
 """Runs and their children. Covers: how one joins what runs, or waits for its parent to run again.
 
 A child has its parent's slot, memory and worker: it starts at once, since its parent may be waiting for it. Where the
-parent has been stopped, the child waits for it and starts with it. Does not cover: the first of a family
-(schedule.placing).
+parent has been stopped, the child waits for it and starts with it; so it does where it needs more memory than they
+have. Does not cover: the first of a family (schedule.placing).
 """
 
 from __future__ import annotations
 
 from headrace.schedule.board import Board
-from headrace.schedule.events import Start
+from headrace.schedule.events import Preempt, Start, Why
 from headrace.schedule.tasks import Family, State, Task
 
 
@@ -20,12 +20,16 @@ def elder_of(board: Board, task: Task) -> Task | None:
     return elder
 
 
-def join_parent(board: Board, task: Task, parent: Task) -> None:
-    """Now, where the family runs and is not stopping; else when it starts again."""
-    head = _head(board, parent)
+def join_parent(board: Board, task: Task, parent: Task, now_s: float) -> None:
+    """Now, where the family runs and is not stopping; else when it starts again. What ran out of memory needs more
+    than the family has: all of it starts again, alone and with all there is, once.
+    """
+    head, family = _head(board, parent), parent.family if parent.state is State.RUNNING else None
     task.priority = head.priority
-    if parent.state is State.RUNNING and parent.family is not None and not parent.family.is_stopping():
-        enter_family(board, task, parent.family)
+    if family is not None and task.deaths and not family.is_after_death and not family.is_stopping():
+        board.stop_family(family, Preempt, Why.FOR_CHILD, now_s)
+    if family is not None and not family.is_stopping():
+        enter_family(board, task, family)
     else:
         task.state, task.held_by, task.family = State.HELD, head, None
         head.children[task.id] = task

@@ -43,7 +43,7 @@ def submitted(board: Board, event: Submitted) -> None:
     if task.parent is None:
         board.waiting.add(task)
     else:
-        join_parent(board, task, task.parent)
+        join_parent(board, task, task.parent, event.now_s)
 
 
 def started(board: Board, event: Started) -> None:
@@ -205,8 +205,8 @@ def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:
         if family.running:  # in the same worker: they start again with it
             board.stop_family(family, Kill, Why.WITH_PARENT, now_s)
     elif elder := elder_of(board, task):
-        join_parent(board, task, elder)
-    elif family.running and not family.is_stopping():
+        join_parent(board, task, elder, now_s)
+    elif family.running and not family.is_stopping() and not task.deaths:
         enter_family(board, task, family)
     else:
         _wait(board, task, now_s)
@@ -234,7 +234,7 @@ def _leave_children(board: Board, task: Task, now_s: float) -> None:
         child.held_by = None
     for child in children.values():
         if elder := elder_of(board, child):
-            join_parent(board, child, elder)
+            join_parent(board, child, elder, now_s)
         else:
             _wait(board, child, now_s)
 

@@ -46,7 +46,7 @@ def need_of(board: Board, task: Task, host: Host) -> Need:
     seen = board.reservations.needed_bytes(task.kind)
     asked = max(task.declared_bytes or seen or board.limits.slot_memory_bytes, board.limits.least_run_bytes)
     there = host.room_beside_surveys_bytes
-    if task.deaths:
+    if task.has_died:
         asked = max(asked, there)  # it runs alone: nobody else could use the rest
     is_cut = asked > there
     if is_cut:
@@ -57,7 +57,7 @@ def need_of(board: Board, task: Task, host: Host) -> Need:
 
 
 def has_to_be_alone(task: Task, host: Host) -> bool:
-    return task.deaths > 0 or task.preemptions >= host.limits.most_preemptions
+    return task.has_died or task.preemptions >= host.limits.most_preemptions
 
 
 def is_first_of_its_kind(board: Board, task: Task) -> bool:
@@ -145,7 +145,17 @@ def start(board: Board, task: Task, host: Host, need: Need, now_s: float) -> Non
     board.waiting.remove(task)
     board.starts += 1
     pauses = bool(host.tenants.by_id) and not _fits_beside_surveys(host, need)
-    family = Family(task, host.name, board.starts, now_s, need.memory_bytes, need.is_alone, need.until_seen, pauses)
+    family = Family(
+        task,
+        host.name,
+        board.starts,
+        now_s,
+        need.memory_bytes,
+        need.is_alone,
+        need.until_seen,
+        pauses,
+        task.has_died,
+    )
     host.enter(family)
     enter_family(board, task, family)
     for child in task.children.values():

@@ -54,6 +54,11 @@ class Task(Struct, eq=False):
     held_by: Task | None = None  # the one it starts with
     children: dict[int, Task] = {}  # those that wait for it to run again
 
+    @property
+    def has_died(self) -> bool:
+        """Whether it ran out of memory, or one that starts with it did."""
+        return self.deaths > 0 or any(child.deaths for child in self.children.values())
+
 
 class Family(Struct, eq=False):
     """What holds one slot: a run and its children. The root may end first; the slot stays until the last one ends."""
@@ -66,6 +71,7 @@ class Family(Struct, eq=False):
     is_alone: bool
     is_alone_until_seen: bool
     pauses_tenants: bool
+    is_after_death: bool  # alone, and with all there is
     in_use_bytes: int = 0
     peak_bytes: int = 0
     stop_sent_s: float | None = None

@@ -3,7 +3,8 @@
 done, failed                      for good
 told to stop: cancelled, too long for good, however the attempt ended
 preempted, killed beside others   again: journaled work is never repeated
-out of memory, killed alone       again once, alone and with more memory where there is more; then for good
+out of memory, killed alone       again once, alone and with more memory where there is more; then for good. A child
+                                  with all of its family (schedule.families)
 lost                              again, a few times: the next may be lost for its own fault
 parked                            on disk until its time or its message comes
 """

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from headrace.encoding import encode_with
 from headrace.errors import InvalidInput
 from headrace.expressions import Kind
 
@@ -26,6 +27,7 @@ _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _DEEPEST = 64
 _ONLY_TEXT = {str}
 _encode_json = msgspec.json.Encoder().encode
+_encode_large = encode_with(msgspec.json.Encoder())
 _decode_json = msgspec.json.Decoder().decode
 
 
@@ -64,9 +66,9 @@ def encode_value(value: object, *, with_bytes: bool = False) -> bytes:
     """
     tagged = _tag(value, "value", 0, with_bytes=with_bytes)
     try:
-        return _encode_json(tagged)
+        return _encode_large(tagged)
     except UnicodeEncodeError:
-        return _encode_json(_repair(tagged))
+        return _encode_large(_repair(tagged))
 
 
 def decode_value(encoded: bytes | str) -> Any:

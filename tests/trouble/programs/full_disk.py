@@ -3,15 +3,14 @@
 Those that mount a small disk over FOLDER need namespaces of their own: unshare -Urm.
 """
 
-import errno
 import os
 import resource
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.trouble.programs.letters import letters_job, right_letters
+from tests.trouble.programs.small_disks import fill, mount
 from tests.trouble.programs.telling import outcome_of, tell
 
 COUNT, CHARS = 600, 4_000
@@ -19,8 +18,8 @@ ROOMY = "256m"
 
 
 def small_disk(folder: Path) -> None:
-    _mount(folder, "size=3m")
-    _fill_up_and_go_on(folder / "letters.run", lambda: _mount(folder, f"remount,size={ROOMY}"))
+    mount(folder, "size=3m")
+    _fill_up_and_go_on(folder / "letters.run", lambda: mount(folder, f"remount,size={ROOMY}"))
 
 
 def size_limit(folder: Path) -> None:
@@ -31,19 +30,19 @@ def size_limit(folder: Path) -> None:
 
 def no_room_for_the_lists(folder: Path) -> None:
     """Full while the run file is being made."""
-    _mount(folder, "size=1m")
+    mount(folder, "size=1m")
     path, job = folder / "letters.run", letters_job(20_000, chars=100, padding="x" * 100)
     tell(**outcome_of(lambda: job.run(path, limit=100).close()))
     tell(**outcome_of(lambda: job.run(path, limit=100).close()))
-    _mount(folder, f"remount,size={ROOMY}")
+    mount(folder, f"remount,size={ROOMY}")
     tell(**outcome_of(lambda: job.run(path, limit=100).close()), count=right_letters(path, 100))
 
 
 def no_room_at_all(folder: Path) -> None:
     """Full to the last byte before anything is written."""
-    _mount(folder, "size=1m")
+    mount(folder, "size=1m")
     filler = folder / "filler"
-    _fill(filler)
+    fill(filler)
     path, job = folder / "letters.run", letters_job(20, chars=100)
     tell(**outcome_of(lambda: job.run(path).close()))
     filler.unlink()
@@ -52,11 +51,11 @@ def no_room_at_all(folder: Path) -> None:
 
 def no_room_to_resume(folder: Path) -> None:
     """Full to the last byte between two runs; what is there stays readable."""
-    _mount(folder, "size=4m")
+    mount(folder, "size=4m")
     filler = folder / "filler"
     path, job = folder / "letters.run", letters_job(40, chars=100)
     job.run(path, limit=20).close()
-    _fill(filler)
+    fill(filler)
     tell(**outcome_of(lambda: job.run(path).close()), count=right_letters(path, 100))
     filler.unlink()
     tell(**outcome_of(lambda: job.run(path).close()), count=right_letters(path, 100))
@@ -64,7 +63,7 @@ def no_room_to_resume(folder: Path) -> None:
 
 def no_room_to_spool(folder: Path) -> None:
     """Full where a long list is kept until it is written."""
-    _mount(folder, "size=1m")
+    mount(folder, "size=1m")
     os.environ["TMPDIR"] = str(folder)
     tell(
         **outcome_of(lambda: letters_job(60_000, chars=100, padding="x" * 100)),
@@ -88,20 +87,6 @@ def _fill_up_and_go_on(path: Path, make_room: Callable[[], object]) -> None:
         tell(**outcome_of(lambda: job.run(path, concurrency=40).close()), count=right_letters(path, CHARS))
     make_room()
     tell(**outcome_of(lambda: job.run(path, concurrency=40).close()), count=right_letters(path, CHARS))
-
-
-def _mount(folder: Path, options: str) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], check=True)
-
-
-def _fill(filler: Path) -> None:
-    with filler.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"\0" * 4096)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
 
 
 globals()[sys.argv[1]](Path(sys.argv[2]))

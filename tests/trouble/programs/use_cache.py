@@ -3,7 +3,6 @@
 Those that mount a small disk over FOLDER need namespaces of their own: unshare -Urm.
 """
 
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from headrace.limits import CacheLimits
 from headrace.providers.contract import Reply
 from headrace.store.response_cache import ResponseCache, cache_key
+from tests.trouble.programs.small_disks import mount
 from tests.trouble.programs.telling import tell
 
 COUNT = 3_000
@@ -40,15 +40,15 @@ def write_for_ever(folder: Path, who: str = "one") -> None:
 
 def small_disk(folder: Path) -> None:
     """A disk that fills up, and then has room again."""
-    _mount(folder, "size=400k")
+    mount(folder, "size=400k")
     write(folder)
-    _mount(folder, "remount,size=64m")
+    mount(folder, "remount,size=64m")
     write(folder)
 
 
 def read_only(folder: Path) -> None:
     """A directory that nobody may write to."""
-    _mount(folder, "size=1m,ro")
+    mount(folder, "size=1m,ro")
     write(folder)
 
 
@@ -59,10 +59,6 @@ def key(who: str, number: int) -> bytes:
 def reply(who: str, number: int) -> Reply:
     text = f"{who} {number} " * 20
     return Reply(text, text.encode(), number, 7)
-
-
-def _mount(folder: Path, options: str) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], check=True)
 
 
 if __name__ == "__main__":
