@@ -13,23 +13,21 @@ from headrace.schedule.host import Host
 from headrace.schedule.passed_over import PassedOver
 from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import NEVER_KEPT_OUT, Family, Task
-from headrace.schedule.waiting import Waiting
+from headrace.schedule.waiting import Entry, Waiting
 from tests.schedule.histories import broken_rule, draw
 from tests.schedule.world import BUDGET
 
 _HISTORIES = 4000
 
-
-def heads_of_lanes(waiting: Waiting) -> list[Task]:
-    return [lane.entries[0][3] for lane in waiting._lanes if lane.entries]
+waiting_heads = Waiting.heads  # as it is without a mutation
 
 
-def first_come(waiting: Waiting) -> list[Task]:
-    return sorted(heads_of_lanes(waiting), key=lambda task: task.arrival)
+def first_come(waiting: Waiting) -> list[Entry]:
+    return sorted(waiting_heads(waiting), key=lambda entry: entry[2].arrival)
 
 
-def without_aging(waiting: Waiting) -> list[Task]:
-    return sorted(heads_of_lanes(waiting), key=lambda task: (-task.priority, task.arrival))
+def without_aging(waiting: Waiting) -> list[Entry]:
+    return sorted(waiting_heads(waiting), key=lambda entry: (-entry[2].priority, entry[2].arrival))
 
 
 def without_hysteresis(governor: Governor, used_bytes: int, now_s: float) -> Pressure:

@@ -69,7 +69,7 @@ def is_first_of_its_kind(board: Board, task: Task) -> bool:
 
 def _start_next(board: Board, now_s: float) -> bool:
     """Whether one was taken from the queue, so that another may follow."""
-    for task in board.waiting.heads():
+    for _, _, task in board.waiting.heads():
         if board.circuits.holds(task):
             board.waiting.remove(task)
             board.circuits.hold(task)

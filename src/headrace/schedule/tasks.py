@@ -37,7 +37,6 @@ class Task(Struct, eq=False):
     deaths: int
     losses: int = 0
     state: State = State.WAITING
-    ticket: int = 0
     family: Family | None = None
     started_s: float | None = None
     executed_s: float = 0.0
