@@ -71,9 +71,9 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = {
-    "one slot too many": Mutation(Host, "slots_now", property(lambda host: host.slots + 1), "never above the slots"),
+    "one slot too many": Mutation(Host, "slots_now", lambda host: host.slots + 1, "never above the slots"),
     "reservations are not counted": Mutation(
-        Host, "room_bytes", property(lambda host: BUDGET), "admitted reservations never above the budget"
+        Host, "room_bytes", lambda host: BUDGET, "admitted reservations never above the budget"
     ),
     "first come, whatever its priority": Mutation(Waiting, "heads", first_come, "CRITICAL never waits behind others"),
     "age counts for nothing": Mutation(

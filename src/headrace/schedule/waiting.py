@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from headrace.schedule.passed_over import PassedOver
 from headrace.schedule.priority import Priority
-from headrace.schedule.tasks import NEVER_KEPT_OUT, State, Task
+from headrace.schedule.tasks import NEVER_KEPT_OUT, WAITING, Task
 
 _LEVELS = len(Priority)
 Entry: TypeAlias = tuple[float, int, Task]  # when it came, age counted; then by arrival, which no two share
@@ -37,7 +37,7 @@ class Waiting:
         return len(self._lanes[level]) + len(self._lanes[level + _LEVELS])
 
     def add(self, task: Task) -> None:
-        task.state = State.WAITING
+        task.state = WAITING
         lane, entry = self._lane(task), self._entry(task)
         if not lane or entry > lane[-1]:
             lane.append(entry)
