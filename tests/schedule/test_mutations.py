@@ -13,23 +13,21 @@ from headrace.schedule.host import Host
 from headrace.schedule.passed_over import PassedOver
 from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import NEVER_KEPT_OUT, Family, Task
-from headrace.schedule.waiting import Waiting
+from headrace.schedule.waiting import Entry, Waiting
 from tests.schedule.histories import broken_rule, draw
 from tests.schedule.world import BUDGET
 
 _HISTORIES = 4000
 
-
-def heads_of_lanes(waiting: Waiting) -> list[Task]:
-    return [lane.entries[0][3] for lane in waiting._lanes if lane.entries]
+waiting_heads = Waiting.heads  # as it is without a mutation
 
 
-def first_come(waiting: Waiting) -> list[Task]:
-    return sorted(heads_of_lanes(waiting), key=lambda task: task.arrival)
+def first_come(waiting: Waiting) -> list[Entry]:
+    return sorted(waiting_heads(waiting), key=lambda entry: entry[2].arrival)
 
 
-def without_aging(waiting: Waiting) -> list[Task]:
-    return sorted(heads_of_lanes(waiting), key=lambda task: (-task.priority, task.arrival))
+def without_aging(waiting: Waiting) -> list[Entry]:
+    return sorted(waiting_heads(waiting), key=lambda entry: (-entry[2].priority, entry[2].arrival))
 
 
 def without_hysteresis(governor: Governor, used_bytes: int, now_s: float) -> Pressure:
@@ -73,9 +71,9 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = {
-    "one slot too many": Mutation(Host, "slots_now", property(lambda host: host.slots + 1), "never above the slots"),
+    "one slot too many": Mutation(Host, "slots_now", lambda host: host.slots + 1, "never above the slots"),
     "reservations are not counted": Mutation(
-        Host, "room_bytes", property(lambda host: BUDGET), "admitted reservations never above the budget"
+        Host, "room_bytes", lambda host: BUDGET, "admitted reservations never above the budget"
     ),
     "first come, whatever its priority": Mutation(Waiting, "heads", first_come, "CRITICAL never waits behind others"),
     "age counts for nothing": Mutation(

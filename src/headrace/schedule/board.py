@@ -11,7 +11,7 @@ from headrace.schedule.heartbeats import Heartbeats
 from headrace.schedule.host import Host
 from headrace.schedule.priority import Priority
 from headrace.schedule.reservations import Reservations
-from headrace.schedule.tasks import Family, State, Task
+from headrace.schedule.tasks import RUNNING, Family, Task
 from headrace.schedule.waiting import Waiting
 
 _FORGET = 0.9
@@ -38,7 +38,7 @@ class Board:
     def running(self, id: int, epoch: int) -> Task | None:
         """The task if this is its attempt: what an older one tells is ignored."""
         task = self.tasks.get(id)
-        return task if task is not None and task.state is State.RUNNING and task.epoch == epoch else None
+        return task if task is not None and task.state is RUNNING and task.epoch == epoch else None
 
     def knows(self, task: Task) -> bool:
         """Whether it has not ended; another of its id may have come since."""

@@ -11,7 +11,7 @@ import heapq
 from headrace.limits import BreakerLimits
 from headrace.schedule.breaker import Breaker, Circuit
 from headrace.schedule.events import Note, Notice, Verdict
-from headrace.schedule.tasks import State, Task
+from headrace.schedule.tasks import HELD, Task
 
 _FAILURES = (Verdict.FAILED, Verdict.LOST)
 
@@ -51,10 +51,9 @@ class Circuits:
         return breaker is not None and breaker.circuit is not Circuit.CLOSED
 
     def hold(self, task: Task) -> None:
-        task.state = State.HELD
+        task.state = HELD
         heapq.heappush(self._held.setdefault(task.kind, []), (task.submitted_s, task.arrival, task))
 
-    @property
     def holds_any(self) -> bool:
         return bool(self._held)
 

@@ -113,7 +113,7 @@ class Reading(Struct, frozen=True):
     pressure: Pressure
 
 
-class Told(Struct, frozen=True, kw_only=True):
+class Told(Struct, frozen=True, kw_only=True, gc=False):
     now_s: float
 
 
@@ -254,7 +254,11 @@ Event: TypeAlias = (
 )
 
 
-class Start(Struct, frozen=True, kw_only=True):
+class Asked(Struct, frozen=True, kw_only=True, gc=False):
+    """Nothing here or in `Told` can be part of a cycle: the collector need not look at them."""
+
+
+class Start(Asked, frozen=True, kw_only=True):
     """`slot` is the same for a run and its children, and for nobody else. `preemptions` and `deaths` are what is to be
     known of it after a crash.
     """
@@ -269,7 +273,7 @@ class Start(Struct, frozen=True, kw_only=True):
     deaths: int = 0
 
 
-class Preempt(Struct, frozen=True, kw_only=True):
+class Preempt(Asked, frozen=True, kw_only=True):
     id: int
     epoch: int
     host: str
@@ -277,7 +281,7 @@ class Preempt(Struct, frozen=True, kw_only=True):
     reading: Reading | None = None
 
 
-class Kill(Struct, frozen=True, kw_only=True):
+class Kill(Asked, frozen=True, kw_only=True):
     id: int
     epoch: int
     host: str
@@ -285,19 +289,19 @@ class Kill(Struct, frozen=True, kw_only=True):
     reading: Reading | None = None
 
 
-class Skip(Struct, frozen=True, kw_only=True):
+class Skip(Asked, frozen=True, kw_only=True):
     id: int
     why: Why
     reading: Reading | None = None
 
 
-class Settle(Struct, frozen=True, kw_only=True):
+class Settle(Asked, frozen=True, kw_only=True):
     id: int
     epoch: int
     verdict: Verdict
 
 
-class Park(Struct, frozen=True, kw_only=True):
+class Park(Asked, frozen=True, kw_only=True):
     """`epoch`, `preemptions`, `deaths` and `executed_s` go on record, for when it comes back: its time limit counts
     what it has executed in all.
     """
@@ -309,7 +313,7 @@ class Park(Struct, frozen=True, kw_only=True):
     executed_s: float
 
 
-class Reject(Struct, frozen=True, kw_only=True):
+class Reject(Asked, frozen=True, kw_only=True):
     """`wait_s` is a guess at how long until there is room; `retry_at_s` when a probe is due, None while one is out."""
 
     id: int
@@ -319,23 +323,23 @@ class Reject(Struct, frozen=True, kw_only=True):
     retry_at_s: float | None = None
 
 
-class Grant(Struct, frozen=True, kw_only=True):
+class Grant(Asked, frozen=True, kw_only=True):
     tenant: str
     host: str
     credits: int
 
 
-class StartBeat(Struct, frozen=True, kw_only=True):
+class StartBeat(Asked, frozen=True, kw_only=True):
     name: str
     epoch: int
 
 
-class KillBeat(Struct, frozen=True, kw_only=True):
+class KillBeat(Asked, frozen=True, kw_only=True):
     name: str
     epoch: int
 
 
-class SkipBeat(Struct, frozen=True, kw_only=True):
+class SkipBeat(Asked, frozen=True, kw_only=True):
     """`skips` in a row by now."""
 
     name: str
@@ -344,11 +348,11 @@ class SkipBeat(Struct, frozen=True, kw_only=True):
     reading: Reading | None = None
 
 
-class Reclaim(Struct, frozen=True, kw_only=True):
+class Reclaim(Asked, frozen=True, kw_only=True):
     host: str
 
 
-class Note(Struct, frozen=True, kw_only=True):
+class Note(Asked, frozen=True, kw_only=True):
     """`subject` is a host, a heartbeat or a kind of task."""
 
     notice: Notice

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from headrace.schedule.board import Board
 from headrace.schedule.events import Preempt, Start, Why
-from headrace.schedule.tasks import Family, State, Task
+from headrace.schedule.tasks import HELD, RUNNING, Family, Task
 
 
 def elder_of(board: Board, task: Task) -> Task | None:
@@ -24,24 +24,21 @@ def join_parent(board: Board, task: Task, parent: Task, now_s: float) -> None:
     """Now, where the family runs and is not stopping; else when it starts again. What ran out of memory needs more
     than the family has: all of it starts again, alone and with all there is, once.
     """
-    head, family = _head(board, parent), parent.family if parent.state is State.RUNNING else None
+    head, family = _head(board, parent), parent.family if parent.state is RUNNING else None
     task.priority = head.priority
     if family is not None and task.deaths and not family.is_after_death and not family.is_stopping():
         board.stop_family(family, Preempt, Why.FOR_CHILD, now_s)
     if family is not None and not family.is_stopping():
         enter_family(board, task, family)
     else:
-        task.state, task.held_by, task.family = State.HELD, head, None
+        task.state, task.held_by, task.family = HELD, head, None
         head.children[task.id] = task
 
 
 def enter_family(board: Board, task: Task, family: Family) -> None:
     """A run starts its family; a child joins it, in the same slot and the same memory."""
     task.epoch += 1
-    task.state, task.family, task.held_by = State.RUNNING, family, None
-    task.started_s, task.stopping, task.hopeless_since_s = None, None, None
-    task.has_progress = task.in_side_effect = False
-    task.reserved_bytes = family.reserved_bytes
+    task.state, task.family, task.held_by = RUNNING, family, None
     family.running[task.id] = task
     board.commands.append(
         Start(

@@ -17,6 +17,9 @@ class Pressure(IntEnum):
     EMERGENCY = 3
 
 
+CALM = Pressure.CALM  # by itself: see schedule.tasks
+
+
 class Governor:
     """A level is entered at once and left only after `calm_s` below its lower line: one low reading is noise.
 
@@ -40,7 +43,7 @@ class Governor:
         if entered >= self.pressure:
             self.pressure = entered
             self._below_since_s = None
-        if self.pressure is Pressure.CALM or share >= self._left_at():
+        if self.pressure is CALM or share >= self._left_at():
             self._below_since_s = None
         elif self._below_since_s is None:
             self._below_since_s = now_s
@@ -66,7 +69,7 @@ class Governor:
             return Pressure.EMERGENCY
         if share >= limits.preempt_at:
             return Pressure.PREEMPT
-        return Pressure.SHRINK if share >= limits.shrink_at else Pressure.CALM
+        return Pressure.SHRINK if share >= limits.shrink_at else CALM
 
     def _left_at(self) -> float:
         limits = self.limits

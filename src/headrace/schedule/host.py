@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from headrace.limits import MemoryLimits
 from headrace.schedule.events import Grant, MemoryRead, Reading
-from headrace.schedule.governor import Governor, Pressure
-from headrace.schedule.priority import Priority
+from headrace.schedule.governor import CALM, Governor, Pressure
+from headrace.schedule.priority import CRITICAL, Priority
 from headrace.schedule.tasks import Family, Task
 from headrace.schedule.tenants import Squeeze, Tenants
 
@@ -38,25 +38,22 @@ class Host:
     def pressure(self) -> Pressure:
         return self.governor.pressure
 
-    @property
     def slots_now(self) -> int:
         """Fewer under pressure, and one above a floor that never falls."""
         governor = self.governor
         if governor.zero_bytes:
             return 1
-        return self.slots if governor.pressure is Pressure.CALM else max(1, self.slots // 2)
+        return self.slots if governor.pressure is CALM else max(1, self.slots // 2)
 
     @property
     def whole_room_bytes(self) -> int:
         """What a run could have here if it were alone."""
         return self.governor.budget_bytes - self.floor_bytes
 
-    @property
     def room_beside_surveys_bytes(self) -> int:
         """The same where each survey goes on with one credit."""
         return self.governor.budget_bytes - self.floor_bytes - self.tenants.least_bytes
 
-    @property
     def room_bytes(self) -> int:
         """By what runs may use or by what is really in use, whichever leaves less; surveys are charged as such."""
         reserved_bytes = self.floor_bytes + self._charged_bytes + self.tenants.charged_bytes
@@ -88,10 +85,10 @@ class Host:
 
     def fits(self, task: Task, need_bytes: int, needs_alone: bool) -> bool:
         if not self.families:
-            return need_bytes <= self.room_bytes
-        if needs_alone or len(self.families) >= self.slots_now:
+            return need_bytes <= self.room_bytes()
+        if needs_alone or len(self.families) >= self.slots_now():
             return False
-        if self._alone and task.priority is not Priority.CRITICAL:
+        if self._alone and task.priority is not CRITICAL:
             return False
         return need_bytes <= self.room_beside_others_bytes(task)
 
@@ -99,11 +96,12 @@ class Host:
         """Not what surveys are owed. What was only seen of its kind may be too little: such a run gets no further than
         the level where the next thing would be preemption.
         """
-        is_estimate = task.declared_bytes is None and task.priority is not Priority.CRITICAL
-        return self.room_bytes - self.tenants.owed_bytes - (self._kept_free_bytes if is_estimate else 0)
+        is_estimate = task.declared_bytes is None and task.priority is not CRITICAL
+        return self.room_bytes() - self.tenants.owed_bytes - (self._kept_free_bytes() if is_estimate else 0)
 
     def enter(self, family: Family) -> None:
         self.families[family.serial] = family
+        family.charged_bytes = family.reserved_bytes
         self._charged_bytes += family.charged_bytes
         self._alone += family.is_alone
         self._was_reclaimed = False
@@ -138,7 +136,7 @@ class Host:
     def is_stuck(self) -> bool:
         """Whether pressure is high with nothing running and is not about to fall."""
         return (
-            self.pressure is not Pressure.CALM
+            self.pressure is not CALM
             and not self.families
             and self.tenants.are_at_rest
             and not self.governor.is_falling
@@ -151,9 +149,8 @@ class Host:
         """Surveys grow no further than the level where the next thing would be preemption."""
         if not self.tenants.by_id:
             return []
-        return self.tenants.regrant(self.pressure, self._squeezed(), self.room_bytes - self._kept_free_bytes)
+        return self.tenants.regrant(self.pressure, self._squeezed(), self.room_bytes() - self._kept_free_bytes())
 
-    @property
     def _kept_free_bytes(self) -> int:
         return int(self.governor.budget_bytes * (1 - self.limits.preempt_at))
 
@@ -197,4 +194,5 @@ class Host:
 
 def _note_use(family: Family, in_use_bytes: int) -> None:
     family.in_use_bytes = max(0, in_use_bytes)
+    family.charged_bytes = max(family.in_use_bytes, family.reserved_bytes)
     family.peak_bytes = max(family.peak_bytes, in_use_bytes)

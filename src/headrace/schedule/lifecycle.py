@@ -25,7 +25,7 @@ from headrace.schedule.events import (
 from headrace.schedule.families import elder_of, enter_family, join_parent
 from headrace.schedule.governor import Pressure
 from headrace.schedule.priority import Priority
-from headrace.schedule.tasks import NEVER_KEPT_OUT, Family, State, Task
+from headrace.schedule.tasks import HELD, NEVER_KEPT_OUT, RUNNING, WAITING, Family, Task
 from headrace.schedule.verdicts import Again, judge
 
 _TAKES_CHILDREN_ALONG = (Verdict.CANCELLED, Verdict.TIMED_OUT)
@@ -70,25 +70,25 @@ def ended(board: Board, event: Ended) -> None:
     task = board.running(event.id, event.epoch)
     if task is None or task.family is None:
         return
-    family = task.family
+    now_s, family = event.now_s, task.family
     host = board.hosts[family.host]
-    was_alone = task.stopping is Why.EMERGENCY and host.has_only_one()
+    was_alone = task.stopping is not None and host.has_only_one()
     del family.running[task.id]
     _count(board, task, family, event)
     verdict = judge(task, event.ending, board.limits, was_alone=was_alone)
     if not family.running:
-        host.leave(family, event.now_s)
-    match verdict:
-        case Again.AGAIN:
-            _note_crash(board, task, event)
-            _come_back(board, task, family, event.now_s)
-        case Again.PARKED:
-            _park(board, task, event.now_s)
-            _leave_children(board, task, event.now_s)
-        case _:
-            settle(board, task, verdict, event.now_s)
-    if not family.running:
-        _return_root(board, family, event.now_s)
+        host.leave(family, now_s)
+    if isinstance(verdict, Verdict):
+        settle(board, task, verdict, now_s)
+    elif verdict is Again.PARKED:
+        _park(board, task, now_s)
+        _leave_children(board, task, now_s)
+    else:
+        _note_crash(board, task, event)
+        _come_back(board, task, family, now_s)
+    root = family.root
+    if not family.running and root.family is family and root.state is HELD:
+        _wait(board, root, now_s)  # the last of a family has ended, and its root comes back
 
 
 def settle(board: Board, task: Task, verdict: Verdict, now_s: float) -> None:
@@ -111,14 +111,14 @@ def park(board: Board, task: Task, now_s: float) -> None:
 
 def stop_for_good(board: Board, task: Task, why: Why, verdict: Verdict, now_s: float) -> None:
     """Cancelled, or out of time; a parent takes its children along."""
-    if task.state is State.RUNNING:
+    if task.state is RUNNING:
         assert task.family is not None
         if task is task.family.root:
             board.stop_family(task.family, Kill, why, now_s)
         else:
             board.stop(task, Kill, why)
         return
-    if task.state is State.WAITING:
+    if task.state is WAITING:
         board.waiting.remove(task)
     elif task.held_by is not None:
         del task.held_by.children[task.id]
@@ -185,8 +185,8 @@ def _reject(board: Board, task: Task, refusal: Refusal) -> Reject:
 
 def _count(board: Board, task: Task, family: Family, event: Ended) -> None:
     """Time and memory this attempt took."""
-    took_s = event.now_s - (task.started_s if task.started_s is not None else event.now_s)
-    task.executed_s += took_s
+    if task.started_s is not None:
+        task.executed_s += event.now_s - task.started_s
     if task is family.root and event.ending in _TELLS_SIZE:
         board.reservations.seen(task.kind, max(event.peak_bytes, family.peak_bytes))
         board.note_run(task.executed_s)
@@ -200,8 +200,10 @@ def _note_crash(board: Board, task: Task, event: Ended) -> None:
 def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:
     root = family.root
     task.returns_below, task.out_since_s = _returns_below(task), now_s
+    task.started_s = task.stopping = task.hopeless_since_s = None  # of this attempt; the next starts anew
+    task.has_progress = task.in_side_effect = False
     if task is root:
-        task.state = State.HELD
+        task.state = HELD
         if family.running:  # in the same worker: they start again with it
             board.stop_family(family, Kill, Why.WITH_PARENT, now_s)
     elif elder := elder_of(board, task):
@@ -210,13 +212,6 @@ def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:
         enter_family(board, task, family)
     else:
         _wait(board, task, now_s)
-
-
-def _return_root(board: Board, family: Family, now_s: float) -> None:
-    """The last of a family has ended: its root waits again, unless it ended for good."""
-    root = family.root
-    if board.knows(root) and root.family is family and root.state is State.HELD:
-        _wait(board, root, now_s)
 
 
 def _wait(board: Board, task: Task, now_s: float) -> None:

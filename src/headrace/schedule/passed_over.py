@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
+from headrace.schedule.priority import Priority
 from headrace.schedule.tasks import Task
 
 _MOST_AT_ONCE = 16  # an event leads to few commands, however many wait; the next reading comes soon
@@ -22,8 +23,8 @@ class PassedOver:
         self._untold: dict[int, Task] | None = None  # LOW runs that wait and do not know; None outside an episode
 
     def came(self, task: Task) -> None:
-        """A LOW run waits: for the first time, or again."""
-        if self._untold is not None and task.passed_over_in != self._episode:
+        """A run waits: for the first time, or again."""
+        if self._untold is not None and task.priority is Priority.LOW and task.passed_over_in != self._episode:
             self._untold[task.id] = task
 
     def left(self, task: Task) -> None:

@@ -15,7 +15,7 @@ from headrace.schedule.families import enter_family
 from headrace.schedule.host import Host
 from headrace.schedule.lifecycle import settle
 from headrace.schedule.preemption import may_preempt_another, to_preempt
-from headrace.schedule.priority import Priority
+from headrace.schedule.priority import CRITICAL, Priority
 from headrace.schedule.tasks import Family, Task
 from headrace.schedule.tenants import Squeeze
 
@@ -32,46 +32,44 @@ def dispatch(board: Board, now_s: float) -> None:
     """Start what can start now."""
     if board.is_closing:
         return
-    if board.circuits.holds_any:
+    if board.circuits.holds_any():
         for task in board.circuits.released(now_s):
             board.waiting.add(task)
     for host in board.hosts.values():
-        host.squeeze = Squeeze.NONE
+        if host.squeeze:
+            host.squeeze = Squeeze.NONE
     while _may_start_any(board) and _start_next(board, now_s):
         pass
 
 
 def need_of(board: Board, task: Task, host: Host) -> Need:
     """What it declares, else what its kind was seen to need, else a slot's memory; the last two as far as there is."""
-    seen = board.reservations.needed_bytes(task.kind)
-    asked = max(task.declared_bytes or seen or board.limits.slot_memory_bytes, board.limits.least_run_bytes)
-    there = host.room_beside_surveys_bytes
+    limits = board.limits
+    usual = task.declared_bytes or board.reservations.needed_bytes(task.kind) or limits.slot_memory_bytes
+    asked = max(usual, limits.least_run_bytes)
+    there = host.room_beside_surveys_bytes()
     if task.has_died:
         asked = max(asked, there)  # it runs alone: nobody else could use the rest
     is_cut = asked > there
     if is_cut:
-        asked = max(there, task.declared_bytes or board.limits.least_run_bytes)
-    is_alone = is_cut or has_to_be_alone(task, host)
+        asked = max(there, task.declared_bytes or limits.least_run_bytes)
+    is_alone = is_cut or task.has_died or task.preemptions >= host.limits.most_preemptions
     is_first = is_first_of_its_kind(board, task)
     return Need(asked, is_alone or is_first, is_first and not is_alone)
-
-
-def has_to_be_alone(task: Task, host: Host) -> bool:
-    return task.has_died or task.preemptions >= host.limits.most_preemptions
 
 
 def is_first_of_its_kind(board: Board, task: Task) -> bool:
     """Nobody knows what it needs. CRITICAL does not wait for everyone else to find out."""
     if task.declared_bytes is not None or board.reservations.knows(task.kind):
         return False
-    return task.priority is not Priority.CRITICAL
+    return task.priority is not CRITICAL
 
 
 def _may_join_its_kind(board: Board, task: Task, host: Host) -> bool:
     """Few runs tell little about the next one: at most twice as many at once as have ended, so that there is enough
     left for one that needs more than they did.
     """
-    if task.declared_bytes is not None or task.priority is Priority.CRITICAL:
+    if task.declared_bytes is not None or task.priority is CRITICAL:
         return True
     most = max(1, 2 * board.reservations.ended(task.kind))
     return most >= host.slots or sum(family.root.kind == task.kind for family in host.families.values()) < most
@@ -79,7 +77,7 @@ def _may_join_its_kind(board: Board, task: Task, host: Host) -> bool:
 
 def _start_next(board: Board, now_s: float) -> bool:
     """Whether one was taken from the queue, so that another may follow."""
-    for task in board.waiting.heads():
+    for _, _, task in board.waiting.heads():
         if board.circuits.holds(task):
             board.waiting.remove(task)
             board.circuits.hold(task)
@@ -116,7 +114,7 @@ def _may_start_any(board: Board) -> bool:
     for host in board.hosts.values():
         if len(host.families) < host.slots:
             return True
-    return board.waiting.count(Priority.CRITICAL) > 0
+    return board.waiting.count(CRITICAL) > 0
 
 
 def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) -> bool:
@@ -125,10 +123,11 @@ def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) ->
         need = need_of(board, task, host)
         fits = host.fits(task, need.memory_bytes, need.is_alone) and _may_join_its_kind(board, task, host)
         has_room = fits and _surveys_allow(host, need, now_s)
-        if has_room and (best is None or host.room_bytes > best[0].room_bytes):
+        if has_room and (best is None or host.room_bytes() > best[0].room_bytes()):
             best = host, need
     if best is not None:
-        start(board, task, *best, now_s)
+        host, need = best
+        start(board, task, host, need, now_s)
         return True
     if _is_hopeless(board, task, now_s):
         board.waiting.remove(task)
@@ -136,7 +135,7 @@ def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) ->
         return True
     for host in hosts:
         host.squeeze = _squeeze_for(host, task, need_of(board, task, host), now_s)
-    if task.priority is Priority.CRITICAL:
+    if task.priority is CRITICAL:
         _make_room(board, hosts, now_s)
     return False
 
@@ -158,9 +157,10 @@ def start(board: Board, task: Task, host: Host, need: Need, now_s: float) -> Non
     )
     host.enter(family)
     enter_family(board, task, family)
-    for child in task.children.values():
-        enter_family(board, child, family)
-    task.children.clear()
+    if task.children:
+        for child in task.children.values():
+            enter_family(board, child, family)
+        task.children.clear()
 
 
 def _make_surveys_rest(board: Board) -> None:
@@ -176,7 +176,7 @@ def _surveys_allow(host: Host, need: Need, now_s: float) -> bool:
 
 
 def _fits_beside_surveys(host: Host, need: Need) -> bool:
-    return need.memory_bytes <= host.room_beside_surveys_bytes
+    return need.memory_bytes <= host.room_beside_surveys_bytes()
 
 
 def _squeeze_for(host: Host, task: Task, need: Need, now_s: float) -> Squeeze:
@@ -184,7 +184,7 @@ def _squeeze_for(host: Host, task: Task, need: Need, now_s: float) -> Squeeze:
     if host.families:
         has_room = need.memory_bytes <= host.room_beside_others_bytes(task)
         return Squeeze.NONE if has_room else Squeeze.SHARE  # where it has, it waits for a slot, or to be alone
-    if need.memory_bytes <= host.room_bytes - host.tenants.owed_bytes:
+    if need.memory_bytes <= host.room_bytes() - host.tenants.owed_bytes:
         return Squeeze.NONE
     if _fits_beside_surveys(host, need):
         return Squeeze.ONE

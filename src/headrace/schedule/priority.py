@@ -12,3 +12,6 @@ class Priority(IntEnum):
     NORMAL = 1
     HIGH = 2
     CRITICAL = 3
+
+
+CRITICAL = Priority.CRITICAL  # by itself: see schedule.tasks

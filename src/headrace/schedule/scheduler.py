@@ -152,7 +152,7 @@ class Scheduler:
         if isinstance(event, TenantUsed):
             tenants.used(event)
         else:
-            del tenants.by_id[event.tenant]
+            tenants.close(event.tenant)
 
     def _tenants_with(self, tenant: str) -> Tenants | None:
         return next((host.tenants for host in self._board.hosts.values() if tenant in host.tenants.by_id), None)

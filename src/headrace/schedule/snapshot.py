@@ -9,7 +9,7 @@ from headrace.schedule.board import Board
 from headrace.schedule.events import Reading
 from headrace.schedule.host import Host
 from headrace.schedule.priority import Priority
-from headrace.schedule.tasks import State
+from headrace.schedule.tasks import RUNNING
 
 _MOST_SHOWN = 100
 
@@ -71,7 +71,7 @@ def _shown(board: Board):
     for host in board.hosts.values():
         for family in host.families.values():
             for task in family.running.values():
-                assert task.state is State.RUNNING
+                assert task.state is RUNNING
                 yield RunShown(
                     id=task.id,
                     epoch=task.epoch,
@@ -89,10 +89,10 @@ def _host_shown(host: Host) -> HostShown:
     return HostShown(
         reading=host.reading,
         slots=host.slots,
-        slots_now=host.slots_now,
+        slots_now=host.slots_now(),
         slots_taken=len(host.families),
         floor_bytes=host.floor_bytes,
-        room_bytes=host.room_bytes,
+        room_bytes=host.room_bytes(),
         credits={
             tenant.id: (tenant.granted, tenant.in_use) for tenant in islice(host.tenants.by_id.values(), _MOST_SHOWN)
         },

@@ -47,46 +47,37 @@ class Tenant:
         """Revoked credits count until they are given back."""
         return max(self.granted, self.in_use) * self.credit_bytes
 
+    @property
+    def owed_bytes(self) -> int:
+        return max(0, self.least * self.credit_bytes - self.charged_bytes)
+
 
 class Tenants:
+    """Their sums are kept: every decision about a run asks for them, and only what surveys do changes them."""
+
     def __init__(self, host: str, turn_s: float) -> None:
         self._host = host
         self._turn_s = turn_s
         self._paused_until_s: float | None = None
         self.by_id: dict[str, Tenant] = {}
-
-    @property
-    def charged_bytes(self) -> int:
-        return sum(tenant.charged_bytes for tenant in self.by_id.values()) if self.by_id else 0
-
-    @property
-    def in_use_bytes(self) -> int:
-        return sum(tenant.in_use * tenant.credit_bytes for tenant in self.by_id.values()) if self.by_id else 0
-
-    @property
-    def owed_bytes(self) -> int:
-        """What they lack of the part that is theirs beside any number of runs."""
-        if not self.by_id:
-            return 0
-        lacking = ((tenant.least - max(tenant.granted, tenant.in_use), tenant) for tenant in self.by_id.values())
-        return sum(max(0, lack) * tenant.credit_bytes for lack, tenant in lacking)
-
-    @property
-    def are_at_rest(self) -> bool:
-        """Whether what is in use says nothing of them: one credit each at most."""
-        return all(tenant.in_use <= 1 for tenant in self.by_id.values())
-
-    @property
-    def least_bytes(self) -> int:
-        """What they would hold with one credit each."""
-        return sum(tenant.credit_bytes for tenant in self.by_id.values()) if self.by_id else 0
+        self.charged_bytes = 0
+        self.in_use_bytes = 0
+        self.owed_bytes = 0  # what they lack of the part that is theirs beside any number of runs
+        self.least_bytes = 0  # what they would hold with one credit each
+        self.are_at_rest = True  # whether what is in use says nothing of them: one credit each at most
 
     def open(self, opened: TenantOpened) -> None:
         self.by_id[opened.tenant] = Tenant(opened.tenant, opened.priority, opened.wanted, opened.credit_bytes)
+        self._add_up()
 
     def used(self, used: TenantUsed) -> None:
         tenant = self.by_id[used.tenant]
         tenant.in_use, tenant.credit_bytes = used.in_use, used.credit_bytes
+        self._add_up()
+
+    def close(self, tenant: str) -> None:
+        del self.by_id[tenant]
+        self._add_up()
 
     def may_pause(self, now_s: float) -> bool:
         return self._paused_until_s is None or now_s - self._paused_until_s >= self._turn_s
@@ -102,7 +93,17 @@ class Tenants:
             if granted != tenant.granted:
                 tenant.granted = granted
                 grants.append(Grant(tenant=tenant.id, host=self._host, credits=granted))
+        if grants:
+            self._add_up()
         return grants
+
+    def _add_up(self) -> None:
+        tenants = self.by_id.values()
+        self.charged_bytes = sum(tenant.charged_bytes for tenant in tenants)
+        self.in_use_bytes = sum(tenant.in_use * tenant.credit_bytes for tenant in tenants)
+        self.owed_bytes = sum(tenant.owed_bytes for tenant in tenants)
+        self.least_bytes = sum(tenant.credit_bytes for tenant in tenants)
+        self.are_at_rest = all(tenant.in_use <= 1 for tenant in tenants)
 
 
 def _credits(tenant: Tenant, pressure: Pressure, squeeze: Squeeze, room_bytes: int) -> int:

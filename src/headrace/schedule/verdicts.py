@@ -19,6 +19,7 @@ from headrace.schedule.events import Ending, Verdict, Why
 from headrace.schedule.tasks import Task
 
 _MOST_DEATHS = 1
+_ENDED_WELL, _DONE = Ending.DONE, Verdict.DONE  # by themselves: see schedule.tasks
 
 
 class Again(Enum):
@@ -28,8 +29,8 @@ class Again(Enum):
 
 def judge(task: Task, ending: Ending, limits: QueueLimits, *, was_alone: bool) -> Verdict | Again:
     """Also counts what led to it."""
-    if ending is Ending.DONE:
-        return Verdict.DONE
+    if ending is _ENDED_WELL:
+        return _DONE
     if task.stopping is Why.CANCELLED:
         return Verdict.CANCELLED
     if task.stopping is Why.TIMED_OUT:
