@@ -119,14 +119,16 @@ def resident_bytes() -> int:
     return int(told[1]) * os.sysconf("SC_PAGE_SIZE") if told else 0
 
 
-def contents(path: str) -> bytes:
-    """Of a file in /proc; none where it cannot be read. Without pathlib, which a new worker would have to touch."""
+def contents(path: str, most_bytes: int = 4096) -> bytes:
+    """Of a file in /proc; none where it cannot be read. Without pathlib, which a new worker would have to touch, and
+    without a large buffer, which a worker at its limit may not get.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
-        return os.read(descriptor, 1 << 16)
+        return os.read(descriptor, most_bytes)
     except OSError:
         return b""
     finally:

@@ -232,7 +232,8 @@ class Warden:
 
     def _look(self) -> None:
         now = time.monotonic()
-        due = [watch for watch in self._watches.values() if not self._may_rest(watch, now)]
+        has_slept = self._page.is_asleep  # then all are looked at together, and it may sleep as long again
+        due = [watch for watch in self._watches.values() if has_slept or not self._may_rest(watch, now)]
         if due or now - self._looked_at >= REST_S:
             self._looked_at = now
             self._look_at(due, now)

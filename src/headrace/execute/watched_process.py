@@ -78,7 +78,7 @@ class Process:
             return []
         for thread in others:
             if thread != str(self.pid):
-                found += contents(f"/proc/{self.pid}/task/{thread}/children").split()
+                found += contents(f"/proc/{self.pid}/task/{thread}/children", 1 << 16).split()
         return [int(pid) for pid in found]
 
     def origin(self) -> tuple[bytes, int]:
