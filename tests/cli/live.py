@@ -12,6 +12,7 @@ from typing import Any
 from headrace.errors import HeadraceError
 from headrace.runtime.control_protocol import RunState
 from headrace.runtime.steering import state_of
+from tests.cli.forked import headrace
 from tests.trouble.children import until
 
 PATIENCE_S = 60
@@ -24,10 +25,6 @@ SURVEY = "questions:\n  - {kind: free_text, name: q, text: 'Well?'}\n"
 
 def command(*words: str) -> list[str]:
     return [sys.executable, "-W", "error", "-c", _PROGRAM, *words]
-
-
-def headrace(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*words), cwd=place, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
 
 def told(place: Path, *words: str) -> Any:

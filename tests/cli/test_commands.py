@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.forked import headrace
+
 SURVEY = """
 questions:
   - kind: multiple_choice
@@ -24,16 +26,11 @@ skip:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path: Path, forks: None) -> Path:
     (tmp_path / "survey.yaml").write_text(SURVEY)
     (tmp_path / "people.csv").write_text("agent_name,age\nada,36\nbob,27\n")
     (tmp_path / "cities.jsonl").write_text('{"city": "Oslo"}\n{"city": "Lima"}\n')
     return tmp_path
-
-
-def headrace(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "headrace", *words]
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=60)
 
 
 def run_city(place: Path, *more: str, answers: str = '{"mood": "Yes"}') -> subprocess.CompletedProcess[str]:

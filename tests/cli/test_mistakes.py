@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.forked import headrace
+
 SURVEY = "questions:\n  - {kind: free_text, name: why, text: 'Why {{ scenario.city }}?'}\n"
 RUN = ("run", "survey.yaml", "--scenarios", "cities.csv", "--model", "test")
 MAP = ("map", "Label: {{ text }}", "--data", "rows.jsonl", "--model", "test")
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory: pytest.TempPathFactory, forks: None) -> Path:
     place = tmp_path_factory.mktemp("mistakes")
     files = {
         "survey.yaml": SURVEY,
@@ -36,11 +38,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / name).write_text(text, "latin-1" if name == "latin.csv" else "utf-8")
     headrace(place, *RUN, "-o", "city.run")
     return place
-
-
-def headrace(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-W", "error", "-m", "headrace", *words]
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=60)
 
 
 MISTAKES = {

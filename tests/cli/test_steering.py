@@ -11,12 +11,13 @@ from headrace import Model, QuestionFreeText, Result, Survey
 from headrace.errors import Interrupted, NotRunning, NotSteerable
 from headrace.runtime.control_protocol import AskState, Pause, Resume, Stop, Tune, framed
 from headrace.runtime.steering import ask, state_of
-from tests.cli.live import SURVEY, endless, headrace, live, told
+from tests.cli.forked import headrace
+from tests.cli.live import SURVEY, endless, live, told
 from tests.trouble.children import until
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path: Path, forks: None) -> Path:
     (tmp_path / "s.yaml").write_text(SURVEY)
     return tmp_path
 

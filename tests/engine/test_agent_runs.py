@@ -22,6 +22,12 @@ async def note(name, value=None):
     return value
 
 
+async def until(run, state):
+    async with asyncio.timeout(30):
+        while run.status().state is not state:
+            await asyncio.sleep(0.01)
+
+
 async def two_steps(ctx, word):
     first = await ctx.step("first", note, "first", {"word": word, "pair": (1, 2)})
     second = await ctx.step("second", hashlib.sha256, b"x") if word == "unstorable" else None
@@ -111,8 +117,7 @@ async def downloading(ctx, header):
 async def test_bytes_come_back_as_they_were_also_after_a_restart(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(downloading, b"\x89PNG\0")
-        while run.status().state is not RunState.RECEIVING:
-            await asyncio.sleep(0.01)
+        await until(run, RunState.RECEIVING)
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(downloading, b"\x89PNG\0")
         await run.send(b"go on")
@@ -165,35 +170,36 @@ async def test_a_step_has_the_same_idempotency_key_each_time_and_another_one_els
 
 async def large(ctx):
     text = await ctx.step("large", lambda: calls.append("large") or "x" * 1_000_000)
-    state = ctx.state
-    if state is None:
+    if ctx.state is None:
         await ctx.checkpoint({"text": text})
-        await ctx.sleep(0.2)  # longer than a busy disk takes to journal it
+    await ctx.receive()
     return [len(text), len(ctx.state["text"]), text]
 
 
 async def test_large_results_and_states_survive_a_restart_of_their_run(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(large)
+        await until(run, RunState.RECEIVING)
+        await run.send("go on")
         lengths = await run.result()
         assert lengths == [1_000_000, 1_000_000, "x" * 1_000_000]
         assert run.status().attempts == 2
     assert calls == ["large"]
 
 
-async def napping(ctx):
-    await ctx.sleep(0.15)
+async def napping(ctx, seconds):
+    await ctx.sleep(seconds)
     return await ctx.step("after", note, "after", "rested")
 
 
 async def test_a_sleeping_run_holds_no_slot(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
-        sleeper = await engine.submit(napping)
-        while sleeper.status().state is not RunState.SLEEPING:
-            await asyncio.sleep(0.01)
+        sleeper = await engine.submit(napping, 3600)
+        await until(sleeper, RunState.SLEEPING)
         assert await (await engine.submit(two_steps, "meanwhile")).result()
-        assert not any(call == "after" for call in calls)
-        assert await sleeper.result() == "rested"
+        assert await (await engine.submit(napping, 0.05)).result() == "rested"
+        assert sleeper.status().state is RunState.SLEEPING
+        await sleeper.cancel()
 
 
 async def answering(ctx):
@@ -207,8 +213,7 @@ async def test_a_run_that_waits_for_messages_gets_each_of_them_once_and_in_order
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(answering)
         await run.send("early")
-        while run.status().state is not RunState.RECEIVING:
-            await asyncio.sleep(0.01)
+        await until(run, RunState.RECEIVING)
         for message in ({"n": 1}, "enough", "too late"):
             await run.send(message)
         assert await run.result() == ["early", {"n": 1}, "enough"]
@@ -374,7 +379,7 @@ async def test_a_run_that_takes_too_long_is_stopped(tmp_path):
 async def slow_in_parts(ctx):
     for number in range(20):
         await ctx.step(f"s{number}", asyncio.sleep, 0.3)
-        await ctx.sleep(0.01)
+        await ctx.sleep(0.05)
 
 
 async def test_time_spent_before_sleeping_on_disk_counts(tmp_path):

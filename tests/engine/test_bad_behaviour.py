@@ -22,16 +22,13 @@ async def blocking(ctx):
 async def test_a_task_that_blocks_the_loop_is_reported_with_its_stack_while_it_does(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline", stuck_after_s=0.3) as engine:
         submitting = asyncio.ensure_future(engine.submit(blocking))
-        stack, give_up_at = None, time.monotonic() + 10
-        while stack is None and time.monotonic() < give_up_at:
+        give_up_at = time.monotonic() + 10
+        while "time.sleep(1.2)" not in (engine.stuck or ""):  # a busy machine may hold the loop up, too
+            assert time.monotonic() < give_up_at
             await asyncio.sleep(0.02)
-            stack = engine.stuck
-        assert stack is not None
-        assert "time.sleep(1.2)" in stack
         assert await (await submitting).result() == "woke up"
         reported = [event for event in await engine.events() if event.what == "loop stuck"]
-        assert len(reported) == 1
-        assert "time.sleep(1.2)" in reported[0].reason
+        assert len([event for event in reported if "time.sleep(1.2)" in event.reason]) == 1
         assert engine.stuck is None or await (await engine.submit(fine)).result() == 0
 
 

@@ -73,7 +73,7 @@ def test_a_run_goes_on_although_a_reader_is_in_the_file_when_it_starts(tmp_path:
 
 
 def test_a_slow_reader_does_not_make_the_write_ahead_log_grow_without_bound(tmp_path: Path) -> None:
-    path, count, chars = tmp_path / "letters.run", 6_000, 10_000
+    path, count, chars = tmp_path / "letters.run", 4_000, 10_000
     wal, largest = path.with_name(path.name + "-wal"), 0
     with Child("run_letters", path, count, chars, 0.001, 100) as child:
         child.wait_until_told()
@@ -91,12 +91,12 @@ def test_a_slow_reader_does_not_make_the_write_ahead_log_grow_without_bound(tmp_
                     break
             assert place < count // 2, "the reader was not slow"
         assert child.ended()[-1]["error"] is None
-    assert path.stat().st_size > 80 * MB
-    assert largest < 40 * MB, f"the log grew to {largest / MB:.0f} MB"
+    assert path.stat().st_size > 50 * MB
+    assert largest < 35 * MB, f"the log grew to {largest / MB:.0f} MB"
 
 
 def test_a_slow_consumer_makes_the_run_wait_in_flat_memory(tmp_path: Path) -> None:
-    count, window = 250, 16
+    count, window = 150, 16
     (told,) = run_child("slow_consumer", tmp_path / "letters.run", count, 200_000, window, 0.005)
     assert told["taken"] == count
     # Delivered in batches, which are no larger than the window themselves.
