@@ -87,6 +87,15 @@ async def test_files_in_shared_memory_count_for_the_worker_that_writes_them(pool
         shutil.rmtree(directory)
 
 
+async def test_what_others_leave_in_shared_memory_is_no_workers(pool):
+    running = asyncio.ensure_future(pool.run(entries.wait, b"0.3", LIMIT))
+    await asyncio.sleep(0.1)
+    with tempfile.TemporaryFile(dir="/dev/shm") as file:
+        file.write(bytes(2 * LIMIT))
+        file.flush()
+        assert isinstance(await running, Done)
+
+
 @pytest.mark.parametrize("entry", [entries.share_with_children, entries.share_with_children_that_work])
 async def test_memory_shared_with_forked_children_counts_once(pool, entry):
     ending, _ = await ending_and_highest(pool, entry)

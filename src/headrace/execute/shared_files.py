@@ -1,13 +1,15 @@
 """Memory that is a file: memfds, and files on tmpfs such as /dev/shm. No limit on a process counts it.
 
 Covers: whose it is. An open file is its holder's. What was written and closed leaves no trace of its writer, so growth
-of a tmpfs is charged to the tree that wrote most meanwhile. Looks closely only when the host's shared memory has moved.
+of a tmpfs is charged to the trees that wrote most meanwhile, and to none more than it can have written: others on this
+host write there too. Looks closely only when the host's shared memory has moved.
 Does not cover: shared memory that is mapped, which every process shows (execute.process_tree).
 """
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 from collections.abc import Iterable
 
@@ -16,6 +18,7 @@ from headrace.execute.warden_watch import Watch
 _MOVED_BYTES = 1 << 20
 _MEMFD = "/memfd:"
 _BLOCK_BYTES = 512  # what st_blocks counts in, everywhere
+_FAULTS = slice(7, 9)  # of /proc/PID/stat, counted from behind the name: its own, its children's
 _SHARED_AT = 6  # of struct sysinfo, in words: uptime, three loads, all and free memory come before
 
 
@@ -49,8 +52,11 @@ class SharedFiles:
     def _charge_closed(self, watches: list[Watch], grown_bytes: int) -> None:
         written = {watch.pid: sum(map(_written_by, watch.tree.pids())) for watch in watches}
         if watches and grown_bytes > 0:
-            writer = max(watches, key=lambda watch: written[watch.pid] - self._written.get(watch.pid, 0))
-            writer.left_bytes += grown_bytes
+            meanwhile = {watch.pid: written[watch.pid] - self._written.get(watch.pid, 0) for watch in watches}
+            for watch in sorted(watches, key=lambda watch: -meanwhile[watch.pid]):
+                charged = min(grown_bytes, max(0, meanwhile[watch.pid]))
+                watch.left_bytes += charged
+                grown_bytes -= charged
         elif watches:
             owner = max(watches, key=lambda watch: watch.left_bytes)
             owner.left_bytes = max(0, owner.left_bytes + grown_bytes)
@@ -111,8 +117,14 @@ def _count(path: str, kept: dict[tuple[int, int], int]) -> None:
 
 
 def _written_by(pid: int) -> int:
+    """The most it can have written to files, with children that it has waited for: by asking the system to, or page by
+    page to those it had mapped.
+    """
     try:
         with open(f"/proc/{pid}/io", "rb", buffering=0) as told:  # noqa: PTH123
-            return int(told.read(512).split()[3])  # rchar: N wchar: N
+            asked = int(told.read(512).split()[3])  # rchar: N wchar: N
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as told:  # noqa: PTH123
+            faults = sum(map(int, told.read(1024).rpartition(b")")[2].split()[_FAULTS]))
     except (OSError, IndexError):
         return 0
+    return asked + faults * mmap.PAGESIZE
