@@ -1,10 +1,10 @@
 """Memory that is a file: memfds, and files on tmpfs such as /dev/shm. No limit on a process counts it.
 
 Covers: whose it is. An open file is its holder's. What was written and closed leaves no trace of its writer, so growth
-of a tmpfs is charged to the tree that can have caused most of it, and no more than that: other processes of the host
-write there, too. What a tree that has ended leaves stays, and counts until it is removed. Looks closely only when the
-host's shared memory has moved.
-Does not cover: shared memory that is mapped, which every process shows (execute.process_tree).
+of a tmpfs is charged to the trees that can have caused most of it, and to none more than that: other processes of the
+host write there, too. What a tree that has ended leaves stays, and counts until it is removed. Looks closely only when
+the host's shared memory has moved. Does not cover: shared memory that is mapped, which
+every process shows (execute.process_tree).
 """
 
 from __future__ import annotations
@@ -83,8 +83,10 @@ class SharedFiles:
             can_be = {
                 watch.pid: min(grown_bytes, wrote[watch.pid] + had[watch.pid] + watch.mapped_bytes) for watch in watches
             }
-            writer = max(watches, key=lambda watch: (can_be[watch.pid], wrote[watch.pid]))
-            writer.left_bytes += can_be[writer.pid]
+            for writer in sorted(watches, key=lambda watch: (-can_be[watch.pid], -wrote[watch.pid])):
+                charged = min(grown_bytes, can_be[writer.pid])
+                writer.left_bytes += charged
+                grown_bytes -= charged
         elif grown_bytes < 0:
             self._removed(watches, -grown_bytes)
 
