@@ -59,8 +59,9 @@ async def _median_s(worker: Worker) -> float:
     entry, took = refer_to(pool_tasks.echo_in_worker), list[float]()
     until = time.perf_counter() + pool_tasks.BATCH_S
     while (began := time.perf_counter()) < until:
-        await worker.run(Task(len(took), 1, entry, b"tide"))
+        ended = await worker.run(Task(len(took), 1, entry, b"tide"))
         took.append(time.perf_counter() - began)
+        assert isinstance(ended, Done), ended
     return statistics.median(took)
 
 
