@@ -42,7 +42,8 @@ class SharedFiles:
 
     def abandon(self, ended: Watch, others: Iterable[Watch]) -> None:
         """It has just ended, and nothing that it started is there: its files are closed, and stay. Not more counts than
-        it can have written: what others on the host write meanwhile must not be held against runs for good.
+        it can have written, or another that was not charged for it: what others on the host write meanwhile must not be
+        held against runs for good.
         """
         open_bytes = self._open.get(ended.pid, 0)
         if not (self._has_moved() or open_bytes or ended.left_bytes):
@@ -50,8 +51,10 @@ class SharedFiles:
         ended.left_bytes += open_bytes
         self._closed_bytes += open_bytes
         written_bytes = self._written.get(ended.pid, 0)
-        self._charge([ended, *others])
+        living = list(others)
+        self._charge([ended, *living])
         written_bytes = max(written_bytes, self._written.pop(ended.pid, 0)) + ended.most_shared_bytes
+        written_bytes += sum(max(0, self._written[other.pid] - other.left_bytes) for other in living)
         self.abandoned_bytes += min(ended.left_bytes, written_bytes)
 
     def _has_moved(self) -> bool:
