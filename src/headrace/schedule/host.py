@@ -110,6 +110,9 @@ class Host:
         """It has shown what it needs."""
         family.is_alone = family.is_alone_until_seen = False
         self._alone -= 1
+        self._charged_bytes -= family.charged_bytes
+        family.reserved_bytes = max(family.reserved_bytes, family.peak_bytes)
+        self._charged_bytes += family.charged_bytes
 
     def leave(self, family: Family, now_s: float) -> None:
         del self.families[family.serial]
@@ -177,8 +180,10 @@ class Host:
                 _note_use(family, sum(used.get(member, 0) for member in family.running))
         elif self.has_only_one():  # nobody can tell runs apart here, but there is only one
             _note_use(next(iter(self.families.values())), self.used_bytes - self.floor_bytes)
-        else:
+        elif any(family.root.declared_bytes is None for family in self.families.values()):
             self._note_together(self.used_bytes - self.floor_bytes - self.tenants.in_use_bytes)
+        else:
+            return  # what is declared needs no learning
         self._charged_bytes = sum(family.charged_bytes for family in self.families.values())
 
     def _note_together(self, in_use_bytes: int) -> None:
