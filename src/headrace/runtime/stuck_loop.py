@@ -1,9 +1,9 @@
 """Notices an event loop that is stuck and says what blocks it, while it does. A thread of its own.
 
-Code that holds Python's lock, a regular expression for instance, stops that thread too. So `faulthandler` writes the
-stack to a file beside the engine's (runtime.traceback_timer), where other processes see it and where it is left if the
-process never goes on; the thread reports it as soon as it can. Where that timer is not to be had, the thread takes the
-stack itself, late as it may be.
+Code that holds Python's lock, a regular expression for instance, stops that thread too. So the kernel has the loop's
+thread write its stack to a file beside the engine's (runtime.traceback_timer), where other processes see it and where
+it is left if the process never goes on; the watch reports it as soon as it can. Where that timer is not to be had, the
+watch takes the stack itself, late as it may be.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headrace.runtime.traceback_timer import TracebackTimer, stack_in
 
 _LOOK_EVERY_S = 0.2
 _LONGEST_S = 86_400.0  # who waits longer than a day does not want to know
-_ARM_AGAIN_AFTER = 0.25  # of the time that makes it stuck: starting the timer takes a quarter of a millisecond
+_ARM_AGAIN_AFTER = 0.25  # of the time that makes it stuck
 
 
 def stuck_file(engine_file: Path) -> Path:

@@ -1,16 +1,13 @@
-"""An agent whose regular expression holds Python's lock for seconds: `frozen FILE [theirs]`.
+"""An agent whose regular expression holds Python's lock for seconds: `frozen FILE`.
 
-Prints when that began and ended, and what the engine recorded. With `theirs`, a timer of the program's own was there
-before, and is to write to that file two seconds later.
+Prints when that began and ended, and what the engine recorded.
 """
 
 import asyncio
-import faulthandler
 import json
 import re
 import sys
 import time
-from pathlib import Path
 
 import headrace
 from headrace import Engine
@@ -41,12 +38,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2:
-        with Path(sys.argv[2]).open("w") as theirs:
-            faulthandler.dump_traceback_later(2.0, file=theirs)
-            asyncio.run(main())
-            give_up_at = time.monotonic() + 30
-            while not Path(sys.argv[2]).stat().st_size and time.monotonic() < give_up_at:
-                time.sleep(0.02)
-    else:
-        asyncio.run(main())
+    asyncio.run(main())
