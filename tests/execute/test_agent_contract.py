@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from headrace.execute import isolated_agents
 from headrace.execute.contract import (
     AgentRun,
     Checkpoint,
@@ -15,6 +16,7 @@ from headrace.execute.contract import (
     Receiving,
     Signal,
     StepDone,
+    StepRaised,
     StepStarting,
     Wanted,
 )
@@ -89,6 +91,18 @@ async def test_a_side_effect_is_announced_first_and_never_repeated_unasked(opene
         executor.start(AgentRun(2, 2, "effect", b"[[],{}]", started=["pay"]))
         (end,) = await told(executor)
         assert (end.outcome, end.step) == (Outcome.UNDECIDED, "pay")
+
+
+async def test_a_side_effect_is_not_cut_short_by_a_preemption_though_others_end_beside_it(opened, monkeypatch):
+    monkeypatch.setattr(isolated_agents, "_HARDER_AFTER_S", 0.05)
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "effects_beside_steps", b"[[],{}]"))
+        begun = await told(executor, until=StepDone)
+        assert [type(event) for event in begun[:3]] == [StepStarting, StepRaised, StepStarting]
+        await executor.signal(1, 1, Signal.PREEMPT, 0.05)
+        *earlier, end = await told(executor)
+        assert "pay" in {event.step for event in earlier}
+        assert end.outcome is Outcome.PREEMPTED
 
 
 async def test_a_run_without_its_message_is_parked_and_one_that_sleeps_says_until_when(opened):

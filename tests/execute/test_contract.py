@@ -269,6 +269,7 @@ def test_every_message_can_be_sent_as_bytes():
         Rows(**common, sheet=sheet_of([row])),
         Answers(**common, answers=[(1, record)]),
         contract.StepStarting(**common, step="s"),
+        contract.StepRaised(**common, step="s"),
         contract.StepDone(**common, step="s", result=b"r"),
         contract.Checkpoint(**common, state=b"s"),
         contract.Wanted(**common, step="s"),

@@ -85,12 +85,10 @@ class AgentContext:
         self._begin(name)
         token = _step_key.set(self._key_of(name))
         try:
-            if side_effect:
-                await self._link.step_starting(name)
-            result = await self._call(function, args, keywords)
+            call = self._call(function, args, keywords)
+            result = await (self._link.side_effect(name, call) if side_effect else call)
         finally:
             _step_key.reset(token)
-            self._link.in_side_effect = False
         return await self._journal(name, result)
 
     async def checkpoint(self, state: Any) -> None:

@@ -156,6 +156,12 @@ class StepStarting(Event):
     step: str
 
 
+class StepRaised(Event):
+    """A step whose start was told raised: nothing of it is under way any more, and whether it happened is open."""
+
+    step: str
+
+
 class StepDone(Event):
     step: str
     result: bytes
@@ -249,6 +255,7 @@ AnyEvent: TypeAlias = (
     Rows
     | Answers
     | StepStarting
+    | StepRaised
     | StepDone
     | Checkpoint
     | Wanted

@@ -44,6 +44,7 @@ from headrace.execute.contract import (
     Reading,
     Signal,
     StepDone,
+    StepRaised,
     StepStarting,
     Trouble,
 )
@@ -71,7 +72,7 @@ class _Hosted:
     step: str = ""
     peak_bytes: int = 0
     signal: Signal | None = None
-    in_side_effect: bool = False
+    effects: set[str] = field(default_factory=set[str])  # steps whose side effects are under way
 
 
 @dataclass(slots=True, eq=False)
@@ -279,9 +280,9 @@ class IsolatedAgents:
         if isinstance(event, Reading):
             run.peak_bytes = event.memory_bytes
         elif isinstance(event, StepStarting):
-            run.in_side_effect = True
-        elif isinstance(event, StepDone):
-            run.in_side_effect = False
+            run.effects.add(event.step)
+        elif isinstance(event, (StepDone, StepRaised)):
+            run.effects.discard(event.step)
         elif isinstance(event, Ended):
             self._forget(house, run)
 
@@ -322,7 +323,7 @@ class IsolatedAgents:
         if house.runs.get(run.id) is not run:
             return
         loop = asyncio.get_running_loop()
-        if run.in_side_effect and run.signal is Signal.PREEMPT:
+        if run.effects and run.signal is Signal.PREEMPT:
             loop.call_later(_HARDER_AFTER_S, self._harder, house, run, number)
             return
         if house.worker is not None:

@@ -23,6 +23,8 @@ from headrace.runtime.memory import TreeGauge, give_back
 from headrace.runtime.pump import Pump
 from headrace.runtime.traceback_timer import frames_in
 from headrace.schedule.events import (
+    EffectEnded,
+    EffectStarting,
     Ended,
     Ending,
     Kill,
@@ -32,7 +34,6 @@ from headrace.schedule.events import (
     Start,
     Started,
     StepDone,
-    StepStarting,
     Verdict,
     Why,
 )
@@ -110,6 +111,7 @@ class AgentRuns:
         run.stop_told = ""
         run.floor_bytes = self._gauge.read() if command.is_alone and not self._gauge.tells_apart else None
         run.used_bytes = run.peak_bytes = 0
+        run.effects.clear()
         self._writer.write(self._writes.started(run.id, run.epoch, command.preemptions, command.deaths))
         arguments, run.arguments = run.arguments, None
         if arguments is not None:
@@ -241,7 +243,10 @@ class AgentRuns:
                 self._journal_step(run, event.step, event.result)
             case contract.StepStarting():
                 self._writer.write(self._writes.step_starting(run.id, run.epoch, event.step, time.time()))
-                self._pump.tell(StepStarting(now_s=now_s, id=run.id, epoch=run.epoch, has_side_effects=True))
+                run.effects.add(event.step)
+                self._pump.tell(EffectStarting(now_s=now_s, id=run.id, epoch=run.epoch))
+            case contract.StepRaised():
+                self._effect_ended(run, run.epoch, event.step)
             case contract.Checkpoint():
                 writes = self._writes.checkpoint(run.id, run.epoch, event.number, event.state, time.time())
                 self._writer.write(writes)
@@ -276,7 +281,14 @@ class AgentRuns:
     def _journal_step(self, run: LiveRun, step: str, result: bytes) -> None:
         self.steps_count += 1
         self._writer.write(self._writes.step_done(run.id, run.epoch, step, result, time.time()))
+        if step in run.effects:
+            self._writer.after_commit(partial(self._effect_ended, run, run.epoch, step))
         self._after_step(run)
+
+    def _effect_ended(self, run: LiveRun, epoch: int, step: str) -> None:
+        if run.epoch == epoch and step in run.effects:
+            run.effects.discard(step)
+            self._pump.tell(EffectEnded(now_s=time.monotonic(), id=run.id, epoch=epoch))
 
     def _after_step(self, run: LiveRun) -> None:
         told = StepDone(now_s=time.monotonic(), id=run.id, epoch=run.epoch)

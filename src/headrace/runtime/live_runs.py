@@ -55,6 +55,7 @@ class LiveRun:
     floor_bytes: int | None = None  # in use when it started, where only that can tell what it takes
     used_bytes: int = 0  # as its executor has told
     peak_bytes: int = 0
+    effects: set[str] = field(default_factory=set[str])  # steps whose side effects are under way
     wants: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # what is being done for it
     taken: set[int] = field(default_factory=set[int])  # messages on their way out of the file
 
