@@ -26,6 +26,10 @@ async def effect(ctx):
     return await ctx.step("pay", _given, "receipt", side_effect=True)
 
 
+async def program_effect(ctx):
+    return (await ctx.command(["mail"], name="send", side_effect=True)).output
+
+
 async def effects_beside_steps(ctx):
     async def step_on():
         for number in itertools.count():
@@ -97,8 +101,8 @@ async def talkative(ctx):
 KINDS = {
     function.__name__: function
     for function in (
-        stepping, checkpointing, effect, effects_beside_steps, receiving, sleeping, failing, exhausting, endless,
-        stuck, talkative, returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
+        stepping, checkpointing, effect, program_effect, effects_beside_steps, receiving, sleeping, failing, exhausting,
+        endless, stuck, talkative, returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
         returning_instead_of_sleeping,
     )
 }  # fmt: skip

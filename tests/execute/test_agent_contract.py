@@ -9,6 +9,7 @@ from headrace.execute import isolated_agents
 from headrace.execute.contract import (
     AgentRun,
     Checkpoint,
+    CommandWanted,
     Emitted,
     Ended,
     Outcome,
@@ -35,7 +36,7 @@ async def told(executor, *, acks=True, until=Ended, answers=None):
         async for batch in executor.events():
             events += [event for event in batch.events if not isinstance(event, Reading)]  # may come at any time
             for event in batch.events:
-                if isinstance(event, (Wanted, Receiving)):
+                if isinstance(event, (Wanted, Receiving, CommandWanted)):
                     executor.put(event.id, event.epoch, event.step, (answers or {}).get(event.step))
             if acks:
                 executor.ack(batch.upto)
@@ -91,6 +92,19 @@ async def test_a_side_effect_is_announced_first_and_never_repeated_unasked(opene
         executor.start(AgentRun(2, 2, "effect", b"[[],{}]", started=["pay"]))
         (end,) = await told(executor)
         assert (end.outcome, end.step) == (Outcome.UNDECIDED, "pay")
+
+
+async def test_a_programs_side_effect_is_announced_first_and_a_preemption_in_between_lets_it_run(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "program_effect", b"[[],{}]"))
+        (starting,) = await told(executor, acks=False, until=StepStarting)
+        await executor.signal(1, 1, Signal.PREEMPT, 20)
+        executor.ack(starting.seq)
+        wanted, end = await told(executor, answers={"send": b'{"code":0,"output":"sent"}'})
+        assert (starting.runs_program, type(wanted), end.result) == (True, CommandWanted, b'"sent"')
+        executor.start(AgentRun(2, 2, "program_effect", b"[[],{}]", started=["send"]))
+        (end,) = await told(executor)
+        assert (end.outcome, end.step) == (Outcome.UNDECIDED, "send")
 
 
 async def test_a_side_effect_is_not_cut_short_by_a_preemption_though_others_end_beside_it(opened, monkeypatch):

@@ -140,12 +140,14 @@ class AgentContext:
         output: str | int = "16MB",
         directory: str | Path = ".",
         environment: Mapping[str, str] | None = None,
+        side_effect: bool = False,
         name: str | None = None,
     ) -> CommandEnd:
         """Run a program to its end, journaled like a step, under a memory limit of its own.
 
         A program that exits with an error, or is killed by a signal, is a result. One that meets its limit raises
-        CommandFailed. `memory` is the most it may use, and less where others hold the budget.
+        CommandFailed. `memory` is the most it may use, and less where others hold the budget. One that was cut short
+        runs again, unless it has a `side_effect`: that is for `run.resolve` to decide.
         """
         command = Command(
             argv=_checked_argv(argv),
@@ -162,7 +164,8 @@ class AgentContext:
         kept = await self._earlier(step)
         if kept is None:
             self._begin(step)
-            kept = await self._link.run_command(step, command)
+            end = self._link.run_command(step, command)
+            kept = await (self._link.side_effect(step, end, runs_program=True) if side_effect else end)
         return CommandEnd.from_value(decode_value(kept))
 
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:

@@ -93,13 +93,14 @@ class AgentLink:
     def entering(self, step: str) -> None:
         self._outbox.entering(self.id, step)
 
-    async def side_effect(self, step: str, made: Coroutine[Any, Any, Value]) -> Value:
+    async def side_effect(self, step: str, made: Coroutine[Any, Any, Value], *, runs_program: bool = False) -> Value:
         """Await `made` once its start is durable. From here on only the emergency may cancel it: a start that was
         written is a doubt if nothing follows.
         """
         self._effects.add(step)
         try:
-            await self._outbox.committed(StepStarting(id=self.id, epoch=self.epoch, seq=0, step=step))
+            starting = StepStarting(id=self.id, epoch=self.epoch, seq=0, step=step, runs_program=runs_program)
+            await self._outbox.committed(starting)
             if self.is_closed:
                 raise RunStopped(Outcome.LOST)
             return await made

@@ -22,7 +22,7 @@ class BeatLink(AgentLink):
         super().__init__(0, epoch, AgentOutbox(), threads)
         self._calls = calls
 
-    async def side_effect(self, step: str, made: Coroutine[Any, Any, Value]) -> Value:
+    async def side_effect(self, step: str, made: Coroutine[Any, Any, Value], *, runs_program: bool = False) -> Value:
         return await made
 
     async def step_done(self, name: str, result: bytes) -> None:

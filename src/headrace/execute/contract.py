@@ -151,9 +151,12 @@ class Answers(Event):
 
 
 class StepStarting(Event):
-    """An agent run is about to take a step whose start must be durable first."""
+    """An agent run is about to take a step whose start must be durable first; `runs_program` where a CommandWanted
+    follows.
+    """
 
     step: str
+    runs_program: bool = False
 
 
 class StepRaised(Event):

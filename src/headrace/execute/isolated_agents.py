@@ -153,6 +153,7 @@ class IsolatedAgents:
     def put(self, id: int, epoch: int, step: str, data: bytes | None, error: Trouble | None = None) -> None:
         house, run = self._found(id, epoch)
         if house is not None and run is not None:
+            run.effects.discard(step)  # of a program: its end is told here, not by the worker
             house.send(Answer(id, epoch, step, data, error))
 
     def events(self) -> AsyncIterator[Batch]:

@@ -89,7 +89,7 @@ class Run:
 
     async def resolve(self, step: str, *, result: Any = _NOT_GIVEN, again: bool = False) -> None:
         """Decide about a side effect that has started and not finished: it happened, with this result; or run it
-        again. The run goes on.
+        again. The run goes on. The result of a program is how it ended: `{"code": 0, "output": "sent"}`.
         """
         if again == (result is not _NOT_GIVEN):
             raise OptionError("resolve() needs either result= (it has happened) or again=True (it has not).")

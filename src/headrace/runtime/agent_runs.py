@@ -40,7 +40,7 @@ from headrace.schedule.events import (
 from headrace.schedule.priority import Priority
 from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Writes
-from headrace.store.agent_schema import RunState
+from headrace.store.agent_schema import Effect, RunState
 from headrace.units import format_bytes
 
 _TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
@@ -242,7 +242,8 @@ class AgentRuns:
             case contract.StepDone():
                 self._journal_step(run, event.step, event.result)
             case contract.StepStarting():
-                self._writer.write(self._writes.step_starting(run.id, run.epoch, event.step, time.time()))
+                effect = Effect.OF_A_PROGRAM if event.runs_program else Effect.OF_A_FUNCTION
+                self._writer.write(self._writes.step_starting(run.id, run.epoch, event.step, effect, time.time()))
                 run.effects.add(event.step)
                 self._pump.tell(EffectStarting(now_s=now_s, id=run.id, epoch=run.epoch))
             case contract.StepRaised():
