@@ -67,7 +67,10 @@ class Run:
 
     async def result(self) -> Any:
         """What the function returned; raises RunFailed where it ended otherwise, and waits until it has."""
-        end: RunEnd = await self._engine.ask(lambda loop, reply: loop.owners.watch(self.id, reply))
+        end: RunEnd = await self._engine.ask(
+            lambda loop, reply: loop.owners.watch(self.id, reply),
+            given_up=lambda loop, reply: loop.owners.unwatch(self.id, reply),
+        )
         if end.state is not RunState.DONE:
             raise end.failure()
         stored = (

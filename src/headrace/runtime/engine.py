@@ -11,11 +11,12 @@ import hashlib
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
-from headrace.errors import EngineClosed, OptionError
+from headrace.errors import EngineClosed, HeadraceError, OptionError
 from headrace.execute.agent_values import encode_arguments
 from headrace.execute.function_names import refer_to
 from headrace.execute.tasks import Kind, kind_of
@@ -36,6 +37,7 @@ from headrace.runtime.surveys import run_options
 from headrace.schedule.priority import Priority
 
 Answer = TypeVar("Answer")
+_Asked: TypeAlias = Callable[[EngineLoop, Reply[Any]], None]
 
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
 _LOOK_WITHIN_S = 5.0
@@ -238,13 +240,20 @@ class Engine:
 
         return await self.ask(start)
 
-    async def ask(self, start: Callable[[EngineLoop, Reply[Any]], None]) -> Any:
-        """Have the loop begin something that will be replied to, and wait for that."""
+    async def ask(self, start: _Asked, *, given_up: _Asked | None = None) -> Any:
+        """Have the loop begin something that will be replied to, and wait for that; `given_up` is for a caller who
+        does not wait to the end.
+        """
         reply = self._reply()
         self._asked.add(reply)
         try:
             self.tell(lambda loop: start(loop, reply))
             return await reply.future
+        except asyncio.CancelledError:
+            if given_up is not None:
+                with suppress(HeadraceError):  # the engine is closed, and has forgotten it already
+                    self.tell(lambda loop: given_up(loop, reply))
+            raise
         finally:
             self._asked.discard(reply)
 

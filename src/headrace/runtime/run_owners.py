@@ -47,6 +47,9 @@ class RunOwners:
     def watch(self, id: int, reply: Filled[RunEnd]) -> None:
         self._runs.watch(id, reply)
 
+    def unwatch(self, id: int, reply: Filled[RunEnd]) -> None:
+        self._listeners.give_up(id, reply)
+
     def listen(self, id: int, hear: Callable[[bytes | None], None]) -> None:
         row = self._file.run(id)
         if row is not None and row.state.is_final:
