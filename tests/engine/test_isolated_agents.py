@@ -92,7 +92,7 @@ async def test_memory_beyond_the_limit_is_tried_once_more_alone_and_then_set_asi
             status = engine.status()
             assert (how, run.status().state, run.status().attempts) == (how, RunState.OUT_OF_MEMORY, 2)
             assert status.counts["out of memory"] == 2 * number, how
-            assert status.open_circuits == ()  # it says something of the budget, not of the code
+            assert status.open_circuits == {}  # it says something of the budget, not of the code
             assert status.peak_bytes <= budget.budget_bytes, how
             assert functions.lines(log) == [f"before {how}"]  # journaled: not repeated for the second try
 
