@@ -40,6 +40,10 @@ async def effects_beside_steps(ctx):
     await asyncio.gather(ctx.step("pay", asyncio.sleep, 0.4, side_effect=True), step_on())
 
 
+async def sleeping_beside_an_effect(ctx):
+    await asyncio.gather(ctx.step("pay", asyncio.sleep, 0.2, side_effect=True), ctx.sleep(3600))
+
+
 async def receiving(ctx):
     return await ctx.receive()
 
@@ -101,8 +105,8 @@ async def talkative(ctx):
 KINDS = {
     function.__name__: function
     for function in (
-        stepping, checkpointing, effect, program_effect, effects_beside_steps, receiving, sleeping, failing, exhausting,
-        endless, stuck, talkative, returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
-        returning_instead_of_sleeping,
+        stepping, checkpointing, effect, program_effect, effects_beside_steps, sleeping_beside_an_effect, receiving,
+        sleeping, failing, exhausting, endless, stuck, talkative, returning_what_stopped_it,
+        failing_over_what_stopped_it, returning_when_cancelled, returning_instead_of_sleeping,
     )
 }  # fmt: skip

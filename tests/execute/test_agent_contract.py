@@ -131,6 +131,14 @@ async def test_a_run_without_its_message_is_parked_and_one_that_sleeps_says_unti
         assert end.resume_at == pytest.approx(time.time() + 3600, abs=60)
 
 
+async def test_a_run_is_not_parked_before_the_side_effect_beside_has_ended(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "sleeping_beside_an_effect", b"[[],{}]"))
+        *earlier, end = await told(executor)
+        assert [event.step for event in earlier if isinstance(event, StepDone)] == ["$sleep-0-1", "pay"]
+        assert end.outcome is Outcome.PARKED
+
+
 @pytest.mark.parametrize(("kind", "outcome"), [("failing", Outcome.FAILED), ("exhausting", Outcome.OUT_OF_MEMORY)])
 async def test_what_goes_wrong_is_an_ending_with_its_reason(opened, kind, outcome):
     async with opened as executor:

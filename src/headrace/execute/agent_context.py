@@ -20,7 +20,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, cast
 
 from headrace.errors import InvalidInput, StepRepeated
-from headrace.execute.agent_link import AgentLink
+from headrace.execute.agent_link import AgentLink, RunStopped
 from headrace.execute.agent_values import encode_arguments, encode_kept
 from headrace.execute.command_end import CommandEnd
 from headrace.execute.contract import AgentRun, Command, Outcome
@@ -178,7 +178,7 @@ class AgentContext:
         else:
             until = decode_value(kept)
         if time.time() < until:
-            raise self._link.stop(Outcome.PARKED, resume_at=until)
+            raise await self._stop(Outcome.PARKED, resume_at=until)
 
     async def receive(self, *, name: str | None = None) -> Any:
         """The next message that was sent to this run; where there is none, wait for it on disk."""
@@ -188,7 +188,7 @@ class AgentContext:
             self._begin(step)
             kept = await self._link.receive(step)
         if kept is None:
-            raise self._link.stop(Outcome.PARKED)
+            raise await self._stop(Outcome.PARKED)
         return decode_value(kept)
 
     def emit(self, event: Any) -> None:
@@ -216,8 +216,14 @@ class AgentContext:
             kept = self._steps.pop(name)
             return kept if kept is not None else await self._link.fetch(name)
         if name in self._started:
-            raise self._link.stop(Outcome.UNDECIDED, step=name)
+            raise await self._stop(Outcome.UNDECIDED, step=name)
         return None
+
+    async def _stop(self, outcome: Outcome, *, resume_at: float | None = None, step: str = "") -> RunStopped:
+        """What ends the attempt from here, once the side effects beside this are over."""
+        if self.step_key is None:  # inside a step it could be waiting for itself
+            await self._link.effects_over()
+        return self._link.stop(outcome, resume_at=resume_at, step=step)
 
     def _begin(self, name: str) -> None:
         self._link.pass_or_stop()

@@ -64,6 +64,7 @@ class AgentLink:
         self._answers: dict[str, asyncio.Future[bytes | None]] = {}
         self._asked: set[str] = set()  # of those, what is being paid for
         self._effects: set[str] = set()  # steps whose side effects are under way; `gather` has several at once
+        self._no_effects = asyncio.Event()
 
     @property
     def in_side_effect(self) -> bool:
@@ -98,6 +99,7 @@ class AgentLink:
         written is a doubt if nothing follows.
         """
         self._effects.add(step)
+        self._no_effects.clear()
         try:
             starting = StepStarting(id=self.id, epoch=self.epoch, seq=0, step=step, runs_program=runs_program)
             await self._outbox.committed(starting)
@@ -111,8 +113,15 @@ class AgentLink:
         finally:
             self._effects.discard(step)
             made.close()  # it may not even have begun
+            if not self._effects:
+                self._no_effects.set()
             if self.signal is not None:
                 self.stop_waiting()
+
+    async def effects_over(self) -> None:
+        """Whoever ends the attempt before that would leave them in doubt."""
+        if self._effects:
+            await self._no_effects.wait()
 
     async def step_done(self, name: str, result: bytes) -> None:
         event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result)
