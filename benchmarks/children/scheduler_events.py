@@ -11,6 +11,8 @@ from benchmarks.processes import loop_ms, print_figures
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.schedule.events import (
     Cancelled,
+    EffectEnded,
+    EffectStarting,
     Ended,
     Ending,
     Event,
@@ -19,7 +21,6 @@ from headrace.schedule.events import (
     Start,
     Started,
     StepDone,
-    StepStarting,
     Submitted,
     Tick,
 )
@@ -61,7 +62,8 @@ class Clocked:
         self.running = []
         self.tell([self.submit() for _ in range(_SLOTS)])
         self.tell([Started(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
-        self.tell([StepStarting(now_s=now_s, id=run, epoch=epoch, has_side_effects=True) for run, epoch in running])
+        self.tell([EffectStarting(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
+        self.tell([EffectEnded(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
         self.tell([StepDone(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
         self.tell([MemoryRead(now_s=now_s, host="h", used_bytes=100 * _MB) for _ in running])
         self.tell([Tick(now_s=now_s) for _ in running])

@@ -44,6 +44,7 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
     hopeless_after_s: float = 10.0
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.budget_bytes <= 0:
             raise OptionError(f"A memory budget of {self.budget_bytes} bytes leaves no room.")
         enters = (self.shrink_at, self.preempt_at, self.emergency_at)
@@ -62,6 +63,14 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("calm_s", "min_run_s", "stop_s", "hopeless_after_s", "most_preemptions"):
             if not getattr(self, name) >= 0:  # also what is no number
                 raise OptionError(f"{name}={getattr(self, name)!r} of memory limits cannot be negative.")
+
+    def _check_types(self) -> None:
+        for name in self.__struct_fields__:
+            value, is_budget = getattr(self, name), name == "budget_bytes"
+            if isinstance(value, bool) or not isinstance(value, int if is_budget else (int, float)):
+                fix = 'Write 512_000_000, or Engine(..., memory="512MB") with the usual levels.' if is_budget else ""
+                told = "a whole number of bytes" if is_budget else "a number"
+                raise OptionError(f"{name}={value!r} of memory limits must be {told}.", fix=fix)
 
 
 class RetryLimits(msgspec.Struct, frozen=True, kw_only=True):

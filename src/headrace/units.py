@@ -46,6 +46,8 @@ def parse_bytes(text: str | int, *, forms: str = '"512MB" or "2GiB"') -> int:
 
 def parse_budget(text: str | int) -> BudgetText:
     """Read what a user gives as `memory=`: `"512MB"`, `"60%"` or `"+512MB"`."""
+    if not isinstance(text, (str, int)):  # pyright: ignore[reportUnnecessaryIsInstance] - 0.6 could be a share, or GB
+        raise OptionError(f"{text!r} is not an amount of memory.", fix='Write "60%" for a share, or "1.5GB".')
     written = str(text).strip()
     if written.endswith("%"):
         return BudgetText(kind=BudgetKind.SHARE, amount=_share(written))

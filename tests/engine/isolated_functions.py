@@ -88,7 +88,7 @@ async def crashing(ctx):
 
 
 async def effect_then_death(ctx, log):
-    await ctx.step("pay", die_once, log, "kill", side_effect=True)
+    return await ctx.step("pay", die_once, log, "kill", side_effect=True)
 
 
 async def counting(ctx, log, count):
@@ -268,6 +268,19 @@ async def answering(request):
 async def commanding(ctx, log, script, **options):
     end = await ctx.command([sys.executable, "-c", script, str(log)], **options)
     return [end.code, end.signal, end.output, end.errors[-200:]]
+
+
+async def commanding_and_dying(ctx, log, command):
+    """Its worker dies while the program runs."""
+
+    async def die():
+        while not lines(log):
+            await asyncio.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    others = [die()] if ctx.attempt == 1 else []
+    end, *_ = await asyncio.gather(ctx.command(command, name="send", side_effect=True), *others)
+    return [end.code, end.output]
 
 
 async def commanding_then_dying(ctx, log):

@@ -344,7 +344,8 @@ async def test_a_failed_run_tells_why_and_a_kind_that_keeps_failing_is_refused(t
             assert "raise ValueError" in failure.value.reason
         with pytest.raises(CircuitOpen, match="refused") as refused:
             await engine.submit(failing, 4)
-        assert 0 < refused.value.retry_after_s < 60
+        ((_, probe_in_s),) = engine.status().open_circuits.items()
+        assert 0 < probe_in_s <= refused.value.retry_after_s < 60
         assert await (await engine.submit(two_steps, "another kind")).result()
         assert any(event.what == "a kind of task is refused for a while" for event in await engine.events())
 

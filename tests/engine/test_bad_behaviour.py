@@ -154,12 +154,23 @@ async def dozing(ctx):
     await ctx.sleep(10)
 
 
-async def test_a_heartbeat_that_would_wait_on_disk_is_told_that_it_cannot(tmp_path):
+async def commanding(ctx):
+    await ctx.command(["true"], side_effect=True)
+
+
+async def with_a_child(ctx):
+    await ctx.run(dozing)
+
+
+async def test_a_heartbeat_that_would_wait_on_disk_run_a_program_or_have_a_child_is_told_that_it_cannot(tmp_path):
+    refused = {dozing: "cannot wait on disk", commanding: "runs no programs", with_a_child: "has no children"}
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
-        engine.every(0.05, dozing, name="dozing", jitter=0)
-        while not engine.status().heartbeats[0].failures:
+        for function in refused:
+            engine.every(0.05, function, jitter=0)
+        while not all(beat.failures for beat in engine.status().heartbeats):
             await asyncio.sleep(0.01)
-        assert "cannot wait on disk" in engine.status().heartbeats[0].last_error
+        for beat, told in zip(engine.status().heartbeats, refused.values(), strict=True):
+            assert told in beat.last_error
 
 
 async def asking(ctx):

@@ -61,6 +61,7 @@ async def test_arguments_that_cannot_be_encoded_are_named(tmp_path):
         ({"memory": -5}, "'-5' is not an amount of memory.*\"60%\""),
         ({"memory": "-512MB"}, "'-512MB' is not an amount"),
         ({"memory": "0MB"}, "leaves no room"),
+        ({"memory": 1.5}, '1.5 is not an amount of memory. Write "60%" for a share, or "1.5GB"'),
         ({"slots": 0}, "slots=0 must be a whole number from 1"),
         ({"slots": "2"}, "slots='2' must be"),
         ({"queue_depth": 0}, "queue_depth=0 must be"),
@@ -93,12 +94,25 @@ async def test_what_a_submission_cannot_have_is_refused(tmp_path, options, told)
             await engine.submit(fine, **options)
 
 
+async def test_only_a_survey_is_run_beside_agents(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        with pytest.raises(OptionError, match=r"a survey's job, not 'x'. .*survey.by"):
+            await engine.run("x")
+
+
 async def test_a_decision_that_nobody_waits_for_is_told_where_the_run_stands(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
         run = await engine.submit(fine)
         await run.result()
         with pytest.raises(HeadraceError, match="nothing to decide about step 'pay': it is done"):
             await run.resolve("pay", again=True)
+
+
+def test_memory_limits_are_numbers():
+    with pytest.raises(OptionError, match=r"budget_bytes='512MB' .* whole number of bytes.*memory=\"512MB\""):
+        MemoryLimits(budget_bytes="512MB")
+    with pytest.raises(OptionError, match="preempt_at='85%' of memory limits must be a number"):
+        MemoryLimits(budget_bytes=10**9, preempt_at="85%")
 
 
 def test_thresholds_out_of_order_are_refused():
@@ -212,6 +226,12 @@ async def test_heartbeats_that_cannot_be_kept_are_refused(tmp_path):
                 engine.every(seconds, lambda: None, **options)
         with pytest.raises(OptionError, match="needs a function"):
             engine.every(1, "ping")
+        with pytest.raises(OptionError, match="name=5 is not text"):
+            engine.every(60, lambda: None, name=5)
+        engine.every(60, lambda: None, name="tide")
+        with pytest.raises(OptionError, match=r"No heartbeat is called 'other'. Known here: tide"):
+            engine.stop_beating("other")
+        engine.stop_beating("tide")
         engine.every(60, lambda: "one")
         with pytest.raises(OptionError, match=r"Another function beats as .*<lambda>.*name="):
             engine.every(60, lambda: "two")

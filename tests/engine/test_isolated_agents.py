@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from headrace import Engine
-from headrace.errors import CircuitOpen, CommandFailed, InvalidInput, RunCancelled, RunFailed, RunUndecided
+from headrace.errors import CircuitOpen, CommandFailed, InvalidInput, OptionError, RunCancelled, RunFailed, RunUndecided
 from headrace.limits import MemoryLimits
 from headrace.runtime.memory import tree_bytes
 from headrace.store.agent_schema import RunState
@@ -75,6 +75,8 @@ async def test_a_death_inside_a_side_effect_waits_for_its_owner(tmp_path):
         with pytest.raises(RunUndecided):
             await result_of(run)
         assert functions.lines(log) == ["dying by kill"]
+        await run.resolve("pay", again=True)
+        assert await result_of(run) == "kill"
 
 
 async def test_memory_beyond_the_limit_is_tried_once_more_alone_and_then_set_aside_with_the_reason(tmp_path):
@@ -90,7 +92,7 @@ async def test_memory_beyond_the_limit_is_tried_once_more_alone_and_then_set_asi
             status = engine.status()
             assert (how, run.status().state, run.status().attempts) == (how, RunState.OUT_OF_MEMORY, 2)
             assert status.counts["out of memory"] == 2 * number, how
-            assert status.open_circuits == ()  # it says something of the budget, not of the code
+            assert status.open_circuits == {}  # it says something of the budget, not of the code
             assert status.peak_bytes <= budget.budget_bytes, how
             assert functions.lines(log) == [f"before {how}"]  # journaled: not repeated for the second try
 
@@ -237,6 +239,23 @@ async def test_a_program_that_was_journaled_is_not_run_again(tmp_path):
     async with engine_at(tmp_path / "a.run") as engine:
         assert await result_of(await engine.submit(functions.commanding_then_dying, str(log))) == "done\n"
     assert functions.lines(log).count("program") == 1
+
+
+async def test_a_program_with_a_side_effect_that_was_cut_short_waits_for_its_owner(tmp_path):
+    async with engine_at(tmp_path / "a.run") as engine:
+        for decision in ({"result": {"code": 0, "output": "sent"}}, {"again": True}):
+            log = tmp_path / next(iter(decision))
+            script = f"echo sent | tee -a '{log}'; [ $(wc -l < '{log}') = 2 ] || sleep 60"
+            run = await engine.submit(functions.commanding_and_dying, str(log), ["sh", "-c", script])
+            with pytest.raises(RunUndecided, match="'send'"):
+                await result_of(run)
+            assert functions.lines(log) == ["sent"]
+            for wrong in (None, "sent", {"output": "sent"}, {"code": 0, "said": "sent"}, {"code": "0"}):
+                with pytest.raises(OptionError, match=r'does not say how the program ended.*"code": 0'):
+                    await run.resolve("send", result=wrong)
+            await run.resolve("send", **decision)
+            code, output = await result_of(run)
+            assert (code, output.strip(), len(functions.lines(log))) == (0, "sent", 1 + ("again" in decision))
 
 
 async def test_a_function_without_a_file_is_refused_before_anything_starts(tmp_path, monkeypatch):

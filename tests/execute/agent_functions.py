@@ -1,6 +1,8 @@
 """Agent functions that an executor finds by kind, in whatever process it runs them."""
 
 import asyncio
+import contextlib
+import itertools
 
 
 async def _given(value):
@@ -22,6 +24,24 @@ async def checkpointing(ctx):
 
 async def effect(ctx):
     return await ctx.step("pay", _given, "receipt", side_effect=True)
+
+
+async def program_effect(ctx):
+    return (await ctx.command(["mail"], name="send", side_effect=True)).output
+
+
+async def effects_beside_steps(ctx):
+    async def step_on():
+        for number in itertools.count():
+            await ctx.step(f"s{number}", asyncio.sleep, 0.001)
+
+    with contextlib.suppress(ZeroDivisionError):
+        await ctx.step("broken", divmod, 1, 0, side_effect=True)
+    await asyncio.gather(ctx.step("pay", asyncio.sleep, 0.4, side_effect=True), step_on())
+
+
+async def sleeping_beside_an_effect(ctx):
+    await asyncio.gather(ctx.step("pay", asyncio.sleep, 0.2, side_effect=True), ctx.sleep(3600))
 
 
 async def receiving(ctx):
@@ -85,8 +105,8 @@ async def talkative(ctx):
 KINDS = {
     function.__name__: function
     for function in (
-        stepping, checkpointing, effect, receiving, sleeping, failing, exhausting, endless, stuck, talkative,
-        returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
-        returning_instead_of_sleeping,
+        stepping, checkpointing, effect, program_effect, effects_beside_steps, sleeping_beside_an_effect, receiving,
+        sleeping, failing, exhausting, endless, stuck, talkative, returning_what_stopped_it,
+        failing_over_what_stopped_it, returning_when_cancelled, returning_instead_of_sleeping,
     )
 }  # fmt: skip

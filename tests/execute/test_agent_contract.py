@@ -5,9 +5,11 @@ import time
 
 import pytest
 
+from headrace.execute import isolated_agents
 from headrace.execute.contract import (
     AgentRun,
     Checkpoint,
+    CommandWanted,
     Emitted,
     Ended,
     Outcome,
@@ -15,6 +17,7 @@ from headrace.execute.contract import (
     Receiving,
     Signal,
     StepDone,
+    StepRaised,
     StepStarting,
     Wanted,
 )
@@ -33,7 +36,7 @@ async def told(executor, *, acks=True, until=Ended, answers=None):
         async for batch in executor.events():
             events += [event for event in batch.events if not isinstance(event, Reading)]  # may come at any time
             for event in batch.events:
-                if isinstance(event, (Wanted, Receiving)):
+                if isinstance(event, (Wanted, Receiving, CommandWanted)):
                     executor.put(event.id, event.epoch, event.step, (answers or {}).get(event.step))
             if acks:
                 executor.ack(batch.upto)
@@ -91,6 +94,31 @@ async def test_a_side_effect_is_announced_first_and_never_repeated_unasked(opene
         assert (end.outcome, end.step) == (Outcome.UNDECIDED, "pay")
 
 
+async def test_a_programs_side_effect_is_announced_first_and_a_preemption_in_between_lets_it_run(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "program_effect", b"[[],{}]"))
+        (starting,) = await told(executor, acks=False, until=StepStarting)
+        await executor.signal(1, 1, Signal.PREEMPT, 20)
+        executor.ack(starting.seq)
+        wanted, end = await told(executor, answers={"send": b'{"code":0,"output":"sent"}'})
+        assert (starting.runs_program, type(wanted), end.result) == (True, CommandWanted, b'"sent"')
+        executor.start(AgentRun(2, 2, "program_effect", b"[[],{}]", started=["send"]))
+        (end,) = await told(executor)
+        assert (end.outcome, end.step) == (Outcome.UNDECIDED, "send")
+
+
+async def test_a_side_effect_is_not_cut_short_by_a_preemption_though_others_end_beside_it(opened, monkeypatch):
+    monkeypatch.setattr(isolated_agents, "_HARDER_AFTER_S", 0.05)
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "effects_beside_steps", b"[[],{}]"))
+        begun = await told(executor, until=StepDone)
+        assert [type(event) for event in begun[:3]] == [StepStarting, StepRaised, StepStarting]
+        await executor.signal(1, 1, Signal.PREEMPT, 0.05)
+        *earlier, end = await told(executor)
+        assert "pay" in {event.step for event in earlier}
+        assert end.outcome is Outcome.PREEMPTED
+
+
 async def test_a_run_without_its_message_is_parked_and_one_that_sleeps_says_until_when(opened):
     async with opened as executor:
         executor.start(AgentRun(1, 1, "receiving", b"[[],{}]"))
@@ -101,6 +129,14 @@ async def test_a_run_without_its_message_is_parked_and_one_that_sleeps_says_unti
         end = (await told(executor))[-1]
         assert end.outcome is Outcome.PARKED
         assert end.resume_at == pytest.approx(time.time() + 3600, abs=60)
+
+
+async def test_a_run_is_not_parked_before_the_side_effect_beside_has_ended(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "sleeping_beside_an_effect", b"[[],{}]"))
+        *earlier, end = await told(executor)
+        assert [event.step for event in earlier if isinstance(event, StepDone)] == ["$sleep-0-1", "pay"]
+        assert end.outcome is Outcome.PARKED
 
 
 @pytest.mark.parametrize(("kind", "outcome"), [("failing", Outcome.FAILED), ("exhausting", Outcome.OUT_OF_MEMORY)])

@@ -268,7 +268,8 @@ def test_every_message_can_be_sent_as_bytes():
     events: list[AnyEvent] = [
         Rows(**common, sheet=sheet_of([row])),
         Answers(**common, answers=[(1, record)]),
-        contract.StepStarting(**common, step="s"),
+        contract.StepStarting(**common, step="s", runs_program=True),
+        contract.StepRaised(**common, step="s"),
         contract.StepDone(**common, step="s", result=b"r"),
         contract.Checkpoint(**common, state=b"s"),
         contract.Wanted(**common, step="s"),

@@ -246,7 +246,7 @@ def _lose_or_join(world: CheckedWorld, who: int) -> None:
 
 def _obey_preempts(world: CheckedWorld) -> None:
     for run in list(world.runs.values()):
-        if run.family and isinstance(run.stop, Preempt) and not run.in_effect:
+        if run.family and isinstance(run.stop, Preempt) and not run.effects:
             world.step(run)
 
 

@@ -167,7 +167,7 @@ class CheckedWorld(World):
             self._check_kill(run.family, command)
 
     def _check_preempt(self, run: Run, family: Family, command: Preempt) -> None:
-        check(not any(member.in_effect for member in family.members.values()), "never inside a side effect")
+        check(not any(member.effects for member in family.members.values()), "never inside a side effect")
         check(run.priority is not Priority.CRITICAL, "CRITICAL work is never preempted")
         check(run.has_progress, "only what loses nothing is preempted")
         check(run.preempts_sent < LIMITS.most_preemptions, "at most so many preemptions")
@@ -201,7 +201,7 @@ class CheckedWorld(World):
             and leader.has_progress
             and not leader.preemptions
             and not family.is_alone
-            and not any(member.in_effect for member in family.members.values())
+            and not any(member.effects for member in family.members.values())
         )
 
     def _check_settled(self, command: Settle) -> None:

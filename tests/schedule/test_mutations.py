@@ -46,7 +46,7 @@ def inside_side_effects_too(family: Family, limits: MemoryLimits, now_s: float) 
 def right_after_the_start(family: Family, limits: MemoryLimits, now_s: float) -> bool:
     leader = family.leader
     may_go = family.priority is not Priority.CRITICAL and not family.is_stopping() and not family.is_alone
-    is_inside = any(task.in_side_effect for task in family.running.values())
+    is_inside = any(task.side_effects for task in family.running.values())
     return may_go and leader.preemptions < limits.most_preemptions and leader.has_progress and not is_inside
 
 

@@ -1,12 +1,13 @@
 from headrace.schedule.events import (
     Cancelled,
+    EffectEnded,
+    EffectStarting,
     Ending,
     Grant,
     Note,
     Notice,
     Reclaim,
     Skip,
-    StepStarting,
     TenantClosed,
     TenantOpened,
     TenantUsed,
@@ -153,10 +154,13 @@ def test_a_run_without_progress_or_inside_a_side_effect_is_not_preempted():
     driver = Driver(slots=3)
     runs = [driver.submit() for _ in range(3)]
     driver.step(runs[2])
-    driver.tell(StepStarting(now_s=0.0, id=runs[2], epoch=1, has_side_effects=True))
+    for _ in range(2):  # beside each other
+        driver.tell(EffectStarting(now_s=0.0, id=runs[2], epoch=1))
+    driver.tell(EffectEnded(now_s=0.0, id=runs[2], epoch=1))
+    driver.step(runs[2])
     driver.read(860)
     assert preempts(driver.sent) == []
-    driver.step(runs[2])
+    driver.tell(EffectEnded(now_s=0.0, id=runs[2], epoch=1))
     driver.read(860)
     assert preempts(driver.sent) == [runs[2]]
 
@@ -201,7 +205,7 @@ def test_after_three_preemptions_a_run_waits_to_be_alone_and_is_not_preempted_ag
 
 def test_above_the_last_level_the_lowest_is_killed_even_inside_a_side_effect():
     driver = three_running()
-    driver.tell(StepStarting(now_s=0.0, id=3, epoch=1, has_side_effects=True))
+    driver.tell(EffectStarting(now_s=0.0, id=3, epoch=1))
     driver.read(960)
     assert kills(driver.sent) == [3]
     driver.read(960)

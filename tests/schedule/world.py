@@ -14,6 +14,8 @@ from headrace.schedule.events import (
     Cancelled,
     Closing,
     Command,
+    EffectEnded,
+    EffectStarting,
     Ended,
     Ending,
     Event,
@@ -34,7 +36,6 @@ from headrace.schedule.events import (
     StartBeat,
     Started,
     StepDone,
-    StepStarting,
     Submitted,
     TenantClosed,
     TenantOpened,
@@ -88,7 +89,7 @@ class Run:
     stop: Preempt | Kill | None = None
     memory: int = 0
     has_progress: bool = False
-    in_effect: bool = False
+    effects: int = 0
     preemptions: int = 0
     preempts_sent: int = 0
     deaths: int = 0
@@ -197,14 +198,17 @@ class World:
             self.parked.append(run)
 
     def step(self, run: Run) -> None:
-        run.in_effect, run.has_progress = False, True
+        run.has_progress = True
+        if run.effects:
+            run.effects -= 1
+            self.tell(EffectEnded(now_s=self.now_s, id=run.id, epoch=run.epoch))
         self.tell(StepDone(now_s=self.now_s, id=run.id, epoch=run.epoch))
-        if run.family and isinstance(run.stop, Preempt):
+        if run.family and isinstance(run.stop, Preempt) and not run.effects:
             self.end(run, Ending.PREEMPTED)
 
     def effect(self, run: Run) -> None:
-        run.in_effect = True
-        self.tell(StepStarting(now_s=self.now_s, id=run.id, epoch=run.epoch, has_side_effects=True))
+        run.effects += 1
+        self.tell(EffectStarting(now_s=self.now_s, id=run.id, epoch=run.epoch))
 
     def end(self, run: Run, ending: Ending) -> None:
         peak, epoch = run.memory, run.epoch
@@ -223,7 +227,7 @@ class World:
         run.out_since_s = self.now_s
         if run.stop is not None and run.stop.why in (Why.PRESSURE, Why.EMERGENCY, Why.MAKES_ROOM):
             run.preemptions += 1
-        run.stop, run.memory, run.in_effect, run.has_progress = None, 0, False, False
+        run.stop, run.memory, run.effects, run.has_progress = None, 0, 0, False
         if family is not None:
             del family.members[run.id]
             if not family.members and family.host in self.hosts:

@@ -3,7 +3,7 @@ import pytest
 
 from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Writes, commit
-from headrace.store.agent_schema import MOST_EVENTS_KEPT, RunState
+from headrace.store.agent_schema import MOST_EVENTS_KEPT, Effect, RunState
 from headrace.store.key_filter import KeyFilter
 
 
@@ -23,7 +23,7 @@ def test_a_late_commit_of_an_attempt_that_was_replaced_is_refused(file):
     write(file, writes.submitted(1, None, "n", "k", b"[]", 2, 0.0), writes.started(1, 2))
     write(
         file,
-        writes.step_starting(1, 1, "late start", 1.0),
+        writes.step_starting(1, 1, "late start", Effect.OF_A_FUNCTION, 1.0),
         writes.step_done(1, 1, "late", b'"old"', 1.0),
         writes.checkpoint(1, 1, 1, b'"old"', 1.0),
         writes.step_done(1, 2, "now", b'"new"', 1.0),
@@ -36,7 +36,7 @@ def test_a_steps_result_is_never_replaced(file):
     writes = Writes(0)
     write(file, writes.submitted(1, None, "n", "k", b"[]", 2, 0.0), writes.started(1, 1))
     write(file, writes.step_done(1, 1, "s", b"1", 1.0), writes.step_done(1, 1, "s", b"2", 2.0))
-    write(file, writes.step_starting(1, 1, "s", 3.0))
+    write(file, writes.step_starting(1, 1, "s", Effect.OF_A_FUNCTION, 3.0))
     assert file.step_result(1, "s") == b"1"
 
 

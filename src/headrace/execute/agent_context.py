@@ -20,7 +20,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, cast
 
 from headrace.errors import InvalidInput, StepRepeated
-from headrace.execute.agent_link import AgentLink
+from headrace.execute.agent_link import AgentLink, RunStopped
 from headrace.execute.agent_values import encode_arguments, encode_kept
 from headrace.execute.command_end import CommandEnd
 from headrace.execute.contract import AgentRun, Command, Outcome
@@ -85,12 +85,10 @@ class AgentContext:
         self._begin(name)
         token = _step_key.set(self._key_of(name))
         try:
-            if side_effect:
-                await self._link.step_starting(name)
-            result = await self._call(function, args, keywords)
+            call = self._call(function, args, keywords)
+            result = await (self._link.side_effect(name, call) if side_effect else call)
         finally:
             _step_key.reset(token)
-            self._link.in_side_effect = False
         return await self._journal(name, result)
 
     async def checkpoint(self, state: Any) -> None:
@@ -142,12 +140,14 @@ class AgentContext:
         output: str | int = "16MB",
         directory: str | Path = ".",
         environment: Mapping[str, str] | None = None,
+        side_effect: bool = False,
         name: str | None = None,
     ) -> CommandEnd:
         """Run a program to its end, journaled like a step, under a memory limit of its own.
 
         A program that exits with an error, or is killed by a signal, is a result. One that meets its limit raises
-        CommandFailed. `memory` is the most it may use, and less where others hold the budget.
+        CommandFailed. `memory` is the most it may use, and less where others hold the budget. One that was cut short
+        runs again, unless it has a `side_effect`: that is for `run.resolve` to decide.
         """
         command = Command(
             argv=_checked_argv(argv),
@@ -164,7 +164,8 @@ class AgentContext:
         kept = await self._earlier(step)
         if kept is None:
             self._begin(step)
-            kept = await self._link.run_command(step, command)
+            end = self._link.run_command(step, command)
+            kept = await (self._link.side_effect(step, end, runs_program=True) if side_effect else end)
         return CommandEnd.from_value(decode_value(kept))
 
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:
@@ -177,7 +178,7 @@ class AgentContext:
         else:
             until = decode_value(kept)
         if time.time() < until:
-            raise self._link.stop(Outcome.PARKED, resume_at=until)
+            raise await self._stop(Outcome.PARKED, resume_at=until)
 
     async def receive(self, *, name: str | None = None) -> Any:
         """The next message that was sent to this run; where there is none, wait for it on disk."""
@@ -187,7 +188,7 @@ class AgentContext:
             self._begin(step)
             kept = await self._link.receive(step)
         if kept is None:
-            raise self._link.stop(Outcome.PARKED)
+            raise await self._stop(Outcome.PARKED)
         return decode_value(kept)
 
     def emit(self, event: Any) -> None:
@@ -215,8 +216,14 @@ class AgentContext:
             kept = self._steps.pop(name)
             return kept if kept is not None else await self._link.fetch(name)
         if name in self._started:
-            raise self._link.stop(Outcome.UNDECIDED, step=name)
+            raise await self._stop(Outcome.UNDECIDED, step=name)
         return None
+
+    async def _stop(self, outcome: Outcome, *, resume_at: float | None = None, step: str = "") -> RunStopped:
+        """What ends the attempt from here, once the side effects beside this are over."""
+        if self.step_key is None:  # inside a step it could be waiting for itself
+            await self._link.effects_over()
+        return self._link.stop(outcome, resume_at=resume_at, step=step)
 
     def _begin(self, name: str) -> None:
         self._link.pass_or_stop()

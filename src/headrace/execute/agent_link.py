@@ -5,7 +5,9 @@ and being told to stop. Does not cover: what an agent sees (execute.agent_contex
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from concurrent.futures import Executor as Threads
+from typing import Any, TypeVar
 
 from headrace import errors
 from headrace.errors import HeadraceError, RunFailed
@@ -21,10 +23,13 @@ from headrace.execute.contract import (
     Receiving,
     Signal,
     StepDone,
+    StepRaised,
     StepStarting,
     Trouble,
     Wanted,
 )
+
+Value = TypeVar("Value")
 
 
 class RunStopped(BaseException):
@@ -53,24 +58,32 @@ class AgentLink:
         self.epoch = epoch
         self.threads = threads
         self.signal: Signal | None = None
-        self.in_side_effect = False
         self.is_closed = False
         self.stopped: RunStopped | None = None
         self._outbox = outbox
         self._answers: dict[str, asyncio.Future[bytes | None]] = {}
         self._asked: set[str] = set()  # of those, what is being paid for
+        self._effects: set[str] = set()  # steps whose side effects are under way; `gather` has several at once
+        self._no_effects = asyncio.Event()
+
+    @property
+    def in_side_effect(self) -> bool:
+        return bool(self._effects)
 
     def is_stopping(self) -> bool:
         return self.signal is not None or self.is_closed
 
     def pass_or_stop(self) -> None:
-        """Called where nothing is lost by stopping."""
+        """Called where nothing is lost by stopping; a side effect beside it would be."""
         if self.is_closed:
             raise RunStopped(Outcome.LOST)
         if self.stopped is not None:
             raise self.stopped.again()
-        if self.signal is not None:
+        if self.signal is not None and not self._lets_effects_end():
             raise self.stop()
+
+    def _lets_effects_end(self) -> bool:
+        return self.signal is Signal.PREEMPT and self.in_side_effect
 
     def stop(self, outcome: Outcome | None = None, *, resume_at: float | None = None, step: str = "") -> RunStopped:
         """What to raise where the function stops now: by default as it was told to."""
@@ -81,12 +94,34 @@ class AgentLink:
     def entering(self, step: str) -> None:
         self._outbox.entering(self.id, step)
 
-    async def step_starting(self, name: str) -> None:
-        """From here on only the emergency may cancel it: a start that was written is a doubt if nothing follows."""
-        self.in_side_effect = True
-        await self._outbox.committed(StepStarting(id=self.id, epoch=self.epoch, seq=0, step=name))
-        if self.is_closed:
-            raise RunStopped(Outcome.LOST)
+    async def side_effect(self, step: str, made: Coroutine[Any, Any, Value], *, runs_program: bool = False) -> Value:
+        """Await `made` once its start is durable. From here on only the emergency may cancel it: a start that was
+        written is a doubt if nothing follows.
+        """
+        self._effects.add(step)
+        self._no_effects.clear()
+        try:
+            starting = StepStarting(id=self.id, epoch=self.epoch, seq=0, step=step, runs_program=runs_program)
+            await self._outbox.committed(starting)
+            if self.is_closed:
+                raise RunStopped(Outcome.LOST)
+            return await made
+        except BaseException:
+            if not self.is_closed:
+                self._outbox.tell(StepRaised(id=self.id, epoch=self.epoch, seq=0, step=step))
+            raise
+        finally:
+            self._effects.discard(step)
+            made.close()  # it may not even have begun
+            if not self._effects:
+                self._no_effects.set()
+            if self.signal is not None:
+                self.stop_waiting()
+
+    async def effects_over(self) -> None:
+        """Whoever ends the attempt before that would leave them in doubt."""
+        if self._effects:
+            await self._no_effects.wait()
 
     async def step_done(self, name: str, result: bytes) -> None:
         event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result)
@@ -129,7 +164,9 @@ class AgentLink:
             waiting.set_result(data)
 
     def stop_waiting(self) -> None:
-        """Told to stop: nothing is lost by no longer waiting for an answer."""
+        """Told to stop: nothing is lost by no longer waiting for an answer, once no side effect is under way."""
+        if self._lets_effects_end():
+            return
         for step, waiting in self._answers.items():
             if step not in self._asked and not waiting.done():
                 waiting.set_exception(self.stop())

@@ -5,11 +5,13 @@ Does not cover: when it beats (schedule.heartbeats, runtime.engine_beats).
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from concurrent.futures import Executor as Threads
+from typing import Any
 
 from headrace.errors import InvalidInput
 from headrace.execute.agent_calls import AgentCalls
-from headrace.execute.agent_link import AgentLink
+from headrace.execute.agent_link import AgentLink, Value
 from headrace.execute.agent_outbox import AgentOutbox
 from headrace.execute.contract import Command
 from headrace.survey.values import encode_value
@@ -20,8 +22,8 @@ class BeatLink(AgentLink):
         super().__init__(0, epoch, AgentOutbox(), threads)
         self._calls = calls
 
-    async def step_starting(self, name: str) -> None:
-        self.pass_or_stop()
+    async def side_effect(self, step: str, made: Coroutine[Any, Any, Value], *, runs_program: bool = False) -> Value:
+        return await made
 
     async def step_done(self, name: str, result: bytes) -> None:
         self.pass_or_stop()

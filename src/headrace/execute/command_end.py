@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
+
+import msgspec
+
+from headrace.errors import OptionError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,11 +16,11 @@ class CommandEnd:
     the end of its standard error.
     """
 
-    code: int | None
-    signal: int | None
-    output: str
-    errors: str
-    peak_bytes: int
+    code: int | None = None
+    signal: int | None = None
+    output: str = ""
+    errors: str = ""
+    peak_bytes: int = 0
 
     @property
     def succeeded(self) -> bool:
@@ -25,3 +29,23 @@ class CommandEnd:
     @classmethod
     def from_value(cls, value: dict[str, Any]) -> CommandEnd:
         return cls(**value)
+
+    @classmethod
+    def from_owner(cls, value: object) -> CommandEnd:
+        """As somebody tells it who has found out; what is not known may be left out."""
+        try:
+            end = msgspec.convert(value, cls)
+        except msgspec.ValidationError as error:
+            raise _not_an_end(value, str(error).rstrip(".")) from None
+        if unknown := set(cast("dict[Any, Any]", value)) - set(cls.__dataclass_fields__):
+            raise _not_an_end(value, f"a program's end has no {min(map(str, unknown))!r}")
+        if (end.code is None) == (end.signal is None):
+            raise _not_an_end(value, "it has either a code or the signal that killed it")
+        return end
+
+
+def _not_an_end(value: object, why: str) -> OptionError:
+    return OptionError(
+        f"{value!r:.100} does not say how the program ended: {why}.",
+        fix='Give result={"code": 0, "output": "..."}, or again=True to run it again.',
+    )

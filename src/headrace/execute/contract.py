@@ -151,7 +151,16 @@ class Answers(Event):
 
 
 class StepStarting(Event):
-    """An agent run is about to take a step whose start must be durable first."""
+    """An agent run is about to take a step whose start must be durable first; `runs_program` where a CommandWanted
+    follows.
+    """
+
+    step: str
+    runs_program: bool = False
+
+
+class StepRaised(Event):
+    """A step whose start was told raised: nothing of it is under way any more, and whether it happened is open."""
 
     step: str
 
@@ -249,6 +258,7 @@ AnyEvent: TypeAlias = (
     Rows
     | Answers
     | StepStarting
+    | StepRaised
     | StepDone
     | Checkpoint
     | Wanted

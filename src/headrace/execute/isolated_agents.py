@@ -44,6 +44,7 @@ from headrace.execute.contract import (
     Reading,
     Signal,
     StepDone,
+    StepRaised,
     StepStarting,
     Trouble,
 )
@@ -71,7 +72,7 @@ class _Hosted:
     step: str = ""
     peak_bytes: int = 0
     signal: Signal | None = None
-    in_side_effect: bool = False
+    effects: set[str] = field(default_factory=set[str])  # steps whose side effects are under way
 
 
 @dataclass(slots=True, eq=False)
@@ -152,6 +153,7 @@ class IsolatedAgents:
     def put(self, id: int, epoch: int, step: str, data: bytes | None, error: Trouble | None = None) -> None:
         house, run = self._found(id, epoch)
         if house is not None and run is not None:
+            run.effects.discard(step)  # of a program: its end is told here, not by the worker
             house.send(Answer(id, epoch, step, data, error))
 
     def events(self) -> AsyncIterator[Batch]:
@@ -279,9 +281,9 @@ class IsolatedAgents:
         if isinstance(event, Reading):
             run.peak_bytes = event.memory_bytes
         elif isinstance(event, StepStarting):
-            run.in_side_effect = True
-        elif isinstance(event, StepDone):
-            run.in_side_effect = False
+            run.effects.add(event.step)
+        elif isinstance(event, (StepDone, StepRaised)):
+            run.effects.discard(event.step)
         elif isinstance(event, Ended):
             self._forget(house, run)
 
@@ -322,7 +324,7 @@ class IsolatedAgents:
         if house.runs.get(run.id) is not run:
             return
         loop = asyncio.get_running_loop()
-        if run.in_side_effect and run.signal is Signal.PREEMPT:
+        if run.effects and run.signal is Signal.PREEMPT:
             loop.call_later(_HARDER_AFTER_S, self._harder, house, run, number)
             return
         if house.worker is not None:

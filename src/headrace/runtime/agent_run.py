@@ -67,7 +67,10 @@ class Run:
 
     async def result(self) -> Any:
         """What the function returned; raises RunFailed where it ended otherwise, and waits until it has."""
-        end: RunEnd = await self._engine.ask(lambda loop, reply: loop.owners.watch(self.id, reply))
+        end: RunEnd = await self._engine.ask(
+            lambda loop, reply: loop.owners.watch(self.id, reply),
+            given_up=lambda loop, reply: loop.owners.unwatch(self.id, reply),
+        )
         if end.state is not RunState.DONE:
             raise end.failure()
         stored = (
@@ -89,7 +92,7 @@ class Run:
 
     async def resolve(self, step: str, *, result: Any = _NOT_GIVEN, again: bool = False) -> None:
         """Decide about a side effect that has started and not finished: it happened, with this result; or run it
-        again. The run goes on.
+        again. The run goes on. The result of a program is how it ended: `{"code": 0, "output": "sent"}`.
         """
         if again == (result is not _NOT_GIVEN):
             raise OptionError("resolve() needs either result= (it has happened) or again=True (it has not).")

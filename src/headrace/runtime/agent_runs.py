@@ -23,6 +23,8 @@ from headrace.runtime.memory import TreeGauge, give_back
 from headrace.runtime.pump import Pump
 from headrace.runtime.traceback_timer import frames_in
 from headrace.schedule.events import (
+    EffectEnded,
+    EffectStarting,
     Ended,
     Ending,
     Kill,
@@ -32,14 +34,13 @@ from headrace.schedule.events import (
     Start,
     Started,
     StepDone,
-    StepStarting,
     Verdict,
     Why,
 )
 from headrace.schedule.priority import Priority
 from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Writes
-from headrace.store.agent_schema import RunState
+from headrace.store.agent_schema import Effect, RunState
 from headrace.units import format_bytes
 
 _TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
@@ -110,6 +111,7 @@ class AgentRuns:
         run.stop_told = ""
         run.floor_bytes = self._gauge.read() if command.is_alone and not self._gauge.tells_apart else None
         run.used_bytes = run.peak_bytes = 0
+        run.effects.clear()
         self._writer.write(self._writes.started(run.id, run.epoch, command.preemptions, command.deaths))
         arguments, run.arguments = run.arguments, None
         if arguments is not None:
@@ -240,8 +242,12 @@ class AgentRuns:
             case contract.StepDone():
                 self._journal_step(run, event.step, event.result)
             case contract.StepStarting():
-                self._writer.write(self._writes.step_starting(run.id, run.epoch, event.step, time.time()))
-                self._pump.tell(StepStarting(now_s=now_s, id=run.id, epoch=run.epoch, has_side_effects=True))
+                effect = Effect.OF_A_PROGRAM if event.runs_program else Effect.OF_A_FUNCTION
+                self._writer.write(self._writes.step_starting(run.id, run.epoch, event.step, effect, time.time()))
+                run.effects.add(event.step)
+                self._pump.tell(EffectStarting(now_s=now_s, id=run.id, epoch=run.epoch))
+            case contract.StepRaised():
+                self._effect_ended(run, run.epoch, event.step)
             case contract.Checkpoint():
                 writes = self._writes.checkpoint(run.id, run.epoch, event.number, event.state, time.time())
                 self._writer.write(writes)
@@ -276,7 +282,14 @@ class AgentRuns:
     def _journal_step(self, run: LiveRun, step: str, result: bytes) -> None:
         self.steps_count += 1
         self._writer.write(self._writes.step_done(run.id, run.epoch, step, result, time.time()))
+        if step in run.effects:
+            self._writer.after_commit(partial(self._effect_ended, run, run.epoch, step))
         self._after_step(run)
+
+    def _effect_ended(self, run: LiveRun, epoch: int, step: str) -> None:
+        if run.epoch == epoch and step in run.effects:
+            run.effects.discard(step)
+            self._pump.tell(EffectEnded(now_s=time.monotonic(), id=run.id, epoch=epoch))
 
     def _after_step(self, run: LiveRun) -> None:
         told = StepDone(now_s=time.monotonic(), id=run.id, epoch=run.epoch)

@@ -11,11 +11,12 @@ import hashlib
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
-from headrace.errors import EngineClosed, OptionError
+from headrace.errors import EngineClosed, HeadraceError, OptionError, nearest
 from headrace.execute.agent_values import encode_arguments
 from headrace.execute.function_names import refer_to
 from headrace.execute.tasks import Kind, kind_of
@@ -28,7 +29,14 @@ from headrace.runtime.crossing import Crossing, Reply
 from headrace.runtime.engine_beats import Beat
 from headrace.runtime.engine_events import EngineEvent
 from headrace.runtime.engine_loop import EngineLoop
-from headrace.runtime.engine_options import EngineOptions, checked_key, checked_priority, checked_seconds
+from headrace.runtime.engine_options import (
+    EngineOptions,
+    checked_job,
+    checked_key,
+    checked_name,
+    checked_priority,
+    checked_seconds,
+)
 from headrace.runtime.engine_status import EngineStatus
 from headrace.runtime.engine_thread import EngineThread
 from headrace.runtime.engine_workers import EngineWorkers, Isolation
@@ -36,6 +44,7 @@ from headrace.runtime.surveys import run_options
 from headrace.schedule.priority import Priority
 
 Answer = TypeVar("Answer")
+_Asked: TypeAlias = Callable[[EngineLoop, Reply[Any]], None]
 
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
 _LOOK_WITHIN_S = 5.0
@@ -147,6 +156,7 @@ class Engine:
         self, job: Job, path: str | Path | None = None, *, priority: Priority = Priority.NORMAL, **settings: Any
     ) -> Results:
         """Run a survey beside everything else, in a run file of its own; `settings` are those of `job.run`."""
+        checked_job(job)
         if "memory" in settings:
             raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
         options, level = run_options(settings), checked_priority(priority)
@@ -171,7 +181,7 @@ class Engine:
         One that takes an argument gets a `ctx`, whose steps are not journaled. A `name` that is given again changes
         what beats under it.
         """
-        shown = name or getattr(function, "__qualname__", repr(function))
+        shown = checked_name(name) or getattr(function, "__qualname__", repr(function))
         if name is None and self._beaten.get(shown, function) is not function:
             raise OptionError(f"Another function beats as {shown!r} already.", fix="Give each a name=.")
         every_s = checked_seconds("seconds", seconds)
@@ -187,6 +197,8 @@ class Engine:
         self._beaten[shown] = function
 
     def stop_beating(self, name: str) -> None:
+        if name not in self._beaten:
+            raise OptionError(f"No heartbeat is called {name!r}.", fix=nearest(str(name), self._beaten))
         self.tell(lambda loop: loop.beats.remove(name))
         self._beaten.pop(name, None)
 
@@ -238,13 +250,20 @@ class Engine:
 
         return await self.ask(start)
 
-    async def ask(self, start: Callable[[EngineLoop, Reply[Any]], None]) -> Any:
-        """Have the loop begin something that will be replied to, and wait for that."""
+    async def ask(self, start: _Asked, *, given_up: _Asked | None = None) -> Any:
+        """Have the loop begin something that will be replied to, and wait for that; `given_up` is for a caller who
+        does not wait to the end.
+        """
         reply = self._reply()
         self._asked.add(reply)
         try:
             self.tell(lambda loop: start(loop, reply))
             return await reply.future
+        except asyncio.CancelledError:
+            if given_up is not None:
+                with suppress(HeadraceError):  # the engine is closed, and has forgotten it already
+                    self.tell(lambda loop: given_up(loop, reply))
+            raise
         finally:
             self._asked.discard(reply)
 

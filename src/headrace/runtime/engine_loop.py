@@ -261,6 +261,7 @@ class EngineLoop:
             peak_bytes=self._memory.peak_bytes,
             layers=self._workers.layers(),
             stuck=self.stuck,
+            now_s=time.monotonic(),
         )
 
     @property

@@ -15,6 +15,7 @@ from headrace.errors import OptionError
 from headrace.execute.enforcement import can_isolate
 from headrace.execute.lender import LEAST_WORKER_BYTES
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits, whole_number
+from headrace.plan.job import Job
 from headrace.runtime.engine_workers import Isolation, WorkerOptions
 from headrace.runtime.memory import memory_limits, tree_bytes
 from headrace.schedule.priority import Priority
@@ -82,6 +83,20 @@ def checked_key(given: Any) -> str | None:
     if given is not None and not isinstance(given, str):
         raise OptionError(f"key={given!r} is not text.", fix="Give text, or None for a new run each time.")
     return given
+
+
+def checked_name(given: Any) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise OptionError(f"name={given!r} is not text.", fix="Give text, or leave it out for the function's own name.")
+    return given
+
+
+def checked_job(given: Any) -> None:
+    if not isinstance(given, Job):
+        raise OptionError(
+            f"What is run here is a survey's job, not {given!r:.50}.",
+            fix="Make one with survey.by(...). Agent functions are for engine.submit(...).",
+        )
 
 
 def checked_seconds(name: str, given: Any, *, may_be_zero: bool = False) -> float:

@@ -33,6 +33,8 @@ class EngineStatus:
 
     `unknown` are kinds with unfinished runs whose function this program has not registered, with how many.
 
+    `open_circuits` are kinds of runs that are refused, with the seconds until the next probe; None while one is out.
+
     `layers` are what holds workers to their memory, each with its state: active, or why not.
 
     `stuck` is the stack of what blocks the engine's loop, None where nothing does.
@@ -47,7 +49,7 @@ class EngineStatus:
     budget_bytes: int
     pressure: str
     heartbeats: tuple[BeatStatus, ...]
-    open_circuits: tuple[str, ...]
+    open_circuits: dict[str, float | None]
     counts: dict[str, int]
     usage: dict[str, float]
     layers: dict[str, str]
@@ -75,6 +77,7 @@ def status_of(
     peak_bytes: int,
     layers: dict[str, str],
     stuck: str | None,
+    now_s: float,
 ) -> EngineStatus:
     by_state: dict[str, int] = {}
     unknown: dict[str, int] = {}
@@ -94,7 +97,9 @@ def status_of(
         budget_bytes=reading.budget_bytes if reading else 0,
         pressure=reading.pressure.name if reading else "CALM",
         heartbeats=tuple(_beat(beat) for beat in beats.values()),
-        open_circuits=tuple(snapshot.open_circuits),
+        open_circuits={
+            kind: None if due_s is None else max(0.0, due_s - now_s) for kind, due_s in snapshot.open_circuits.items()
+        },
         counts=counts,
         usage=usage,
         layers=layers,

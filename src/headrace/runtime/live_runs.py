@@ -55,6 +55,7 @@ class LiveRun:
     floor_bytes: int | None = None  # in use when it started, where only that can tell what it takes
     used_bytes: int = 0  # as its executor has told
     peak_bytes: int = 0
+    effects: set[str] = field(default_factory=set[str])  # steps whose side effects are under way
     wants: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # what is being done for it
     taken: set[int] = field(default_factory=set[int])  # messages on their way out of the file
 
@@ -88,11 +89,18 @@ class Listeners:
     """Who waits for the end of a run, and who listens to what it emits."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, list[Filled[RunEnd]]] = {}
+        self._waiting: dict[int, dict[Filled[RunEnd], None]] = {}  # in order; as many as wait now
         self._listening: dict[int, list[Callable[[Any], None]]] = {}
 
     def wait(self, id: int, reply: Filled[RunEnd]) -> None:
-        self._waiting.setdefault(id, []).append(reply)
+        self._waiting.setdefault(id, {})[reply] = None
+
+    def give_up(self, id: int, reply: Filled[RunEnd]) -> None:
+        """Who was to be told does not wait any more."""
+        waiting = self._waiting.get(id, {})
+        waiting.pop(reply, None)
+        if not waiting:
+            self._waiting.pop(id, None)
 
     def listen(self, id: int, hear: Callable[[Any], None]) -> None:
         self._listening.setdefault(id, []).append(hear)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 
 from headrace.errors import HeadraceError, RunFileError
+from headrace.execute.command_end import CommandEnd
 from headrace.runtime.agent_runs import AgentRuns
 from headrace.runtime.backlog import Backlog
 from headrace.runtime.crossing import Filled
@@ -19,6 +21,7 @@ from headrace.schedule.events import Cancelled
 from headrace.store.agent_file import AgentFile, RunRow
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
+from headrace.survey.values import decode_value, encode_value
 
 
 class RunOwners:
@@ -43,6 +46,9 @@ class RunOwners:
 
     def watch(self, id: int, reply: Filled[RunEnd]) -> None:
         self._runs.watch(id, reply)
+
+    def unwatch(self, id: int, reply: Filled[RunEnd]) -> None:
+        self._listeners.give_up(id, reply)
 
     def listen(self, id: int, hear: Callable[[bytes | None], None]) -> None:
         row = self._file.run(id)
@@ -101,6 +107,8 @@ class RunOwners:
             is_about = row.state is RunState.UNDECIDED
             told = f"waiting for a decision about {row.error!r}" if is_about else row.state.value
             raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}: it is {told}.")
+        if result is not None and self._file.runs_program(id, step):
+            result = encode_value(asdict(CommandEnd.from_owner(decode_value(result))))
         if result is None:
             self._writer.write(self._writes.step_forgotten(id, step))
         else:

@@ -4,7 +4,8 @@
     HostJoined, HostLost                     Start; of a lost host: Start elsewhere, or Settle
     Submitted                                Start now or later; or Reject, and nothing more of it
     Cancelled                                Kill, or Settle where it was waiting
-    Started, StepStarting, StepDone          nothing: they say what preemption may choose
+    Started, StepDone                        nothing: they say what preemption may choose
+    EffectStarting, EffectEnded              nothing: while any of a run's side effects is under way, it is let alone
     Ended                                    Settle; or Start later (preempted, lost, out of memory once); or Park
     MemoryRead                               Start, Preempt, Kill, Skip, Reclaim, Grant, Note
     TenantOpened, TenantUsed, TenantClosed   Grant: so many credits in all from now on; fewer than before revokes
@@ -153,10 +154,18 @@ class Started(Told, frozen=True, kw_only=True):
     epoch: int
 
 
-class StepStarting(Told, frozen=True, kw_only=True):
+class EffectStarting(Told, frozen=True, kw_only=True):
+    """A side effect begins; others of the same run may be under way beside it."""
+
     id: int
     epoch: int
-    has_side_effects: bool = False
+
+
+class EffectEnded(Told, frozen=True, kw_only=True):
+    """One that was told to begin is over: journaled, or it raised."""
+
+    id: int
+    epoch: int
 
 
 class StepDone(Told, frozen=True, kw_only=True):
@@ -239,8 +248,9 @@ Event: TypeAlias = (
     | Submitted
     | Cancelled
     | Started
-    | StepStarting
     | StepDone
+    | EffectStarting
+    | EffectEnded
     | Ended
     | MemoryRead
     | TenantOpened

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from headrace.schedule.board import Board
 from headrace.schedule.events import (
+    EffectEnded,
+    EffectStarting,
     Ended,
     Ending,
     Kill,
@@ -17,7 +19,6 @@ from headrace.schedule.events import (
     Settle,
     Started,
     StepDone,
-    StepStarting,
     Submitted,
     Verdict,
     Why,
@@ -55,15 +56,19 @@ def started(board: Board, event: Started) -> None:
         board.set_deadline(task, event.now_s + task.limit_s - task.executed_s)
 
 
-def step_starting(board: Board, event: StepStarting) -> None:
-    if task := board.running(event.id, event.epoch):
-        task.in_side_effect = event.has_side_effects
-
-
 def step_done(board: Board, event: StepDone) -> None:
     if task := board.running(event.id, event.epoch):
-        task.in_side_effect = False
         task.has_progress = True
+
+
+def effect_starting(board: Board, event: EffectStarting) -> None:
+    if task := board.running(event.id, event.epoch):
+        task.side_effects += 1
+
+
+def effect_ended(board: Board, event: EffectEnded) -> None:
+    if task := board.running(event.id, event.epoch):
+        task.side_effects -= 1
 
 
 def ended(board: Board, event: Ended) -> None:
@@ -201,7 +206,7 @@ def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:
     root = family.root
     task.returns_below, task.out_since_s = _returns_below(task), now_s
     task.started_s = task.stopping = task.hopeless_since_s = None  # of this attempt; the next starts anew
-    task.has_progress = task.in_side_effect = False
+    task.has_progress, task.side_effects = False, 0
     if task is root:
         task.state = HELD
         if family.running:  # in the same worker: they start again with it

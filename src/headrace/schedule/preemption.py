@@ -31,7 +31,7 @@ def may_be_preempted(family: Family, limits: MemoryLimits, now_s: float) -> bool
         return False
     leader = family.leader
     has_run = not leader.preemptions or now_s - family.started_s >= limits.min_run_s
-    is_inside_effect = any(task.in_side_effect for task in family.running.values())
+    is_inside_effect = any(task.side_effects for task in family.running.values())
     return has_run and leader.preemptions < limits.most_preemptions and leader.has_progress and not is_inside_effect
 
 

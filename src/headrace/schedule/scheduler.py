@@ -25,6 +25,8 @@ from headrace.schedule.events import (
     Cancelled,
     Closing,
     Command,
+    EffectEnded,
+    EffectStarting,
     Ended,
     Ending,
     Event,
@@ -34,7 +36,6 @@ from headrace.schedule.events import (
     Reading,
     Started,
     StepDone,
-    StepStarting,
     Submitted,
     TenantClosed,
     TenantOpened,
@@ -70,8 +71,11 @@ class Scheduler:
             case Started():
                 lifecycle.started(board, event)
                 return board.commands
-            case StepStarting():
-                lifecycle.step_starting(board, event)
+            case EffectStarting():
+                lifecycle.effect_starting(board, event)
+                return board.commands
+            case EffectEnded():
+                lifecycle.effect_ended(board, event)
                 return board.commands
             case MemoryRead():
                 self._read(event)

@@ -14,7 +14,7 @@ import apsw
 import msgspec
 
 from headrace.errors import NotARunFile, RunFileError, RunFileTooNew
-from headrace.store.agent_schema import ENGINE_APPLICATION_ID, ENGINE_VERSION, RunState, create_agent_tables
+from headrace.store.agent_schema import ENGINE_APPLICATION_ID, ENGINE_VERSION, Effect, RunState, create_agent_tables
 from headrace.store.connections import READER_PAGES_KB, keep_pages, open_writer, translated_errors
 from headrace.store.lock import WriterLock
 from headrace.store.schema import APPLICATION_ID
@@ -146,6 +146,11 @@ class AgentFile:
     def step_result(self, id: int, name: str) -> bytes | None:
         sql = "SELECT result, blob FROM steps WHERE run = ? AND name = ? AND finished_at IS NOT NULL"
         return self._value(sql, (id, name))
+
+    def runs_program(self, id: int, name: str) -> bool:
+        """Whether this step, whose start is journaled, is a program's run."""
+        effect = self._one("SELECT has_side_effect FROM steps WHERE run = ? AND name = ?", (id, name))
+        return effect == Effect.OF_A_PROGRAM
 
     def checkpoint(self, id: int) -> tuple[int, bytes | None]:
         """How many checkpoints it has made, and the last one's state."""

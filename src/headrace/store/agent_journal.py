@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import apsw
 
-from headrace.store.agent_schema import MOST_EVENTS_KEPT, MOST_ROW_BYTES, RunState
+from headrace.store.agent_schema import MOST_EVENTS_KEPT, MOST_ROW_BYTES, Effect, RunState
 from headrace.survey.record import Usage
 from headrace.survey.values import SqlValue
 
@@ -93,12 +93,12 @@ class Writes:
         sql = "UPDATE runs SET state = ?, result = ?, result_blob = ?, error = ?, ended_at = ? WHERE id = ?"
         return [*writes, (sql, (state.value, kept, blob, error, at, id))]
 
-    def step_starting(self, id: int, epoch: int, name: str, at: float) -> list[Write]:
+    def step_starting(self, id: int, epoch: int, name: str, effect: Effect, at: float) -> list[Write]:
         sql = (
-            "INSERT INTO steps(run, name, has_side_effect, started_at) SELECT ?1, ?3, 1, ?4"
+            "INSERT INTO steps(run, name, has_side_effect, started_at) SELECT ?1, ?3, ?4, ?5"
             f" WHERE {_IF_CURRENT} ON CONFLICT DO NOTHING"
         )
-        return [(sql, (id, epoch, name, at))]
+        return [(sql, (id, epoch, name, int(effect), at))]
 
     def step_done(self, id: int, epoch: int, name: str, result: bytes, at: float) -> list[Write]:
         kept, blob, writes = self._apart(id, result, epoch)

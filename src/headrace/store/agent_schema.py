@@ -5,7 +5,7 @@ Readable with any SQLite tool. Does not cover: filling them (store.agent_journal
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
 
 import apsw
 
@@ -36,6 +36,13 @@ CREATE TABLE usage(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE events(id INTEGER PRIMARY KEY, at REAL NOT NULL, run INTEGER, what TEXT NOT NULL, reason TEXT NOT NULL,
                     reading TEXT);
 """
+
+
+class Effect(IntEnum):
+    """What a step whose start is journaled does: `steps.has_side_effect`. The others have 0."""
+
+    OF_A_FUNCTION = 1
+    OF_A_PROGRAM = 2
 
 
 class RunState(Enum):
