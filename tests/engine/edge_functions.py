@@ -1,7 +1,10 @@
 """Agents at the edges of what worker processes allow."""
 
 import asyncio
+import faulthandler
 import os
+import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -151,7 +154,16 @@ async def leaving(ctx, what):
             subprocess.Popen(["sleep", "60"], start_new_session=True)
         case "a stream closed":
             os.close(0)
+        case "a timer":
+            signal.alarm(60)
+        case "another directory":
+            os.chdir("/")
+        case "a signal ignored":
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        case "another limit":
+            resource.setrlimit(resource.RLIMIT_NOFILE, (30, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         case _:
+            faulthandler.enable()
             await asyncio.to_thread(abs, 1)
             await ctx.step("clean", subprocess.call, ["true"])
     return os.getpid()

@@ -205,7 +205,8 @@ async def test_a_parent_hears_what_became_of_its_child_and_keeps_its_limit_thoug
 
 async def test_a_worker_in_which_a_run_has_left_something_is_not_used_again(tmp_path):
     async with engine_at(tmp_path / "a.run", slots=1) as engine:
-        for what in ("nothing", "a thread", "a process", "a stream closed"):
+        changes = ("a timer", "another directory", "a signal ignored", "another limit")
+        for what in ("nothing", "a thread", "a process", "a stream closed", *changes):
             first = await result_of(await engine.submit(functions.leaving, what, key=None))
             second = await result_of(await engine.submit(functions.leaving, what, key=None))
             assert (first == second) is (what == "nothing"), what

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -36,6 +35,7 @@ from headrace.execute.agent_wire import (
 from headrace.execute.contract import AnyEvent, Outcome, Reading
 from headrace.execute.function_names import find_function, refer_to
 from headrace.execute.inline_agents import InlineAgents
+from headrace.execute.leftovers import ProcessState, is_something_left
 from headrace.execute.process_limits import data_bytes, forget_peak
 from headrace.execute.tasks import Kind
 from headrace.execute.worker import Port, lend_last_words
@@ -59,6 +59,7 @@ async def host_runs(port: Port, payload: bytes) -> bytes:
 class _HostedRuns:
     def __init__(self, port: Port, home: Home) -> None:
         self._port = port
+        self._before = ProcessState.now()
         self._first = home.first
         self._functions = _Functions()
         self._threads = _CountedThreads(_STEP_THREADS, _THREAD_NAME)
@@ -77,7 +78,8 @@ class _HostedRuns:
                 task.cancel()
             await self._runs.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
-        return SPOILED if self._runs.met_limit or self._threads.busy or _is_something_left() else b""
+        is_spoiled = self._runs.met_limit or self._threads.busy or is_something_left(self._before, _THREADS_THAT_END)
+        return SPOILED if is_spoiled else b""
 
     async def _listen(self) -> None:
         first, self._first = self._first, []  # or their arguments would stay
@@ -171,31 +173,6 @@ def _portions(events: list[AnyEvent]) -> Iterator[bytes]:
         return
     for event in events:
         yield encode(Happened([event]))
-
-
-def _is_something_left() -> bool:
-    """What a run has started would go on beside the next one, in its memory and its name; what it closed is missing."""
-    others = (thread for thread in threading.enumerate() if thread is not threading.main_thread())
-    return (
-        any(not thread.name.startswith(_THREADS_THAT_END) for thread in others) or _has_children() or _lacks_streams()
-    )
-
-
-def _has_children() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
-def _lacks_streams() -> bool:
-    try:
-        for descriptor in range(3):
-            os.fstat(descriptor)
-    except OSError:
-        return True
-    return False
 
 
 def _refuse_functions(model: Model) -> None:

@@ -105,6 +105,14 @@ def allow_data(data_bytes: int) -> None:
         limit_data(0, data_bytes)
 
 
+def own_limits() -> tuple[tuple[int, int], ...]:
+    """Of this process, but for RLIMIT_DATA: that one is moved from outside."""
+    if resource is None:
+        return ()
+    names = ("AS", "CPU", "FSIZE", "NOFILE", "NPROC", "STACK")
+    return tuple(resource.getrlimit(getattr(resource, f"RLIMIT_{name}")) for name in names)
+
+
 def data_bytes() -> tuple[int, int]:
     """Of this process: the most that was ever resident, and what RLIMIT_DATA counts now."""
     told = contents("/proc/self/status")

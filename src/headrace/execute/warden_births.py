@@ -85,8 +85,10 @@ class Birth(BaseException):
         except BaseException:  # noqa: BLE001 - said where errors are said; the exit code tells the rest
             sys.excepthook(*sys.exc_info())  # pyright: ignore[reportArgumentType]
         finally:
-            _say_what_is_left()
-            os._exit(code)  # not the warden's exit handlers
+            try:
+                _say_what_is_left()
+            finally:  # also where a task has put something else in the place of a stream
+                os._exit(code)  # not the warden's exit handlers
 
 
 def become_program(order: Spawn, streams: tuple[int, int, int], setup: Setup, niceness: int) -> NoReturn:
