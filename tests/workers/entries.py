@@ -319,6 +319,12 @@ def limits(port, payload):
     return f"{core} {score} {is_leader} {threading.stack_size()} {os.environ['OMP_NUM_THREADS']}".encode()
 
 
+def most_descriptors(port, payload):
+    import resource
+
+    return str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]).encode()
+
+
 def random_number(port, payload):
     import random
 

@@ -1,5 +1,6 @@
 import asyncio
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -38,6 +39,20 @@ async def test_a_worker_is_held_by_every_limit(pool):
     ending = await pool.run(entries.limits, b"", LIMIT)
     assert isinstance(ending, Done)
     assert ending.payload == b"0 800 True 1048576 1"
+
+
+async def test_a_warden_may_watch_more_processes_than_a_worker_may_have_files_open():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        async with WorkerPool() as pool:
+            ending = await pool.run(entries.most_descriptors, b"", LIMIT)
+            assert isinstance(ending, Done)
+            assert ending.payload == b"256"
+            assert pool.warden_pid is not None
+            assert resource.prlimit(pool.warden_pid, resource.RLIMIT_NOFILE)[0] == hard
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.parametrize(

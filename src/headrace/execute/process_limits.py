@@ -170,6 +170,23 @@ def ahead_of_workers() -> int:
     return before
 
 
+def all_descriptors() -> int:
+    """As many as this process may have: a watchdog keeps three open for each process it watches. Returns how many it
+    could have before, to give them back to workers.
+    """
+    if resource is None:
+        return 0
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS refuses a hard limit that is infinite
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return soft
+
+
+def limit_descriptors(most: int) -> None:
+    if resource is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
 def ordinary_signals() -> None:
     """Undo what the warden and Python have set, for a process that is neither."""
     signal.set_wakeup_fd(-1)

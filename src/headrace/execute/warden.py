@@ -20,12 +20,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace.execute.cgroups import MemoryGroups
-from headrace.execute.process_limits import ON_LINUX, adopt_orphans, ahead_of_workers, limit_data, small_stacks
+from headrace.execute.process_limits import ON_LINUX, adopt_orphans, limit_data, small_stacks
 from headrace.execute.process_tree import new_tree
 from headrace.execute.progress_page import Place, ProgressPage
 from headrace.execute.shared_files import SharedFiles
 from headrace.execute.stuck_workers import LoopWatch
-from headrace.execute.warden_births import Birth, bear, become_program, preloaded
+from headrace.execute.warden_births import Birth, Ordinary, bear, become_program, preloaded
 from headrace.execute.warden_control import Control
 from headrace.execute.warden_watch import REST_S, Verdict, Watch
 from headrace.execute.worker_protocol import (
@@ -54,7 +54,7 @@ class Warden:
         self._control = control
         self._setup = setup
         self._parent = os.getppid()
-        self._niceness = ahead_of_workers()
+        self._ordinary = Ordinary.left()
         self._groups = MemoryGroups.found() if ON_LINUX else None
         if self._groups is not None:
             self._groups.sweep()
@@ -140,7 +140,7 @@ class Warden:
             os.close(channel)
             return
         if not pid:
-            raise Birth(channel, place, self._setup, self._niceness, self.descriptors(), self._control)
+            raise Birth(channel, place, self._setup, self._ordinary, self.descriptors(), self._control)
         os.close(channel)
         self._places[pid] = place
         if self._setup.stuck_after_s is not None:
@@ -162,7 +162,7 @@ class Warden:
             _close(stdin, stdout, stderr, becomes, is_about_to)
             return
         if not pid:
-            become_program(order, (stdin, stdout, stderr), self._setup, self._niceness)
+            become_program(order, (stdin, stdout, stderr), self._setup, self._ordinary)
         _close(stdin, is_about_to)
         os.set_blocking(becomes, False)
         watch = self._watch(pid, order, has_base=False)

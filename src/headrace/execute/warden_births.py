@@ -12,16 +12,36 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from headrace.execute.cgroups import join
-from headrace.execute.process_limits import adopt_orphans, die_with_parent, first_to_go, limit_files, ordinary_signals
+from headrace.execute.process_limits import (
+    adopt_orphans,
+    ahead_of_workers,
+    all_descriptors,
+    die_with_parent,
+    first_to_go,
+    limit_descriptors,
+    limit_files,
+    ordinary_signals,
+)
 from headrace.execute.progress_page import Place
 from headrace.execute.warden_control import Control
 from headrace.execute.worker_protocol import Setup, Spawn
 
 _CANNOT_START = 127
 _NEEDED_BY_ALL = ("headrace.execute.worker", "headrace.execute.watched_loop")
+
+
+class Ordinary(NamedTuple):
+    """What the warden had before it took more: a child gets it back."""
+
+    niceness: int
+    descriptors: int
+
+    @classmethod
+    def left(cls) -> Ordinary:
+        return cls(ahead_of_workers(), all_descriptors())
 
 
 def preloaded(setup: Setup) -> dict[str, str]:
@@ -56,13 +76,13 @@ class Birth(BaseException):
     """Raised in a new worker: it leaves the warden's stack, and with it all that the warden was doing."""
 
     def __init__(
-        self, channel: int, place: Place, setup: Setup, niceness: int, inherited: list[int], control: Control
+        self, channel: int, place: Place, setup: Setup, ordinary: Ordinary, inherited: list[int], control: Control
     ) -> None:
         super().__init__()
         self._channel = channel
         self._place = place
         self._setup = setup
-        self._niceness = niceness
+        self._ordinary = ordinary
         self._inherited = inherited
         self._control = control
 
@@ -75,7 +95,7 @@ class Birth(BaseException):
             self._control.close()
             for descriptor in self._inherited:
                 os.close(descriptor)
-            _settle(self._setup, self._niceness)
+            _settle(self._setup, self._ordinary)
             _new_chances()
             if not self._setup.forks:
                 _start_anew(self._channel, self._setup)
@@ -91,14 +111,14 @@ class Birth(BaseException):
                 os._exit(code)  # not the warden's exit handlers
 
 
-def become_program(order: Spawn, streams: tuple[int, int, int], setup: Setup, niceness: int) -> NoReturn:
+def become_program(order: Spawn, streams: tuple[int, int, int], setup: Setup, ordinary: Ordinary) -> NoReturn:
     try:
         ordinary_signals()
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         for target, source in enumerate(streams):
             os.dup2(source, target)
-        _settle(setup, niceness)
+        _settle(setup, ordinary)
         _enter(order.directory)
         os.execvpe(order.argv[0], order.argv, order.environment)
     except (OSError, ValueError) as error:
@@ -114,8 +134,9 @@ def _enter(directory: str) -> None:
         raise OSError(f"it cannot be started in {directory}: {error.strerror}") from None
 
 
-def _settle(setup: Setup, niceness: int) -> None:
-    os.setpriority(os.PRIO_PROCESS, 0, niceness)
+def _settle(setup: Setup, ordinary: Ordinary) -> None:
+    os.setpriority(os.PRIO_PROCESS, 0, ordinary.niceness)
+    limit_descriptors(ordinary.descriptors)
     limit_files(setup.largest_file_bytes)
     first_to_go()
 
