@@ -157,8 +157,12 @@ def _written_by_each(watches: Iterable[Watch]) -> dict[int, int]:
 
 
 def _written_by(pid: int) -> int:
+    """Without what has gone to a disk's file system, which tmpfs is not: pages are counted there when they are filled.
+    Pages that are filled again, and what goes into a pipe or a socket, cannot be told from tmpfs.
+    """
     try:
         with open(f"/proc/{pid}/io", "rb", buffering=0) as told:  # noqa: PTH123
-            return int(told.read(512).split()[3])  # rchar: N wchar: N
+            numbers = told.read(512).split()[1::2]  # rchar, wchar, syscr, syscw, read_bytes, write_bytes
+            return int(numbers[1]) - int(numbers[5])
     except (OSError, IndexError):
         return 0
