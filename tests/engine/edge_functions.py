@@ -201,3 +201,12 @@ async def spinning_in_its_loop(ctx, over):
 async def waiting_beside_them(ctx, seconds):
     await asyncio.sleep(seconds)
     return await ctx.step("on", abs, -1)
+
+
+async def failing_to_pay_and_never_awaiting_again(ctx, log):
+    try:
+        await ctx.step("pay", int, "none", side_effect=True)
+    except ValueError:
+        logged(log, "failed")
+    while True:
+        time.sleep(0.1)

@@ -217,3 +217,13 @@ async def test_children_that_share_their_parents_memory_are_no_emergency(tmp_pat
         run = await engine.submit(functions.forking_a_few)
         assert await result_of(run) == 16
         assert run.status().attempts <= 2  # on a busy machine the first reading after they began may come too late
+
+
+async def test_a_side_effect_that_has_failed_protects_its_run_no_longer(tmp_path):
+    log = tmp_path / "log"
+    async with engine_at(tmp_path / "a.run", grace_s=0.1) as engine:
+        await engine.submit(functions.failing_to_pay_and_never_awaiting_again, str(log))
+        while not log.exists():
+            await asyncio.sleep(0.02)
+        began = time.monotonic()
+    assert time.monotonic() - began < 6  # where it is waited for, closing gives up after ten

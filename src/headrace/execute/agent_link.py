@@ -108,6 +108,7 @@ class AgentLink:
             return await made
         except BaseException:
             if not self.is_closed:
+                self._outbox.effect_raised(self.id, step)
                 self._outbox.tell(StepRaised(id=self.id, epoch=self.epoch, seq=0, step=step))
             raise
         finally:

@@ -42,6 +42,9 @@ class AgentOutbox:
     def entering(self, id: int, step: str) -> None:
         """A step is about to be taken. Nobody has to be told here: a process that dies takes everyone with it."""
 
+    def effect_raised(self, id: int, step: str) -> None:
+        """A side effect is over, as `tell` says too: at once, also where the function lets nobody else have a turn."""
+
     def drop_or_tell(self, event: Emitted) -> None:
         size_bytes = len(event.payload)
         if not self._emitted or (

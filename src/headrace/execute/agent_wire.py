@@ -55,6 +55,13 @@ class Entering(msgspec.Struct, tag=True, array_like=True):
     step: str
 
 
+class EffectRaised(msgspec.Struct, tag=True, array_like=True):
+    """The function of a step with side effects has raised: nothing is under way there any more."""
+
+    id: int
+    step: str
+
+
 class KindMet(msgspec.Struct, tag=True, array_like=True):
     """A run is about to ask for a child of this kind."""
 
@@ -66,7 +73,7 @@ class KindMet(msgspec.Struct, tag=True, array_like=True):
 
 
 ToRuns: TypeAlias = Begin | Signalled | Answer | Ack | Leave
-FromRuns: TypeAlias = Happened | Entering | KindMet
+FromRuns: TypeAlias = Happened | Entering | EffectRaised | KindMet
 
 
 class Home(msgspec.Struct, array_like=True):

@@ -21,6 +21,7 @@ from headrace.execute.agent_wire import (
     Ack,
     Answer,
     Begin,
+    EffectRaised,
     Entering,
     Happened,
     Home,
@@ -136,6 +137,9 @@ class _StepOutbox(AgentOutbox):
 
     def entering(self, id: int, step: str) -> None:
         self._port.send(encode(Entering(id, step)))
+
+    def effect_raised(self, id: int, step: str) -> None:
+        self._port.send(encode(EffectRaised(id, step)))
 
 
 class _Functions(dict[str, Callable[..., Any]]):

@@ -22,6 +22,7 @@ from headrace.execute.agent_wire import (
     Ack,
     Answer,
     Begin,
+    EffectRaised,
     Entering,
     Happened,
     Home,
@@ -247,7 +248,7 @@ class IsolatedAgents:
         finally:
             worker.is_spoiled |= not is_over
 
-    def _hear(self, house: _House, message: Happened | Entering | KindMet) -> None:
+    def _hear(self, house: _House, message: Happened | Entering | EffectRaised | KindMet) -> None:
         match message:
             case Happened():
                 for event in message.events:
@@ -255,6 +256,9 @@ class IsolatedAgents:
             case Entering():
                 if run := house.runs.get(message.id):
                     run.step = message.step
+            case EffectRaised():
+                if run := house.runs.get(message.id):
+                    run.effects.discard(message.step)
             case KindMet():
                 kind = Kind(
                     name=message.name,
