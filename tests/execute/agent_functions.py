@@ -36,6 +36,10 @@ async def failing(ctx):
     raise ValueError("no luck")
 
 
+async def running_out(ctx):
+    await ctx.step("next", next, iter(()))
+
+
 async def exhausting(ctx):
     raise MemoryError
 
@@ -85,8 +89,8 @@ async def talkative(ctx):
 KINDS = {
     function.__name__: function
     for function in (
-        stepping, checkpointing, effect, receiving, sleeping, failing, exhausting, endless, stuck, talkative,
-        returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
+        stepping, checkpointing, effect, receiving, sleeping, failing, running_out, exhausting, endless, stuck,
+        talkative, returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
         returning_instead_of_sleeping,
     )
 }  # fmt: skip

@@ -238,7 +238,7 @@ class AgentContext:
             raise InvalidInput(f"A step needs a function, not {type(function).__name__}.")
         inside = contextvars.copy_context()
         call = partial(inside.run, partial(function, *args, **keywords))
-        result = await asyncio.get_running_loop().run_in_executor(self._link.threads, call)
+        result = await asyncio.get_running_loop().run_in_executor(self._link.threads, _without_stop_iteration, call)
         return await result if inspect.isawaitable(result) else result
 
     def _key_of(self, name: str) -> str:
@@ -249,6 +249,14 @@ class AgentContext:
         """A name that code which resumes from the last checkpoint comes to again."""
         count = self._counted[what] = self._counted.get(what, 0) + 1
         return f"${what}-{self._checkpoints}-{count}"
+
+
+def _without_stop_iteration(call: Callable[[], Any]) -> Any:
+    """A future cannot hold a StopIteration, and whoever waits for it would wait for ever."""
+    try:
+        return call()
+    except StopIteration as error:
+        raise RuntimeError("step raised StopIteration") from error
 
 
 def _checked_argv(argv: Sequence[str]) -> list[str]:
