@@ -141,6 +141,7 @@ async def test_leaving_the_engine_parks_a_run_that_a_later_one_goes_on_with(tmp_
             ("tests.engine.test_agent_runs:counting", RunState.WAITING)
         ]
         assert sum(engine.status().unknown.values()) == 1  # a name in a file makes no code run
+        assert "no function here for 1 of" in str(engine.status())
         engine.register(counting)
         await engine.drain()
         # Stopped between a step and its checkpoint, it meets that step again and gets it from the journal.

@@ -80,9 +80,11 @@ async def test_a_heartbeat_that_raises_every_time_goes_on_beating(tmp_path):
             await asyncio.sleep(0.01)
         assert await (await engine.submit(fine)).result() == 0
         await asyncio.sleep(0.05)
-        (beat,) = engine.status().heartbeats
+        status = engine.status()
+        (beat,) = status.heartbeats
         assert beat.failures >= 3
         assert "no pulse" in beat.last_error
+        assert f"{beat.failures} of them failed" in str(status)
         assert any("no pulse" in event.reason for event in await engine.events())
 
 
