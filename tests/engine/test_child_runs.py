@@ -51,6 +51,29 @@ async def test_a_parent_hears_of_a_child_that_failed(tmp_path):
         assert "a negative part" in told
 
 
+async def telling(ctx, depth):
+    ctx.emit(depth)
+    return await ctx.run(telling, depth - 1) if depth else await ctx.step("s", note, "told")
+
+
+async def telling_when_asked(ctx):
+    await ctx.receive()
+    return await ctx.run(telling, 1)
+
+
+async def test_what_children_emit_reaches_whoever_listens_to_their_parent(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
+        run = await engine.submit(telling_when_asked)
+        heard = asyncio.ensure_future(_all(run.events()))
+        await asyncio.sleep(0.05)
+        await run.send("go")
+        assert await asyncio.wait_for(heard, 20) == [1, 0]
+
+
+async def _all(events):
+    return [event async for event in events]
+
+
 async def mended_part(ctx, path):
     await ctx.step("s", note, "part")
     return await ctx.step("read", Path(path).read_text)

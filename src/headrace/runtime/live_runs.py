@@ -44,6 +44,7 @@ class LiveRun:
     priority: Priority
     failures: int
     arguments: bytes | None
+    parent: int | None = None
     epoch: int = 0
     is_starting: bool = False
     stop: Signal | None = None
