@@ -1,6 +1,7 @@
 import asyncio
 import gc
 import time
+import weakref
 
 import pytest
 
@@ -65,6 +66,26 @@ async def test_a_task_that_ignores_being_cancelled_ends_all_the_same_and_nothing
         assert any("torn down" in event.reason for event in await engine.events())
     assert len(ignored) >= 3
     gc.collect()
+
+
+async def listening(ctx):
+    return await ctx.receive()
+
+
+async def test_those_who_ask_again_and_again_leave_nothing_behind(tmp_path):
+    loops = weakref.WeakSet()
+
+    async def ask(run):
+        loops.add(asyncio.get_running_loop())
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(run.result(), 0.001)
+
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(listening)
+        for _ in range(120):
+            await asyncio.to_thread(asyncio.run, ask(run))  # as a handler of a service might
+        gc.collect()
+        assert len(loops) < 60
 
 
 async def test_a_heartbeat_that_raises_every_time_goes_on_beating(tmp_path):

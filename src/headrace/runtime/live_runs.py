@@ -60,6 +60,9 @@ class LiveRun:
     taken: set[int] = field(default_factory=set[int])  # messages on their way out of the file
 
 
+_LOOKED_THROUGH_EVERY = 100
+
+
 class RunEnd(msgspec.Struct, frozen=True):
     """How a run ended. `result` is None where it has to be read from the file; `error` names the step of an
     undecided one.
@@ -101,7 +104,10 @@ class Listeners:
         self._listening: dict[int, list[Callable[[Any], None]]] = {}
 
     def wait(self, id: int, reply: Filled[RunEnd]) -> None:
-        self._waiting.setdefault(id, []).append(reply)
+        replies = self._waiting.setdefault(id, [])
+        replies.append(reply)
+        if len(replies) % _LOOKED_THROUGH_EVERY == 0:  # some ask again and again, with a time-out
+            replies[:] = [each for each in replies if not each.is_abandoned]
 
     def listen(self, id: int, hear: Callable[[Any], None]) -> None:
         self._listening.setdefault(id, []).append(hear)
