@@ -141,6 +141,7 @@ async def test_leaving_the_engine_parks_a_run_that_a_later_one_goes_on_with(tmp_
             ("tests.engine.test_agent_runs:counting", RunState.WAITING)
         ]
         assert sum(engine.status().unknown.values()) == 1  # a name in a file makes no code run
+        assert "no function here for 1 of" in str(engine.status())
         engine.register(counting)
         await engine.drain()
         # Stopped between a step and its checkpoint, it meets that step again and gets it from the journal.
@@ -220,18 +221,35 @@ async def test_a_run_that_waits_for_messages_gets_each_of_them_once_and_in_order
 
 
 async def prepared(ctx):
-    first = await ctx.receive(name="first")
+    first = await ctx.receive()
     for i in range((ctx.state or {"i": 0})["i"], 3):
         await ctx.checkpoint({"i": i + 1, "heard": [*(ctx.state or {"heard": []})["heard"], await ctx.receive()]})
     return [first, *ctx.state["heard"]]
 
 
-async def test_what_stands_before_a_loop_is_not_done_again_where_it_has_a_name(tmp_path):
+async def prepared_by_name(ctx):
+    state = ctx.state or {"heard": []}
+    first = await ctx.receive(name="first")
+    while len(state["heard"]) < 3:
+        state["heard"].append(await ctx.receive())
+        await ctx.checkpoint(state)
+    return [first, *state["heard"]]
+
+
+async def beginning_anew(ctx):
+    heard = []
+    for _ in range(4):
+        heard.append(await ctx.receive())
+        await ctx.checkpoint({"heard": heard})
+    return heard
+
+
+@pytest.mark.parametrize("function", [prepared, prepared_by_name, beginning_anew])
+async def test_what_comes_before_a_checkpoint_is_not_done_again_whether_its_state_is_read_or_not(tmp_path, function):
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
-        run = await engine.submit(prepared)
+        run = await engine.submit(function)
         for message in range(4):
-            while run.status().state is not RunState.RECEIVING:  # each is met by another attempt
-                await asyncio.sleep(0.005)
+            await asyncio.wait_for(until(run, RunState.RECEIVING), 10)  # each is met by another attempt
             await run.send(message)
         assert await asyncio.wait_for(run.result(), 10) == [0, 1, 2, 3]
         assert run.status().attempts == 5

@@ -1,6 +1,7 @@
 import asyncio
 import gc
 import time
+import weakref
 
 import pytest
 
@@ -67,6 +68,26 @@ async def test_a_task_that_ignores_being_cancelled_ends_all_the_same_and_nothing
     gc.collect()
 
 
+async def listening(ctx):
+    return await ctx.receive()
+
+
+async def test_those_who_ask_again_and_again_leave_nothing_behind(tmp_path):
+    loops = weakref.WeakSet()
+
+    async def ask(run):
+        loops.add(asyncio.get_running_loop())
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(run.result(), 0.001)
+
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        run = await engine.submit(listening)
+        for _ in range(120):
+            await asyncio.to_thread(asyncio.run, ask(run))  # as a handler of a service might
+        gc.collect()
+        assert len(loops) < 60
+
+
 async def test_a_heartbeat_that_raises_every_time_goes_on_beating(tmp_path):
     beaten = []
 
@@ -80,9 +101,11 @@ async def test_a_heartbeat_that_raises_every_time_goes_on_beating(tmp_path):
             await asyncio.sleep(0.01)
         assert await (await engine.submit(fine)).result() == 0
         await asyncio.sleep(0.05)
-        (beat,) = engine.status().heartbeats
+        status = engine.status()
+        (beat,) = status.heartbeats
         assert beat.failures >= 3
         assert "no pulse" in beat.last_error
+        assert f"{beat.failures} of them failed" in str(status)
         assert any("no pulse" in event.reason for event in await engine.events())
 
 

@@ -31,12 +31,17 @@ async def without_context():
     return 1
 
 
+async def generating(ctx):
+    yield 1
+
+
 @pytest.mark.parametrize(
     ("function", "told"),
     [
         (not_async, "is not async.*ctx.step"),
         (lambda ctx: None, "lambda.*no name.*@headrace.task"),
         (without_context, "takes no argument"),
+        (generating, "has a `yield`.*ctx.emit"),
         ("research", "not a function"),
     ],
 )

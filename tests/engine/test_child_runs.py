@@ -1,9 +1,10 @@
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from headrace import Engine
-from headrace.errors import RunCancelled, RunFailed
+from headrace.errors import HeadraceError, RunCancelled, RunFailed
 
 calls: list[str] = []
 
@@ -48,6 +49,56 @@ async def test_a_parent_hears_of_a_child_that_failed(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
         told = await asyncio.wait_for((await engine.submit(with_a_bad_part)).result(), 20)
         assert "a negative part" in told
+
+
+async def telling(ctx, depth):
+    ctx.emit(depth)
+    return await ctx.run(telling, depth - 1) if depth else await ctx.step("s", note, "told")
+
+
+async def telling_when_asked(ctx):
+    await ctx.receive()
+    return await ctx.run(telling, 1)
+
+
+async def test_what_children_emit_reaches_whoever_listens_to_their_parent(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
+        run = await engine.submit(telling_when_asked)
+        heard = asyncio.ensure_future(_all(run.events()))
+        await asyncio.sleep(0.05)
+        await run.send("go")
+        assert await asyncio.wait_for(heard, 20) == [1, 0]
+
+
+async def _all(events):
+    return [event async for event in events]
+
+
+async def mended_part(ctx, path):
+    await ctx.step("s", note, "part")
+    return await ctx.step("read", Path(path).read_text)
+
+
+async def mended(ctx, path):
+    await ctx.step("s", note, "whole")
+    return await ctx.run(mended_part, path)
+
+
+async def test_a_failed_run_stays_so_until_it_is_tried_again_and_then_goes_on_behind_its_last_step(tmp_path):
+    for _ in range(2):
+        async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
+            run = await engine.submit(mended, str(tmp_path / "mended"))
+            with pytest.raises(RunFailed, match=r"await run\.retry\(\)") as failed:
+                await asyncio.wait_for(run.result(), 20)
+            assert "in mended" in failed.value.__notes__[0]  # what a traceback shows
+    async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
+        (tmp_path / "mended").write_text("now")
+        run = await engine.submit(mended, str(tmp_path / "mended"))
+        await run.retry()
+        assert await asyncio.wait_for(run.result(), 20) == "now"
+        with pytest.raises(HeadraceError, match="it is done"):
+            await run.retry()
+    assert calls == ["whole", "part"]
 
 
 async def long_part(ctx):

@@ -56,6 +56,10 @@ async def failing(ctx):
     raise ValueError("no luck")
 
 
+async def running_out(ctx):
+    await ctx.step("next", next, iter(()))
+
+
 async def exhausting(ctx):
     raise MemoryError
 
@@ -106,7 +110,7 @@ KINDS = {
     function.__name__: function
     for function in (
         stepping, checkpointing, effect, program_effect, effects_beside_steps, sleeping_beside_an_effect, receiving,
-        sleeping, failing, exhausting, endless, stuck, talkative, returning_what_stopped_it,
+        sleeping, failing, running_out, exhausting, endless, stuck, talkative, returning_what_stopped_it,
         failing_over_what_stopped_it, returning_when_cancelled, returning_instead_of_sleeping,
     )
 }  # fmt: skip

@@ -55,13 +55,17 @@ class AgentContext:
         self._steps = dict(work.steps)
         self._started = set(work.started)
         self._seen: set[str] = set()
-        self._checkpoints = work.checkpoints
+        self._checkpoints = 0
         self._counted: dict[str, int] = {}
         self._state = work.state
 
     @property
     def state(self) -> Any:
         """The last checkpoint's, None before the first. A copy each time."""
+        if not self._checkpoints and self._work.checkpoints:
+            # Only who reads the state goes on from it: one that does not begins anew, and comes to its names again.
+            self._checkpoints = self._work.checkpoints
+            self._counted.clear()
         return None if self._state is None else decode_value(self._state)
 
     @property
@@ -245,7 +249,7 @@ class AgentContext:
             raise InvalidInput(f"A step needs a function, not {type(function).__name__}.")
         inside = contextvars.copy_context()
         call = partial(inside.run, partial(function, *args, **keywords))
-        result = await asyncio.get_running_loop().run_in_executor(self._link.threads, call)
+        result = await asyncio.get_running_loop().run_in_executor(self._link.threads, _without_stop_iteration, call)
         return await result if inspect.isawaitable(result) else result
 
     def _key_of(self, name: str) -> str:
@@ -253,9 +257,17 @@ class AgentContext:
         return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32]
 
     def _numbered(self, what: str) -> str:
-        """A name that code which resumes from the last checkpoint comes to again."""
+        """A name that code comes to again, whether it goes on from the last checkpoint or begins anew."""
         count = self._counted[what] = self._counted.get(what, 0) + 1
         return f"${what}-{self._checkpoints}-{count}"
+
+
+def _without_stop_iteration(call: Callable[[], Any]) -> Any:
+    """A future cannot hold a StopIteration, and whoever waits for it would wait for ever."""
+    try:
+        return call()
+    except StopIteration as error:
+        raise RuntimeError("step raised StopIteration") from error
 
 
 def _checked_argv(argv: Sequence[str]) -> list[str]:

@@ -150,6 +150,11 @@ def _module_of(function: Callable[..., Any]) -> str:
 
 
 def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.isasyncgenfunction(function):
+        raise TaskError(
+            f"{function.__qualname__!r} has a `yield`: it is a generator, and has no result.",
+            fix="Tell what comes on the way with ctx.emit(event), and return the result.",
+        )
     if not inspect.iscoroutinefunction(function):
         raise TaskError(
             f"{getattr(function, '__qualname__', function)!r} is not async.",

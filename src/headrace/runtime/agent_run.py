@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_UNHEARD = 1000
 _NOT_GIVEN: Any = object()
+_GO_ON = "Once the cause is gone, await run.retry() goes on behind its last step; submitting it again does not."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,7 @@ class Run:
             given_up=lambda loop, reply: loop.owners.unwatch(self.id, reply),
         )
         if end.state is not RunState.DONE:
-            raise end.failure()
+            raise end.failure(fix=_GO_ON)
         stored = (
             end.result if end.result is not None else await self._engine.call(lambda loop: loop.owners.result(self.id))
         )
@@ -98,6 +99,10 @@ class Run:
             raise OptionError("resolve() needs either result= (it has happened) or again=True (it has not).")
         encoded = None if again else encode_kept(result, f"The result of step {step!r}")
         await self._engine.call(lambda loop: loop.owners.resolve(self.id, step, encoded))
+
+    async def retry(self) -> None:
+        """Have one that has failed go on behind its last step, once the cause is gone; its failed children with it."""
+        await self._engine.call(lambda loop: loop.owners.retry(self.id))
 
     async def events(self) -> AsyncGenerator[Any]:
         """What the run emits from now on, until it ends. One who does not keep up misses the oldest."""

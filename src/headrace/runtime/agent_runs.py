@@ -264,7 +264,7 @@ class AgentRuns:
                 run.has_children = True
                 self.on_child(run, event)
             case contract.Emitted():
-                self._listeners.emitted(run.id, event.payload)
+                self._emitted(run, event.payload)
             case contract.Ended():
                 self._ended(run, event)
             case contract.Reading():
@@ -351,10 +351,23 @@ class AgentRuns:
         return id in self.live or id in self._leaving
 
     def revive(
-        self, id: int, name: str, kind: Kind, priority: Priority, failures: int, arguments: bytes | None
+        self,
+        id: int,
+        name: str,
+        kind: Kind,
+        priority: Priority,
+        failures: int,
+        arguments: bytes | None,
+        parent: int | None,
     ) -> None:
         """The scheduler is about to know it."""
-        self.live[id] = LiveRun(id, name, kind, priority, failures, arguments)
+        self.live[id] = LiveRun(id, name, kind, priority, failures, arguments, parent)
+
+    def _emitted(self, run: LiveRun | None, payload: bytes) -> None:
+        """Nobody holds a child: who listens to the run that wants it hears it too."""
+        while run is not None:
+            self._listeners.emitted(run.id, payload)
+            run = self.live.get(run.parent) if run.parent is not None else None
 
     def child_ended(self, parent: int, epoch: int, step: str, child: int, end: RunEnd) -> None:
         """Its result becomes the step's, if whoever wanted it is still there."""

@@ -196,7 +196,7 @@ class Backlog:
     def _bring_back(self, row: RunRow) -> None:
         kind = self._kinds[row.kind]
         level = Priority(row.priority)
-        self._runs.revive(row.id, row.name, kind, level, row.failures, None)
+        self._runs.revive(row.id, row.name, kind, level, row.failures, None, row.parent)
         refused = self._pump.offer(self._submitted(row.id, kind, level, row.parent, row))
         if refused is None:
             return
@@ -217,7 +217,7 @@ class Backlog:
     def _offer(self, submission: Submission) -> None:
         kind = submission.kind
         level, parent = submission.priority, submission.parent
-        self._runs.revive(submission.id, submission.name, kind, level, 0, submission.arguments)
+        self._runs.revive(submission.id, submission.name, kind, level, 0, submission.arguments, parent)
         # Written before it is offered: it may start at once, and what it journals must find it there.
         row = (submission.key, submission.name, kind.name, submission.arguments, int(level))
         self._writer.write(self._writes.submitted(submission.id, *row, time.time(), parent))

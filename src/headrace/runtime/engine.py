@@ -319,6 +319,8 @@ class Engine:
         loop = asyncio.get_running_loop()
         crossing = self._callers.get(loop)
         if crossing is None:
+            for ended in [each for each in tuple(self._callers) if each.is_closed()]:
+                self._callers.pop(ended, None)  # a service may ask from a loop of its own each time
             crossing = self._callers[loop] = Crossing.to_loop(loop)
         return Reply(crossing)
 

@@ -26,6 +26,10 @@ class BeatStatus:
     last_skip_reason: str
     is_blind: bool
 
+    def __str__(self) -> str:
+        failed = f", {self.failures} of them failed" if self.failures else ""
+        return f"{self.name}: {self.runs} beats{failed}, {self.skips} skipped"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStatus:
@@ -60,7 +64,9 @@ class EngineStatus:
         memory = f"{format_bytes(self.memory_bytes)} of {format_bytes(self.budget_bytes)} ({self.pressure.lower()})"
         unfinished = ", ".join(f"{count} {state}" for state, count in self.unfinished.items()) or "none"
         parts = [f"running {self.running}", f"waiting {waiting}", f"unfinished {unfinished}", f"memory {memory}"]
-        parts += [f"{beat.name}: {beat.runs} beats, {beat.skips} skipped" for beat in self.heartbeats]
+        parts += [f"no function here for {count} of {kind}" for kind, count in self.unknown.items()]
+        parts += [f"{kind} fails and is refused" for kind in self.open_circuits]
+        parts += [str(beat) for beat in self.heartbeats]
         parts += ["the loop is stuck"] if self.stuck else []
         return "; ".join(parts)
 

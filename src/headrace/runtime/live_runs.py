@@ -44,6 +44,7 @@ class LiveRun:
     priority: Priority
     failures: int
     arguments: bytes | None
+    parent: int | None = None
     epoch: int = 0
     is_starting: bool = False
     stop: Signal | None = None
@@ -70,19 +71,27 @@ class RunEnd(msgspec.Struct, frozen=True):
     result: bytes | None
     error: str
 
-    def failure(self) -> HeadraceError:
+    def failure(self, *, fix: str = "") -> HeadraceError:
+        """`fix` is what whoever holds the run can do about it."""
+        failure = self._as_error(fix)
+        _, _, trace = self.error.partition("\n\n")
+        if trace:
+            failure.add_note(f"Where it ran:\n{trace}")  # shown where nobody catches it
+        return failure
+
+    def _as_error(self, fix: str) -> HeadraceError:
         match self.state:
             case RunState.UNDECIDED:
                 return RunUndecided(self.name, self.error)
             case RunState.CANCELLED:
                 return RunCancelled(self.name, state="was cancelled", reason=self.error)
             case RunState.FAILED:
-                return RunFailed(self.name, state="failed", reason=self.error)
+                return RunFailed(self.name, state="failed", reason=self.error, fix=fix)
             case RunState.BUDGET_TOO_SMALL:
                 told = "cannot run: the memory budget cannot hold it even alone"
-                return RunFailed(self.name, state=told, reason=self.error, fix="Give the engine more memory=.")
+                return RunFailed(self.name, state=told, reason=self.error, fix=f"Give the engine more memory=. {fix}")
             case _:
-                return RunFailed(self.name, state=f"ended: {self.state.value}", reason=self.error)
+                return RunFailed(self.name, state=f"ended: {self.state.value}", reason=self.error, fix=fix)
 
 
 class Listeners:

@@ -20,7 +20,7 @@ from headrace.runtime.pump import Pump
 from headrace.schedule.events import Cancelled
 from headrace.store.agent_file import AgentFile, RunRow
 from headrace.store.agent_journal import Writes
-from headrace.store.agent_schema import RunState
+from headrace.store.agent_schema import FAILED_STATES, RunState
 from headrace.survey.values import decode_value, encode_value
 
 
@@ -114,6 +114,14 @@ class RunOwners:
         else:
             self._writer.write(self._writes.step_done(id, row.epoch, step, result, time.time()))
         self._writer.write(self._writes.comes_back(id))
+        await self._writer.flush()
+        self._backlog.look_again()
+
+    async def retry(self, id: int) -> None:
+        row = await self.row(id)
+        if row.state not in FAILED_STATES:
+            raise HeadraceError(f"The run {row.name} cannot be tried again: it is {row.state.value}.")
+        self._writer.write(self._writes.tried_again(id))
         await self._writer.flush()
         self._backlog.look_again()
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import apsw
 
-from headrace.store.agent_schema import MOST_EVENTS_KEPT, MOST_ROW_BYTES, Effect, RunState
+from headrace.store.agent_schema import FAILED_STATES, MOST_EVENTS_KEPT, MOST_ROW_BYTES, Effect, RunState
 from headrace.survey.record import Usage
 from headrace.survey.values import SqlValue
 
@@ -87,6 +87,16 @@ class Writes:
 
     def comes_back(self, id: int) -> list[Write]:
         return [("UPDATE runs SET state = 'waiting', error = '' WHERE id = ? AND ended_at IS NULL", (id,))]
+
+    def tried_again(self, id: int) -> list[Write]:
+        """It and what failed below it wait again, with their steps, as if nothing had gone wrong yet."""
+        failed = ", ".join(f"'{state.value}'" for state in sorted(FAILED_STATES, key=str))
+        sql = (
+            "WITH RECURSIVE below(id) AS (SELECT ? UNION SELECT runs.id FROM runs JOIN below ON runs.parent = below.id)"
+            " UPDATE runs SET state = 'waiting', error = '', ended_at = NULL, failures = 0, deaths = 0,"
+            f" preemptions = 0, executed_s = 0 WHERE id IN below AND state IN ({failed})"
+        )
+        return [(sql, (id,))]
 
     def ended(self, id: int, state: RunState, result: bytes | None, error: str, at: float) -> list[Write]:
         kept, blob, writes = self._apart(id, result)

@@ -67,6 +67,7 @@ class RunState(Enum):
 
 
 _UNFINISHED = frozenset({RunState.WAITING, RunState.RUNNING, RunState.SLEEPING, RunState.RECEIVING, RunState.UNDECIDED})
+FAILED_STATES = frozenset(set(RunState) - _UNFINISHED - {RunState.DONE, RunState.CANCELLED})
 
 
 def create_agent_tables(connection: apsw.Connection, token: str, now_s: float) -> None:
