@@ -55,6 +55,17 @@ async def test_a_killed_heir_is_missed_and_everything_ends():
         assert gone_within([warden, worker.pid], 2) == []
 
 
+async def test_a_warden_that_is_stopped_when_its_pool_closes_is_ended(monkeypatch):
+    monkeypatch.setattr("headrace.execute.worker_pool._END_WITHIN_S", 0.3)
+    async with WorkerPool() as pool:
+        worker = await pool.worker(LIMIT)
+        running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.wait))))
+        warden = pool.warden_pid
+        os.kill(warden, signal.SIGSTOP)
+    assert gone_within([warden, worker.pid], 2) == []
+    assert (await running).kind is DeathKind.LOST
+
+
 async def test_a_daemon_of_a_worker_ends_with_a_killed_warden():
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)

@@ -357,7 +357,7 @@ class WorkerPool:
             self._control.close()
         process, self._process = self._process, None
         if process is not None:
-            await _reaped(process)
+            await _reaped(process, self._warden_pid)
         for number in [*self._workers, *self._programs]:
             self._has_ended(Death(number, DeathKind.LOST, reason="the pool was closed"))
         self._idle.clear()
@@ -378,9 +378,13 @@ def _started(connection: socket.socket) -> subprocess.Popen[bytes]:
     )
 
 
-async def _reaped(process: subprocess.Popen[bytes]) -> None:
+async def _reaped(process: subprocess.Popen[bytes], warden: int | None) -> None:
+    """`process` is the warden, or its heir, which ends what a killed warden leaves: that one is killed last."""
+    not_yet = [warden or process.pid, process.pid]
     give_up_at = time.monotonic() + _END_WITHIN_S
     while process.poll() is None:
-        if time.monotonic() > give_up_at:
-            process.kill()
+        if not_yet and time.monotonic() > give_up_at:  # somebody has stopped it
+            with suppress(OSError):
+                os.kill(not_yet.pop(0), signal.SIGKILL)
+            give_up_at += _END_WITHIN_S
         await asyncio.sleep(_LOOK_AGAIN_S)
