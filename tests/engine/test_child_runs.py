@@ -1,4 +1,5 @@
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ async def with_a_bad_part(ctx):
 async def test_a_parent_hears_of_a_child_that_failed(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
         told = await asyncio.wait_for((await engine.submit(with_a_bad_part)).result(), 20)
-        assert "a negative part" in told
+        assert re.fullmatch(r"The run \S+with_a_bad_part\S+ > \S+part failed: ValueError: a negative part\.", told)
 
 
 async def telling(ctx, depth):

@@ -195,9 +195,9 @@ class AgentLink:
 
 def _raised_again(told: Trouble, step: str) -> HeadraceError:
     """As what it was raised elsewhere, as far as its class is one of ours."""
-    if told.kind == RunFailed.__name__:
-        return RunFailed(f"behind step {step!r}", state="did not succeed", reason=told.message)
     kind = getattr(errors, told.kind, HeadraceError)
     error = kind.__new__(kind)
     HeadraceError.__init__(error, told.message, fix=told.fix)
+    if isinstance(error, RunFailed):  # a child, whose own name the message tells
+        error.run_name, error.state, error.reason = step, "did not succeed", told.message
     return error
