@@ -4,8 +4,8 @@
          ╚══════════ tasks, messages ══════════════════╝
 
 Covers: the loop and its timing; the end of everything when the controller is gone. Imports as little as it can, since
-each worker inherits it. Does not cover: how a child is made (execute.warden_births), what condemns one
-(execute.warden_watch), what a worker does (execute.worker).
+each worker inherits it. Does not cover: how a child is made (execute.warden_births) and ended
+(execute.warden_endings), what condemns one (execute.warden_watch), what a worker does (execute.worker).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from headrace.execute.shared_files import SharedFiles
 from headrace.execute.stuck_workers import LoopWatch
 from headrace.execute.warden_births import Birth, Ordinary, bear, become_program, preloaded
 from headrace.execute.warden_control import Control
+from headrace.execute.warden_endings import kill_tree, next_ended, send_signal
 from headrace.execute.warden_watch import REST_S, Verdict, Watch
 from headrace.execute.worker_protocol import (
     Death,
@@ -180,7 +181,7 @@ class Warden:
         try:
             tree = new_tree(pid, has_base=has_base)
         except OSError as error:  # no descriptors left: what cannot be watched must not run
-            _signal(pid, signal.SIGKILL)
+            send_signal(pid, signal.SIGKILL)
             self._never_born(worker, error)
             return None
         watch = Watch(worker=worker, pid=pid, tree=tree, limit_bytes=limit_bytes, hang_s=self._setup.hang_s)
@@ -228,7 +229,7 @@ class Warden:
             if watch.worker == order.worker:
                 if order.reason and watch.verdict is None:
                     watch.verdict = Verdict(order.kind, order.reason, watch.used_bytes)
-                _kill(watch, order.signal)
+                kill_tree(watch, order.signal)
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -264,7 +265,7 @@ class Warden:
             place = self._places.get(watch.pid)
             condemned = watch.look(now, place.steps if place else 0, place.is_busy if place else False)
             if condemned or (watch.verdict is not None and watch.verdict.kind is DeathKind.OUT_OF_MEMORY):
-                _kill(watch, signal.SIGKILL)  # again each time: it may have been forking meanwhile
+                kill_tree(watch, signal.SIGKILL)  # again each time: it may have been forking meanwhile
         self._end_strays()
         self._tell_readings(now)
 
@@ -297,14 +298,14 @@ class Warden:
         listed = os.pread(self._children, 1 << 16, 0) if self._children >= 0 else b""
         if listed.count(b" ") != len(self._watches):  # each number has a space behind it
             for pid in {int(pid) for pid in listed.split()}.difference(self._watches):
-                _signal(pid, signal.SIGKILL)
+                send_signal(pid, signal.SIGKILL)
 
     def _reap(self) -> None:
-        while (ended := _next_ended()) is not None:
+        while (ended := next_ended()) is not None:
             pid, code, killed_by = ended
             watch = self._watches.pop(pid, None)
             if watch is not None:
-                _kill(watch, signal.SIGKILL)  # what it leaves ends with it; its group's number is still taken
+                kill_tree(watch, signal.SIGKILL)  # what it leaves ends with it; its group's number is still taken
                 if self._files is not None:
                     self._files.abandon(watch, self._watches.values())
             with suppress(ChildProcessError):
@@ -331,7 +332,7 @@ class Warden:
         give_up_at = time.monotonic() + _END_WITHIN_S
         while time.monotonic() < give_up_at:
             for watch in self._watches.values():
-                _kill(watch, signal.SIGKILL)
+                kill_tree(watch, signal.SIGKILL)
             self._reap()
             self._end_strays()
             has_ended = not self._watches and (self._children < 0 or not os.pread(self._children, 64, 0))
@@ -340,37 +341,9 @@ class Warden:
             time.sleep(0.001)
 
 
-def _kill(watch: Watch, number: int) -> None:
-    with suppress(OSError):
-        os.killpg(watch.pid, number)
-    for pid in watch.tree.living():
-        _signal(pid, number)
-
-
 def _close(*descriptors: int) -> None:
     for descriptor in descriptors:
         os.close(descriptor)
-
-
-def _signal(pid: int, number: int) -> None:
-    with suppress(OSError):
-        os.kill(pid, number)
-
-
-def _next_ended() -> tuple[int, int | None, int | None] | None:
-    """(pid, exit code, signal) of a child that has ended; on Linux not yet reaped, so that its number stays taken."""
-    try:
-        if not ON_LINUX:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            code = os.waitstatus_to_exitcode(status)
-            return (pid, code if code >= 0 else None, -code if code < 0 else None) if pid else None
-        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return None
-    if ended is None:
-        return None
-    is_exit = ended.si_code == os.CLD_EXITED
-    return ended.si_pid, ended.si_status if is_exit else None, None if is_exit else ended.si_status
 
 
 def _noticed(number: int, frame: object) -> None:
