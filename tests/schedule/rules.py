@@ -109,7 +109,8 @@ class CheckedWorld(World):
         if run.priority is not Priority.CRITICAL:
             check(not any(family.is_alone for family in families), "nothing joins what runs alone, but CRITICAL work")
             is_first = run.declared is None and run.kind not in self.known_kinds
-            check(command.is_alone or not is_first, "a kind's first run starts alone")
+            has_waited = self.now_s - run.submitted_s >= LIMITS.min_run_s
+            check(command.is_alone or not is_first or has_waited, "a kind's first run starts alone")
         check(command.is_alone or run.preemptions < LIMITS.most_preemptions, "after some preemptions it runs alone")
 
     def _check_order(self, run: Run, host: HostBooks) -> None:

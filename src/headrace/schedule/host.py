@@ -111,7 +111,7 @@ class Host:
         family.is_alone = family.is_alone_until_seen = False
         self._alone -= 1
         self._charged_bytes -= family.charged_bytes
-        family.reserved_bytes = max(family.reserved_bytes, family.peak_bytes)
+        family.charged_bytes = family.reserved_bytes = max(family.reserved_bytes, family.peak_bytes)
         self._charged_bytes += family.charged_bytes
 
     def leave(self, family: Family, now_s: float) -> None:

@@ -42,8 +42,10 @@ def dispatch(board: Board, now_s: float) -> None:
         pass
 
 
-def need_of(board: Board, task: Task, host: Host) -> Need:
-    """What it declares, else what its kind was seen to need, else a slot's memory; the last two as far as there is."""
+def need_of(board: Board, task: Task, host: Host, now_s: float) -> Need:
+    """What it declares, else what its kind was seen to need, else a slot's memory; the last two as far as there is. A
+    kind's first run is alone; not where it has waited for that, since others may run for hours, and it holds up all.
+    """
     limits = board.limits
     usual = task.declared_bytes or board.reservations.needed_bytes(task.kind) or limits.slot_memory_bytes
     asked = max(usual, limits.least_run_bytes)
@@ -54,7 +56,7 @@ def need_of(board: Board, task: Task, host: Host) -> Need:
     if is_cut:
         asked = max(there, task.declared_bytes or limits.least_run_bytes)
     is_alone = is_cut or task.has_died or task.preemptions >= host.limits.most_preemptions
-    is_first = is_first_of_its_kind(board, task)
+    is_first = is_first_of_its_kind(board, task) and now_s - task.submitted_s < host.limits.min_run_s
     return Need(asked, is_alone or is_first, is_first and not is_alone)
 
 
@@ -65,14 +67,18 @@ def is_first_of_its_kind(board: Board, task: Task) -> bool:
     return task.priority is not CRITICAL
 
 
-def _may_join_its_kind(board: Board, task: Task, host: Host) -> bool:
-    """Few runs tell little about the next one: at most twice as many at once as have ended, so that there is enough
-    left for one that needs more than they did.
+def _may_join_its_kind(board: Board, task: Task, host: Host, now_s: float) -> bool:
+    """Few runs tell little about the next one: at most twice as many are new at once as have ended, so that there is
+    enough left for one that needs more than they did.
     """
     if task.declared_bytes is not None or task.priority is CRITICAL:
         return True
     most = max(1, 2 * board.reservations.ended(task.kind))
-    return most >= host.slots or sum(family.root.kind == task.kind for family in host.families.values()) < most
+    if most >= host.slots:
+        return True
+    new_since_s = now_s - host.limits.min_run_s
+    families = host.families.values()
+    return sum(family.root.kind == task.kind and family.started_s > new_since_s for family in families) < most
 
 
 def _start_next(board: Board, now_s: float) -> bool:
@@ -120,8 +126,8 @@ def _may_start_any(board: Board) -> bool:
 def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) -> bool:
     best: tuple[Host, Need] | None = None
     for host in hosts:
-        need = need_of(board, task, host)
-        fits = host.fits(task, need.memory_bytes, need.is_alone) and _may_join_its_kind(board, task, host)
+        need = need_of(board, task, host, now_s)
+        fits = host.fits(task, need.memory_bytes, need.is_alone) and _may_join_its_kind(board, task, host, now_s)
         has_room = fits and _surveys_allow(host, need, now_s)
         if has_room and (best is None or host.room_bytes() > best[0].room_bytes()):
             best = host, need
@@ -134,7 +140,7 @@ def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) ->
         settle(board, task, Verdict.BUDGET_TOO_SMALL, now_s)
         return True
     for host in hosts:
-        host.squeeze = _squeeze_for(host, task, need_of(board, task, host), now_s)
+        host.squeeze = _squeeze_for(host, task, need_of(board, task, host, now_s), now_s)
     if task.priority is CRITICAL:
         _make_room(board, hosts, now_s)
     return False
@@ -194,7 +200,7 @@ def _squeeze_for(host: Host, task: Task, need: Need, now_s: float) -> Squeeze:
 def _is_hopeless(board: Board, task: Task, now_s: float) -> bool:
     """Whether it has not fitted anywhere, even alone, for long enough to say that it never will."""
     for host in board.hosts.values():
-        if host.families or need_of(board, task, host).memory_bytes <= host.whole_room_bytes:
+        if host.families or need_of(board, task, host, now_s).memory_bytes <= host.whole_room_bytes:
             task.hopeless_since_s = None
             return False
     if task.hopeless_since_s is None:
