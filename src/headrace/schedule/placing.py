@@ -50,12 +50,13 @@ def need_of(board: Board, task: Task, host: Host, now_s: float) -> Need:
     usual = task.declared_bytes or board.reservations.needed_bytes(task.kind) or limits.slot_memory_bytes
     asked = max(usual, limits.least_run_bytes)
     there = host.room_beside_surveys_bytes()
-    if task.has_died:
+    has_died = task.has_died
+    if has_died:
         asked = max(asked, there)  # it runs alone: nobody else could use the rest
     is_cut = asked > there
     if is_cut:
         asked = max(there, task.declared_bytes or limits.least_run_bytes)
-    is_alone = is_cut or task.has_died or task.preemptions >= host.limits.most_preemptions
+    is_alone = is_cut or has_died or task.preemptions >= host.limits.most_preemptions
     is_first = is_first_of_its_kind(board, task) and now_s - task.submitted_s < host.limits.min_run_s
     return Need(asked, is_alone or is_first, is_first and not is_alone)
 

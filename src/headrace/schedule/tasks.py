@@ -59,7 +59,9 @@ class Task(Struct, eq=False):
     @property
     def has_died(self) -> bool:
         """Whether it ran out of memory, or one that starts with it did."""
-        return self.deaths > 0 or any(child.deaths for child in self.children.values())
+        if self.deaths or not self.children:
+            return self.deaths > 0
+        return any(child.deaths for child in self.children.values())
 
 
 class Family(Struct, eq=False):
