@@ -188,6 +188,18 @@ asyncio.run(main())
         assert await (await engine.submit(fine)).result() == 0
 
 
+async def test_an_engine_file_that_is_moved_meanwhile_is_told_and_complete_where_it_is(tmp_path):
+    with pytest.raises(RunFileError, match="was moved or removed"):  # noqa: PT012 - leaving raises
+        async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+            (tmp_path / "a.run").rename(tmp_path / "b.run")
+            before = await (await engine.submit(fine, key="one")).result()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["b.run"]
+    async with Engine(tmp_path / "b.run", isolation="inline") as engine:
+        run = await engine.find("one")
+        assert run is not None
+        assert await run.result() == before
+
+
 async def test_engine_files_and_run_files_are_told_apart(tmp_path):
     async with Engine(tmp_path / "agents.run", isolation="inline") as engine:
         await (await engine.submit(fine)).result()

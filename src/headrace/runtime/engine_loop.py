@@ -221,8 +221,8 @@ class EngineLoop:
         self._threads.shutdown(wait=False, cancel_futures=True)
         if self._cache is not None:
             await asyncio.to_thread(self._cache.close)
-        self._file.close()
         self._spools.cleanup()
+        self._file.close()
 
     # What the caller asks for, on this loop.
 

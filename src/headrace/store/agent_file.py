@@ -90,6 +90,12 @@ class AgentFile:
             self.connection.execute("PRAGMA journal_mode=DELETE").fetchall()
         except (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError):
             pass  # the file stays in WAL mode, complete
+        except apsw.ReadOnlyError:
+            raise RunFileError(
+                f"{self.path} was moved or removed while an engine had it open.",
+                path=self.path,
+                fix="Where it was moved to it is complete. Removed, what was journaled is gone with it.",
+            ) from None
         finally:
             self.connection.close()
             self._lock.release()
