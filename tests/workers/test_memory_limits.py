@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.execute import shared_files
 from headrace.execute.function_names import refer_to
 from headrace.execute.process_tree import ProcessTree
 from headrace.execute.progress_page import ProgressPage
@@ -110,6 +111,13 @@ async def test_files_in_shared_memory_that_another_process_writes_count_for_no_w
         ending = await worker.receive()
     assert isinstance(ending, Done)
     assert ending.payload.startswith(b"alive")
+
+
+def test_a_file_that_is_closed_while_it_is_looked_at_hides_no_other(monkeypatch):
+    there = {target for _, target in shared_files._open_files(os.getpid())}
+    gone, readlink = iter([True]), os.readlink
+    monkeypatch.setattr(os, "readlink", lambda path: readlink("/nowhere" if next(gone, False) else path))
+    assert len(there - {target for _, target in shared_files._open_files(os.getpid())}) <= 1
 
 
 @pytest.mark.parametrize("entry", [entries.share_with_children, entries.share_with_children_that_work])

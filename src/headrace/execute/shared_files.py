@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 
 from headrace.execute.warden_watch import Watch
 
@@ -136,11 +137,13 @@ def _open_files(pid: int) -> list[tuple[str, str]]:
     """(path in /proc, what it leads to) of each; bounded by its limit on open files."""
     found: list[tuple[str, str]] = []
     try:
-        for number in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
-            path = f"/proc/{pid}/fd/{number}"
-            found.append((path, os.readlink(path)))  # noqa: PTH115 - a hundred times a second
+        numbers = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208
     except OSError:
-        pass  # the file was closed, or the process ended, meanwhile: the next look is soon
+        return found  # it has ended meanwhile
+    for number in numbers:
+        path = f"/proc/{pid}/fd/{number}"
+        with suppress(OSError):  # closed meanwhile; those behind it are not
+            found.append((path, os.readlink(path)))  # noqa: PTH115 - a hundred times a second
     return found
 
 
