@@ -18,7 +18,8 @@ import apsw
 
 import headrace
 from benchmarks.children import allocators
-from benchmarks.processes import ROOT, print_figures
+from benchmarks.children.sampled import started_sampler
+from benchmarks.processes import print_figures
 from headrace import Engine
 from headrace.errors import RunFailed
 
@@ -50,7 +51,7 @@ async def _watched(path: Path, memory: str, name: str) -> dict[str, Any]:
             path, isolation="process", memory=memory, slots=_TOGETHER, slot_memory="400MB",
             preload=["benchmarks.children.allocators"],
         ) as engine:  # fmt: skip
-            sampler = await _sampler(_warden_of(path))
+            sampler = await started_sampler(os.getpid(), _warden_of(path))
             runs = [await engine.submit(take, name, files, number) for number in range(_TOGETHER)]
             ends = await asyncio.gather(*(run.result() for run in runs), return_exceptions=True)
             told, _ = await sampler.communicate(b"end")
@@ -69,17 +70,6 @@ def _warden_of(path: Path) -> int:
         return connection.execute("SELECT value FROM meta WHERE key = 'warden'").get
     finally:
         connection.close()
-
-
-async def _sampler(warden: int) -> asyncio.subprocess.Process:
-    pipe = asyncio.subprocess.PIPE
-    sampler = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-S", "-m", "benchmarks.children.tree_sampler", str(os.getpid()), str(warden)),
-        cwd=ROOT, stdin=pipe, stdout=pipe,
-    )  # fmt: skip
-    assert sampler.stdout is not None
-    await sampler.stdout.readline()
-    return sampler
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ from typing import Any
 import uvloop
 
 from benchmarks.children import allocators
+from benchmarks.children.sampled import started_sampler
 from benchmarks.children.tree_sampler import resident_bytes
-from benchmarks.processes import ROOT, print_figures
+from benchmarks.processes import print_figures
 from headrace.execute.function_names import refer_to
 from headrace.execute.worker_handle import Ending, Worker
 from headrace.execute.worker_pool import PoolOptions, WorkerPool
@@ -60,13 +61,7 @@ async def _watched(pool: WorkerPool, allocator: Callable[..., Any], limits_bytes
     """All start together; `peak_bytes` is theirs together."""
     workers = [await pool.worker(limit) for limit in limits_bytes]
     pids = [os.getpid(), pool.warden_pid, *(worker.pid for worker in workers)]
-    pipe = asyncio.subprocess.PIPE
-    sampler = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-S", "-m", "benchmarks.children.tree_sampler", *map(str, pids)),
-        cwd=ROOT, stdin=pipe, stdout=pipe,
-    )  # fmt: skip
-    assert sampler.stdout is not None
-    await sampler.stdout.readline()
+    sampler = await started_sampler(*pids)
     endings = await asyncio.gather(*(_run(worker, allocator) for worker in workers))
     told, _ = await sampler.communicate(b"end")
     figures = json.loads(told)

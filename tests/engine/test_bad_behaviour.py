@@ -170,6 +170,8 @@ async def test_heartbeats_that_ignore_being_cancelled_stop_neither_the_others_no
         engine.every(0.05, lambda: beaten.append(1), name="well", jitter=0)
         while len(beaten) < 3:
             await asyncio.sleep(0.01)
+        closing_at = time.monotonic()
+    assert time.monotonic() - closing_at < 10
     gc.collect()
 
 
