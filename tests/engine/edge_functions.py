@@ -121,8 +121,9 @@ async def commanding_in_a_place_that_is_not_there(ctx):
 def forked(count):
     for _ in range(count):
         if os.fork() == 0:
+            taken = filled(8 * MB)
             time.sleep(60)
-            os._exit(0)
+            os._exit(len(taken) and 0)
     time.sleep(60)
 
 
