@@ -69,6 +69,12 @@ class Live:
         assert self._process.stdout is not None
         return self._process.stdout.readline()
 
+    def wait_for_line(self, beginning: str) -> None:
+        """Read its output up to a line that begins like this; `ended` has the rest."""
+        assert self._process.stdout is not None
+        while not (line := self._process.stdout.readline()).startswith(beginning):
+            assert line, f"it ended without a line that begins with {beginning!r}"
+
     def ended(self) -> tuple[int, str, str]:
         """Its exit code, and what it wrote to standard output and error."""
         out, err = self._process.communicate(timeout=PATIENCE_S)
