@@ -317,3 +317,8 @@ async def stopping_itself(ctx, log):
         logged(log, "stopping")
         os.kill(os.getpid(), signal.SIGSTOP)
     return ctx.attempt
+
+
+async def napping(ctx, seconds):
+    await ctx.sleep(seconds)
+    return "rested"

@@ -11,7 +11,6 @@ import asyncio
 import contextvars
 import hashlib
 import inspect
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +24,7 @@ from headrace.execute.agent_values import encode_arguments, encode_kept
 from headrace.execute.command_end import CommandEnd
 from headrace.execute.contract import AgentRun, Command, Outcome
 from headrace.execute.tasks import Kind, kind_of
+from headrace.steady_clock import SteadyClock
 from headrace.survey.models import Model
 from headrace.survey.values import decode_value
 from headrace.units import parse_bytes
@@ -58,6 +58,7 @@ class AgentContext:
         self._checkpoints = 0
         self._counted: dict[str, int] = {}
         self._state = work.state
+        self._clock = SteadyClock(work.clock_zero_s)
 
     @property
     def state(self) -> Any:
@@ -178,10 +179,10 @@ class AgentContext:
         kept = await self._earlier(step)
         if kept is None:
             self._begin(step)
-            until = await self._journal(step, time.time() + max(0.0, seconds))
+            until = await self._journal(step, self._clock.now() + max(0.0, seconds))
         else:
             until = decode_value(kept)
-        if time.time() < until:
+        if self._clock.now() < until:
             raise await self._stop(Outcome.PARKED, resume_at=until)
 
     async def receive(self, *, name: str | None = None) -> Any:

@@ -68,7 +68,7 @@ class AgentRun(msgspec.Struct, tag="agent_run"):
 
     A result that is None is too large to travel before it is `Wanted`. `started` are steps with side effects that have
     started and not finished. `token` is the engine file's, for idempotency keys. Runs of one `slot` share a worker and
-    its memory: a run and its children.
+    its memory: a run and its children. `clock_zero_s` makes a SteadyClock that agrees with the engine's on this host.
     """
 
     id: int
@@ -82,6 +82,7 @@ class AgentRun(msgspec.Struct, tag="agent_run"):
     checkpoints: int = 0
     token: str = ""
     slot: int = 0
+    clock_zero_s: float = 0.0
 
 
 Work: TypeAlias = Chunk | AgentRun

@@ -6,7 +6,6 @@ The shape of an answer is enforced by a tool that the model must call: every mod
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ import msgspec
 
 from headrace.providers.contract import Finish, RateHint, Reply, Request, check_parameters
 from headrace.providers.decoding import BadReply, decoded, fields, whole_number
-from headrace.providers.failures import said_in
+from headrace.providers.failures import said_in, service_time_s
 from headrace.providers.http_options import HTTP_PARAMETERS, HttpOptions, number, stop_texts, whole, without_none
 from headrace.providers.http_provider import Dialect, ErrorInside, HttpProvider, Stream
 from headrace.providers.rates import anthropic_rates
@@ -97,7 +96,7 @@ class Messages(Dialect):
         return self._head + encoded + (b"}" if wanted is None else wanted.enforced)
 
     def rates(self, headers: Mapping[str, str]) -> RateHint | None:
-        return anthropic_rates(headers, time.time())
+        return anthropic_rates(headers, service_time_s(headers))
 
     def reply(self, body: bytes) -> Reply:
         found, repaired = decoded(_decoder, body)

@@ -5,6 +5,7 @@ Covers: statuses, error bodies of all protocols, Retry-After. Does not cover: wh
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import time
@@ -144,8 +145,12 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     if wait_s is not None or asked is None:
         return wait_s
     until_s = _date_s(asked)
-    now_s = _date_s(headers.get("Date")) or time.time()
-    return None if until_s is None else max(0.0, until_s - now_s)
+    return None if until_s is None else max(0.0, until_s - service_time_s(headers))
+
+
+def service_time_s(headers: Mapping[str, str]) -> float:
+    """The time by the service's own clock, which its dates are told by; ours may be wrong by a day."""
+    return _date_s(headers.get("Date")) or time.time()
 
 
 def _is_about_schema(said: Said) -> bool:
@@ -185,6 +190,7 @@ def _plain_number(text: str | None) -> float | None:
     return max(0.0, value) if math.isfinite(value) else None
 
 
+@functools.lru_cache(16)  # the header is the same for a second
 def _date_s(text: str | None) -> float | None:
     try:
         return parsedate_to_datetime(text or "").timestamp()

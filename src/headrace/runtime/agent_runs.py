@@ -38,6 +38,7 @@ from headrace.schedule.events import (
     Why,
 )
 from headrace.schedule.priority import Priority
+from headrace.steady_clock import SteadyClock
 from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import Effect, RunState
@@ -82,6 +83,7 @@ class AgentRuns:
         listeners: Listeners,
         wants: AgentWants,
         gauge: TreeGauge,
+        clock: SteadyClock,
         grace_s: float,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
@@ -100,6 +102,7 @@ class AgentRuns:
         self._listeners = listeners
         self._wants = wants
         self._gauge = gauge
+        self._clock = clock
         self._grace_s = grace_s
         self._spawn = spawn
 
@@ -141,6 +144,7 @@ class AgentRuns:
             memory_bytes=command.memory_bytes,
             token=self._file.token,
             slot=command.slot,
+            clock_zero_s=self._clock.zero_s,
         )
 
     def _start_with(self, run: LiveRun, work: AgentRun) -> None:
@@ -194,7 +198,7 @@ class AgentRuns:
         self._chronicle.record("retried", f"attempt {failures} failed: {error.partition(chr(10))[0]}", run=run.id)
         self._writer.write(self._writes.fails_again(run.id, failures))
         anew = Park(id=run.id, epoch=run.epoch, preemptions=0, deaths=0, executed_s=0.0)
-        self._park(run, RunState.SLEEPING, time.time() + wait_s, anew, error)
+        self._park(run, RunState.SLEEPING, self._clock.now() + wait_s, anew, error)
 
     def park(self, command: Park) -> None:
         run = self.live.pop(command.id)

@@ -22,6 +22,7 @@ from headrace.runtime.live_runs import LiveRun, RunEnd, Submission
 from headrace.runtime.pump import Pump
 from headrace.schedule.events import Refusal, Reject, Submitted
 from headrace.schedule.priority import Priority
+from headrace.steady_clock import SteadyClock
 from headrace.store.agent_file import AgentFile, RunRow
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
@@ -43,7 +44,9 @@ class Backlog:
         runs: AgentRuns,
         kinds: dict[str, Kind],
         watch: Callable[[int, Filled[RunEnd]], None],
+        clock: SteadyClock,
     ) -> None:
+        self._clock = clock
         self._watch = watch
         self._file = file
         self._pump = pump
@@ -290,9 +293,9 @@ class Backlog:
 
     def tick(self, now_s: float) -> None:
         """Wake what has slept long enough; try kinds again whose circuit may close."""
-        if self._next_wake_at is not None and time.time() >= self._next_wake_at:
+        if self._next_wake_at is not None and self._clock.now() >= self._next_wake_at:
             self._next_wake_at = None
-            self._writer.write(self._writes.wakes(time.time()))
+            self._writer.write(self._writes.wakes(self._clock.now()))
             self._writer.after_commit(self._woken)
         over = [kind for kind, until_s in self._blocked.items() if now_s >= until_s]
         for kind in over:

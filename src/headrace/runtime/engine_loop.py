@@ -63,6 +63,7 @@ from headrace.schedule.events import (
     Tick,
 )
 from headrace.schedule.scheduler import Scheduler
+from headrace.steady_clock import LastingClock
 from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import RunState
@@ -92,6 +93,7 @@ class EngineLoop:
         except BaseException:
             self._file.close()
             raise
+        self._clock = LastingClock(self._file.clock_note())
         self._writer = EngineWriter(self._file)
         self._writes = Writes(self._file.highest("blobs"))
         self._chronicle = Chronicle(self._writer, self._writes)
@@ -117,11 +119,12 @@ class EngineLoop:
             self._listeners,
             wants,
             workers.gauge,
+            self._clock,
             options.grace_s,
             self._spawn,
         )
         journal = (self._file, self._pump, self._writer, self._writes, self._runs)
-        self.backlog = Backlog(*journal, self.kinds, self._runs.watch)
+        self.backlog = Backlog(*journal, self.kinds, self._runs.watch, self._clock)
         self.owners = RunOwners(*journal, self.backlog, self._listeners)
         self._runs.on_parked = self.backlog.parked
         self._runs.on_child = self.backlog.child
@@ -168,6 +171,7 @@ class EngineLoop:
     def _begin(self) -> None:
         self._writer.write([("UPDATE runs SET state = 'waiting' WHERE state = 'running' AND ended_at IS NULL", ())])
         self._note_warden()
+        self._writer.write(self._writes.clock(self._clock.note()))
         for name, why in self._workers.not_preloaded.items():
             self._chronicle.record("not preloaded", f"{name}: {why}")
         joined = HostJoined(
@@ -310,16 +314,24 @@ class EngineLoop:
     def _read_memory(self) -> None:
         now_s, memory = time.monotonic(), self._memory
         used = memory.read(now_s)
-        if memory.looks_at_host(now_s) and self._workers.is_isolated:
-            self._note_warden()
-            if told := self._workers.files_left():
-                self._chronicle.record("files left", told)
-            self._spawn(asyncio.to_thread(self._workers.gauge.correct))
+        if memory.looks_at_host(now_s):
+            self._look_at_host()
         if self._workers.is_isolated:
             self._workers.lend_within(memory.budget_bytes)
         by_run = self._runs.read(used)
         read = MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=memory.budget_bytes, by_run=by_run)
         self._pump.tell(read)
+
+    def _look_at_host(self) -> None:
+        if set_s := self._clock.set_by_s():
+            self._chronicle.record("clock set", f"by {set_s:+.0f} s; what waits goes on waiting as long as it was to")
+            self._writer.write(self._writes.clock(self._clock.note()))
+        if not self._workers.is_isolated:
+            return
+        self._note_warden()
+        if told := self._workers.files_left():
+            self._chronicle.record("files left", told)
+        self._spawn(asyncio.to_thread(self._workers.gauge.correct))
 
     def _reclaim(self) -> None:
         before = self._memory.used_bytes

@@ -23,6 +23,7 @@ from headrace.runtime.pump import Pump
 from headrace.runtime.survey_run import SurveyRun
 from headrace.schedule.events import Grant, TenantClosed, TenantOpened, TenantUsed
 from headrace.schedule.priority import Priority
+from headrace.steady_clock import SteadyClock
 from headrace.store.connections import translated_errors
 from headrace.store.home import default_path
 from headrace.store.journal import run_ended, run_started
@@ -81,8 +82,9 @@ class EngineSurveys:
     ) -> None:
         run.pause()  # until the first grant
         self.running[tenant] = run
+        clock = SteadyClock.from_wall()
         with translated_errors(file.path):
-            number = run_started(file.connection, time.time(), run.reused)
+            number = run_started(file.connection, clock.now(), run.reused)
         outcome = "failed"
         opened = TenantOpened(
             now_s=time.monotonic(), tenant=tenant, host=self._host, wanted=options.concurrency, priority=priority
@@ -97,7 +99,7 @@ class EngineSurveys:
             del self.running[tenant]
             self._pump.tell(TenantClosed(now_s=time.monotonic(), tenant=tenant))
             endpoints = self._endpoints.figures().decode()
-            run_ended(file.connection, number, time.time(), run.peak_bytes, outcome, endpoints)
+            run_ended(file.connection, number, clock.now(), run.peak_bytes, outcome, endpoints)
 
     def report(self, tenant: str) -> None:
         if run := self.running.get(tenant):

@@ -30,6 +30,7 @@ from headrace.runtime.progress import Progress
 from headrace.runtime.progress_display import Display
 from headrace.runtime.survey_run import Sealed, SurveyRun
 from headrace.runtime.terminal import canvas_for, say_reused
+from headrace.steady_clock import SteadyClock
 from headrace.store.book import RunBook
 from headrace.store.connections import translated_errors
 from headrace.store.home import cache_path, default_path
@@ -129,11 +130,11 @@ class Session:
 
     async def _run_file(self, workers: SurveyWorkers | None) -> None:
         file = RunFile.open(self.path, self._job, self._options, self._pause)
-        outcome, cache = "failed", self._cache()
+        outcome, cache, clock = "failed", self._cache(), SteadyClock.from_wall()
         try:
             run = self._run = self._prepared(file, cache, workers)
             with translated_errors(self.path):
-                number = run_started(file.connection, time.time(), run.reused)
+                number = run_started(file.connection, clock.now(), run.reused)
             try:
                 async with steerable(self.path, run):
                     with nullcontext() if self._job.is_test else rare_collections():
@@ -141,7 +142,7 @@ class Session:
                 outcome = "complete" if run.progress().done == run.total else "stopped"
             finally:
                 run_ended(
-                    file.connection, number, time.time(), run.peak_bytes, outcome, self._endpoints.figures().decode()
+                    file.connection, number, clock.now(), run.peak_bytes, outcome, self._endpoints.figures().decode()
                 )
         finally:
             file.close()

@@ -14,6 +14,7 @@ import apsw
 import msgspec
 
 from headrace.errors import NotARunFile, RunFileError, RunFileTooNew
+from headrace.steady_clock import ClockNote
 from headrace.store.agent_schema import ENGINE_APPLICATION_ID, ENGINE_VERSION, Effect, RunState, create_agent_tables
 from headrace.store.connections import READER_PAGES_KB, keep_pages, open_writer, translated_errors
 from headrace.store.lock import WriterLock
@@ -81,6 +82,11 @@ class AgentFile:
     def former_warden(self) -> int | None:
         """The process that the workers of the last engine ended with, or are about to."""
         return self._one("SELECT value FROM meta WHERE key = 'warden'")
+
+    def clock_note(self) -> ClockNote | None:
+        """None where the file is new, or from a version that had no such clock."""
+        noted = self._one("SELECT value FROM meta WHERE key = 'clock'")
+        return None if noted is None else msgspec.json.decode(noted, type=ClockNote)
 
     def close(self) -> None:
         """Leave one plain file behind, where no reader is in the way."""

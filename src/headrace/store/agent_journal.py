@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 import apsw
+import msgspec
 
+from headrace.steady_clock import ClockNote
 from headrace.store.agent_schema import FAILED_STATES, MOST_EVENTS_KEPT, MOST_ROW_BYTES, Effect, RunState
 from headrace.survey.record import Usage
 from headrace.survey.values import SqlValue
@@ -52,6 +54,9 @@ class Writes:
     def warden(self, pid: int | None) -> list[Write]:
         """Whose end is the end of all workers of this engine."""
         return [("INSERT OR REPLACE INTO meta VALUES('warden', ?)", (pid,))]
+
+    def clock(self, note: ClockNote) -> list[Write]:
+        return [("INSERT OR REPLACE INTO meta VALUES('clock', ?)", (msgspec.json.encode(note).decode(),))]
 
     def withdrawn(self, id: int) -> list[Write]:
         """It was refused after all."""

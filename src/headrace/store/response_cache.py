@@ -9,7 +9,6 @@ Does not cover: the file (store.cache_file); who asks, and whether a reply was a
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -21,6 +20,7 @@ import zstandard
 
 from headrace.limits import CacheLimits
 from headrace.providers.contract import Finish, Reply
+from headrace.steady_clock import SteadyClock
 from headrace.store.cache_file import DAMAGE, CacheFile, CacheRow, UnusableCache, begin_anew, open_cache_file, split_key
 from headrace.survey.questions.base import Schema
 
@@ -97,10 +97,10 @@ class ResponseCache:
         path: Path,
         started_at: float,
         limits: CacheLimits | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
     ) -> ResponseCache:
         """The cache at `path` for a run that started then, in seconds since 1970. It never fails."""
-        return cls(path, started_at, limits or CacheLimits(), clock)
+        return cls(path, started_at, limits or CacheLimits(), clock or SteadyClock.from_wall().now)
 
     def get(self, key: bytes) -> Reply | None:
         if self._file is None or self._is_damaged:
