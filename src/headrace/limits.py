@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import structs
 from msgspec.structs import force_setattr
 
 from headrace.errors import OptionError
+from headrace.units import parse_budget
 
+NONE = "none"
+_CONCURRENCY = 200
 _MOST = 10**9
 _MOST_WORKERS = 256
 
 _KINDS_OF_BAR = ("lines", "log")
 ProgressBar: TypeAlias = bool | Literal["lines", "log"] | None
+Lifted: TypeAlias = Literal["none"]
 
 
 class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,23 +170,46 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
             raise OptionError("Aging takes time, and a slot's memory holds at least the smallest run.")
 
 
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What `job.run(...)` was asked for. `n` and `memory` are None where the user left the choice to us.
+class Budgets(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runs of one file may use together, each as the user wrote it: `"60%"` stays `"60%"`.
 
-    `workers` are processes that conduct the interviews; with none, which is the default, this process does.
+    None is the default: no limit of cost and tokens, this host's usual memory, 200 interviews in flight, no workers.
+    """
+
+    memory: str | int | None = None
+    max_cost: float | None = None
+    max_tokens_total: int | None = None
+    concurrency: int | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, check in _BUDGET_CHECKS.items():
+            force_setattr(self, name, check(name, getattr(self, name)))
+
+    @property
+    def window(self) -> int:
+        """How many interviews may be in flight."""
+        return self.concurrency or _CONCURRENCY
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What `job.run(...)` was asked for. `n` is None where the user left the choice to us.
+
+    The five budgets (see Budgets) are None where the run file's own stay in force, and "none" where they are lifted.
+    `workers` are processes that conduct the interviews; 0 is "none": this process does.
     `progress_bar` is True for one line on a terminal or in a notebook, "lines" for several, "log" for a plain line a
     minute on standard error whatever that is, False for silence. None is True in a notebook, and False elsewhere.
     """
 
-    concurrency: int = 200
-    workers: int | None = None
+    concurrency: int | Lifted | None = None
+    workers: int | Lifted | None = None
     n: int | None = None
     limit: int | None = None
     sample: int | None = None
     seed: int = 0
     memory: str | int | None = None
-    max_cost: float | None = None
-    max_tokens_total: int | None = None
+    max_cost: float | Lifted | None = None
+    max_tokens_total: int | Lifted | None = None
     cache: bool = True
     fresh: bool = False
     extend: bool = False
@@ -189,14 +218,13 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     progress_bar: ProgressBar = None
 
     def __post_init__(self) -> None:
-        _check_rate("max_cost", self.max_cost)
-        for name in ("concurrency", "n", "limit", "sample", "max_tokens_total"):
-            force_setattr(self, name, _whole(name, getattr(self, name), may_be_none=name != "concurrency"))
-        force_setattr(self, "workers", _whole("workers", self.workers, may_be_none=True) if self.workers != 0 else None)
-        if self.workers is not None and self.workers > _MOST_WORKERS:
-            raise OptionError(
-                f"workers={self.workers} is more than {_MOST_WORKERS}.", fix="About one per core is best."
-            )
+        if type(self.workers) is int and self.workers == 0:
+            force_setattr(self, "workers", NONE)
+        for name, check in _BUDGET_CHECKS.items():
+            if getattr(self, name) != NONE:
+                force_setattr(self, name, check(name, getattr(self, name)))
+        for name in ("n", "limit", "sample"):
+            force_setattr(self, name, _whole(name, getattr(self, name), may_be_none=True))
         for name in ("cache", "fresh", "extend", "retry_failed", "stop_on_exception"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionError(f"{name}={getattr(self, name)!r} must be True or False.")
@@ -212,13 +240,50 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
                 "fresh=True (--fresh) starts over and extend=True (--extend) goes on.", fix="Choose one of them."
             )
 
+    def budgets(self, kept: Budgets) -> Budgets:
+        """The budgets of this run: those given, and where none is given those that its file keeps."""
+        given = {name: getattr(self, name) for name in Budgets.__struct_fields__}
+        named = {name: None if value == NONE else value for name, value in given.items() if value is not None}
+        return structs.replace(kept, **named)
 
-def _check_rate(name: str, value: Any) -> None:
+
+def _check_rate(name: str, value: Any, fix: str = "Leave it out for no limit.") -> None:
     if value is None:
         return
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 < value < math.inf:
-        raise OptionError(f"{name}={value!r} must be a number above 0.", fix="Leave it out for no limit.")
+        raise OptionError(f"{name}={value!r} must be a number above 0.", fix=fix)
+
+
+def _cost(name: str, value: Any) -> Any:
+    _check_rate(name, value, fix='Write "none" for no limit.')
+    return value
+
+
+def _memory(_: str, value: Any) -> Any:
+    if value is not None:
+        parse_budget(value)
+    return value
+
+
+def _count(name: str, value: Any) -> int | None:
+    return _whole(name, value, may_be_none=True)
+
+
+def _workers(name: str, value: Any) -> int | None:
+    workers = _whole(name, value, may_be_none=True)
+    if workers is not None and workers > _MOST_WORKERS:
+        raise OptionError(f"workers={workers} is more than {_MOST_WORKERS}.", fix="About one per core is best.")
+    return workers
+
+
+_BUDGET_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "memory": _memory,
+    "max_cost": _cost,
+    "max_tokens_total": _count,
+    "concurrency": _count,
+    "workers": _workers,
+}
 
 
 def _listed(shares: tuple[float, ...]) -> str:

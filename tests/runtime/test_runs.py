@@ -383,7 +383,7 @@ def test_several_models_each_answer_every_interview(path: Path):
     ("settings", "told"),
     [
         ({"concurrency": 0}, "concurrency=0"),
-        ({"concurrency": None}, "concurrency=None"),
+        ({"concurrency": "many"}, "concurrency='many'"),
         ({"concurrency": 1.5}, r"concurrency=1\.5"),
         ({"n": "2"}, "n='2'"),
         ({"n": 2**70}, "whole number"),

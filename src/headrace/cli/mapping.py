@@ -41,7 +41,7 @@ def map_rows(
     model: Models = None,
     output: Output = None,
     memory: Memory = None,
-    concurrency: Concurrency = 200,
+    concurrency: Concurrency = None,
     workers: Workers = None,
     limit: Limit = None,
     sample: Sample = None,

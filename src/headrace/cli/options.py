@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+
+from headrace.limits import NONE
 
 SOME_FAILED = 3
 BUDGET_SPENT = 4
@@ -14,20 +17,65 @@ DEBUG = "--debug"
 
 WATCH_EVERY_S = 1.0
 
+_Number = TypeVar("_Number", int, float)
+
+
+def _count(text: str) -> int | str:
+    """A whole number, or `none` to lift the budget that the run file keeps."""
+    return NONE if text.lower() == NONE else _number(text, int, "a whole number from 1 on")
+
+
+def _workers(text: str) -> int | str:
+    return 0 if text == "0" else _count(text)
+
+
+def _amount(text: str) -> float | str:
+    """A number, or `none`."""
+    return NONE if text.lower() == NONE else _number(text, float, "a number above 0")
+
+
+def _number(text: str, kind: Callable[[str], _Number], what: str) -> _Number:
+    try:
+        number = kind(text)
+    except ValueError:
+        number = kind("0")
+    if not number > 0:
+        raise typer.BadParameter(f"{text!r} is neither {what} nor none.")
+    return number
+
+
 RunFileArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Memory = Annotated[str | None, typer.Option(help='A budget: "512MB", "60%" of the machine, or "+512MB" on top.')]
-Concurrency = Annotated[int, typer.Option(min=1, help="How many interviews may be in flight.")]
-Workers = Annotated[int | None, typer.Option(min=0, help="How many processes conduct the interviews; 0 for this one.")]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(parser=_count, metavar="N", help="How many interviews may be in flight; none: 200."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(parser=_workers, metavar="N", help="How many processes conduct the interviews; 0 for this one."),
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many interviews of the plan.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Ask again where an answer was not valid.")]
 Sample = Annotated[int | None, typer.Option(min=1, help="Only so many interviews, chosen at random from the plan.")]
 Seed = Annotated[int, typer.Option(help="Which sample: the same seed chooses the same interviews.")]
 Iterations = Annotated[int | None, typer.Option("--n", min=1, help="How often each interview is asked.")]
-MaxCost = Annotated[float | None, typer.Option(help="Stop, resumably, before more dollars than this are spent.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        parser=_amount,
+        metavar="DOLLARS",
+        help="Stop, resumably, before more dollars than this are spent; none: no limit.",
+    ),
+]
 MaxTokens = Annotated[
     int | None,
-    typer.Option("--max-tokens-total", min=1, metavar="N", help="Stop, resumably, before more tokens."),
+    typer.Option(
+        "--max-tokens-total",
+        parser=_count,
+        metavar="N",
+        help="Stop, resumably, before more tokens are used; none: no limit.",
+    ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the replies that earlier runs paid for.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; the old file is kept under another name.")]

@@ -44,7 +44,7 @@ def run(
     model: Models = None,
     output: Output = None,
     memory: Memory = None,
-    concurrency: Concurrency = 200,
+    concurrency: Concurrency = None,
     workers: Workers = None,
     limit: Limit = None,
     sample: Sample = None,
@@ -72,7 +72,7 @@ def run(
 def resume(
     path: RunFileArgument,
     memory: Memory = None,
-    concurrency: Concurrency = 200,
+    concurrency: Concurrency = None,
     workers: Workers = None,
     limit: Limit = None,
     max_cost: MaxCost = None,

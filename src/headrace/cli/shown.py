@@ -17,8 +17,10 @@ from headrace.cli.terminal import (
     showable,
 )
 from headrace.errors import OptionError
+from headrace.limits import Budgets
 from headrace.plan.estimate import Estimate
 from headrace.results.results import Results
+from headrace.results.stats import Stats
 from headrace.units import format_bytes
 
 _LAYOUTS = ("table", "csv", "jsonl")
@@ -53,6 +55,23 @@ def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
     print(f"tokens      about {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
     print(f"cost        {cost}")
     print(f"disk        about {format_bytes(estimate.disk_bytes)}")
+
+
+def budgets_text(budgets: Budgets, stats: Stats) -> str:
+    """The budgets that a file keeps, and how much of them is used; empty where it keeps none."""
+    parts: list[str] = []
+    if budgets.max_cost is not None:
+        spent = "an unknown part" if stats.cost is None else f"${stats.cost:,.2f}"
+        parts.append(f"{spent} of ${budgets.max_cost:,.2f}")
+    if budgets.max_tokens_total is not None:
+        parts.append(f"{stats.tokens:,} of {budgets.max_tokens_total:,} tokens")
+    if budgets.concurrency is not None:
+        parts.append(f"concurrency {budgets.concurrency:,}")
+    if budgets.workers is not None:
+        parts.append(f"workers {budgets.workers:,}")
+    if budgets.memory is not None:
+        parts.append(f"memory {budgets.memory}")
+    return ", ".join(parts)
 
 
 def show_results(

@@ -14,14 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from msgspec import structs
 
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
+from headrace.cli.shown import budgets_text
 from headrace.cli.terminal import own_command, print_json, seen_from_here
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy
+from headrace.limits import Budgets
 from headrace.results.results import Results
 from headrace.results.stats import Stats
 from headrace.runtime.control_protocol import Request, Resume, RunState
 from headrace.runtime.steering import ask, state_of
+from headrace.store.kept_budgets import kept_budgets
 from headrace.store.lists import planned_interviews
 from headrace.store.lock import writer_of
 from headrace.units import format_bytes, format_duration
@@ -34,6 +38,7 @@ class _Look:
     path: Path
     stats: Stats
     total: int
+    budgets: Budgets
     size_bytes: int
     live: RunState | None
     holder: str | None
@@ -50,7 +55,13 @@ class _Look:
             stats = results.stats()
         size_bytes = path.stat().st_size
         return cls(
-            path=path, stats=stats, total=planned_interviews(path), size_bytes=size_bytes, live=live, holder=holder
+            path=path,
+            stats=stats,
+            total=planned_interviews(path),
+            budgets=kept_budgets(path),
+            size_bytes=size_bytes,
+            live=live,
+            holder=holder,
         )
 
     @property
@@ -71,7 +82,7 @@ class _Look:
 
     def as_dict(self) -> dict[str, Any]:
         told: dict[str, Any] = {"path": str(self.path), "state": self.state, "total": self.total}
-        told |= {"size_bytes": self.size_bytes, **asdict(self.stats)}
+        told |= {"size_bytes": self.size_bytes, **asdict(self.stats), "budgets": structs.asdict(self.budgets)}
         return told | (_live_facts(self.live) if self.live is not None else {"pid": _number(self.holder)})
 
 
@@ -177,6 +188,8 @@ def _lines(look: _Look) -> Iterator[str]:
     yield f"{stats.calls:,} calls, {stats.tokens:,} tokens, {format_duration(stats.seconds)} of running"
     peak = f", at most {format_bytes(stats.peak_memory)} of memory" if stats.peak_memory else ""
     yield f"{format_bytes(look.size_bytes)} on disk{peak}"
+    if budgets := budgets_text(look.budgets, stats):
+        yield f"budgets, kept for each run: {budgets}"
     if hint := _hint(look.state, look.path):
         yield hint
 

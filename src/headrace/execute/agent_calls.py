@@ -87,7 +87,8 @@ class AgentCalls:
         if key not in self._calls:
             provider = provider_for(model)
             if model.service_name == "test":
-                self._calls[key] = provider, PlainCalls(provider)
+                price = price_of(model) if "price" in model.parameters else None
+                self._calls[key] = provider, PlainCalls(provider, price)
             else:
                 price = await asyncio.to_thread(price_of, model)  # may have to be looked up
                 gate = self._endpoints.gate(model)

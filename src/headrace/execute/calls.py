@@ -69,14 +69,19 @@ class _CacheHere:
 
 
 class PlainCalls:
-    """Calls of the test model: nothing is limited, cached or paid for."""
+    """Calls of the test model: nothing is limited or cached. With a `price`, tokens are paid for, as a rehearsal."""
 
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: Provider, price: Price | None) -> None:
         self._ask = provider.ask
+        self._price = price
         self.is_instant = provider.is_instant
 
     async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply:
-        return await self._ask(request)
+        reply = await self._ask(request)
+        if self._price is not None:
+            service = record.service = record.service or ServiceUsage()
+            service.cost += self._price.of(reply.input_tokens, reply.output_tokens)
+        return reply
 
     def accepted(self, reply: Reply) -> None:
         pass

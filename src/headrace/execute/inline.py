@@ -128,7 +128,7 @@ class InlineExecutor:
     def _calls(self, place: int, model: Model, spec: Spec) -> ModelCalls:
         provider = self._providers[place]
         if model.service_name == "test":
-            return PlainCalls(provider)
+            return PlainCalls(provider, spec.prices[place] if "price" in model.parameters else None)
         gate = self._endpoints.gate(model)
         listener = partial(self._outbox.observed, place)
         gate.listen(listener)

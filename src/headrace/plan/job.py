@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from headrace.display import SHOWN_ROWS, first_of, html_note, html_table
 from headrace.errors import ListError
-from headrace.limits import ProgressBar, RunOptions
+from headrace.limits import Lifted, ProgressBar, RunOptions
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit
 from headrace.plan.identity import Identity, described, digest
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 class RunSettings(TypedDict, total=False):
     """The options that `run`, `run_async`, `stream` and `astream` share; limits.RunOptions checks and explains them."""
 
-    concurrency: int
-    workers: int | None
+    concurrency: int | Lifted | None
+    workers: int | Lifted | None
     n: int | None
     limit: int | None
     sample: int | None
     seed: int
     memory: str | int | None
-    max_cost: float | None
-    max_tokens_total: int | None
+    max_cost: float | Lifted | None
+    max_tokens_total: int | Lifted | None
     cache: bool
     fresh: bool
     extend: bool

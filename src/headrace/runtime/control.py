@@ -140,7 +140,7 @@ class _Control:
             case Resume():
                 self._run.resume()
             case Tune(concurrency):
-                self._run.tune(concurrency)
+                self._run.keep_concurrency(concurrency)
             case Stop():
                 self._run.stop()
             case _:

@@ -15,11 +15,12 @@ from pathlib import Path
 from headrace.errors import EngineClosed, OptionError
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline import InlineExecutor
-from headrace.limits import MemoryLimits, RunOptions
+from headrace.limits import NONE, Budgets, MemoryLimits, RunOptions
 from headrace.plan.job import Job
 from headrace.runtime.control import steerable
 from headrace.runtime.progress import Progress
 from headrace.runtime.pump import Pump
+from headrace.runtime.spending import check_priced
 from headrace.runtime.survey_run import SurveyRun
 from headrace.schedule.events import Grant, TenantClosed, TenantOpened, TenantUsed
 from headrace.schedule.priority import Priority
@@ -27,6 +28,7 @@ from headrace.steady_clock import SteadyClock
 from headrace.store.connections import translated_errors
 from headrace.store.home import default_path
 from headrace.store.journal import run_ended, run_started
+from headrace.store.kept_budgets import kept_budgets
 from headrace.store.response_cache import ResponseCache
 from headrace.store.runfile import RunFile
 
@@ -53,7 +55,7 @@ class EngineSurveys:
 
     async def run(self, job: Job, path: str | Path | None, priority: Priority, options: RunOptions) -> Path:
         """Until it is complete; raises what `job.run` would."""
-        if options.workers:
+        if options.workers not in (None, NONE):
             raise OptionError(
                 "A survey inside an engine has no workers of its own.",
                 fix="Leave workers= out, or run the survey by itself with job.run(..., workers=2).",
@@ -61,10 +63,10 @@ class EngineSurveys:
         place = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
         if str(place) in self.running:
             raise OptionError(f"{place} is being run by this engine already.", fix="Wait for it.")
-        file = await asyncio.to_thread(RunFile.open, place, job, options, lambda: None)
+        file = await asyncio.to_thread(_opened, place, job, options)
         try:
             run = self._prepared(job, file, options)
-            await self._run_tenant(str(place), run, file, priority, options)
+            await self._run_tenant(str(place), run, file, priority)
         finally:
             file.close()
         progress = run.progress()
@@ -77,17 +79,16 @@ class EngineSurveys:
         executor = InlineExecutor([model.functions for model in job.models], self._endpoints, cache)
         return SurveyRun(job, file, options, self._limits, executor, None)
 
-    async def _run_tenant(
-        self, tenant: str, run: SurveyRun, file: RunFile, priority: Priority, options: RunOptions
-    ) -> None:
+    async def _run_tenant(self, tenant: str, run: SurveyRun, file: RunFile, priority: Priority) -> None:
         run.pause()  # until the first grant
         self.running[tenant] = run
         clock = SteadyClock.from_wall()
         with translated_errors(file.path):
+            file.keep_budgets()
             number = run_started(file.connection, clock.now(), run.reused)
         outcome = "failed"
         opened = TenantOpened(
-            now_s=time.monotonic(), tenant=tenant, host=self._host, wanted=options.concurrency, priority=priority
+            now_s=time.monotonic(), tenant=tenant, host=self._host, wanted=file.budgets.window, priority=priority
         )
         self._pump.tell(opened)
         self._read_memory()
@@ -121,6 +122,11 @@ class EngineSurveys:
     def stop(self) -> None:
         for run in self.running.values():
             run.stop()
+
+
+def _opened(path: Path, job: Job, options: RunOptions) -> RunFile:
+    check_priced(job, options.budgets(Budgets() if options.fresh else kept_budgets(path)))
+    return RunFile.open(path, job, options, lambda: None)
 
 
 def _stopped(progress: Progress, path: Path) -> EngineClosed:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import HeadraceError, Interrupted, OptionError
+from headrace.errors import HeadraceError, Interrupted, OptionError, RunFileBusy
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline import InlineExecutor
-from headrace.limits import RunOptions
+from headrace.limits import Budgets, RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.providers.services import provider_for
@@ -28,6 +28,7 @@ from headrace.runtime.engine_thread import EngineThread
 from headrace.runtime.memory import memory_limits
 from headrace.runtime.progress import Progress
 from headrace.runtime.progress_display import Display
+from headrace.runtime.spending import check_priced
 from headrace.runtime.survey_run import Sealed, SurveyRun
 from headrace.runtime.terminal import canvas_for, say_reused
 from headrace.steady_clock import SteadyClock
@@ -35,6 +36,7 @@ from headrace.store.book import RunBook
 from headrace.store.connections import translated_errors
 from headrace.store.home import cache_path, default_path
 from headrace.store.journal import run_ended, run_started
+from headrace.store.kept_budgets import kept_budgets
 from headrace.store.response_cache import ResponseCache
 from headrace.store.runfile import RunFile
 from headrace.survey.known_services import SERVICES
@@ -66,13 +68,15 @@ class Session:
         if path is None and options.extend:
             raise OptionError("extend=True needs to know which file.", fix="Give the path of the run file to extend.")
         job.check()
-        if options.workers:
+        # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
+        self.path = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
+        self._budgets = options.budgets(Budgets() if options.fresh else kept_budgets(self.path))
+        if self._budgets.workers:
             _workers().check_for_workers(job)
         for model in job.models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
-        self.limits = memory_limits(options.memory)
-        # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
-        self.path = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
+        check_priced(job, self._budgets)
+        self.limits = memory_limits(self._budgets.memory)
         self._job = job
         self._options = options
         self._deliver = deliver
@@ -81,7 +85,7 @@ class Session:
         self._run: SurveyRun | None = None
         self.opened: Future[Opened] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
-        has_network = not options.workers and all(model.service_name in SERVICES for model in job.models)
+        has_network = not self._budgets.workers and all(model.service_name in SERVICES for model in job.models)
         self._thread = EngineThread(self._main, has_network=has_network)
         self.ended = self._thread.future
         self.ended.add_done_callback(self._tell_end)
@@ -122,8 +126,8 @@ class Session:
             self._deliver(None)
 
     async def _main(self) -> None:
-        if self._options.workers:
-            async with _workers().survey_workers(self._job, self._options.workers, self.limits) as workers:
+        if self._budgets.workers:
+            async with _workers().survey_workers(self._job, self._budgets.workers, self.limits) as workers:
                 await self._run_file(workers)
         else:
             await self._run_file(None)
@@ -132,8 +136,10 @@ class Session:
         file = RunFile.open(self.path, self._job, self._options, self._pause)
         outcome, cache, clock = "failed", self._cache(), SteadyClock.from_wall()
         try:
+            self._check_budgets(file)
             run = self._run = self._prepared(file, cache, workers)
             with translated_errors(self.path):
+                file.keep_budgets()
                 number = run_started(file.connection, clock.now(), run.reused)
             try:
                 async with steerable(self.path, run):
@@ -153,6 +159,13 @@ class Session:
             if run.was_stopped:
                 raise Interrupted(self.path, done=progress.done, total=progress.total)
             raise run.why_incomplete()
+
+    def _check_budgets(self, file: RunFile) -> None:
+        """What was decided before the file was locked must rest on what it keeps."""
+        if file.budgets != self._budgets:
+            raise RunFileBusy(
+                f"Another run of {self.path} has just changed its budgets.", path=self.path, fix="Run again."
+            )
 
     def _cache(self) -> ResponseCache | None:
         """The replies that earlier runs paid for; not for the test model, and not for a fresh start."""

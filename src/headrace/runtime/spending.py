@@ -7,7 +7,7 @@ Does not cover: prices (plan.prices), or stopping (runtime.survey_run).
 from __future__ import annotations
 
 from headrace.errors import BudgetSpent, OptionError
-from headrace.limits import RunOptions
+from headrace.limits import Budgets
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of
 from headrace.survey.record import Usage
@@ -16,15 +16,14 @@ from headrace.survey.record import Usage
 class Spending:
     """`run` is what this run took, `before` what the runs before it did."""
 
-    def __init__(self, job: Job, options: RunOptions, before: Usage) -> None:
-        self._most_cost = options.max_cost
-        self._most_tokens = options.max_tokens_total
+    def __init__(self, job: Job, budgets: Budgets, before: Usage) -> None:
+        self._most_cost = budgets.max_cost
+        self._most_tokens = budgets.max_tokens_total
         self._before = before
         self._interviews = 0
         self._first_cost = self._first_tokens = 0.0
         self.run = Usage()
         if self.is_limited:
-            _check_priced(job, options)
             expected = job.estimate()
             self._first_cost = (expected.cost or 0.0) / expected.interviews
             self._first_tokens = (expected.input_tokens + expected.output_tokens) / expected.interviews
@@ -59,7 +58,7 @@ class Spending:
         return BudgetSpent(
             f"The budget is spent: {limit} has no room for another interview after {done:,} of {total:,}"
             f" (${cost:,.4f}, {tokens:,} tokens).",
-            fix="Everything is saved; run again with a larger budget to go on.",
+            fix='Everything is saved; to go on, give a larger budget, or "none".',
         )
 
     def _mean(self, spent: float, expected: float) -> float:
@@ -77,9 +76,10 @@ def _tokens(usage: Usage) -> int:
     return usage.input_tokens + usage.output_tokens
 
 
-def _check_priced(job: Job, options: RunOptions) -> None:
+def check_priced(job: Job, budgets: Budgets) -> None:
+    """Refuse a limit of cost where a price is not known; before a file is made that would keep it."""
     unpriced = [model.name for model in job.models if price_of(model) is None]
-    if options.max_cost is not None and unpriced:
+    if budgets.max_cost is not None and unpriced:
         raise OptionError(
             f"max_cost needs prices, and none is known of {', '.join(unpriced)}.",
             fix='Give Model(..., price={"input": 2.5, "output": 10}), or install headrace[prices].',

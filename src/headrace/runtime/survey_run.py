@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -89,19 +89,20 @@ class SurveyRun:
         self.portion = Portion(len(file.plan), limit=options.limit, sample=options.sample, seed=options.seed)
         self.total = self.portion.total
         cursors = Cursors(file.plan, self.portion.passed_over(file.done), self.portion.stop)
-        self._admission = Admission(cursors, self._governor, options.concurrency)
+        self._admission = Admission(cursors, self._governor, file.budgets.window)
         self._changed = asyncio.Event()
         self._chunks: dict[int, _InFlight] = {}  # bounded by the window
         self._ahead = 0  # interviews that wait in the executor, beside those in flight
         self._next_id = 0
         self._stops = 0
-        self._signalling: set[asyncio.Task[None]] = set()  # the loop itself would not keep them alive
+        self._background: set[asyncio.Future[None]] = set()  # the loop itself would not keep them alive
+        self._writer: ThreadPoolExecutor | None = None
         self._is_abandoned = False
         self._undelivered = 0
         self._seen_seq = 0
         self._failed = 0
         self._sealed = 0
-        self._spending = Spending(job, options, file.usage_before())
+        self._spending = Spending(job, file.budgets, file.usage_before())
         self._standings = Standings(job.models)
         self._admission.afford(self._spending.affordable())
         self._failure: HeadraceError | None = None
@@ -144,14 +145,14 @@ class SurveyRun:
     async def run(self, on_progress: Callable[[Progress], None] | None) -> None:
         """Until everything is sealed, or stopped, or failed; what is journaled by then stays."""
         self._read_memory()
-        with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as writer:
+        with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as self._writer:
             await self._executor.open(self._spec())
             self._ahead = self._executor.ahead
             self._admission.tune(self._admission.concurrency + self._ahead)
             self._lease()
             tasks = {
                 asyncio.create_task(self._feed()),
-                asyncio.create_task(self._journal(writer)),
+                asyncio.create_task(self._journal(self._writer)),
                 asyncio.create_task(self._watch(on_progress)),
             }
             try:
@@ -163,6 +164,7 @@ class SurveyRun:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 await self._executor.close()
+        self._writer = None
         if self._failure is not None:
             raise self._failure
 
@@ -193,12 +195,32 @@ class SurveyRun:
         self._admission.tune(concurrency + self._ahead)
         self._changed.set()
 
+    def keep_concurrency(self, concurrency: int) -> None:
+        """The user's wish: tune, and have the file keep it for later runs."""
+        self.tune(concurrency)
+        self._do_beside(self._write_concurrency(concurrency))
+
+    async def _write_concurrency(self, concurrency: int) -> None:
+        try:
+            with translated_errors(self._file.path):
+                if self._writer is None:
+                    self._file.keep_concurrency(concurrency)
+                else:  # the journal's thread has the connection
+                    loop = asyncio.get_running_loop()
+                    await loop.run_in_executor(self._writer, self._file.keep_concurrency, concurrency)
+        except HeadraceError as error:
+            self._failure = self._failure or error
+            self._stop(Signal.CANCEL)
+
+    def _do_beside(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
     def _stop(self, what: Signal) -> None:
         self._admission.stop()
         self._changed.set()
-        signalling = asyncio.ensure_future(self._signal_all(what))
-        self._signalling.add(signalling)
-        signalling.add_done_callback(self._signalling.discard)
+        self._do_beside(self._signal_all(what))
 
     async def _signal_all(self, what: Signal) -> None:
         flights = list(self._chunks.values())

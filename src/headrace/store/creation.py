@@ -16,10 +16,12 @@ import apsw
 
 from headrace.errors import PlanMismatch
 from headrace.expressions import Kind
+from headrace.limits import Budgets
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.product import Plan
 from headrace.plan.sources import Source
+from headrace.store.kept_budgets import write_budgets
 from headrace.store.schema import create_tables, create_view
 from headrace.survey.prompts import AskedQuestion, persona
 from headrace.survey.record import AnswerRecord, Detail, State, Usage, encode_detail
@@ -38,7 +40,7 @@ def bits_to_kinds(bits: int) -> frozenset[Kind]:
     return frozenset(kind for kind, bit in _KIND_BITS.items() if bits & bit)
 
 
-def write_job(connection: apsw.Connection, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
+def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budgets, pause: Callable[[], None]) -> None:
     """Fill an empty run file; `pause` is called between batches and may raise to stop."""
     with connection:
         create_tables(connection, len(job.survey))
@@ -54,6 +56,7 @@ def write_job(connection: apsw.Connection, job: Job, plan: Plan, pause: Callable
         _write_meta(connection, "survey", job.survey.to_row().decode())
         _write_meta(connection, "dictionary", specimen(job))
         _write_meta(connection, "created_at", time.time())
+        write_budgets(connection, budgets)
     for table, source in _lists(job):
         _append_rows(connection, table, source.rows(), 0, pause)
     connection.execute("PRAGMA synchronous=FULL")

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
+from msgspec import structs
 
 from headrace.errors import OptionError, RunFileBusy, RunFileError
-from headrace.limits import RunOptions
+from headrace.limits import Budgets, RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.product import Box, Cell, Plan
 from headrace.store import creation
 from headrace.store.connections import open_reader, open_writer, translated_errors
 from headrace.store.journal import Journal
+from headrace.store.kept_budgets import read_budgets, write_budgets
 from headrace.store.lock import WriterLock
 from headrace.store.outcomes import read_counters, stored_detail
 from headrace.store.rows import DetailPacker
@@ -31,10 +33,14 @@ from headrace.survey.survey import Survey
 
 @dataclass(slots=True, kw_only=True)
 class RunFile:
-    """An open run file. `done` are the ordinals not to be run again, `stored` all that have a row."""
+    """An open run file. `done` are the ordinals not to be run again, `stored` all that have a row.
+
+    `budgets` are those of this run: what it was given, and otherwise what the file keeps.
+    """
 
     path: Path
     plan: Plan
+    budgets: Budgets
     connection: apsw.Connection
     dictionary: bytes
     done: Bitmap
@@ -65,7 +71,7 @@ class RunFile:
         if options.fresh:
             set_aside(path)
         if not path.exists() or path.stat().st_size == 0:
-            _make(path, job, Plan.of(job.shape(options.n or 1)), pause)
+            _make(path, job, options, pause)
         growth = _growth(path, job, options)
         connection = open_writer(path)
         try:
@@ -87,6 +93,7 @@ class RunFile:
         return cls(
             path=path,
             plan=plan,
+            budgets=options.budgets(read_budgets(connection, path)),
             connection=connection,
             dictionary=dictionary,
             done=done,
@@ -116,6 +123,15 @@ class RunFile:
         """What all runs of this file have taken so far."""
         counted = read_counters(self.connection)
         return Usage(*(counted[name] for name in Usage.__struct_fields__))
+
+    def keep_budgets(self) -> None:
+        """Put this run's budgets in force for the runs after it."""
+        with self.connection:
+            write_budgets(self.connection, self.budgets)
+
+    def keep_concurrency(self, concurrency: int) -> None:
+        self.budgets = structs.replace(self.budgets, concurrency=concurrency)
+        self.keep_budgets()
 
     def has_answers(self, ordinal: int) -> bool:
         return ordinal in self._pending or ordinal in self.stored
@@ -195,7 +211,7 @@ def _locked(path: Path) -> WriterLock:
     return WriterLock(path)
 
 
-def _make(path: Path, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
+def _make(path: Path, job: Job, options: RunOptions, pause: Callable[[], None]) -> None:
     """Write the job into a new file, which gets its name when it is whole: what is cut short leaves nothing to read."""
     making = path.with_name(path.name + ".making")
     making.unlink(missing_ok=True)
@@ -204,7 +220,8 @@ def _make(path: Path, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
         # No journal and no syncs before the last commit: until then there is nothing to lose.
         connection.execute("PRAGMA journal_mode=OFF").fetchall()
         connection.execute("PRAGMA synchronous=OFF; PRAGMA cache_size=-4000;").fetchall()
-        creation.write_job(connection, job, plan, pause)
+        # With its budgets: a kill before the first interview must not leave a file that `resume` runs without them.
+        creation.write_job(connection, job, Plan.of(job.shape(options.n or 1)), options.budgets(Budgets()), pause)
         connection.close()
         for suffix in ("-wal", "-shm"):  # of a run file that was deleted: SQLite would replay them into this one
             path.with_name(path.name + suffix).unlink(missing_ok=True)
