@@ -85,6 +85,9 @@ class RunFileError(HeadraceError):
         self.path = path
 
 
+RESTORE = "Restore a copy of the file; headrace verify says what of this one is damaged."
+
+
 class NotARunFile(RunFileError):
     pass
 

@@ -17,8 +17,9 @@ from headrace.results.columns import Catalog, Group, ResultColumn, column_kinds,
 from headrace.results.records import STATUS_TEXTS, Record, getter
 from headrace.store.book import RunBook
 from headrace.store.interviews import ITERATION_COLUMN, ORDINAL_COLUMN, TRUE, Wanted, model_column, status_column
+from headrace.store.quoting import has_path, json_field
 from headrace.store.rows import ANSWER_COLUMNS
-from headrace.store.schema import answer_column, field_column, has_path
+from headrace.store.schema import answer_column
 
 Predicate = Callable[[Record], bool]
 
@@ -77,9 +78,9 @@ def _sql(column: ResultColumn, book: RunBook) -> str | None:
         case Group.ANSWER:
             return answer_column(column.position) if column.position < ANSWER_COLUMNS else None
         case Group.AGENT:
-            return field_column("a.fields", column.name) if has_path(column.name) else None
+            return json_field("a.fields", column.name) if has_path(column.name) else None
         case Group.SCENARIO:
-            return field_column("s.fields", column.name) if has_path(column.name) else None
+            return json_field("s.fields", column.name) if has_path(column.name) else None
         case Group.MODEL:
             return _model_sql(column.name, book)
         case Group.ITERATION:

@@ -23,7 +23,8 @@ from headrace.results.stages import chosen
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import View
 from headrace.store.book import RunBook
-from headrace.store.queries import RowSpool, define_self, described, only_reading
+from headrace.store.hardening import only_reading
+from headrace.store.queries import RowSpool, define_self, described
 from headrace.store.reader import Reader
 from headrace.survey.values import decode_value, kind_of
 

@@ -15,8 +15,16 @@ import msgspec
 
 from headrace.errors import NotARunFile, RunFileError, RunFileTooNew
 from headrace.steady_clock import ClockNote
-from headrace.store.agent_schema import ENGINE_APPLICATION_ID, ENGINE_VERSION, Effect, RunState, create_agent_tables
+from headrace.store.agent_schema import (
+    ENGINE_APPLICATION_ID,
+    ENGINE_VERSION,
+    Effect,
+    RunState,
+    check_engine_file_schema,
+    create_agent_tables,
+)
 from headrace.store.connections import READER_PAGES_KB, keep_pages, open_writer, translated_errors
+from headrace.store.hardening import harden
 from headrace.store.lock import WriterLock
 from headrace.store.schema import APPLICATION_ID
 from headrace.survey.values import SqlValue
@@ -62,6 +70,7 @@ class AgentFile:
         self._lock = lock
         self.connection = open_writer(path)
         self._reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        harden(self._reader)
         keep_pages(self._reader, READER_PAGES_KB)
         self.token: str = self._one("SELECT value FROM meta WHERE key = 'token'")
 
@@ -207,6 +216,7 @@ class AgentFile:
 
 def _make_or_check(path: Path) -> None:
     connection = apsw.Connection(str(path))
+    harden(connection)
     try:
         if path.stat().st_size == 0:
             with connection:
@@ -237,3 +247,4 @@ def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:
             path=path,
             fix="Upgrade with: pip install -U headrace",
         )
+    check_engine_file_schema(connection, path)

@@ -6,8 +6,11 @@ Readable with any SQLite tool. Does not cover: filling them (store.agent_journal
 from __future__ import annotations
 
 from enum import Enum, IntEnum
+from pathlib import Path
 
 import apsw
+
+from headrace.store.schema_check import accepted_tables, check_schema
 
 ENGINE_APPLICATION_ID = 0x48445245  # "HDRE": a survey's run file has another
 ENGINE_VERSION = 1
@@ -36,6 +39,7 @@ CREATE TABLE usage(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE events(id INTEGER PRIMARY KEY, at REAL NOT NULL, run INTEGER, what TEXT NOT NULL, reason TEXT NOT NULL,
                     reading TEXT);
 """
+_ACCEPTED = accepted_tables(_TABLES)
 
 
 class Effect(IntEnum):
@@ -68,6 +72,11 @@ class RunState(Enum):
 
 _UNFINISHED = frozenset({RunState.WAITING, RunState.RUNNING, RunState.SLEEPING, RunState.RECEIVING, RunState.UNDECIDED})
 FAILED_STATES = frozenset(set(RunState) - _UNFINISHED - {RunState.DONE, RunState.CANCELLED})
+
+
+def check_engine_file_schema(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file whose tables are not those that `create_agent_tables` makes."""
+    check_schema(connection, path, _ACCEPTED, {})
 
 
 def create_agent_tables(connection: apsw.Connection, token: str, now_s: float) -> None:

@@ -14,7 +14,8 @@ import apsw
 
 from headrace.errors import NotARunFile, RunFileBusy, RunFileDamaged, RunFileError, RunFileTooNew, StorageFull
 from headrace.store.agent_schema import ENGINE_APPLICATION_ID
-from headrace.store.schema import APPLICATION_ID, VERSION
+from headrace.store.hardening import harden
+from headrace.store.schema import APPLICATION_ID, VERSION, check_run_file_schema
 
 _BUSY_WAIT_MS = 10_000
 _WRITER_PAGES_KB = 4_000
@@ -52,6 +53,7 @@ def release_pages() -> None:
 def open_writer(path: Path) -> apsw.Connection:
     """A connection that journals: every commit is on disk when it returns."""
     connection = apsw.Connection(str(path))
+    harden(connection)
     connection.set_busy_timeout(_BUSY_WAIT_MS)
     connection.execute(_WRITER).fetchall()  # a statement that gives a row stops there until the row is taken
     keep_pages(connection, _WRITER_PAGES_KB)
@@ -67,6 +69,7 @@ def open_reader(path: Path) -> apsw.Connection:
     with translated_errors(path):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
+            harden(connection)
             connection.set_busy_timeout(_BUSY_WAIT_MS)
             check_is_run_file(connection, path)
             connection.execute("PRAGMA temp_store=FILE").fetchall()
@@ -107,6 +110,7 @@ def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
             path=path,
             fix="Upgrade with: pip install -U headrace",
         )
+    check_run_file_schema(connection, path)
 
 
 @contextmanager

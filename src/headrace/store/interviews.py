@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from headrace.expressions import Sql
+from headrace.store.hardening import scratch
 from headrace.store.rows import ANSWER_COLUMNS
 from headrace.survey.values import SqlValue
 
@@ -121,11 +122,12 @@ def choose(
     """A temporary table, on disk, of the ordinals that meet the condition, in this order and between these places."""
     name = _new_table(connection, "chosen", "ordinal")
     limit = -1 if stop is None else stop - start
-    connection.execute(
-        f"INSERT INTO temp.{name}(ordinal) SELECT i.ordinal FROM {base.tables}{_LISTS} WHERE {condition.text}"
-        f" ORDER BY {', '.join([*order, base.key])} LIMIT ? OFFSET ?",
-        (*condition.parameters, limit, start),
-    )
+    with scratch(connection):
+        connection.execute(
+            f"INSERT INTO temp.{name}(ordinal) SELECT i.ordinal FROM {base.tables}{_LISTS} WHERE {condition.text}"
+            f" ORDER BY {', '.join([*order, base.key])} LIMIT ? OFFSET ?",
+            (*condition.parameters, limit, start),
+        )
     return _base_of(name)
 
 
@@ -139,23 +141,26 @@ class KeyTable:
         self._insert = f"INSERT INTO temp.{self._name}({', '.join(['ordinal', *self._columns])}) VALUES({places})"
 
     def add(self, connection: apsw.Connection, keyed: Iterable[tuple[Any, ...]]) -> None:
-        connection.executemany(self._insert, keyed)
+        with scratch(connection):
+            connection.executemany(self._insert, keyed)
 
     def choose(self, connection: apsw.Connection, descending: list[bool], start: int, stop: int | None) -> Base:
         name = _new_table(connection, "chosen", "ordinal")
         order = [f"{column}{' DESC' * is_down}" for column, is_down in zip(self._columns, descending, strict=True)]
-        connection.execute(
-            f"INSERT INTO temp.{name}(ordinal) SELECT ordinal FROM temp.{self._name}"
-            f" ORDER BY {', '.join([*order, 'position'])} LIMIT ? OFFSET ?",
-            (-1 if stop is None else stop - start, start),
-        )
-        connection.execute(f"DROP TABLE temp.{self._name}")
+        with scratch(connection):
+            connection.execute(
+                f"INSERT INTO temp.{name}(ordinal) SELECT ordinal FROM temp.{self._name}"
+                f" ORDER BY {', '.join([*order, 'position'])} LIMIT ? OFFSET ?",
+                (-1 if stop is None else stop - start, start),
+            )
+            connection.execute(f"DROP TABLE temp.{self._name}")
         return _base_of(name)
 
 
 def _new_table(connection: apsw.Connection, kind: str, *columns: str) -> str:
     name = f"{kind}{next(_numbers)}"
-    connection.execute(f"CREATE TEMP TABLE {name}(position INTEGER PRIMARY KEY, {', '.join(columns)})")
+    with scratch(connection):
+        connection.execute(f"CREATE TEMP TABLE {name}(position INTEGER PRIMARY KEY, {', '.join(columns)})")
     return name
 
 

@@ -1,50 +1,36 @@
-"""The user's own SQL on a run file. Covers: the table called `self`, refusing all but reading, and keeping the rows.
+"""The user's own SQL on a run file. Covers: the table called `self`, and keeping the rows.
 
 Does not cover: telling a user what is wrong with a query, or showing its rows (results.table).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, TypeAlias
 
 import apsw
 
+from headrace.store.hardening import scratch
 from headrace.store.interviews import EVERYTHING, Base
+from headrace.store.quoting import quote_name
 from headrace.store.schema import view_columns
 
 QueryRow: TypeAlias = tuple[Any, ...]
 
-_READING = frozenset({apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE})
 _PAGE = 1_000
 
 
 def define_self(connection: apsw.Connection, base: Base = EVERYTHING) -> None:
-    """Make `self` name these interviews, in their order, with the columns of the file's own view."""
-    columns = ", ".join(f'{sql} AS "{name}"' for name, sql in view_columns(connection))
-    connection.execute(
-        f"CREATE TEMP VIEW self AS SELECT {columns} FROM {base.tables}"
-        " LEFT JOIN agents a ON a.position = i.agent LEFT JOIN scenarios s ON s.position = i.scenario"
-        f" LEFT JOIN models m ON m.position = i.model ORDER BY {base.key}"
-    )
-
-
-@contextmanager
-def only_reading(connection: apsw.Connection) -> Generator[None]:
-    """Meanwhile the connection refuses whatever writes, here or in another file."""
-    # A misspelt "agent.agee" must be an error; by default SQLite would take it for a text.
-    connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
-    connection.authorizer = _authorize
-    try:
-        yield
-    finally:
-        connection.authorizer = None
-
-
-def _authorize(operation: int, *_: str | None) -> int:
-    return apsw.SQLITE_OK if operation in _READING else apsw.SQLITE_DENY
+    """Make `self` name these interviews, in their order, with the columns of the readable view."""
+    columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in view_columns(connection))
+    with scratch(connection):
+        connection.execute(
+            f"CREATE TEMP VIEW self AS SELECT {columns} FROM {base.tables}"
+            " LEFT JOIN main.agents a ON a.position = i.agent LEFT JOIN main.scenarios s ON s.position = i.scenario"
+            f" LEFT JOIN main.models m ON m.position = i.model ORDER BY {base.key}"
+        )
 
 
 def described(connection: apsw.Connection, query: str) -> list[list[str]]:

@@ -1,4 +1,5 @@
-"""The run file's tables. Covers: making them, and the readable view that any SQLite tool can use.
+"""The run file's tables. Covers: making them, and the readable view that any SQLite tool can use. We never use that
+view ourselves: in a file from elsewhere it may be anything.
 
 Rows are keyed by plan ordinal, so they are appended; a random key would cost ten times the time and bytes.
 Does not cover: filling them (store.creation, store.journal).
@@ -6,9 +7,14 @@ Does not cover: filling them (store.creation, store.journal).
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import apsw
 
+from headrace.errors import RESTORE, RunFileDamaged
+from headrace.store.quoting import has_path, json_field, quote_name
 from headrace.store.rows import ANSWER_COLUMNS
+from headrace.store.schema_check import accepted_tables, check_schema
 
 APPLICATION_ID = 0x48445243  # "HDRC"
 VERSION = 1
@@ -36,14 +42,43 @@ CREATE TABLE runs(number INTEGER PRIMARY KEY, started_at REAL NOT NULL, ended_at
 """
 
 
+_ACCEPTED = accepted_tables(_TABLES)
+
+
 def create_tables(connection: apsw.Connection, questions: int) -> None:
-    columns = "".join(f", a{position}" for position in range(min(questions, ANSWER_COLUMNS)))
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
     connection.execute(_TABLES)
-    connection.execute(
+    connection.execute(_interviews(min(questions, ANSWER_COLUMNS)))
+
+
+def _interviews(answers: int) -> str:
+    columns = "".join(f", a{position}" for position in range(answers))
+    return (
         "CREATE TABLE interviews(ordinal INTEGER PRIMARY KEY, iteration, agent, scenario, model, status"
         f"{columns}, more)"
     )
+
+
+def check_run_file_schema(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file whose tables are not those that `create_tables` makes."""
+    check_schema(connection, path, _ACCEPTED, {"interviews": _is_interviews})
+    asked: int = connection.execute("SELECT count(*) FROM questions").get
+    answers = _answers_in(connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'interviews'").get)
+    if not asked or answers != min(asked, ANSWER_COLUMNS):
+        raise RunFileDamaged(
+            f"{path} is damaged: it has {asked} questions, and {answers} columns for their answers.",
+            path=path,
+            fix=RESTORE,
+        )
+
+
+def _is_interviews(sql: str) -> bool:
+    """The number of its columns is that of the questions."""
+    return sql == _interviews(_answers_in(sql))
+
+
+def _answers_in(sql: str) -> int:
+    return sql.count(", a") - 1  # one is the column `agent`
 
 
 def create_view(connection: apsw.Connection) -> None:
@@ -51,7 +86,7 @@ def create_view(connection: apsw.Connection) -> None:
 
     Of a mapped job the rows' own columns keep their own names.
     """
-    columns = ", ".join(f'{sql} AS "{name}"' for name, sql in view_columns(connection))
+    columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in view_columns(connection))
     connection.execute("DROP VIEW IF EXISTS results")
     connection.execute(
         f"CREATE VIEW results AS SELECT {columns} FROM interviews i JOIN agents a ON a.position = i.agent"
@@ -77,7 +112,7 @@ def view_columns(connection: apsw.Connection) -> list[tuple[str, str]]:
             is_own = is_mapped and owner == "scenario" and name.lower() not in taken
             shown = name if is_own else f"{owner}.{name}"
             taken.add(shown.lower())
-            columns.append((shown, field_column(owners[owner], name)))
+            columns.append((shown, json_field(owners[owner], name)))
     return columns[:MOST_VIEW_COLUMNS]
 
 
@@ -86,14 +121,3 @@ def answer_column(position: int) -> str:
     if position < ANSWER_COLUMNS:
         return f"i.a{position}"
     return f"json_extract(i.more, '$[{position - ANSWER_COLUMNS}]')"
-
-
-def field_column(fields: str, name: str) -> str:
-    """The SQL of one field of an agent or scenario, in its JSON column `fields`. Only for names that `has_path`."""
-    path = name.replace("'", "''")
-    return f"json_extract({fields}, '$.\"{path}\"')"
-
-
-def has_path(name: str) -> bool:
-    """Whether SQLite can find this field: a path has no way to write quotes, backslashes and control characters."""
-    return not any(char in '"\\' or char < " " for char in name)

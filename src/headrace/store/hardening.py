@@ -1,0 +1,130 @@
+"""What holds on every connection to a file of ours, before its first statement: a file may come from anywhere.
+
+Covers: what SQLite may be asked to do on it, and how much. Opening a file runs nothing of it: its views and triggers
+are off, functions in its schema are not trusted, nothing can be attached. A reader writes nothing but temporary
+tables, and those only inside `scratch`. Does not cover: whether the file's tables are ours (store.schema_check).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+import apsw
+
+Authorizer: TypeAlias = Callable[[int, str | None, str | None, str | None, str | None], int]
+
+_SETTINGS = {
+    apsw.SQLITE_DBCONFIG_DEFENSIVE: 1,
+    apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA: 0,
+    apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA: 0,
+    apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER: 0,
+    apsw.SQLITE_DBCONFIG_ENABLE_VIEW: 0,  # but for temporary ones, such as our own `self`
+    apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION: 0,
+    apsw.SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER: 0,
+    # A misspelt "agent.agee" must be an error; by default SQLite would take it for a text.
+    apsw.SQLITE_DBCONFIG_DQS_DML: 0,
+}
+_LIMITS = {
+    apsw.SQLITE_LIMIT_ATTACHED: 0,
+    apsw.SQLITE_LIMIT_TRIGGER_DEPTH: 0,
+    apsw.SQLITE_LIMIT_WORKER_THREADS: 0,
+    apsw.SQLITE_LIMIT_LENGTH: 256_000_000,
+    apsw.SQLITE_LIMIT_SQL_LENGTH: 16_000_000,
+    apsw.SQLITE_LIMIT_VDBE_OP: 5_000_000,
+}
+_READING = frozenset({apsw.SQLITE_SELECT, apsw.SQLITE_READ, apsw.SQLITE_FUNCTION, apsw.SQLITE_RECURSIVE})
+_MOMENTS = frozenset({apsw.SQLITE_TRANSACTION, apsw.SQLITE_SAVEPOINT})
+_SCRATCH = frozenset(
+    {
+        apsw.SQLITE_CREATE_TEMP_TABLE,
+        apsw.SQLITE_CREATE_TEMP_VIEW,
+        apsw.SQLITE_DROP_TEMP_TABLE,
+        apsw.SQLITE_DROP_TEMP_VIEW,
+        apsw.SQLITE_INSERT,
+        apsw.SQLITE_UPDATE,
+        apsw.SQLITE_DELETE,
+    }
+)
+_PRAGMAS = frozenset(
+    {
+        "application_id", "cache_size", "cell_size_check", "data_version", "freelist_count", "integrity_check",
+        "journal_mode", "mmap_size", "page_count", "page_size", "query_only", "quick_check", "schema_version",
+        "temp_store", "user_version",
+    }
+)  # fmt: skip
+_NEVER = frozenset(
+    {
+        apsw.SQLITE_ATTACH,
+        apsw.SQLITE_DETACH,
+        apsw.SQLITE_CREATE_VTABLE,
+        apsw.SQLITE_DROP_VTABLE,
+        apsw.SQLITE_CREATE_TRIGGER,
+        apsw.SQLITE_CREATE_TEMP_TRIGGER,
+    }
+)
+_OTHERS_CODE = frozenset({"load_extension", "fts3_tokenizer"})
+# About 10 ms of work. Between two calls nothing of Python runs, and so no Ctrl-C is seen.
+_STEPS_BETWEEN_SIGNALS = 1_000_000
+
+
+def harden(connection: apsw.Connection) -> None:
+    """Make a new connection safe to use on any file. Nothing here reads the file."""
+    for setting, value in _SETTINGS.items():
+        connection.config(setting, value)
+    for limit, most in _LIMITS.items():
+        connection.limit(limit, most)
+    connection.execute("PRAGMA cell_size_check=ON")
+    if connection.open_flags & apsw.SQLITE_OPEN_READONLY:
+        connection.execute("PRAGMA query_only=ON")
+        connection.authorizer = _reader_may
+        connection.set_progress_handler(_let_signals_in, _STEPS_BETWEEN_SIGNALS)
+    else:
+        connection.authorizer = _writer_may
+
+
+@contextmanager
+def scratch(connection: apsw.Connection) -> Generator[None]:
+    """Meanwhile a reader may write temporary tables and views."""
+    connection.execute("PRAGMA query_only=OFF")
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA query_only=ON")
+
+
+@contextmanager
+def only_reading(connection: apsw.Connection) -> Generator[None]:
+    """Meanwhile the connection refuses whatever is not a query: for a user's own SQL."""
+    before = connection.authorizer
+    connection.authorizer = _query_may
+    try:
+        yield
+    finally:
+        connection.authorizer = before
+
+
+def _query_may(operation: int, _first: str | None, second: str | None, _database: str | None, _by: str | None) -> int:
+    if operation == apsw.SQLITE_FUNCTION and second in _OTHERS_CODE:
+        return apsw.SQLITE_DENY
+    return apsw.SQLITE_OK if operation in _READING else apsw.SQLITE_DENY
+
+
+def _reader_may(operation: int, first: str | None, second: str | None, database: str | None, by: str | None) -> int:
+    if operation in _MOMENTS or (operation in _SCRATCH and database == "temp"):
+        return apsw.SQLITE_OK
+    if operation == apsw.SQLITE_PRAGMA:
+        return apsw.SQLITE_OK if first in _PRAGMAS else apsw.SQLITE_DENY
+    return _query_may(operation, first, second, database, by)
+
+
+def _writer_may(operation: int, _first: str | None, second: str | None, _database: str | None, _by: str | None) -> int:
+    if operation in _NEVER or (operation == apsw.SQLITE_FUNCTION and second in _OTHERS_CODE):
+        return apsw.SQLITE_DENY
+    return apsw.SQLITE_OK
+
+
+def _let_signals_in() -> bool:
+    """Called by SQLite every now and then: entering Python is what lets a Ctrl-C be raised."""
+    return False

@@ -1,0 +1,203 @@
+"""Files that somebody else has prepared: opening, reading and resuming one must not harm the reader."""
+
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from headrace import Engine, Job, Results
+from headrace.errors import HeadraceError, InvalidInput, RunFileDamaged
+from headrace.store.connections import open_reader, open_writer
+from tests.store.format_1 import plain_job, unpacked
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("finished") / "finished.run"
+    plain_job().run(path).close()
+    return path
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(finished, tmp_path / "copy.run"))
+
+
+def edit(path: Path, *statements: str) -> None:
+    """As any SQLite tool would, with nothing forbidden."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema=ON")
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def rewrite(path: Path, name: str, old: str, new: str) -> None:
+    """Change what the file says of one of its tables."""
+    old, new = (text.replace("'", "''") for text in (old, new))
+    edit(path, f"UPDATE sqlite_schema SET sql = replace(sql, '{old}', '{new}') WHERE name = '{name}'")
+
+
+def ways(path: Path) -> Iterator[Callable[[], object]]:
+    """Everything that is done with a run file."""
+    yield lambda: [result.answer for result in Results.open(path)]
+    yield lambda: Results.open(path).sql("select * from self").to_dicts()
+    yield lambda: Results.open(path).filter("answer.rating > 5").sort_by("answer.mood").to_dicts()
+    yield lambda: Results.open(path).stats()
+    yield lambda: Job.open(path).run(path).close()
+    yield lambda: plain_job().run(path, n=2).close()
+    yield lambda: plain_job(7).run(path, n=2, extend=True).close()
+
+
+def refused(path: Path, words: str) -> None:
+    before = path.read_bytes()
+    for way in ways(path):
+        with pytest.raises(RunFileDamaged, match=words):
+            way()
+    assert path.read_bytes() == before
+
+
+def test_a_name_in_a_file_is_never_sql(copy: Path, tmp_path: Path) -> None:
+    target = tmp_path / "written.db"
+    evil = f"""x" FROM interviews i; ATTACH '{target}' AS evil; CREATE TABLE evil.t(x); --"""
+    edit(copy, "UPDATE questions SET name = '{}' WHERE position = 0".format(evil.replace("'", "''")))
+    for way in ways(copy):
+        try:
+            way()
+        except HeadraceError:
+            continue
+    assert not target.exists()
+
+
+def test_a_field_in_a_file_is_never_sql(copy: Path, tmp_path: Path) -> None:
+    other = tmp_path / "secret.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'a secret' AS x")
+        connection.commit()
+    evil = f"""age') AS x FROM interviews i; ATTACH '{other}' AS o; SELECT * FROM o.t; --"""
+    edit(copy, "UPDATE fields SET name = '{}' WHERE name = 'age'".format(evil.replace("'", "''")))
+    with Results.open(copy) as results:
+        assert "a secret" not in str(results.sql("select * from self").to_dicts())
+
+
+CODE = [
+    "CREATE TRIGGER t AFTER INSERT ON interviews BEGIN UPDATE models SET name = 'mine'; END",
+    "CREATE TRIGGER t AFTER UPDATE ON counters BEGIN DELETE FROM interviews; END",
+    "CREATE INDEX i ON interviews(hex(zeroblob(a0)))",
+    "CREATE INDEX i ON interviews(a0) WHERE hex(a0) > 1",
+    "CREATE UNIQUE INDEX i ON interviews(model, ordinal)",
+]
+
+
+@pytest.mark.parametrize("code", CODE)
+def test_code_on_a_table_of_ours_is_refused(copy: Path, code: str) -> None:
+    edit(copy, code)
+    refused(copy, "code that Headrace has not made")
+
+
+CHANGED = [
+    ("interviews", "more", "more, extra AS (hex(zeroblob(1000000000)))"),
+    ("interviews", "status", "status CHECK(hex(zeroblob(1000000000)) <> '')"),
+    ("interviews", "status", "status DEFAULT (hex(zeroblob(10)))"),
+    ("interviews", "iteration", "iteration COLLATE NOCASE"),
+    ("interviews", "a0", "a0 TEXT"),
+    ("interviews", "a1, ", ""),
+    ("meta", "value", "value REFERENCES models(position) ON DELETE CASCADE"),
+    ("details", "BLOB", "TEXT"),
+]
+
+
+@pytest.mark.parametrize(("table", "old", "new"), CHANGED)
+def test_a_table_that_is_not_as_we_make_it_is_refused(copy: Path, table: str, old: str, new: str) -> None:
+    rewrite(copy, table, old, new)
+    refused(copy, f"table {table} is not the one|damaged")
+
+
+INSTEAD = [
+    "CREATE VIEW interviews AS SELECT * FROM moved",
+    "CREATE VIEW interviews AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+    "CREATE VIRTUAL TABLE interviews USING fts5(a0)",
+    "CREATE TABLE interviews AS SELECT * FROM moved",
+]
+
+
+@pytest.mark.parametrize("statement", INSTEAD)
+def test_what_only_has_the_name_of_a_table_of_ours_is_refused(copy: Path, statement: str) -> None:
+    edit(copy, "ALTER TABLE interviews RENAME TO moved", "DROP VIEW results", statement)
+    refused(copy, "interviews")
+
+
+def test_a_missing_table_is_refused(copy: Path) -> None:
+    edit(copy, "DROP VIEW results", "DROP TABLE failures")
+    refused(copy, "no failures")
+
+
+def test_what_a_user_added_beside_our_tables_is_left_alone(copy: Path) -> None:
+    edit(
+        copy,
+        "CREATE TABLE mine(x CHECK(x > 0))",
+        "CREATE INDEX by_mood ON interviews(a0, model DESC)",
+        "CREATE VIEW my_view AS SELECT count(*) FROM interviews",
+        "DROP VIEW results",
+        "CREATE VIEW results AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+        "ANALYZE",
+    )
+    for way in ways(copy):
+        way()
+    with Results.open(copy) as results:
+        assert len(list(results)) == 28
+        for view in ("my_view", "results"):
+            with pytest.raises(InvalidInput, match="prohibited"):
+                results.sql(f"select * from {view}").to_dicts()
+
+
+@pytest.mark.parametrize("name", ["runs", "steps"])
+async def test_an_engine_file_with_code_in_it_is_refused(tmp_path: Path, name: str) -> None:
+    path = unpacked("engine", tmp_path)
+    edit(path, f"CREATE TRIGGER t AFTER INSERT ON {name} BEGIN DELETE FROM runs; END")
+    with pytest.raises(RunFileDamaged, match="code that Headrace has not made"):
+        async with Engine(path, isolation="inline"):
+            pass
+
+
+@pytest.mark.parametrize("opened", [open_reader, open_writer])
+def test_a_connection_can_reach_nothing_but_its_file(copy: Path, opened: Callable[[Path], apsw.Connection]) -> None:
+    with closing(opened(copy)) as connection:
+        for statement in (
+            f"ATTACH '{copy}' AS other",
+            "CREATE VIRTUAL TABLE v USING fts5(x)",
+            "CREATE TEMP TRIGGER t AFTER INSERT ON interviews BEGIN SELECT 1; END",
+            "SELECT load_extension('x')",
+            f"VACUUM INTO '{copy}.other'",
+        ):
+            with pytest.raises(apsw.Error):
+                connection.execute(statement).fetchall()
+        connection.execute("PRAGMA writable_schema=ON").fetchall() if opened is open_writer else None
+        with pytest.raises(apsw.Error):
+            connection.execute("UPDATE sqlite_schema SET sql = ''").fetchall()
+
+
+def test_ctrl_c_ends_a_query_that_never_would(copy: Path) -> None:
+    program = f"""
+from headrace import Results
+query = "with recursive r(n) as (select 1 union all select n + 1 from r) select count(*) from r, self"
+table = Results.open({str(copy)!r}).sql(query)
+print("asking", flush=True)
+table.to_dicts()
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"asking\n"
+        time.sleep(0.2)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
+    assert child.returncode != 0
+    assert b"KeyboardInterrupt" in err
