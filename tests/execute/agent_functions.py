@@ -16,6 +16,15 @@ async def stepping(ctx, count):
     return total
 
 
+async def large(ctx, text):
+    """Large arguments, step results, messages and a large checkpoint; all of it as it was given."""
+    first = await ctx.step("first", _given, text * 2)
+    both = await asyncio.gather(ctx.step("a", _given, text), ctx.step("b", _given, text))
+    message = await ctx.receive(name="mail")
+    await ctx.checkpoint({"message": message})
+    return [first == text * 2, both == [text, text], message == text, text]
+
+
 async def checkpointing(ctx):
     before = ctx.state
     await ctx.checkpoint({"seen": before})
@@ -109,8 +118,8 @@ async def talkative(ctx):
 KINDS = {
     function.__name__: function
     for function in (
-        stepping, checkpointing, effect, program_effect, effects_beside_steps, sleeping_beside_an_effect, receiving,
-        sleeping, failing, running_out, exhausting, endless, stuck, talkative, returning_what_stopped_it,
+        stepping, large, checkpointing, effect, program_effect, effects_beside_steps, sleeping_beside_an_effect,
+        receiving, sleeping, failing, running_out, exhausting, endless, stuck, talkative, returning_what_stopped_it,
         failing_over_what_stopped_it, returning_when_cancelled, returning_instead_of_sleeping,
     )
 }  # fmt: skip

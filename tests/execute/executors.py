@@ -1,6 +1,7 @@
 """The executors that the contract suite runs on. A new executor joins by a line here."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from headrace.execute.contract import Executor, Spec
@@ -10,13 +11,14 @@ from headrace.execute.isolated_surveys import IsolatedExecutor
 from headrace.execute.worker_pool import PoolOptions, WorkerPool
 
 _PRELOAD = ("headrace.execute.survey_worker", "headrace.providers.canned", "headrace.providers.function")
+_PRELOAD_FOR_NETWORK = ("headrace.providers.http_provider", "uvloop")
 
 
 class IsolatedWithPool(IsolatedExecutor):
     """With a warden of its own, from `open` to `close`."""
 
-    def __init__(self, functions: list[dict[str, Any]], **options: Any) -> None:
-        self.pool = WorkerPool(PoolOptions(preload=_PRELOAD))
+    def __init__(self, functions: list[dict[str, Any]], *, has_network: bool = False, **options: Any) -> None:
+        self.pool = WorkerPool(PoolOptions(preload=(*_PRELOAD, *(_PRELOAD_FOR_NETWORK if has_network else ()))))
         references = [{name: refer_to(function) for name, function in each.items()} for each in functions]
         super().__init__(self.pool, references, **({"workers": 2, "limit_bytes": 64 << 20} | options))
 
@@ -32,4 +34,10 @@ class IsolatedWithPool(IsolatedExecutor):
 EXECUTORS: dict[str, Callable[[list[dict[str, Any]]], Executor]] = {
     "inline": InlineExecutor,
     "isolated": IsolatedWithPool,
+}
+
+# The same for models behind HTTP, with room for messages of a megabyte.
+NETWORK_EXECUTORS: dict[str, Callable[[list[dict[str, Any]]], Executor]] = {
+    "inline": InlineExecutor,
+    "isolated": partial(IsolatedWithPool, has_network=True, limit_bytes=160 << 20),
 }

@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+import msgspec
 import pytest
 
 from headrace.execute import isolated_agents
@@ -30,8 +31,8 @@ def opened(request, tmp_path):
     return EXECUTORS[request.param](tmp_path)
 
 
-async def told(executor, *, acks=True, until=Ended, answers=None):
-    """Events up to the first of a kind; each batch acknowledged as if it were on disk."""
+async def told(executor, *, acks=True, until=Ended, answers=None, ends=1):
+    """Events up to the first of a kind, or so many; each batch acknowledged as if it were on disk."""
     events = []
     async with asyncio.timeout(20):
         async for batch in executor.events():
@@ -41,7 +42,7 @@ async def told(executor, *, acks=True, until=Ended, answers=None):
                     executor.put(event.id, event.epoch, event.step, (answers or {}).get(event.step))
             if acks:
                 executor.ack(batch.upto)
-            if any(isinstance(event, until) for event in batch.events):
+            if sum(isinstance(event, until) for event in events) >= ends:
                 return events
     return None
 
@@ -55,6 +56,19 @@ async def test_steps_are_told_in_order_and_then_the_end_with_the_result(opened):
         assert (end.outcome, end.result) == (Outcome.DONE, b"3")
         assert {(event.id, event.epoch) for event in events} == {(7, 3)}
         assert [event.seq for event in events] == sorted({event.seq for event in events})
+
+
+async def test_what_is_larger_than_a_socket_buffer_goes_both_ways(opened):
+    text = "x" * 3_000_000
+    encoded = msgspec.json.encode(text)
+    async with opened as executor:
+        for number in (1, 2):
+            arguments = b"[[" + encoded + b"],{}]"
+            executor.start(AgentRun(number, 1, "large", arguments, steps={"earlier": encoded}, slot=1))
+        events = await told(executor, answers={"mail": encoded}, ends=2)
+    ends = [event for event in events if isinstance(event, Ended)]
+    assert [(end.outcome, end.reason) for end in ends] == [(Outcome.DONE, "")] * 2
+    assert {end.result for end in ends} == {b"[true,true,true," + encoded + b"]"}
 
 
 async def test_nothing_goes_on_before_its_step_is_acknowledged(opened):

@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -35,7 +35,8 @@ from headrace.store.creation import specimen
 from headrace.store.rows import DetailPacker, Row, Status
 from headrace.store.sheets import SheetRow, sheet_of
 from headrace.survey.record import AnswerRecord, Cause, Failure, State, Usage
-from tests.execute.executors import EXECUTORS
+from tests.execute.executors import EXECUTORS, NETWORK_EXECUTORS
+from tests.providers.server import HostileServer
 
 SURVEY = Survey(
     [
@@ -110,7 +111,7 @@ class Controller:
 
 @asynccontextmanager
 async def opened(name: str, model: Model, lease: Lease | None = None) -> AsyncIterator[Controller]:
-    executor = EXECUTORS[name]([model.functions])
+    executor = (EXECUTORS if model.service_name == "test" else NETWORK_EXECUTORS)[name]([model.functions])
     await executor.open(spec_for(model))
     executor.lease(lease or Lease(interviews=10, buffer_bytes=1_000_000))
     try:
@@ -259,6 +260,35 @@ async def test_an_interview_that_waits_for_a_busy_model_can_be_cancelled(name: s
         await controller.executor.signal(1, 1, Signal.CANCEL, 1.0)
         await controller.read_until(lambda: 1 in controller.ended)
     assert controller.ended[1] is Outcome.PREEMPTED
+
+
+@pytest.fixture
+def server() -> Iterator[HostileServer]:
+    with HostileServer() as one:
+        yield one
+
+
+def service_model(server: HostileServer) -> Model:
+    return Model("m", base_url=server.url, service_name="openai_compatible")
+
+
+@each_executor
+@pytest.mark.parametrize("chars", [4_000, 10_000, 1_000_000])
+async def test_each_question_is_one_request_however_large_prompts_and_replies_are(
+    name: str, chars: int, server: HostileServer
+):
+    """A socket buffer holds some 200 KB: agents go to a worker and rows come back in many parts, at the same time."""
+    interviews = 12 if chars == 1_000_000 else 300
+    server.behave("ok", answer="y" * chars)
+    work = chunk(1, 0, interviews)
+    work.agents = {n: b'{"n": "%d%s"}' % (n, b"x" * chars) for n in work.agents}
+    lease = Lease(interviews=4 if chars == 1_000_000 else 100, buffer_bytes=4_000_000)
+    async with opened(name, service_model(server), lease) as controller:
+        await controller.executor.start(work)
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert (len(controller.rows), controller.failures) == (interviews, [])
+    assert [row.ordinal for row in controller.rows if row.answers != ["y" * chars] * 2] == []
+    assert server.calls == controller.usage.calls == interviews * 2
 
 
 def test_every_message_can_be_sent_as_bytes():

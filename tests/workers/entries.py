@@ -1,5 +1,6 @@
 """What workers are asked to do in the tests: each takes a port and a payload."""
 
+import asyncio
 import ctypes
 import mmap
 import os
@@ -37,6 +38,54 @@ async def converse(port, payload):
 def converse_blocking(port, payload):
     port.send(b"ready")
     return port.receive() + payload
+
+
+def exchange_blocking(port, payload):
+    """Large messages out, while as many come in. The payload says how many, and of which size."""
+    count, size = map(int, payload.split())
+    for number in range(count):
+        port.send(bytes([number]) * size)
+    return b"".join(port.receive() for _ in range(count))
+
+
+async def exchange(port, payload):
+    count, size = map(int, payload.split())
+    sending = asyncio.create_task(_send_all(port, count, size))
+    received = [await port.receive_async() for _ in range(count)]
+    await sending
+    return b"".join(received)
+
+
+async def _send_all(port, count, size):
+    for number in range(count):
+        await port.send_async(bytes([number]) * size)
+
+
+async def exchange_posted(port, payload):
+    """Nobody waits until they have left, and the last words follow them."""
+    count, size = map(int, payload.split())
+    for number in range(count):
+        port.post(bytes([number]) * size)
+    return b"".join([await port.receive_async() for _ in range(count)])
+
+
+def exchange_on_uvloop(port, payload):
+    """A loop that makes the descriptor non-blocking; what the worker says after it goes the blocking way."""
+    import uvloop
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(exchange(port, payload))
+
+
+async def turn_while_unread(port, payload):
+    """How often the loop turned until a large message had left."""
+    port.send(b"ready")
+    await asyncio.sleep(0.1)
+    sending, turns = asyncio.create_task(port.send_async(bytes(5 * MB))), 0
+    while not sending.done():
+        await asyncio.sleep(0.005)
+        turns += 1
+    return b"%d" % turns
 
 
 def wait(port, payload):

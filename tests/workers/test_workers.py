@@ -35,6 +35,38 @@ async def test_messages_go_both_ways_while_a_task_runs(pool, entry):
     assert await worker.receive() == Done(1, 4, b"spring tides")
 
 
+EXCHANGES = [entries.exchange, entries.exchange_blocking, entries.exchange_posted, entries.exchange_on_uvloop]
+
+
+@pytest.mark.parametrize("entry", EXCHANGES, ids=lambda entry: entry.__name__)
+async def test_messages_larger_than_a_socket_buffer_cross_each_other_whole(pool, entry):
+    """A buffer holds some 200 KB, so that each is sent and received in many parts, in both directions at once."""
+    count, size = 3, 5 * MB
+    worker = await pool.worker(LIMIT)
+    for task in (1, 2):  # the second finds the channel as the first has left it
+        worker.start(Task(task, 1, refer_to(entry), b"%d %d" % (count, size)))
+        for number in range(count):
+            worker.send(Message(task, 1, bytes([100 + number]) * size))
+        for number in range(count):
+            assert await asyncio.wait_for(worker.receive(), 20) == Message(task, 1, bytes([number]) * size)
+        ending = await asyncio.wait_for(worker.receive(), 20)
+        assert ending == Done(task, 1, b"".join(bytes([100 + number]) * size for number in range(count)))
+
+
+async def test_a_worker_goes_on_while_the_controller_does_not_read(pool):
+    """Its loop turns, and its messages leave as the controller reads."""
+    worker = await pool.worker(LIMIT)
+    worker.start(Task(1, 1, refer_to(entries.turn_while_unread), b""))
+    assert await worker.receive() == Message(1, 1, b"ready")
+    worker.channel.pause(True)
+    await asyncio.sleep(0.3)
+    worker.channel.pause(False)
+    assert await worker.receive() == Message(1, 1, bytes(5 * MB))
+    ending = await worker.receive()
+    assert isinstance(ending, Done)
+    assert int(ending.payload) >= 10
+
+
 async def test_a_worker_is_held_by_every_limit(pool):
     ending = await pool.run(entries.limits, b"", LIMIT)
     assert isinstance(ending, Done)

@@ -107,7 +107,7 @@ class _HostedRuns:
     async def _speak(self) -> None:
         async for batch in self._runs.events():
             for payload in _portions(batch.events):
-                self._port.send(payload)
+                await self._port.send_async(payload)
 
     def _tell_kind(self, kind: Kind) -> None:
         told = KindMet(kind.name, refer_to(kind.function), kind.max_attempts, kind.timeout_s, kind.memory_bytes)

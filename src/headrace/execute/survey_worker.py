@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 from collections.abc import Callable
 from itertools import count
 from typing import Any
@@ -81,8 +80,7 @@ async def _conduct(port: Port, opening: Opening) -> None:
         try:
             task.result()
         except InterviewOutOfMemory as error:
-            link.post(Suspected(error.ordinal))
-            link.flush()
+            link.say_now(Suspected(error.ordinal))
             raise
 
 
@@ -113,17 +111,17 @@ async def _tell(link: Link, executor: InlineExecutor) -> None:
     async for batch in executor.events():
         told = encode([Told(batch)])
         if len(told) <= _ENOUGH_BYTES:
-            link.send(told)
+            await link.send(told)
             continue
         del told  # sending waits for the controller, and this is large
         for event in batch.events:
-            _tell_alone(link, event)
+            await _tell_alone(link, event)
 
 
-def _tell_alone(link: Link, event: AnyEvent) -> None:
+async def _tell_alone(link: Link, event: AnyEvent) -> None:
     told = encode([Told(Batch(event.seq, [event]))])
     if len(told) <= _MOST_BYTES:
-        link.send(told)
+        await link.send(told)
     elif isinstance(event, Rows):
         for ordinal in event.sheet.ordinals:  # one: the outbox puts nothing beside so large a row
             link.post(TooLarge(event.id, event.seq, ordinal, len(told)))
@@ -144,21 +142,27 @@ class Link:
             self._loop.call_soon(self.flush)
         self._posted.append(message)
 
-    def send(self, encoded: bytes) -> None:
-        """Now, after what was posted before."""
+    async def send(self, encoded: bytes) -> None:
+        """After what was posted before. Waits while the controller does not read: it reads what it can write."""
         self.flush()
-        self._write(encoded)
+        await self._port.send_async(encoded)
 
     def flush(self) -> None:
         posted, self._posted = self._posted, []
         if posted:
-            self._write(encode(posted))
+            self._port.post(encode(posted))
 
-    def _write(self, encoded: bytes) -> None:
-        try:
-            self._port.send(encoded)
-        except ConnectionError:
-            os._exit(0)  # the controller is gone, and the warden is about to end us anyway
+    def say_now(self, message: FromSurveyWorker) -> None:
+        """For a worker that is about to end: returns when everything has left."""
+        posted, self._posted = self._posted, []
+        self._port.send(encode([*posted, message]))
+
+    @property
+    def is_behind(self) -> bool:
+        return self._port.is_behind
+
+    async def caught_up(self) -> None:
+        await self._port.caught_up()
 
     def expect(self) -> tuple[int, asyncio.Future[Any]]:
         """A number to ask under, and where the answer will be."""
@@ -194,6 +198,8 @@ class RemoteGate:
         return await ask_in_turn(self, provider, request, tokens, is_stopping)
 
     async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> int:
+        if self._link.is_behind:  # replies that have not left take memory here: no call before they have
+            await self._link.caught_up()
         if is_stopping():
             raise CallNotMade("the run is stopping")
         call, answer = self._link.expect()

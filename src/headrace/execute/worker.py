@@ -2,7 +2,8 @@
 
 Covers: the loop, and the port through which a function speaks with the controller while it runs. A function may be sync
 or async. A worker that met its memory limit says so and ends: nobody knows what its libraries made of that. Does not
-cover: what payloads mean, and limits, which are set from outside (execute.warden).
+cover: how messages travel (execute.worker_line), what payloads mean, and limits, which are set from outside
+(execute.warden).
 """
 
 from __future__ import annotations
@@ -13,62 +14,29 @@ import inspect
 import os
 import socket
 import traceback
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
 from headrace.execute.function_names import find_function
-from headrace.execute.process_limits import allow_data, data_bytes, resident_bytes
+from headrace.execute.process_limits import allow_data, data_bytes
 from headrace.execute.progress_page import Place
+from headrace.execute.worker_line import Line
 from headrace.execute.worker_protocol import (
     BadFrame,
     Done,
     Failed,
-    Frames,
-    FromWorker,
     Message,
     OutOfMemory,
     Task,
     ToWorker,
-    frame,
 )
 
-_READ_BYTES = 1 << 16  # malloc maps and unmaps twice as much anew for every read
 _LONGEST_REASON = 4000
-_decoder = msgspec.msgpack.Decoder(ToWorker)  # made before any fork: it takes as long as one
 _LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say so
-
-
-class Line:
-    """The worker's end of its channel; blocks."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.connection = connection
-        self._frames = Frames(_decoder)
-        self._arrived: deque[ToWorker] = deque()  # bounded by one read
-        self.is_open = True
-        self.base_bytes = resident_bytes()
-
-    def read(self) -> ToWorker | None:
-        """None when the controller has closed its end."""
-        while not self._arrived and self.is_open:
-            self.take_in()
-        return self._arrived.popleft() if self._arrived else None
-
-    def take_in(self) -> None:
-        data = self.connection.recv(_READ_BYTES)
-        self.is_open = bool(data)
-        self._arrived.extend(self._frames.feed(data))
-
-    def at_hand(self) -> ToWorker | None:
-        return self._arrived.popleft() if self._arrived else None
-
-    def write(self, message: FromWorker) -> None:
-        self.connection.sendall(frame(message))
 
 
 class Port:
@@ -87,9 +55,34 @@ class Port:
             self._place.step()
 
     def send(self, payload: bytes) -> None:
-        """Waits while the controller does not read."""
+        """Waits while the controller does not read, and with it the loop, if there is one."""
         self.step()
-        self._line.write(Message(self.id, self.epoch, payload))
+        try:
+            self._line.write(Message(self.id, self.epoch, payload))
+        except ConnectionError:
+            _leave()
+
+    def post(self, payload: bytes) -> None:
+        """For small messages inside a loop: returns at once, and the message leaves when the controller reads."""
+        self.step()
+        try:
+            self._line.post(Message(self.id, self.epoch, payload))
+        except ConnectionError:
+            _leave()
+
+    async def send_async(self, payload: bytes) -> None:
+        """Waits while the controller does not read; other coroutines go on."""
+        self.post(payload)
+        await self.caught_up()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something has not left yet, since the controller does not read."""
+        return self._line.is_behind
+
+    async def caught_up(self) -> None:
+        """Returns when everything sent or posted so far has left."""
+        await self._line.caught_up()
 
     def receive(self) -> bytes:
         """The next message to this task."""
@@ -101,31 +94,19 @@ class Port:
     async def receive_async(self) -> bytes:
         """The same, while other coroutines go on."""
         while True:
-            message = self._line.at_hand()
-            if message is None:
-                await _readable(self._line.connection)
-                self._line.take_in()
-                if self._line.is_open:
-                    continue
-            payload = self._own(message)
+            payload = self._own(await self._line.read_async())
             if payload is not None:
                 return payload
 
     def _own(self, message: ToWorker | None) -> bytes | None:
         if message is None:
-            os._exit(0)  # the controller is gone, and the warden is about to end us anyway
+            _leave()
         is_ours = isinstance(message, Message) and (message.id, message.epoch) == (self.id, self.epoch)
         return message.payload if is_ours else None
 
 
-async def _readable(connection: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
-    ready = loop.create_future()
-    loop.add_reader(connection, lambda: None if ready.done() else ready.set_result(None))
-    try:
-        await ready
-    finally:
-        loop.remove_reader(connection)
+def _leave() -> NoReturn:
+    os._exit(0)  # the controller is gone, and the warden is about to end us anyway
 
 
 def work(channel: int, place: Place | None = None) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from headrace.encoding import encode_with
 from headrace.providers.contract import Finish, RateHint, Reply, Request, check_parameters
 from headrace.providers.decoding import BadReply, decoded, fields, whole_number
 from headrace.providers.failures import said_in
@@ -54,7 +55,7 @@ class _Completion(msgspec.Struct, gc=False):
     error: Any = None
 
 
-_encode = msgspec.json.Encoder().encode
+_encode = encode_with(msgspec.json.Encoder())  # a large prompt in a worker at its limit is no crash
 _decoder = msgspec.json.Decoder(_Completion)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from headrace.encoding import encode_with
+
 
 class State(IntEnum):
     """What became of one question in one interview."""
@@ -114,7 +116,7 @@ class Detail(msgspec.Struct, array_like=True, gc=False):
     records: list[AnswerRecord]
 
 
-encode_detail = msgspec.msgpack.Encoder().encode
+encode_detail = encode_with(msgspec.msgpack.Encoder())
 decode_detail = msgspec.msgpack.Decoder(Detail).decode
 encode_record = msgspec.msgpack.Encoder().encode
 decode_record = msgspec.msgpack.Decoder(AnswerRecord).decode
