@@ -38,6 +38,7 @@ class Sizes:
     overshoot_repeats: int
     worker_interviews: int
     worker_repeats: int
+    failpoint_kills: int
 
 
 FULL = Sizes(
@@ -67,6 +68,7 @@ FULL = Sizes(
     overshoot_repeats=5,
     worker_interviews=200_000,
     worker_repeats=3,
+    failpoint_kills=1_000,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -95,6 +97,7 @@ QUICK = Sizes(
     overshoot_repeats=1,
     worker_interviews=20_000,
     worker_repeats=1,
+    failpoint_kills=100,
 )
 
 

@@ -11,6 +11,7 @@ def cached_bytes(connection: apsw.Connection) -> int:
 
 
 def filled(path) -> apsw.Connection:
+    path.touch()
     connection = open_writer(path)
     connection.execute("CREATE TABLE t(x)")
     with connection:

@@ -25,7 +25,7 @@ from headrace.runtime.survey_run import SurveyRun
 from headrace.schedule.events import Grant, TenantClosed, TenantOpened, TenantUsed
 from headrace.schedule.priority import Priority
 from headrace.steady_clock import SteadyClock
-from headrace.store.connections import translated_errors
+from headrace.store.disk_errors import translated_errors
 from headrace.store.home import default_path
 from headrace.store.journal import run_ended, run_started
 from headrace.store.kept_budgets import kept_budgets

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from headrace.store.agent_file import AgentFile
 from headrace.store.agent_journal import Write, commit
-from headrace.store.connections import translated_errors
+from headrace.store.disk_errors import translated_errors
 
 
 class EngineWriter:

@@ -33,7 +33,7 @@ from headrace.runtime.survey_run import Sealed, SurveyRun
 from headrace.runtime.terminal import canvas_for, say_reused
 from headrace.steady_clock import SteadyClock
 from headrace.store.book import RunBook
-from headrace.store.connections import translated_errors
+from headrace.store.disk_errors import translated_errors
 from headrace.store.home import cache_path, default_path
 from headrace.store.journal import run_ended, run_started
 from headrace.store.kept_budgets import kept_budgets

@@ -40,7 +40,7 @@ from headrace.runtime.standings import Standings
 from headrace.schedule.admission import Admission
 from headrace.schedule.cursors import Cursors
 from headrace.schedule.governor import Governor
-from headrace.store.connections import translated_errors
+from headrace.store.disk_errors import translated_errors
 from headrace.store.runfile import RunFile
 from headrace.store.sheets import Sheet, SheetRow
 

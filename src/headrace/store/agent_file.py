@@ -23,9 +23,11 @@ from headrace.store.agent_schema import (
     check_engine_file_schema,
     create_agent_tables,
 )
-from headrace.store.connections import READER_PAGES_KB, keep_pages, open_writer, translated_errors
-from headrace.store.hardening import harden
+from headrace.store.connections import open_checked_reader, open_writer, roll_back
+from headrace.store.disk_errors import translated_errors
 from headrace.store.lock import WriterLock
+from headrace.store.making import made_whole
+from headrace.store.private import make_directory
 from headrace.store.schema import APPLICATION_ID
 from headrace.survey.values import SqlValue
 
@@ -68,21 +70,23 @@ class AgentFile:
     def __init__(self, path: Path, lock: WriterLock) -> None:
         self.path = path
         self._lock = lock
-        self.connection = open_writer(path)
-        self._reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        harden(self._reader)
-        keep_pages(self._reader, READER_PAGES_KB)
+        self._reader = open_checked_reader(path, check_is_engine_file)
+        try:
+            self.connection = open_writer(path)
+        except BaseException:
+            self._reader.close()
+            raise
         self.token: str = self._one("SELECT value FROM meta WHERE key = 'token'")
 
     @classmethod
     def open(cls, path: Path) -> AgentFile:
         if path.is_dir():
             raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         lock = WriterLock(path, meanwhile="an engine of another path can run beside it")
         try:
             with translated_errors(path):
-                _make_or_check(path)
+                _make_where_missing(path)
                 return cls(path, lock)
         except BaseException:
             lock.release()
@@ -214,16 +218,11 @@ class AgentFile:
         return self._reader.execute(sql, bindings).get
 
 
-def _make_or_check(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    harden(connection)
-    try:
-        if path.stat().st_size == 0:
-            with connection:
-                create_agent_tables(connection, secrets.token_hex(8), time.time())
-        check_is_engine_file(connection, path)
-    finally:
-        connection.close()
+def _make_where_missing(path: Path) -> None:
+    roll_back(path)  # what is left may be an empty file
+    if not path.exists() or path.stat().st_size == 0:
+        with made_whole(path) as empty, empty:
+            create_agent_tables(empty, secrets.token_hex(8), time.time())
 
 
 def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:

@@ -17,8 +17,9 @@ import apsw
 
 from headrace.errors import HeadraceError
 from headrace.limits import CacheLimits
-from headrace.store.connections import keep_pages
+from headrace.store.connections import connect, keep_pages
 from headrace.store.lock import WriterLock
+from headrace.store.private import make_directory, make_file
 
 APPLICATION_ID = 0x48445244  # a run file's and one more
 VERSION = 1  # of the table, and of what a reply is encoded as
@@ -115,7 +116,7 @@ def split_key(key: bytes) -> tuple[int, bytes]:
 def open_cache_file(path: Path, limits: CacheLimits) -> CacheFile:
     """The file, made where there is none and made anew where it is damaged; else UnusableCache."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         try:
             return CacheFile(path, limits)
         except DAMAGE:
@@ -153,7 +154,9 @@ def _is_damaged(path: Path) -> bool:
 
 
 def _connect(path: Path, busy_wait_ms: int, pages_kb: int) -> apsw.Connection:
-    connection = apsw.Connection(str(path))
+    with suppress(FileExistsError):
+        make_file(path)
+    connection = connect(path)
     try:
         connection.set_busy_timeout(_WRITER_WAIT_MS)
         _is_ready(connection)  # what is not ours is refused before anything is changed

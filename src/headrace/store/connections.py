@@ -1,34 +1,39 @@
-"""Opening a run file with SQLite. Covers: the settings each connection needs, and telling other files apart.
+"""Opening a file of ours with SQLite: run file, engine file and response cache.
 
-Does not cover: who may write (store.lock). A connection never crosses a fork.
+Covers: `connect`, where every connection begins; recovery of what a killed process left; telling other files apart.
+A connection never crosses a fork.
+
+    reader:  connect read-only ── a transaction to roll back? ──► lock, connect as a writer, SQLite rolls back, close
+                  ▲                                                                                             │
+                  └─────────────────────────────────── once more ◄──────────────────────────────────────────────┘
+    writer:  lock ──► roll_back ──► connect ──► WAL mode
+
+Does not cover: who may write (store.lock), and errors in words (store.disk_errors).
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 from weakref import WeakSet
 
 import apsw
 
-from headrace.errors import NotARunFile, RunFileBusy, RunFileDamaged, RunFileError, RunFileTooNew, StorageFull
+from headrace.errors import NotARunFile, RunFileBusy, RunFileDamaged, RunFileError, RunFileTooNew
 from headrace.store.agent_schema import ENGINE_APPLICATION_ID
+from headrace.store.disk_errors import needs_a_writable_place, needs_recovery, translated_errors
 from headrace.store.hardening import harden
+from headrace.store.lock import WriterLock
 from headrace.store.schema import APPLICATION_ID, VERSION, check_run_file_schema
 
 _BUSY_WAIT_MS = 10_000
+_LOOK_AGAIN_AFTER_S = 0.02
 _WRITER_PAGES_KB = 4_000
 READER_PAGES_KB = 2_000
-_WRITE_ERRORS = frozenset(
-    {
-        apsw.SQLITE_IOERR_WRITE,
-        apsw.SQLITE_IOERR_FSYNC,
-        apsw.SQLITE_IOERR_DIR_FSYNC,
-        apsw.SQLITE_IOERR_TRUNCATE,
-        apsw.SQLITE_IOERR_SHMSIZE,
-    }
-)
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _WRITER = """
 PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=64000000;
 """
@@ -50,34 +55,107 @@ def release_pages() -> None:
             connection.release_memory()
 
 
-def open_writer(path: Path) -> apsw.Connection:
-    """A connection that journals: every commit is on disk when it returns."""
-    connection = apsw.Connection(str(path))
+def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
+    """Every connection to a file of ours is made here; none of them makes the file."""
+    connection = apsw.Connection(str(path), flags=flags)
     harden(connection)
     connection.set_busy_timeout(_BUSY_WAIT_MS)
-    connection.execute(_WRITER).fetchall()  # a statement that gives a row stops there until the row is taken
-    keep_pages(connection, _WRITER_PAGES_KB)
     return connection
 
 
+def open_writer(path: Path) -> apsw.Connection:
+    """A connection that journals: every commit is on disk when it returns. The caller holds the file's lock."""
+    connection = connect(path)
+    try:
+        connection.execute(_WRITER).fetchall()  # a statement that gives a row stops there until the row is taken
+        keep_pages(connection, _WRITER_PAGES_KB)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+Check: TypeAlias = Callable[[apsw.Connection, Path], None]
+
+
 def open_reader(path: Path) -> apsw.Connection:
-    """A connection that only reads; also while another process writes."""
+    """A connection that only reads a run file; also while another process writes."""
     if not path.exists():
         raise RunFileError(f"There is no run file at {path}.", path=path, fix="Check the path, or run a job.")
     if path.is_dir():
         raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
+    return open_checked_reader(path, check_is_run_file)
+
+
+def open_checked_reader(path: Path, check: Check) -> apsw.Connection:
+    """A connection that only reads, to a file that `check` accepts. What a killed writer left half done is rolled back
+    first, by a writer that holds the lock, unless a live one has it: then that one is about to.
+    """
+    give_up_s = time.monotonic() + _BUSY_WAIT_MS / 1000
     with translated_errors(path):
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        try:
-            harden(connection)
-            connection.set_busy_timeout(_BUSY_WAIT_MS)
-            check_is_run_file(connection, path)
-            connection.execute("PRAGMA temp_store=FILE").fetchall()
-            keep_pages(connection, READER_PAGES_KB)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        while True:
+            try:
+                return _reader(path, check)
+            except apsw.ReadOnlyError as error:
+                if not needs_recovery(error) or time.monotonic() > give_up_s:
+                    raise
+            try:
+                _recover(path.resolve())
+            except RunFileBusy:
+                time.sleep(_LOOK_AGAIN_AFTER_S)
+
+
+def _reader(path: Path, check: Check) -> apsw.Connection:
+    connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        check(connection, path)
+        connection.execute("PRAGMA temp_store=FILE").fetchall()
+        keep_pages(connection, READER_PAGES_KB)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _recover(path: Path) -> None:
+    try:
+        lock = WriterLock(path)
+    except RunFileBusy:
+        raise
+    except RunFileError as error:
+        raise needs_a_writable_place(path) from error
+    try:
+        roll_back(path)
+    finally:
+        lock.release()
+
+
+def roll_back(path: Path) -> None:
+    """Have SQLite undo the transaction that a killed writer left in `-journal`. The caller holds the file's lock."""
+    journal = path.with_name(path.name + "-journal")
+    if not journal.exists() or not path.exists():
+        return
+    _refuse_foreign_journal(path, journal)
+    connection = connect(path)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    finally:
+        connection.close()
+
+
+def _refuse_foreign_journal(path: Path, journal: Path) -> None:
+    """A journal that ends in SQLite's magic number names another file that rolling back may delete. That is for
+    transactions over several databases; none of ours is one.
+    """
+    with journal.open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - len(_JOURNAL_MAGIC)))
+        if file.read() == _JOURNAL_MAGIC:
+            raise RunFileDamaged(
+                f"{journal} was not written by Headrace: it names another file to be deleted.",
+                path=path,
+                fix="Do not use it. Without it the run file may hold half of a transaction.",
+            )
 
 
 def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
@@ -111,28 +189,3 @@ def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
             fix="Upgrade with: pip install -U headrace",
         )
     check_run_file_schema(connection, path)
-
-
-@contextmanager
-def translated_errors(path: Path) -> Generator[None]:
-    """SQLite's errors about the disk and the file, in the words of our error tree."""
-    try:
-        yield
-    except apsw.FullError:
-        raise StorageFull(path, "the disk is full") from None
-    except apsw.IOError as error:
-        if getattr(error, "extendedresult", None) in _WRITE_ERRORS:
-            raise StorageFull(path, f"writing failed ({error})") from error
-        raise RunFileError(f"{path} cannot be read: {error}.", path=path, fix="Check the disk.") from error
-    except (apsw.BusyError, apsw.LockedError):
-        raise RunFileBusy(
-            f"{path} is locked by another process.", path=path, fix="Try again when that is done."
-        ) from None
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise RunFileDamaged(
-            f"{path} is damaged: {error}.",
-            path=path,
-            fix="Restore a copy, or salvage it with sqlite3's .recover.",
-        ) from error
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise RunFileError(f"{path} cannot be opened: {error}.", path=path, fix="Check its rights.") from error

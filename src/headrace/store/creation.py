@@ -59,7 +59,6 @@ def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budget
         write_budgets(connection, budgets)
     for table, source in _lists(job):
         _append_rows(connection, table, source.rows(), 0, pause)
-    connection.execute("PRAGMA synchronous=FULL")
     finish_plan(connection, job, plan)
 
 

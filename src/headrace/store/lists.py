@@ -10,8 +10,9 @@ import apsw
 from headrace.plan.census import FieldCensus
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
-from headrace.store.connections import open_reader, translated_errors
+from headrace.store.connections import open_reader
 from headrace.store.creation import bits_to_kinds, read_identity, read_meta
+from headrace.store.disk_errors import translated_errors
 from headrace.store.runfile import read_plan
 from headrace.survey.models import Model
 from headrace.survey.survey import Survey

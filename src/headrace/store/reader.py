@@ -16,7 +16,8 @@ from typing import Any
 import apsw
 
 from headrace.errors import RunFileError
-from headrace.store.connections import open_reader, translated_errors
+from headrace.store.connections import open_reader
+from headrace.store.disk_errors import translated_errors
 from headrace.survey.values import SqlValue
 
 _ABANDONED: list[apsw.Connection] = []

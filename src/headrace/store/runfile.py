@@ -6,7 +6,6 @@ Covers: the life of the file from `open` to `close`, and what in it is finished.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,11 +20,14 @@ from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.product import Box, Cell, Plan
 from headrace.store import creation
-from headrace.store.connections import open_reader, open_writer, translated_errors
+from headrace.store.connections import open_reader, open_writer, roll_back
+from headrace.store.disk_errors import translated_errors
 from headrace.store.journal import Journal
 from headrace.store.kept_budgets import read_budgets, write_budgets
 from headrace.store.lock import WriterLock
+from headrace.store.making import made_whole
 from headrace.store.outcomes import read_counters, stored_detail
+from headrace.store.private import make_directory
 from headrace.store.rows import DetailPacker
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, Usage, decode_record
 from headrace.survey.survey import Survey
@@ -68,10 +70,14 @@ class RunFile:
     def _open_locked(
         cls, path: Path, job: Job, options: RunOptions, pause: Callable[[], None], lock: WriterLock
     ) -> RunFile:
+        roll_back(path)
         if options.fresh:
             set_aside(path)
         if not path.exists() or path.stat().st_size == 0:
-            _make(path, job, options, pause)
+            plan = Plan.of(job.shape(options.n or 1))
+            with made_whole(path) as empty:
+                # With its budgets: a kill before the first interview must not leave a file that `resume` runs without.
+                creation.write_job(empty, job, plan, options.budgets(Budgets()), pause)
         growth = _growth(path, job, options)
         connection = open_writer(path)
         try:
@@ -203,44 +209,12 @@ def _locked(path: Path) -> WriterLock:
         what = "a directory" if path.is_dir() else "not a regular file"
         raise RunFileError(f"{path} is {what}.", path=path, fix="Give the path of a file.")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
     except OSError as error:
         raise RunFileError(
             f"{path.parent} cannot be made: {error.strerror}.", path=path, fix="Use another path."
         ) from None
     return WriterLock(path)
-
-
-def _make(path: Path, job: Job, options: RunOptions, pause: Callable[[], None]) -> None:
-    """Write the job into a new file, which gets its name when it is whole: what is cut short leaves nothing to read."""
-    making = path.with_name(path.name + ".making")
-    making.unlink(missing_ok=True)
-    connection = apsw.Connection(str(making))
-    try:
-        # No journal and no syncs before the last commit: until then there is nothing to lose.
-        connection.execute("PRAGMA journal_mode=OFF").fetchall()
-        connection.execute("PRAGMA synchronous=OFF; PRAGMA cache_size=-4000;").fetchall()
-        # With its budgets: a kill before the first interview must not leave a file that `resume` runs without them.
-        creation.write_job(connection, job, Plan.of(job.shape(options.n or 1)), options.budgets(Budgets()), pause)
-        connection.close()
-        for suffix in ("-wal", "-shm"):  # of a run file that was deleted: SQLite would replay them into this one
-            path.with_name(path.name + suffix).unlink(missing_ok=True)
-        making.rename(path)
-        _sync_directory(path.parent)
-    finally:
-        connection.close()
-        making.unlink(missing_ok=True)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make a new name last: a power cut must not take away a file that answers are journaled into."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,9 @@ from headrace.plan.job import Job
 from headrace.results.results import Results
 from headrace.runtime.arrivals import Arrivals
 from headrace.runtime.memory import tree_bytes
-from headrace.store.connections import open_reader, translated_errors
+from headrace.store.connections import open_reader
 from headrace.store.creation import read_identity
+from headrace.store.disk_errors import translated_errors
 from headrace.store.home import home
 from headrace.store.removal import disk_bytes, remove_run
 from headrace.units import format_bytes, format_duration

@@ -1,0 +1,256 @@
+"""What is under way when a process is killed, and what must hold afterwards. Each scenario prepares a directory, does
+something that changes files, and checks in a new process that nothing is lost, doubled or stuck.
+
+    prepare ──► work, killed at moment n ──► check: reads, goes on, ends right
+
+Does not cover: choosing moments and processes (benchmarks.kill_storm).
+"""
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, QuestionYesNo, Results, Survey
+from headrace.errors import RunUndecided
+from headrace.providers.contract import Reply, Request
+from headrace.runtime.agent_run import Run
+from headrace.store.removal import remove_run
+from headrace.store.response_cache import ResponseCache, cache_key
+
+PEOPLE = 6
+_BESIDE = ("-wal", "-shm", "-journal", ".lock", ".making", ".sock")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """`check` raises AssertionError where something is lost, doubled or stuck."""
+
+    prepare: Callable[[Path], object]
+    work: Callable[[Path], object]
+    check: Callable[[Path], object]
+
+
+def _note(log: Path, line: str) -> None:
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(descriptor, f"{line}\n".encode())
+    os.close(descriptor)
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text("ascii").split() if log.exists() else []
+
+
+# --- surveys
+
+
+def _job(place: Path, people: int = PEOPLE) -> Job:
+    def respond(request: Request) -> str:
+        _note(place / "calls", f"{request.agent['number']}:{request.question_name}")
+        return "Yes" if request.question_name == "happy" else f"because of {request.agent['number']}"
+
+    survey = Survey([
+        QuestionYesNo(question_name="happy", question_text="Are you happy?"),
+        QuestionFreeText(question_name="why", question_text="You said {{ happy.answer }}. Why?"),
+    ])  # fmt: skip
+    agents = AgentList(Agent(name=f"p{number}", traits={"number": number}) for number in range(people))
+    return survey.by(agents).by(Model("test", canned_response=respond))
+
+
+def _run(place: Path, **options: object) -> None:
+    """Each result that the run confirms is noted: it must be in the file from then on."""
+    people = int(str(options.pop("people", PEOPLE)))
+    job, confirmed = _job(place, people), place / "confirmed"
+    job.run(
+        place / "x.run",
+        concurrency=2,
+        on_result=lambda result: _note(confirmed, str(result.ordinal)),
+        **options,  # pyright: ignore[reportArgumentType]
+    ).close()
+
+
+def _ordinals(path: Path) -> list[int]:
+    with Results.open(path) as results:
+        return [result.ordinal for result in results]
+
+
+def _check_run(place: Path, people: int = PEOPLE, **options: object) -> None:
+    path, before = place / "x.run", len(_lines(place / "calls"))
+    stored = _ordinals(path) if path.exists() else []
+    assert set(map(int, _lines(place / "confirmed"))) <= set(stored), "a confirmed result is lost"
+    _run(place, people=people, **options)
+    again = {int(call.partition(":")[0]) for call in _lines(place / "calls")[before:]}
+    assert not again & set(stored), f"{again & set(stored)} were journaled and asked again"
+    _check_complete(path, people)
+
+
+def _check_complete(path: Path, people: int) -> None:
+    with Results.open(path) as results:
+        right = [{"happy": "Yes", "why": f"because of {number}"} for number in range(people)]
+        assert [result.answer for result in results] == right
+    left = [suffix for suffix in _BESIDE if path.with_name(path.name + suffix).exists()]
+    assert not left, f"left beside the file: {left}"
+
+
+def _finished(place: Path) -> None:
+    _run(place)
+    (place / "calls").unlink()
+    (place / "confirmed").unlink()
+
+
+def _check_fresh(place: Path) -> None:
+    """The earlier results are in the file or in the one that was put aside, and a new start works."""
+    files = list(place.glob("x*.run"))
+    assert any(_ordinals(path) == list(range(PEOPLE)) for path in files), "the earlier results are lost"
+    _run(place, fresh=True)
+    _check_complete(place / "x.run", PEOPLE)
+
+
+def _check_removed(place: Path) -> None:
+    path = place / "x.run"
+    if path.exists():
+        assert _ordinals(path) == list(range(PEOPLE))
+        remove_run(path)
+    _run(place)
+    _check_complete(path, PEOPLE)
+
+
+def _left_in_wal_mode(place: Path) -> None:
+    """As a run leaves its file that was killed in the middle."""
+    pid = os.fork()
+    if not pid:
+        job = _job(place)
+        for count, result in enumerate(job.stream(place / "x.run", concurrency=1)):
+            _note(place / "confirmed", str(result.ordinal))
+            if count == 2:
+                os._exit(0)
+    os.waitpid(pid, 0)
+
+
+# --- engines
+
+
+async def _one_step(log: str, name: str) -> str:
+    _note(Path(log), name)
+    return name
+
+
+async def _agent(ctx, log: str, number: int):  # an agent run
+    told = [await ctx.step(f"s{i}", _one_step, log, f"{number}.s{i}") for i in range(2)]
+    await ctx.checkpoint({"i": 2})
+    told.append(await ctx.step("pay", _one_step, log, f"{number}.pay", side_effect=True))
+    return told
+
+
+async def _run_engine(place: Path) -> None:
+    log = str(place / "steps")
+    async with Engine(place / "e.run", isolation="inline", slots=2) as engine:
+        for number in range(2):
+            run = await engine.submit(_agent, log, number, key=f"a{number}")
+            _note(place / "confirmed", f"a{number}")
+            told = await asyncio.wait_for(_result_of(run), 60)
+            assert told == [f"{number}.s0", f"{number}.s1", f"{number}.pay"]
+
+
+async def _result_of(run: Run) -> object:
+    """A side effect that was cut short is run again, on purpose."""
+    try:
+        return await run.result()
+    except RunUndecided:
+        await run.resolve("pay", again=True)
+        return await run.result()
+
+
+def _engine_work(place: Path) -> None:
+    asyncio.run(_run_engine(place))
+
+
+def _check_engine(place: Path) -> None:
+    asyncio.run(_check_submissions(place))
+    before = Counter(_lines(place / "steps"))
+    _engine_work(place)
+    after = Counter(_lines(place / "steps"))
+    assert set(after) == {f"{number}.{step}" for number in range(2) for step in ("s0", "s1", "pay")}
+    # What was in flight when the process was killed may run again, once; one run at a time is in flight.
+    assert sum((after - before).values()) + len(before) <= len(after) + 1, "a journaled step ran again"
+    left = [suffix for suffix in _BESIDE if (place / f"e.run{suffix}").exists()]
+    assert not left, f"left beside the file: {left}"
+
+
+async def _check_submissions(place: Path) -> None:
+    async with Engine(place / "e.run", isolation="inline") as engine:
+        for key in _lines(place / "confirmed"):
+            assert await engine.find(key) is not None, "a confirmed submission is lost"
+
+
+# --- the response cache
+
+
+def _keys() -> list[bytes]:
+    return [cache_key(b"model", "system", f"question {number}", {}, 0) for number in range(40)]
+
+
+def _fill_cache(place: Path) -> None:
+    cache = ResponseCache.open(place / "cache.sqlite", time.time())
+    for number, key in enumerate(_keys()):
+        cache.put(key, Reply(f"reply {number}", b"raw", 1, 1))
+        if number % 10 == 9:
+            cache.flush()
+            assert cache.why_not is None, cache.why_not
+            _note(place / "confirmed", str(number))
+    cache.close()
+
+
+def _check_cache(place: Path) -> None:
+    cache = ResponseCache.open(place / "cache.sqlite", time.time() + 1)
+    assert cache.why_not is None, cache.why_not
+    confirmed = max(map(int, _lines(place / "confirmed")), default=-1)
+    replies = [cache.get(key) for key in _keys()]
+    for number, reply in enumerate(replies):
+        assert reply is None or reply.text == f"reply {number}", "a reply stands under another's key"
+        assert number > confirmed or reply is not None, "a reply that was flushed is lost"
+    cache.close()
+    _fill_cache(place)
+    cache = ResponseCache.open(place / "cache.sqlite", time.time() + 1)
+    assert all(cache.get(key) is not None for key in _keys())
+    cache.close()
+
+
+def _damaged_cache(place: Path) -> None:
+    _fill_cache(place)
+    (place / "confirmed").unlink()
+    (place / "cache.sqlite").write_bytes(b"not a database " * 1000)
+
+
+def _nothing(_place: Path) -> None:
+    pass
+
+
+def _read(place: Path) -> None:
+    _ordinals(place / "x.run")
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "a new run": Scenario(prepare=_nothing, work=_run, check=_check_run),
+    "a run that goes on": Scenario(prepare=lambda p: _run(p, limit=2), work=_run, check=_check_run),
+    "a killed run that goes on": Scenario(prepare=_left_in_wal_mode, work=_run, check=_check_run),
+    "a run that grows": Scenario(
+        prepare=_run,
+        work=lambda p: _run(p, people=PEOPLE + 3, extend=True),
+        check=lambda p: _check_run(p, PEOPLE + 3, extend=True),
+    ),
+    "a fresh start": Scenario(prepare=_finished, work=lambda p: _run(p, fresh=True), check=_check_fresh),
+    "a fresh start after a kill": Scenario(
+        prepare=lambda p: (_finished(p), _left_in_wal_mode(p)), work=lambda p: _run(p, fresh=True), check=_check_fresh
+    ),
+    "a removal": Scenario(prepare=_finished, work=lambda p: remove_run(p / "x.run"), check=_check_removed),
+    "a read after a kill": Scenario(prepare=_left_in_wal_mode, work=_read, check=_check_run),
+    "a new engine": Scenario(prepare=_nothing, work=_engine_work, check=_check_engine),
+    "an engine that goes on": Scenario(prepare=_engine_work, work=_engine_work, check=_check_engine),
+    "a new cache": Scenario(prepare=_nothing, work=_fill_cache, check=_check_cache),
+    "a cache in use": Scenario(prepare=_fill_cache, work=_fill_cache, check=_check_cache),
+    "a damaged cache": Scenario(prepare=_damaged_cache, work=_fill_cache, check=_check_cache),
+}

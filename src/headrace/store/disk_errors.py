@@ -1,0 +1,77 @@
+"""SQLite's errors about the disk and the file, in the words of our error tree.
+
+Covers: which of ours each of SQLite's becomes. Does not cover: errors in a user's own SQL (results.table).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError, StorageFull
+
+_WRITE_ERRORS = frozenset(
+    {
+        apsw.SQLITE_IOERR_WRITE,
+        apsw.SQLITE_IOERR_FSYNC,
+        apsw.SQLITE_IOERR_DIR_FSYNC,
+        apsw.SQLITE_IOERR_TRUNCATE,
+        apsw.SQLITE_IOERR_SHMSIZE,
+    }
+)
+_BESIDE = ("", "-wal", "-journal")
+
+
+@contextmanager
+def translated_errors(path: Path) -> Generator[None]:
+    """Raise the error of our own tree for each of SQLite's that concerns the disk or the file."""
+    try:
+        yield
+    except apsw.FullError:
+        raise StorageFull(path, "the disk is full") from None
+    except apsw.IOError as error:
+        if getattr(error, "extendedresult", None) in _WRITE_ERRORS:
+            raise StorageFull(path, f"writing failed ({error})") from error
+        raise RunFileError(f"{path} cannot be read: {error}.", path=path, fix="Check the disk.") from error
+    except (apsw.BusyError, apsw.LockedError):
+        raise RunFileBusy(
+            f"{path} is locked by another process.", path=path, fix="Try again when that is done."
+        ) from None
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise RunFileDamaged(
+            f"{path} is damaged: {error}.",
+            path=path,
+            fix="Restore a copy, or salvage it with sqlite3's .recover.",
+        ) from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        if needs_recovery(error) or _is_in_a_read_only_place(path):
+            raise needs_a_writable_place(path) from error
+        raise RunFileError(f"{path} cannot be opened: {error}.", path=path, fix="Check its rights.") from error
+
+
+def needs_recovery(error: apsw.Error) -> bool:
+    """Whether a read failed because a killed writer's transaction has to be rolled back, which only a writer can do."""
+    return getattr(error, "extendedresult", None) in (apsw.SQLITE_READONLY_ROLLBACK, apsw.SQLITE_READONLY_RECOVERY)
+
+
+def needs_a_writable_place(path: Path) -> RunFileError:
+    """For a file that a killed process left half written, in a place where it cannot be put in order."""
+    files = " ".join(str(part) for part in map(path.with_name, _names(path)) if part.exists())
+    return RunFileError(
+        f"{path} was left by a process that was killed, and cannot be put in order here: {path.parent} or the file"
+        " cannot be written.",
+        path=path,
+        fix=f"Copy its files together to a directory of yours and open the copy there: cp {files} DIRECTORY",
+    )
+
+
+def _names(path: Path) -> list[str]:
+    return [path.name + suffix for suffix in _BESIDE]
+
+
+def _is_in_a_read_only_place(path: Path) -> bool:
+    return path.exists() and not os.access(path.parent, os.W_OK)

@@ -1,0 +1,58 @@
+"""A new database that gets its name when it is whole: a process that is killed meanwhile leaves nothing to read.
+
+Does not cover: what is written into it (store.creation, store.agent_schema, store.copying).
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from headrace.errors import RunFileError, StorageFull
+from headrace.store.connections import connect
+from headrace.store.private import make_file, sync
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
+# Of a database that was removed: SQLite would replay them into the new one.
+_LEFT_BESIDE = ("-journal", "-wal", "-shm")
+
+
+@contextmanager
+def made_whole(path: Path) -> Generator[apsw.Connection]:
+    """A connection to an empty database under another name, which becomes `path` when the block ends well."""
+    making = path.with_name(path.name + ".making")
+    with _said_of(path):
+        making.unlink(missing_ok=True)
+        make_file(making)
+    connection = connect(making)
+    try:
+        # No journal and no syncs: until it has its name there is nothing to lose.
+        connection.execute("PRAGMA journal_mode=OFF").fetchall()
+        connection.execute("PRAGMA synchronous=OFF; PRAGMA cache_size=-4000;").fetchall()
+        yield connection
+        connection.close()
+        with _said_of(path):
+            sync(making)
+            for suffix in _LEFT_BESIDE:
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            making.replace(path)
+            sync(path.parent)
+    finally:
+        connection.close()
+        making.unlink(missing_ok=True)
+
+
+@contextmanager
+def _said_of(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise StorageFull(path, error.strerror or str(error)) from error
+        raise RunFileError(
+            f"{path} cannot be written: {error.strerror}.", path=path, fix="Use another path, or check its rights."
+        ) from error
