@@ -59,7 +59,7 @@ MISTAKES = {
         "raising:survey",
     ): "raising:survey cannot be imported: ValueError: no such luck. To see where, add --debug.",
     ("run", ":survey"): ":survey cannot be read: No such file or directory.",
-    (*RUN[:2], "--scenarios", "short.csv", "--model", "test"): "short.csv, line 2: 1 cells where the header has 2.",
+    (*RUN[:2], "--scenarios", "short.csv", "--model", "test"): "short.csv, line 2: 1 cell where the header has 2.",
     (*RUN[:2], "--scenarios", "latin.csv", "--model", "test"): "Save it as UTF-8 CSV.",
     (
         *RUN[:2],

@@ -103,11 +103,19 @@ def test_jsonl_keeps_the_types_of_json(tmp_path: Path):
     ("name", "content", "told"),
     [
         ("a.csv", b"a,b\n1,2\n\n1,2,3\n", r"a\.csv, line 4: 3 cells where the header has 2"),
-        ("a.csv", b"a,b\n1\n", r"a\.csv, line 2: 1 cells"),
+        ("a.csv", b"a,b\n1\n", r"a\.csv, line 2: 1 cell where"),
         ("a.csv", b"", "is empty"),
         ("a.csv", b"a,a\n1,2\n", "'a' twice"),
         ("a.csv", b"a,\n1,2\n", "without a name"),
-        ("a.csv", b"a\n\xff\xfe\n", r"a\.csv, line \d+: .*UTF-8|codec"),
+        ("a.csv", b"a\n\xff\xfe\n", r"a\.csv, line 2 is not UTF-8"),
+        ("a.csv", b"a\n" + b"b\n" * 9_000 + b"caf\xe9\n" + b"c\n" * 9_000, r"line 9002 is not UTF-8.*'café'.*Latin-1"),
+        ("a.csv", "a,b\n1,2".encode("utf-16"), "is UTF-16"),
+        ("a.csv", b"a;b\n1;2\n1\n", "line 3: 1 cell where the header has 2.*';', which separates cells"),
+        ("a.csv", b'a,b\nx,y\n"x"y,c\n', "line 3: ',' expected"),
+        ("a.csv", b"a\n" + b"x" * 65_000_000, "line 2 is longer than 64 MB"),
+        ("a.csv", b"," * 2_000_000, "line 1 has more than 100,000 cells"),
+        ("a.jsonl", b"x" * 65_000_000, "line 1 is longer than 64 MB"),
+        ("a.jsonl", b'{"a":' + b"[" * 100_000, "line 1: it is nested too deeply"),
         ("a.csv", b'a\n"open\n', r"a\.csv, line"),
         ("a.jsonl", b'{"a": 1}\n{"a": \n', r"a\.jsonl, line 2"),
         ("a.jsonl", b"[1]\n", "line 1: not a JSON object"),
@@ -120,6 +128,21 @@ def test_a_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, name:
     read: Callable[[Path], Any] = ScenarioList.from_csv if name.endswith("csv") else ScenarioList.from_jsonl
     with pytest.raises(ListError, match=told):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "row"),
+    [
+        ("city;n\nOslo;1\n", {"city": "Oslo", "n": 1}),
+        ('"City, town";n\nOslo;1,5\n', {"City, town": "Oslo", "n": "1,5"}),
+        ("city\tn\nOslo\t1\n", {"city": "Oslo", "n": 1}),
+        ('city,n\n"a;b",1\n', {"city": "a;b", "n": 1}),
+    ],
+)
+def test_semicolons_and_tabs_separate_cells_where_the_header_has_them(
+    tmp_path: Path, content: str, row: dict[str, Any]
+):
+    assert list(ScenarioList.from_csv(written(tmp_path / "a.csv", content))) == [Scenario(row)]
 
 
 def test_a_missing_file_is_named(tmp_path: Path):

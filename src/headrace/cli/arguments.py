@@ -18,6 +18,7 @@ from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.survey_file import read_survey
 from headrace.survey.models import Model
 from headrace.survey.survey import Survey
+from headrace.survey.written_files import read_written
 
 
 def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: list[str]) -> Job:
@@ -40,11 +41,7 @@ def _text_from(template: str) -> str:
     """The text itself, or with @ before it the file that holds it."""
     if not template.startswith("@") or "{{" in template:
         return template
-    try:
-        return Path(template[1:]).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise SurveyError(f"{template[1:]} cannot be read: {reason}.", fix="Check the path behind the @.") from None
+    return read_written(Path(template[1:]), fix="Check the path behind the @.")
 
 
 def survey_from(text: str) -> Survey:

@@ -13,8 +13,11 @@ import re
 import tempfile
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
@@ -27,7 +30,9 @@ from headrace.survey.values import Fields, Remark, UnusableValue, encode_fields
 
 SPOOL_IN_RAM_BYTES = 4_000_000
 _BLOCK_BYTES = 1 << 16
-_LONGEST_CELL = 1 << 30
+LONGEST_LINE = 64_000_000  # more than any model reads; a file without line ends must not be read whole
+_MOST_CELLS = 100_000
+_LONG_LINE = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -100,7 +105,10 @@ class Spool:
 
 
 class CsvSource:
-    """A CSV file with a header. A column whose every cell is a plain number holds numbers; `07` keeps it text."""
+    """A CSV file with a header. A column whose every cell is a plain number holds numbers; `07` keeps it text.
+
+    Cells are separated by commas, or by semicolons or tabs where the header has those and no comma.
+    """
 
     def __init__(self, path: Path, rename: dict[str, str]) -> None:
         self._path = path
@@ -132,8 +140,17 @@ class CsvSource:
             file.check_unchanged(self.digest, self._rename)
 
     def _cells(self, file: _Hashed) -> Iterator[list[str]]:
-        csv.field_size_limit(_LONGEST_CELL)  # the library stops at 128 KB, and a cell may hold a document
-        reader = csv.reader(file.text, strict=True)
+        csv.field_size_limit(LONGEST_LINE)  # the library stops at 128 KB, and a cell may hold a document
+        lines = self._lines(file)
+        try:
+            first = next(lines, "")
+            separator = _separator(first)
+            reader = csv.reader(chain([first], lines), strict=True, delimiter=separator)
+            yield from self._of_one_width(reader, separator)
+        except UnicodeDecodeError:
+            raise _not_utf8(self._path) from None
+
+    def _of_one_width(self, reader: _Reader, separator: str) -> Iterator[list[str]]:
         width = 0
         try:
             for row in reader:
@@ -142,14 +159,22 @@ class CsvSource:
                 width = width or len(row)
                 if len(row) != width:
                     raise ListError(
-                        f"{self._path}, line {reader.line_num}: {len(row)} cells where the header has {width}.",
-                        fix="Give every row as many cells as the header; quote cells that contain commas.",
+                        f"{self._path}, line {reader.line_num}: {_cells_text(len(row))} where the header has {width}.",
+                        fix=f"Give every row as many cells as the header; quote cells that contain {separator!r},"
+                        " which separates cells here.",
                     )
                 yield row
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise ListError(
-                f"{self._path}, line {reader.line_num + 1}: {error}.", fix="Save it as UTF-8 CSV."
-            ) from None
+        except csv.Error as error:
+            raise ListError(f"{self._path}, line {reader.line_num}: {error}.", fix="Save it as UTF-8 CSV.") from None
+
+    def _lines(self, file: _Hashed) -> Iterator[str]:
+        """Its lines, each bounded before it is held."""
+        for number, line in enumerate(iter(partial(file.text.readline, LONGEST_LINE + 1), ""), 1):
+            if len(line) > _LONG_LINE:
+                _check_line(self._path, number, len(line))
+                if max(map(line.count, _SEPARATORS)) > _MOST_CELLS:
+                    raise ListError(f"{self._path}, line {number} has more than {_MOST_CELLS:,} cells.", fix=_NO_ROWS)
+            yield line
 
     def _header(self, row: list[str] | None) -> list[str]:
         if row is None:
@@ -158,8 +183,9 @@ class CsvSource:
             if name not in map(str.strip, row):
                 raise ListError(f"{self._path} has no column {name!r}.", fix=nearest(name, map(str.strip, row)))
         names = [self._rename.get(name.strip(), name.strip()) for name in row]
+        counted = Counter(names)
         for name in names:
-            if not name or names.count(name) > 1:
+            if not name or counted[name] > 1:
                 what = f"has the column {name!r} twice" if name else "has a column without a name"
                 raise ListError(f"{self._path}, line 1: the header {what}.", fix="Give each column a name of its own.")
         return names
@@ -192,13 +218,16 @@ class JsonlSource:
             raise ListError(f"{self._path}, row {self.length}: {error.message}", fix=error.fix) from None
 
     def _objects(self, file: _Hashed) -> Iterator[Fields]:
-        for number, line in enumerate(file.binary, 1):
+        for number, line in enumerate(iter(partial(file.binary.readline, LONGEST_LINE + 1), b""), 1):
+            _check_line(self._path, number, len(line))
             if not line.strip():
                 continue
             where = f"{self._path}, line {number}"
             try:
                 fields = msgspec.json.decode(line.removeprefix(_BYTE_ORDER_MARK))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            except RecursionError:
+                raise ListError(f"{where}: it is nested too deeply.", fix="Flatten it.") from None
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise ListError(f"{where}: {error}.", fix="Write one JSON object a line.") from None
             if not isinstance(fields, dict):
                 raise ListError(f"{where}: not a JSON object.", fix="Write one JSON object a line.")
@@ -252,6 +281,52 @@ class _Hashed(io.RawIOBase):
     def __exit__(self, *_: object) -> None:
         self.text.detach()
         self.close()
+
+
+_SEPARATORS = (",", ";", "\t")
+_QUOTED = re.compile(r'"[^"]*"')
+_NO_ROWS = "Is it the right file? Rows end with a line end."
+
+
+class _Reader(Protocol):
+    """What `csv.reader` gives."""
+
+    line_num: int
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+
+def _separator(header: str) -> str:
+    """What separates cells: spreadsheets write semicolons where the comma is a decimal point."""
+    bare = _QUOTED.sub("", header)
+    return next((sign for sign in _SEPARATORS if sign in bare), ",")
+
+
+def _cells_text(count: int) -> str:
+    return f"{count} cell{'s' * (count != 1)}"
+
+
+def _check_line(path: Path, number: int, length: int) -> None:
+    if length > LONGEST_LINE:
+        raise ListError(f"{path}, line {number} is longer than {LONGEST_LINE // 1_000_000} MB.", fix=_NO_ROWS)
+
+
+def _not_utf8(path: Path) -> ListError:
+    """Where it begins to be something else. Text is decoded in blocks, so a decoder does not know the line."""
+    with path.open("rb") as file:
+        if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+            return ListError(f"{path} is UTF-16.", fix="Save it as UTF-8 CSV.")
+        file.seek(0)
+        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                shown = line[max(0, error.start - 10) : error.end + 5].decode("latin-1").strip()
+                fix = (
+                    f"Save it as UTF-8 CSV. If {shown!r} looks right, it is Latin-1: iconv -f latin1 -t utf-8 does it."
+                )
+                return ListError(f"{path}, line {number} is not UTF-8.", fix=fix)
+    return ListError(f"{path} is not UTF-8.", fix="Save it as UTF-8 CSV.")
 
 
 def _with_names(digest: str, rename: dict[str, str]) -> str:

@@ -24,6 +24,7 @@ from headrace.errors import HeadraceError, InvalidInput, SurveyError, nearest
 from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.questions.base import kinds_for_files
 from headrace.survey.survey import Survey
+from headrace.survey.written_files import read_written
 
 _PARTS = ("questions", "skip", "$schema")
 _SHORT_FOR = {
@@ -61,35 +62,29 @@ def read_survey(path: Path) -> Survey:
 
 
 def _read(path: Path) -> Any:
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise SurveyError(f"{path} cannot be read: {reason}.", fix="Check the path.") from None
+    text = read_written(path)
     if path.suffix.lower() == ".json":
         try:
             return msgspec.json.decode(text)
-        except msgspec.DecodeError as error:
-            raise SurveyError(f"{path} is not valid JSON: {error}.") from None
+        except (msgspec.DecodeError, RecursionError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise SurveyError(f"{path} is not valid JSON: {reason}.") from None
     return _read_yaml(path, text)
 
 
 def _read_yaml(path: Path, text: str) -> Any:
     import yaml
 
-    class Loader(yaml.SafeLoader):
-        """Plain data only. `Yes`, `No`, `on` and `off` stay texts: in a survey they are answers."""
+    from headrace.plan.yaml_text import read_yaml
 
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:bool" or first in "tTfF"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
     try:
-        return yaml.load(text, Loader)
+        return read_yaml(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         fix = _yaml_fix("".join(text.splitlines()[line - 1 : line]))
         raise SurveyError(f"{path}, line {line}: {error.problem or 'not valid YAML'}.", fix=fix) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise SurveyError(f"{path} is not valid YAML: {str(error).splitlines()[0]}.", fix="Mend the file.") from None
 
 
 def _yaml_fix(line: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from headrace.errors import InvalidAnswer, SurveyError
+from headrace.survey.written_files import read_written
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -64,12 +65,12 @@ def _place(wrong: ValidationError) -> str:
 
 
 def _read(path: Path) -> Schema:
+    text = read_written(path, fix="Check the path of the schema.")
     try:
-        held = msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise SurveyError(f"{path} cannot be read: {error.strerror}.", fix="Check the path of the schema.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise SurveyError(f"{path} is not valid JSON: {error}.", fix="Mend the schema.") from None
+        held = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise SurveyError(f"{path} is not valid JSON: {reason}.", fix="Mend the schema.") from None
     if not isinstance(held, dict):
         raise SurveyError(f"{path} is not a JSON schema.", fix='Write an object like {"enum": ["good", "bad"]}.')
     return cast(Schema, held)

@@ -1,20 +1,31 @@
-"""Texts with `{{ names }}` in them. Covers: which names a text uses, and rendering it with plain data.
+"""Texts with `{{ names }}` in them. Covers: which names a text uses, and rendering it with plain data, within bounds.
 
-Data is only ever a value here, never a template: a trait that contains `{{ }}` is printed as it stands.
+Data is only ever a value here, never a template: a trait that contains `{{ }}` is printed as it stands. A text may come
+with a file from elsewhere: one that would take more than MOST_LETTERS or a second of CPU to write is an error.
 Does not cover: rules and filters (expressions), nor which names exist (survey.survey, plan.job).
 """
 
 from __future__ import annotations
 
+import re
+import threading
+import time
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache, partial
+from typing import Any, cast
 
 import minijinja
 
 from headrace.errors import HeadraceError, SurveyError
+from headrace.survey.template_filters import MEASURED, MOST_LETTERS, TooLarge, check_size, size_of
+from headrace.survey.template_texts import PACE, UnboundedText, checked
 
 _MARKS = ("{{", "{%", "{#")
+_MOST_CPU_S = 1.0
+_FUEL = 10_000_000
+_NAME = "text"
+_WHERE = re.compile(r" \(in [^()]*:\d+\)$")
+_UNBOUNDED_GLOBALS = ("namespace", "debug")
 
 
 class CannotRender(HeadraceError):
@@ -32,16 +43,17 @@ def is_template(text: str) -> bool:
 class Template:
     """One text, compiled once. A text without marks is returned as it is."""
 
-    __slots__ = ("_render", "names", "source")
+    __slots__ = ("_literals", "_render", "_weight", "names", "source")
 
     def __init__(self, source: str, where: str) -> None:
         self.source = source
         self.names: frozenset[str] = frozenset()
         self._render: Callable[..., str] | None = None
+        self._weight = self._literals = 0
         if is_template(source):
-            environment = _compiled(source, where)
+            environment, self._weight, self._literals = _compiled(source, where)
             self._render = environment.render_template
-            undeclared = environment.undeclared_variables_in_template("text", nested=True)
+            undeclared = environment.undeclared_variables_in_template(_NAME, nested=True)
             self.names = frozenset(name for name in undeclared if name.partition(".")[0] not in environment.globals)
 
     @property
@@ -52,10 +64,77 @@ class Template:
         if self._render is None:
             return self.source
         try:
-            return self._render("text", **context)
+            if self._weight:
+                _rendering.begin(self._size(context), self._weight)
+            return self._render(_NAME, **context)
         except minijinja.TemplateError as error:
-            message = error.message.removesuffix(" (in text:1)")
-            raise CannotRender(message, is_in_text=error.kind.startswith("Unknown")) from None
+            raise CannotRender(_told(error), is_in_text=error.kind.startswith("Unknown")) from None
+        except TooLarge as error:
+            raise CannotRender(f"the text is too large to write: {error}") from None
+        except RecursionError:
+            raise CannotRender("the data for the text is nested too deeply") from None
+
+    def _size(self, context: Mapping[str, Any]) -> int:
+        """What the text names and quotes, in letters."""
+        return self._literals + sum(size_of(_found(context, name)) for name in self.names)
+
+
+class _Rendering(threading.local):
+    """What the text that this thread is writing has taken so far."""
+
+    def __init__(self) -> None:
+        self._letters = 0
+        self._ends_at_s = 0.0
+
+    def begin(self, size: int, weight: int) -> None:
+        if size * weight > MOST_LETTERS:
+            raise TooLarge(f"it holds up to {weight:,} copies of {size:,} letters of data")
+        self._letters = 0
+        self._ends_at_s = time.thread_time() + _MOST_CPU_S
+
+    def pace(self, letters: int) -> bool:
+        """Called in every turn of every loop; Python code, so that other threads get their turn and Ctrl-C arrives."""
+        self._letters += max(0, letters)
+        if self._letters > MOST_LETTERS:
+            raise TooLarge(f"more than {MOST_LETTERS:,} letters")
+        if time.thread_time() > self._ends_at_s:
+            raise TooLarge(f"it takes more than {_MOST_CPU_S:g} s")
+        return False
+
+    def count(self, value: Any) -> Any:
+        """Called for everything that is printed."""
+        self.pace(size_of(value))
+        return NotImplemented  # print it as it is
+
+    def measured(self, name: str, value: Any, *args: Any, **options: Any) -> Any:
+        """A filter that may make much of little."""
+        self.pace(0)
+        check_size(name, value, args, options)
+        given = "*args, **options" if options else "*args"
+        return _inner(name).eval_expr(f"value|{name}({given})", value=value, args=args, options=options)
+
+
+_rendering = _Rendering()
+
+
+def _found(context: Any, name: str) -> Any:
+    """What a dotted name stands for, or the last part of its way that is there."""
+    found = context
+    for field in name.split("."):
+        if not isinstance(found, dict) or field not in found:
+            break
+        found = cast("dict[str, Any]", found)[field]
+    return cast(Any, found)
+
+
+def _told(error: minijinja.TemplateError) -> str:
+    message = _WHERE.sub("", error.message)
+    if error.kind == "OutOfFuel":
+        return "the text takes too long to write"
+    # What the guard of `*` says about a text or a list (survey.template_texts).
+    if "** operator" in message or message == "invalid operation":
+        return "only numbers can be multiplied or negated"
+    return message
 
 
 def forget_compiled() -> None:
@@ -63,18 +142,48 @@ def forget_compiled() -> None:
     _compiled.cache_clear()
 
 
+def _plain(**bounds: Any) -> minijinja.Environment:
+    return minijinja.Environment(
+        undefined_behavior="strict", pycompat=False, keep_trailing_newline=True, fuel=_FUEL, **bounds
+    )
+
+
+@cache
+def _inner(name: str) -> minijinja.Environment:
+    """Where a measured filter runs; what `map` calls for each item is measured there too."""
+    environment = _plain()
+    for other in MEASURED if name == "map" else ():
+        if other != name:
+            environment.add_filter(other, partial(_rendering.measured, other))
+    return environment
+
+
+def _bounded() -> minijinja.Environment:
+    measured = {name: partial(_rendering.measured, name) for name in MEASURED}
+    environment = _plain(filters=measured, finalizer=_rendering.count, globals={PACE: _rendering.pace})
+    for name in _UNBOUNDED_GLOBALS:
+        environment.remove_global(name)
+    return environment
+
+
 @lru_cache(maxsize=256)  # a survey is compiled several times on its way to a run: checked, estimated, asked
-def _compiled(source: str, where: str) -> minijinja.Environment:
-    environment = minijinja.Environment(undefined_behavior="strict", pycompat=False, keep_trailing_newline=True)
+def _compiled(source: str, where: str) -> tuple[minijinja.Environment, int, int]:
+    """The text, its weight (0 for one of names alone, which needs no measuring), and what it brings in quotes."""
     try:
-        environment.add_template("text", source)
+        text = checked(source)
+        environment = _bounded() if text.weight else _plain()
+        environment.add_template(_NAME, text.source)
+    except UnboundedText as error:
+        raise SurveyError(
+            f"{where}: {error.message}.", fix="Use names, filters, if, for and set; work out the rest in the data."
+        ) from None
     except minijinja.TemplateError as error:
         raise SurveyError(
-            f"{where}: the text is not a valid template ({error.message}).",
+            f"{where}: the text is not a valid template ({_WHERE.sub('', error.message)}).",
             fix="Put one name between {{ and }}, without spaces in it; to show braces as they are, write {{ '{{' }}.",
         ) from None
     except UnicodeEncodeError:
         raise SurveyError(
             f"{where}: the text is not Unicode.", fix="Where it was typed in a shell, set LC_ALL=C.UTF-8."
         ) from None
-    return environment
+    return environment, text.weight, text.literals
