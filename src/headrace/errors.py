@@ -206,6 +206,14 @@ class StepRepeated(InvalidInput):
         self.step = step
 
 
+class StepChanged(HeadraceError):
+    """What the journal has under a step's name is not what the program means by it; with Engine(strict=True)."""
+
+    def __init__(self, step: str, what: str, *, fix: str) -> None:
+        super().__init__(f"Step {step!r} has changed since it was journaled: {what}.", fix=fix)
+        self.step = step
+
+
 class QueueFull(HeadraceError):
     """`wait_s` is a guess by how long runs took, 0 where none has ended yet."""
 

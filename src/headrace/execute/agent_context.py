@@ -23,6 +23,8 @@ from headrace.execute.agent_link import AgentLink, RunStopped
 from headrace.execute.agent_values import encode_arguments, encode_kept
 from headrace.execute.command_end import CommandEnd
 from headrace.execute.contract import AgentRun, Command, Outcome
+from headrace.execute.replay import Replay
+from headrace.execute.step_marks import mark_of, mark_of_told
 from headrace.execute.tasks import Kind, kind_of
 from headrace.steady_clock import SteadyClock
 from headrace.survey.models import Model
@@ -52,8 +54,8 @@ class AgentContext:
         self._link = link
         self._surroundings = surroundings
         self._spools: list[IO[bytes]] = []
-        self._steps = dict(work.steps)
-        self._started = set(work.started)
+        self._replay = Replay(work)
+        self._began_behind = 0
         self._seen: set[str] = set()
         self._checkpoints = 0
         self._counted: dict[str, int] = {}
@@ -65,7 +67,7 @@ class AgentContext:
         """The last checkpoint's, None before the first. A copy each time."""
         if not self._checkpoints and self._work.checkpoints:
             # Only who reads the state goes on from it: one that does not begins anew, and comes to its names again.
-            self._checkpoints = self._work.checkpoints
+            self._checkpoints = self._began_behind = self._work.checkpoints
             self._counted.clear()
         return None if self._state is None else decode_value(self._state)
 
@@ -83,18 +85,21 @@ class AgentContext:
         self, name: str, function: Callable[..., Any], *args: Any, side_effect: bool = False, **keywords: Any
     ) -> Any:
         """Run a function once, whatever happens; a sync one runs in a thread. Its journaled result, now and later."""
-        if name in self._steps or name in self._started or name in self._seen:
-            kept = await self._earlier(name)
+        mark = mark_of(self._checkpoints, function, args, keywords)
+        if name in self._seen or self._replay.knows(name):
+            kept = await self._earlier(name, mark)
             if kept is not None:
                 return decode_value(kept)
         self._begin(name)
+        if side_effect:
+            self._note(name, self._replay.renamed(name, mark))
         token = _step_key.set(self._key_of(name))
         try:
             call = self._call(function, args, keywords)
-            result = await (self._link.side_effect(name, call) if side_effect else call)
+            result = await (self._link.side_effect(name, call, mark) if side_effect else call)
         finally:
             _step_key.reset(token)
-        return await self._journal(name, result)
+        return await self._journal(name, result, mark)
 
     async def checkpoint(self, state: Any) -> None:
         """Make `state` durable: an attempt that comes later finds it in `ctx.state`."""
@@ -113,12 +118,13 @@ class AgentContext:
         _check_text(system, "A system prompt")
         told = encode_kept([asked.identity_row().decode(), prompt, system], "What a model is asked")
         step = name or self._numbered(f"ask-{hashlib.sha256(told).hexdigest()[:16]}")
-        kept = await self._earlier(step)
+        mark = mark_of_told(self._checkpoints, "ask", told)
+        kept = await self._earlier(step, mark)
         if kept is not None:
             return decode_value(kept)
         self._begin(step)
         self._surroundings.meet(asked)
-        return decode_value(await self._link.ask(step, asked.to_row(), prompt, system))
+        return decode_value(await self._link.ask(step, asked.to_row(), prompt, system, mark))
 
     async def run(self, function: Callable[..., Any], *args: Any, name: str | None = None, **keywords: Any) -> Any:
         """The result of another agent run, journaled like a step: a child, in this run's slot, with its priority.
@@ -128,11 +134,12 @@ class AgentContext:
         kind = kind_of(function)
         arguments = encode_arguments(kind.name, args, keywords)
         step = name or self._numbered(f"run-{hashlib.sha256(kind.name.encode() + arguments).hexdigest()[:16]}")
-        kept = await self._earlier(step)
+        mark = mark_of_told(self._checkpoints, f"run {kind.name}", arguments)
+        kept = await self._earlier(step, mark)
         if kept is None:
             self._begin(step)
             self._surroundings.register(kind)
-            kept = await self._link.run_child(step, kind.name, arguments)
+            kept = await self._link.run_child(step, kind.name, arguments, mark)
         return decode_value(kept or b"null")
 
     async def command(
@@ -166,11 +173,14 @@ class AgentContext:
         given = encode_kept([command.argv, command.input.hex()], "A command and its input")
         told = hashlib.sha256(given).hexdigest()[:16]
         step = name or self._numbered(f"command-{told}")
-        kept = await self._earlier(step)
+        mark = mark_of_told(self._checkpoints, "command", given)
+        kept = await self._earlier(step, mark)
         if kept is None:
             self._begin(step)
-            end = self._link.run_command(step, command)
-            kept = await (self._link.side_effect(step, end, runs_program=True) if side_effect else end)
+            if side_effect:
+                self._note(step, self._replay.renamed(step, mark))
+            end = self._link.run_command(step, command, mark)
+            kept = await (self._link.side_effect(step, end, mark, runs_program=True) if side_effect else end)
         return CommandEnd.from_value(decode_value(kept))
 
     async def sleep(self, seconds: float, *, name: str | None = None) -> None:
@@ -206,23 +216,35 @@ class AgentContext:
         self._spools.append(file)
         return file
 
+    def came_to_its_end(self) -> None:
+        """The function has returned."""
+        for name, difference in self._replay.unreached(self._began_behind):
+            self._note(name, difference)
+
     def close(self) -> None:
         for file in self._spools:
             file.close()
         self._spools.clear()
 
-    async def _earlier(self, name: str) -> bytes | None:
+    async def _earlier(self, name: str, mark: bytes = b"") -> bytes | None:
         """What the journal has of this step; None where it has to be run."""
         if name in self._seen:
             raise StepRepeated(name)
-        if name in self._steps:
+        if not self._replay.knows(name):
+            return None
+        self._note(name, self._replay.changed(name, mark))
+        if name in self._replay.steps:
             self._link.pass_or_stop()
             self._seen.add(name)
-            kept = self._steps.pop(name)
+            kept = self._replay.steps.pop(name)
             return kept if kept is not None else await self._link.fetch(name)
-        if name in self._started:
+        if name in self._replay.started:
             raise await self._stop(Outcome.UNDECIDED, step=name)
         return None
+
+    def _note(self, name: str, difference: str) -> None:
+        if difference:
+            self._link.differs(name, difference)
 
     async def _stop(self, outcome: Outcome, *, resume_at: float | None = None, step: str = "") -> RunStopped:
         """What ends the attempt from here, once the side effects beside this are over."""
@@ -238,9 +260,9 @@ class AgentContext:
         self._seen.add(name)
         self._link.entering(name)
 
-    async def _journal(self, name: str, result: object) -> Any:
+    async def _journal(self, name: str, result: object, mark: bytes = b"") -> Any:
         encoded = encode_kept(result, f"The result of step {name!r}")
-        await self._link.step_done(name, encoded)
+        await self._link.step_done(name, encoded, mark)
         return decode_value(encoded)
 
     async def _call(self, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -22,6 +22,7 @@ from headrace.execute.contract import (
     Outcome,
     Receiving,
     Signal,
+    StepDiffers,
     StepDone,
     StepRaised,
     StepStarting,
@@ -94,14 +95,18 @@ class AgentLink:
     def entering(self, step: str) -> None:
         self._outbox.entering(self.id, step)
 
-    async def side_effect(self, step: str, made: Coroutine[Any, Any, Value], *, runs_program: bool = False) -> Value:
+    async def side_effect(
+        self, step: str, made: Coroutine[Any, Any, Value], mark: bytes, *, runs_program: bool = False
+    ) -> Value:
         """Await `made` once its start is durable. From here on only the emergency may cancel it: a start that was
         written is a doubt if nothing follows.
         """
         self._effects.add(step)
         self._no_effects.clear()
         try:
-            starting = StepStarting(id=self.id, epoch=self.epoch, seq=0, step=step, runs_program=runs_program)
+            starting = StepStarting(
+                id=self.id, epoch=self.epoch, seq=0, step=step, runs_program=runs_program, mark=mark
+            )
             await self._outbox.committed(starting)
             if self.is_closed:
                 raise RunStopped(Outcome.LOST)
@@ -124,8 +129,11 @@ class AgentLink:
         if self._effects:
             await self._no_effects.wait()
 
-    async def step_done(self, name: str, result: bytes) -> None:
-        event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result)
+    def differs(self, step: str, what: str) -> None:
+        self._outbox.tell(StepDiffers(id=self.id, epoch=self.epoch, seq=0, step=step, what=what))
+
+    async def step_done(self, name: str, result: bytes, mark: bytes = b"") -> None:
+        event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result, mark=mark)
         if self.is_closed:
             raise RunStopped(Outcome.LOST)
         await self._outbox.committed(event)
@@ -143,17 +151,20 @@ class AgentLink:
         if not self.is_closed and self.stopped is None:
             self._outbox.drop_or_tell(Emitted(id=self.id, epoch=self.epoch, seq=0, payload=payload))
 
-    async def run_child(self, step: str, kind: str, arguments: bytes) -> bytes | None:
-        event = ChildWanted(id=self.id, epoch=self.epoch, seq=0, step=step, kind=kind, arguments=arguments)
+    async def run_child(self, step: str, kind: str, arguments: bytes, mark: bytes) -> bytes | None:
+        event = ChildWanted(id=self.id, epoch=self.epoch, seq=0, step=step, kind=kind, arguments=arguments, mark=mark)
         return await self._answer(event)
 
-    async def ask(self, step: str, model: bytes, prompt: str, system: str) -> bytes:
+    async def ask(self, step: str, model: bytes, prompt: str, system: str, mark: bytes) -> bytes:
         """A reply that is on its way is paid for: being told to stop does not end the wait for it."""
-        event = AskWanted(id=self.id, epoch=self.epoch, seq=0, step=step, model=model, prompt=prompt, system=system)
+        event = AskWanted(
+            id=self.id, epoch=self.epoch, seq=0, step=step, model=model, prompt=prompt, system=system, mark=mark
+        )
         return await self._patiently(event)
 
-    async def run_command(self, step: str, command: Command) -> bytes:
-        return await self._patiently(CommandWanted(id=self.id, epoch=self.epoch, seq=0, step=step, command=command))
+    async def run_command(self, step: str, command: Command, mark: bytes) -> bytes:
+        event = CommandWanted(id=self.id, epoch=self.epoch, seq=0, step=step, command=command, mark=mark)
+        return await self._patiently(event)
 
     def put(self, step: str, data: bytes | None, error: Trouble | None) -> None:
         waiting = self._answers.pop(step, None)

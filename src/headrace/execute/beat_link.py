@@ -22,10 +22,12 @@ class BeatLink(AgentLink):
         super().__init__(0, epoch, AgentOutbox(), threads)
         self._calls = calls
 
-    async def side_effect(self, step: str, made: Coroutine[Any, Any, Value], *, runs_program: bool = False) -> Value:
+    async def side_effect(
+        self, step: str, made: Coroutine[Any, Any, Value], mark: bytes, *, runs_program: bool = False
+    ) -> Value:
         return await made
 
-    async def step_done(self, name: str, result: bytes) -> None:
+    async def step_done(self, name: str, result: bytes, mark: bytes = b"") -> None:
         self.pass_or_stop()
 
     async def checkpoint(self, number: int, state: bytes) -> None:
@@ -34,10 +36,10 @@ class BeatLink(AgentLink):
     async def receive(self, step: str) -> bytes | None:
         return None
 
-    async def ask(self, step: str, model: bytes, prompt: str, system: str) -> bytes:
+    async def ask(self, step: str, model: bytes, prompt: str, system: str, mark: bytes) -> bytes:
         return encode_value(await self._calls.ask(model, prompt, system, self.is_stopping))
 
-    async def run_command(self, step: str, command: Command) -> bytes:
+    async def run_command(self, step: str, command: Command, mark: bytes) -> bytes:
         raise InvalidInput("A heartbeat runs no programs.", fix="Have it submit a run that does: engine.submit(...).")
 
     def emit(self, payload: bytes) -> None:

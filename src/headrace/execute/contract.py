@@ -69,6 +69,9 @@ class AgentRun(msgspec.Struct, tag="agent_run"):
     A result that is None is too large to travel before it is `Wanted`. `started` are steps with side effects that have
     started and not finished. `token` is the engine file's, for idempotency keys. Runs of one `slot` share a worker and
     its memory: a run and its children. `clock_zero_s` makes a SteadyClock that agrees with the engine's on this host.
+
+    `marks` are the journaled steps' marks (execute.step_marks), `effects` those of them that have side effects, `again`
+    the side effects whose owner wants them once more. Where it `is_strict`, a step that has changed is an error.
     """
 
     id: int
@@ -83,6 +86,10 @@ class AgentRun(msgspec.Struct, tag="agent_run"):
     token: str = ""
     slot: int = 0
     clock_zero_s: float = 0.0
+    marks: dict[str, bytes] = {}
+    effects: list[str] = []
+    again: list[str] = []
+    is_strict: bool = False
 
 
 Work: TypeAlias = Chunk | AgentRun
@@ -158,6 +165,7 @@ class StepStarting(Event):
 
     step: str
     runs_program: bool = False
+    mark: bytes = b""
 
 
 class StepRaised(Event):
@@ -169,6 +177,14 @@ class StepRaised(Event):
 class StepDone(Event):
     step: str
     result: bytes
+    mark: bytes = b""
+
+
+class StepDiffers(Event):
+    """A step is not what the journal has: how, in words."""
+
+    step: str
+    what: str
 
 
 class Checkpoint(Event):
@@ -196,6 +212,7 @@ class ChildWanted(Event):
     step: str
     kind: str
     arguments: bytes
+    mark: bytes = b""
 
 
 class AskWanted(Event):
@@ -207,6 +224,7 @@ class AskWanted(Event):
     model: bytes
     prompt: str
     system: str
+    mark: bytes = b""
 
 
 class CommandWanted(Event):
@@ -214,6 +232,7 @@ class CommandWanted(Event):
 
     step: str
     command: Command
+    mark: bytes = b""
 
 
 class Emitted(Event):
@@ -261,6 +280,7 @@ AnyEvent: TypeAlias = (
     | StepStarting
     | StepRaised
     | StepDone
+    | StepDiffers
     | Checkpoint
     | Wanted
     | Receiving

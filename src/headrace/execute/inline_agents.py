@@ -108,6 +108,7 @@ class InlineAgents:
             args, keywords = decode_arguments(work.arguments)
             result = await self._functions[work.kind](context, *args, **keywords)
             encoded = encode_kept(result, f"What {work.kind} returned")
+            context.came_to_its_end()
         except RunStopped as stopped:
             _forget_frames(stopped)
             self.end(link, stopped.outcome, resume_at=stopped.resume_at, step=stopped.step)

@@ -6,6 +6,7 @@ Does not cover: deciding (schedule), running (execute), runs that wait on disk (
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -39,11 +40,12 @@ from headrace.schedule.events import (
 )
 from headrace.schedule.priority import Priority
 from headrace.steady_clock import SteadyClock
-from headrace.store.agent_file import AgentFile
+from headrace.store.agent_file import AgentFile, StoredStep
 from headrace.store.agent_journal import Writes
 from headrace.store.agent_schema import Effect, RunState
 from headrace.units import format_bytes
 
+_log = logging.getLogger("headrace")
 _TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
 _LEAST_PEAK_BYTES = 1_000_000
 _FIRST_RETRY_S = 0.5
@@ -85,6 +87,7 @@ class AgentRuns:
         gauge: TreeGauge,
         clock: SteadyClock,
         grace_s: float,
+        is_strict: bool,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self.live: dict[int, LiveRun] = {}  # bounded by the queue's depth and the slots
@@ -104,6 +107,7 @@ class AgentRuns:
         self._gauge = gauge
         self._clock = clock
         self._grace_s = grace_s
+        self._is_strict = is_strict
         self._spawn = spawn
 
     # What the scheduler asks for.
@@ -115,6 +119,7 @@ class AgentRuns:
         run.floor_bytes = self._gauge.read() if command.is_alone and not self._gauge.tells_apart else None
         run.used_bytes = run.peak_bytes = 0
         run.effects.clear()
+        run.marks.clear()
         self._writer.write(self._writes.started(run.id, run.epoch, command.preemptions, command.deaths))
         arguments, run.arguments = run.arguments, None
         if arguments is not None:
@@ -129,10 +134,7 @@ class AgentRuns:
         work = self._work(run, command, row.arguments)
         work.checkpoints, work.state = self._file.checkpoint(run.id)
         for step in self._file.steps(run.id, _TRAVELS_BYTES):
-            if step.is_finished:
-                work.steps[step.name] = step.result
-            else:
-                work.started.append(step.name)
+            _add_step(work, step)
         self._start_with(run, work)
 
     def _work(self, run: LiveRun, command: Start, arguments: bytes) -> AgentRun:
@@ -145,6 +147,7 @@ class AgentRuns:
             token=self._file.token,
             slot=command.slot,
             clock_zero_s=self._clock.zero_s,
+            is_strict=self._is_strict,
         )
 
     def _start_with(self, run: LiveRun, work: AgentRun) -> None:
@@ -244,10 +247,13 @@ class AgentRuns:
         now_s = time.monotonic()
         match event:
             case contract.StepDone():
-                self._journal_step(run, event.step, event.result)
+                self._journal_step(run, event.step, event.result, event.mark)
+            case contract.StepDiffers():
+                self._step_differs(run, event)
             case contract.StepStarting():
                 effect = Effect.OF_A_PROGRAM if event.runs_program else Effect.OF_A_FUNCTION
-                self._writer.write(self._writes.step_starting(run.id, run.epoch, event.step, effect, time.time()))
+                writes = self._writes.step_starting(run.id, run.epoch, event.step, effect, time.time(), event.mark)
+                self._writer.write(writes)
                 run.effects.add(event.step)
                 self._pump.tell(EffectStarting(now_s=now_s, id=run.id, epoch=run.epoch))
             case contract.StepRaised():
@@ -261,11 +267,14 @@ class AgentRuns:
             case contract.Receiving():
                 self._wants.receive(run, event)
             case contract.AskWanted():
+                run.marks[event.step] = event.mark
                 self._wants.ask(run, event, self._journal_step)
             case contract.CommandWanted():
+                run.marks[event.step] = event.mark
                 self._wants.run_command(run, event, self._journal_step)
             case contract.ChildWanted():
                 run.has_children = True
+                run.marks[event.step] = event.mark
                 self.on_child(run, event)
             case contract.Emitted():
                 self._emitted(run, event.payload)
@@ -283,12 +292,18 @@ class AgentRuns:
             case _:
                 assert_never(event)
 
-    def _journal_step(self, run: LiveRun, step: str, result: bytes) -> None:
+    def _journal_step(self, run: LiveRun, step: str, result: bytes, mark: bytes = b"") -> None:
         self.steps_count += 1
-        self._writer.write(self._writes.step_done(run.id, run.epoch, step, result, time.time()))
+        mark = mark or run.marks.pop(step, b"")
+        self._writer.write(self._writes.step_done(run.id, run.epoch, step, result, time.time(), mark))
         if step in run.effects:
             self._writer.after_commit(partial(self._effect_ended, run, run.epoch, step))
         self._after_step(run)
+
+    def _step_differs(self, run: LiveRun, event: contract.StepDiffers) -> None:
+        told = f"step {event.step!r}: {event.what}"
+        self._chronicle.record("step changed", told, run=run.id)
+        _log.warning("%s: run %d (%s), %s", self._file.path, run.id, run.name, told)
 
     def _effect_ended(self, run: LiveRun, epoch: int, step: str) -> None:
         if run.epoch == epoch and step in run.effects:
@@ -382,12 +397,27 @@ class AgentRuns:
             self._executor.put(parent, epoch, step, None, Trouble("RunFailed", str(end.failure())))
             return
         result = end.result if end.result is not None else self._file.result(child)
-        self._writer.write(self._writes.step_done(parent, epoch, step, result or b"null", time.time()))
+        mark = run.marks.pop(step, b"")
+        self._writer.write(self._writes.step_done(parent, epoch, step, result or b"null", time.time(), mark))
         self._after_step(run)
         self._writer.after_commit(partial(self._executor.put, parent, epoch, step, result))
 
     def child_refused(self, parent: int, epoch: int, step: str, error: BaseException) -> None:
         self._executor.put(parent, epoch, step, None, Trouble("RunFailed", str(error)))
+
+
+def _add_step(work: AgentRun, step: StoredStep) -> None:
+    if step.is_finished:
+        work.steps[step.name] = step.result
+    elif step.is_started:
+        work.started.append(step.name)
+    else:
+        work.again.append(step.name)
+        return
+    if step.mark:
+        work.marks[step.name] = step.mark
+    if step.has_side_effect:
+        work.effects.append(step.name)
 
 
 def _stop_told(command: Preempt | Kill, timeout_s: float | None) -> str:

@@ -58,7 +58,9 @@ class Engine:
     Agents run in `slots` worker processes, each held to its memory by the operating system. `preload` names modules
     that workers need, imported once; no file that a worker writes may become larger than `largest_file`.
     isolation="inline" runs agents in this process: any function will do, and a memory limit is best effort. That is the
-    default where the platform has no such processes.
+    default where the platform has no such processes. A run that goes on and finds a step changed since it was
+    journaled, in function, arguments or the name of a side effect, is told of in events and log; with strict=True it
+    fails instead.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Engine:
         grace_s: float = 2.0,
         stuck_after_s: float = 1.0,
         breaker: BreakerLimits | None = None,
+        strict: bool = False,
     ) -> None:
         self.path = Path(path).expanduser().resolve()
         self._options = EngineOptions.checked(
@@ -88,6 +91,7 @@ class Engine:
             grace_s=grace_s,
             stuck_after_s=stuck_after_s,
             breaker=breaker,
+            strict=strict,
         )
         self._opened: Reply[None] | None = None
         self._thread: EngineThread[None] | None = None

@@ -121,6 +121,7 @@ class EngineLoop:
             workers.gauge,
             self._clock,
             options.grace_s,
+            options.is_strict,
             self._spawn,
         )
         journal = (self._file, self._pump, self._writer, self._writes, self._runs)

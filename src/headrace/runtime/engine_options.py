@@ -34,6 +34,7 @@ class EngineOptions:
     workers: WorkerOptions
     grace_s: float
     stuck_after_s: float
+    is_strict: bool
 
     @classmethod
     def checked(
@@ -49,6 +50,7 @@ class EngineOptions:
         grace_s: float,
         stuck_after_s: float,
         breaker: BreakerLimits | None,
+        strict: bool,
     ) -> EngineOptions:
         """From what a program has written."""
         isolation, slots = _checked_isolation(isolation), whole_number("slots", slots)
@@ -68,6 +70,7 @@ class EngineOptions:
             ),
             grace_s=checked_seconds("grace_s", grace_s, may_be_zero=True),
             stuck_after_s=stuck_after_s,
+            is_strict=_checked_flag("strict", strict),
         )
 
 
@@ -137,6 +140,12 @@ def _checked_preload(preload: Sequence[str]) -> tuple[str, ...]:
         if not isinstance(name, str):
             raise OptionError(f"preload= holds {name!r}, which is not text.", fix='Name modules: preload=["mymodule"].')
     return tuple(preload)
+
+
+def _checked_flag(name: str, given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise OptionError(f"{name}={given!r} is neither True nor False.")
+    return given
 
 
 def _checked_breaker(breaker: Any) -> BreakerLimits:

@@ -57,6 +57,7 @@ class LiveRun:
     used_bytes: int = 0  # as its executor has told
     peak_bytes: int = 0
     effects: set[str] = field(default_factory=set[str])  # steps whose side effects are under way
+    marks: dict[str, bytes] = field(default_factory=dict[str, bytes])  # of steps that the controller takes for it
     wants: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # what is being done for it
     taken: set[int] = field(default_factory=set[int])  # messages on their way out of the file
 

@@ -20,6 +20,7 @@ from headrace.store.agent_schema import (
     ENGINE_VERSION,
     Effect,
     RunState,
+    add_later_columns,
     check_engine_file_schema,
     create_agent_tables,
 )
@@ -57,11 +58,16 @@ class RunRow(msgspec.Struct, frozen=True):
 
 
 class StoredStep(msgspec.Struct, frozen=True):
-    """`result` is None where the step has started and not finished, or where its result is kept apart."""
+    """`result` is None where the step has started and not finished, or where its result is kept apart. A side effect
+    that has neither started nor finished is wanted once more.
+    """
 
     name: str
     result: bytes | None
+    is_started: bool
     is_finished: bool
+    has_side_effect: bool
+    mark: bytes
 
 
 class AgentFile:
@@ -72,7 +78,7 @@ class AgentFile:
         self._lock = lock
         self._reader = open_checked_reader(path, check_is_engine_file)
         try:
-            self.connection = open_writer(path)
+            self.connection = _opened_writer(path)
         except BaseException:
             self._reader.close()
             raise
@@ -164,9 +170,12 @@ class AgentFile:
 
     def steps(self, id: int, most_bytes: int) -> Iterator[StoredStep]:
         """A run's steps; results above `most_bytes` are left where they are, for `step_result`."""
-        sql = "SELECT name, CASE WHEN length(result) <= ? THEN result END, finished_at FROM steps WHERE run = ?"
-        for name, result, finished_at in self._reader.execute(sql, (most_bytes, id)):
-            yield StoredStep(name, result, finished_at is not None)
+        sql = (
+            "SELECT name, CASE WHEN length(result) <= ? THEN result END, started_at IS NOT NULL,"
+            " finished_at IS NOT NULL, has_side_effect, mark FROM steps WHERE run = ?"
+        )
+        for name, result, is_started, is_finished, effect, mark in self._reader.execute(sql, (most_bytes, id)):
+            yield StoredStep(name, result, bool(is_started), bool(is_finished), bool(effect), mark or b"")
 
     def step_result(self, id: int, name: str) -> bytes | None:
         sql = "SELECT result, blob FROM steps WHERE run = ? AND name = ? AND finished_at IS NOT NULL"
@@ -216,6 +225,16 @@ class AgentFile:
 
     def _one(self, sql: str, bindings: tuple[SqlValue, ...] = ()):
         return self._reader.execute(sql, bindings).get
+
+
+def _opened_writer(path: Path) -> apsw.Connection:
+    connection = open_writer(path)
+    try:
+        add_later_columns(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _make_where_missing(path: Path) -> None:

@@ -108,25 +108,30 @@ class Writes:
         sql = "UPDATE runs SET state = ?, result = ?, result_blob = ?, error = ?, ended_at = ? WHERE id = ?"
         return [*writes, (sql, (state.value, kept, blob, error, at, id))]
 
-    def step_starting(self, id: int, epoch: int, name: str, effect: Effect, at: float) -> list[Write]:
+    def step_starting(
+        self, id: int, epoch: int, name: str, effect: Effect, at: float, mark: bytes = b""
+    ) -> list[Write]:
         sql = (
-            "INSERT INTO steps(run, name, has_side_effect, started_at) SELECT ?1, ?3, ?4, ?5"
-            f" WHERE {_IF_CURRENT} ON CONFLICT DO NOTHING"
+            "INSERT INTO steps(run, name, has_side_effect, started_at, mark) SELECT ?1, ?3, ?4, ?5, ?6"
+            f" WHERE {_IF_CURRENT} ON CONFLICT(run, name) DO UPDATE SET started_at = excluded.started_at,"
+            " mark = excluded.mark WHERE finished_at IS NULL AND started_at IS NULL"
         )
-        return [(sql, (id, epoch, name, int(effect), at))]
+        return [(sql, (id, epoch, name, int(effect), at, mark or None))]
 
-    def step_done(self, id: int, epoch: int, name: str, result: bytes, at: float) -> list[Write]:
+    def step_done(self, id: int, epoch: int, name: str, result: bytes, at: float, mark: bytes = b"") -> list[Write]:
         kept, blob, writes = self._apart(id, result, epoch)
         sql = (
-            "INSERT INTO steps(run, name, result, blob, has_side_effect, finished_at) SELECT ?1, ?3, ?4, ?5, 0, ?6"
-            f" WHERE {_IF_CURRENT} ON CONFLICT(run, name) DO UPDATE SET result = excluded.result,"
-            " blob = excluded.blob, finished_at = excluded.finished_at WHERE finished_at IS NULL"
+            "INSERT INTO steps(run, name, result, blob, has_side_effect, finished_at, mark)"
+            f" SELECT ?1, ?3, ?4, ?5, 0, ?6, ?7 WHERE {_IF_CURRENT} ON CONFLICT(run, name) DO UPDATE SET"
+            " result = excluded.result, blob = excluded.blob, finished_at = excluded.finished_at"
+            " WHERE finished_at IS NULL"
         )
-        return [*writes, (sql, (id, epoch, name, kept, blob, at))]
+        return [*writes, (sql, (id, epoch, name, kept, blob, at, mark or None))]
 
     def step_forgotten(self, id: int, name: str) -> list[Write]:
-        """The owner says that the side effect did not happen."""
-        return [("DELETE FROM steps WHERE run = ? AND name = ? AND finished_at IS NULL", (id, name))]
+        """The owner says that the side effect did not happen. Its row stays: it says that the name is no new one."""
+        sql = "UPDATE steps SET started_at = NULL WHERE run = ? AND name = ? AND finished_at IS NULL"
+        return [(sql, (id, name))]
 
     def checkpoint(self, id: int, epoch: int, number: int, state: bytes, at: float) -> list[Write]:
         kept, blob, writes = self._apart(id, state, epoch)

@@ -29,7 +29,7 @@ CREATE TABLE runs(id INTEGER PRIMARY KEY, parent INTEGER, key BLOB, name TEXT NO
 CREATE UNIQUE INDEX runs_by_key ON runs(key) WHERE key IS NOT NULL;
 CREATE INDEX unfinished ON runs(state, priority, id) WHERE ended_at IS NULL;
 CREATE TABLE steps(run INTEGER NOT NULL, name TEXT NOT NULL, result BLOB, blob INTEGER,
-                   has_side_effect INTEGER NOT NULL, started_at REAL, finished_at REAL,
+                   has_side_effect INTEGER NOT NULL, started_at REAL, finished_at REAL, mark BLOB,
                    PRIMARY KEY(run, name)) WITHOUT ROWID;
 CREATE TABLE checkpoints(run INTEGER PRIMARY KEY, number INTEGER NOT NULL, state BLOB, blob INTEGER, made_at REAL);
 CREATE TABLE blobs(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, data BLOB NOT NULL);
@@ -39,7 +39,8 @@ CREATE TABLE usage(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE events(id INTEGER PRIMARY KEY, at REAL NOT NULL, run INTEGER, what TEXT NOT NULL, reason TEXT NOT NULL,
                     reading TEXT);
 """
-_ACCEPTED = accepted_tables(_TABLES)
+_WITHOUT_MARKS = _TABLES.replace(" mark BLOB,", "")  # as files were made first; the column is added when one is opened
+_ACCEPTED = accepted_tables(_TABLES, _WITHOUT_MARKS)
 
 
 class Effect(IntEnum):
@@ -77,6 +78,12 @@ FAILED_STATES = frozenset(set(RunState) - _UNFINISHED - {RunState.DONE, RunState
 def check_engine_file_schema(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file whose tables are not those that `create_agent_tables` makes."""
     check_schema(connection, path, _ACCEPTED, {})
+
+
+def add_later_columns(connection: apsw.Connection) -> None:
+    """To a file that was made before them."""
+    if "mark" not in {name for _, name, *_ in connection.execute("PRAGMA table_info(steps)")}:
+        connection.execute("ALTER TABLE steps ADD COLUMN mark BLOB")
 
 
 def create_agent_tables(connection: apsw.Connection, token: str, now_s: float) -> None:

@@ -33,18 +33,27 @@ def _content(function: Callable[..., Any]) -> bytes:
     try:
         source = inspect.getsource(function if code or isinstance(function, type) else type(function))
     except (OSError, TypeError):
-        return _code_content(code or getattr(type(function).__call__, "__code__", None))
+        return code_content(code or getattr(type(function).__call__, "__code__", None))
     # Two lambdas may stand in one line.
     is_lambda = code is not None and code.co_name == "<lambda>"
     return source.encode("utf-8", "replace") + (_constants(code) if is_lambda and code else b"")
 
 
-def _code_content(code: CodeType | None) -> bytes:
+def code_content(code: CodeType | None) -> bytes:
+    """What a function does, without where it stands: the same in every process of one version of Python."""
     if code is None:
         return b""
     return code.co_code + _constants(code)
 
 
 def _constants(code: CodeType) -> bytes:
-    constants = (_code_content(c) if isinstance(c, CodeType) else repr(c).encode() for c in code.co_consts)
+    constants = (code_content(c) if isinstance(c, CodeType) else _constant(c) for c in code.co_consts)
     return repr(code.co_names).encode() + b"".join(constants)
+
+
+def _constant(value: object) -> bytes:
+    """A set is written in an order that differs from process to process."""
+    if isinstance(value, frozenset):
+        members: frozenset[object] = value  # pyright: ignore[reportUnknownVariableType]
+        value = sorted(map(repr, members))
+    return repr(value).encode("utf-8", "replace")
