@@ -1,16 +1,30 @@
 """A few rows for people to look at: as plain text, and as HTML for notebooks. Covers: cutting and escaping.
 
+`visible` is for every text on its way to a terminal that a model, a service or a file may have written: error texts
+(errors), tables, progress, CSV at a terminal. What would steer the terminal is shown as an escape.
+
 Does not cover: which rows (the classes that show themselves: a survey, lists, a job, results).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 SHOWN_ROWS = 10
 _MOST_COLUMNS = 30
 _LONGEST_HTML, _LONGEST_TEXT = 200, 40
+# Control characters but for tab and line end, marks that reverse the direction of text, tags, half characters.
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def visible(text: str) -> str:
+    """The text with everything that could steer a terminal written as an escape: `\\x1b[31m`."""
+    return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def cell_text(value: Any, longest: int) -> str:
@@ -18,7 +32,7 @@ def cell_text(value: Any, longest: int) -> str:
     import json  # only who looks needs it
 
     text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else str(value)
-    text = " ".join(text[: 4 * longest].split())
+    text = visible(" ".join(text[: 4 * longest].split()))
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

@@ -47,14 +47,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from headrace.display import visible
+
 
 class HeadraceError(Exception):
-    """The root: catch this to catch everything Headrace raises on purpose."""
+    """The root: catch this to catch everything Headrace raises on purpose.
+
+    A message may quote a service, a model or a file, and mostly ends at a terminal: nothing in it steers one.
+    """
 
     def __init__(self, message: str, *, fix: str = "") -> None:
-        super().__init__(f"{message} {fix}".rstrip())
-        self.message = message
-        self.fix = fix
+        self.message = visible(message)
+        self.fix = visible(fix)
+        super().__init__(f"{self.message} {self.fix}".rstrip())
 
 
 class InvalidInput(HeadraceError):
@@ -277,7 +282,7 @@ class RunUndecided(RunFailed):
 class Interrupted(KeyboardInterrupt):
     def __init__(self, path: Path, *, done: int, total: int) -> None:
         super().__init__(
-            f"Stopped after {done:,} of {total:,} interviews; all of them are saved in {path}."
+            f"Stopped after {done:,} of {total:,} interviews; all of them are saved in {visible(str(path))}."
             " Run the same job again to go on."
         )
         self.path = path

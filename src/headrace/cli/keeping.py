@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from headrace.cli.tables import print_rows, table_width
-from headrace.cli.terminal import Terminal, path_text, print_json, showable
+from headrace.cli.terminal import Terminal, path_text, print_json, say, showable
 from headrace.errors import HeadraceError, OptionError
 from headrace.results.results import Results
 from headrace.store.home import home
@@ -70,7 +70,7 @@ def remove_runs(names: list[str], *, agreed: bool, as_json: bool) -> None:
         print_json(removed)
         return
     for run in removed:
-        print(f"removed {run['path']}, {format_bytes(float(run['size_bytes']))}")
+        say(f"removed {run['path']}, {format_bytes(float(run['size_bytes']))}")
 
 
 _COLUMNS = ("size", "done", "age", "run file")
@@ -118,5 +118,5 @@ def _ask(paths: list[Path]) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise OptionError("Nobody is here to confirm the removal.", fix="Add --yes.")
     for path in paths:
-        print(f"{format_bytes(disk_bytes(path)):>8}  {path}")
+        say(f"{format_bytes(disk_bytes(path)):>8}  {path}")
     typer.confirm("Remove for good?", abort=True)

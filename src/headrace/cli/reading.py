@@ -16,11 +16,16 @@ def results(
     sort_by: Annotated[str | None, typer.Option(help="Columns to sort by, with commas between.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
     format: Annotated[str, typer.Option(help="table, csv or jsonl.")] = "table",
+    escape_formulas: Annotated[
+        bool,
+        typer.Option("--escape-formulas", help="In CSV for a spreadsheet: ' before a text that is a formula there."),
+    ] = False,
 ) -> None:
     """Print the results in a run file."""
-    from headrace.cli.shown import show_results
+    from headrace.cli.shown import Layout, show_results
 
-    show_results(path, select=select, where=where, sort_by=sort_by, limit=limit, layout=format)
+    layout = Layout(format, escape_formulas=escape_formulas)
+    show_results(path, select=select, where=where, sort_by=sort_by, limit=limit, layout=layout)
 
 
 def runs(

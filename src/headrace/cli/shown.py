@@ -13,6 +13,7 @@ from headrace.cli.terminal import (
     path_text,
     print_data_as_utf8,
     print_json,
+    say,
     seen_from_here,
     showable,
 )
@@ -36,12 +37,12 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
         return stats.failed > 0
     failed = f", {stats.failed:,} failed" if stats.failed else ""
     path = seen_from_here(results.path)
-    print(f"{stats.interviews:,} interviews in {path}{failed}; {stats.calls:,} calls, {stats.tokens:,} tokens")
-    print(f"look at them: {own_command()} results {path}")
+    say(f"{stats.interviews:,} interviews in {path}{failed}; {stats.calls:,} calls, {stats.tokens:,} tokens")
+    say(f"look at them: {own_command()} results {path}")
     if stats.failed:
         first = next(iter(results.failed()))
-        print(f"the first failure: interview {first.ordinal}, {first.question}: {first.cause}: {first.message}")
-        print(f"ask the failed ones again: {own_command()} resume {path} --retry-failed")
+        say(f"the first failure: interview {first.ordinal}, {first.question}: {first.cause}: {first.message}")
+        say(f"ask the failed ones again: {own_command()} resume {path} --retry-failed")
     return stats.failed > 0
 
 
@@ -74,20 +75,30 @@ def budgets_text(budgets: Budgets, stats: Stats) -> str:
     return ", ".join(parts)
 
 
+class Layout:
+    """How results are printed, checked when it is made."""
+
+    def __init__(self, name: str, *, escape_formulas: bool) -> None:
+        if name not in _LAYOUTS:
+            raise OptionError(f"--format {name} is not known.", fix=f"Use one of {', '.join(_LAYOUTS)}.")
+        if escape_formulas and name != "csv":
+            raise OptionError(f"--escape-formulas is for CSV, and this is {name}.", fix="Add --format csv.")
+        self.name = name
+        self.escape_formulas = escape_formulas
+
+
 def show_results(
-    path: Path, *, select: str, where: str | None, sort_by: str | None, limit: int | None, layout: str
+    path: Path, *, select: str, where: str | None, sort_by: str | None, limit: int | None, layout: Layout
 ) -> None:
-    if layout not in _LAYOUTS:
-        raise OptionError(f"--format {layout} is not known.", fix=f"Use one of {', '.join(_LAYOUTS)}.")
     with Results.open(path) as results:
         chosen = results if select == "*" else results.select(*(name.strip() for name in select.split(",")))
         chosen = chosen.filter(where) if where else chosen
         chosen = chosen.sort_by(*(name.strip() for name in sort_by.split(","))) if sort_by else chosen
         chosen = chosen.head(limit) if limit else chosen
-        match layout:
+        match layout.name:
             case "csv":
                 print_data_as_utf8()
-                chosen.print_csv(sys.stdout)
+                chosen.print_csv(sys.stdout, escape_formulas=layout.escape_formulas)
             case "jsonl":
                 print_data_as_utf8()
                 chosen.print_jsonl(sys.stdout)

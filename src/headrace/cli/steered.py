@@ -18,7 +18,8 @@ from msgspec import structs
 
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
 from headrace.cli.shown import budgets_text
-from headrace.cli.terminal import own_command, print_json, seen_from_here
+from headrace.cli.terminal import own_command, print_json, say, seen_from_here
+from headrace.display import visible
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy
 from headrace.limits import Budgets
 from headrace.results.results import Results
@@ -91,7 +92,7 @@ def show_status(path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(look.as_dict())
     else:
-        print("\n".join(_lines(look)))
+        say("\n".join(_lines(look)))
 
 
 def watch_status(path: Path, *, as_json: bool) -> None:
@@ -130,10 +131,10 @@ def go_on_elsewhere(path: Path, *, has_options: bool, as_json: bool) -> bool:
     except NotRunning:
         return False  # it ended between the two questions
     if has_options:
-        print(
+        say(
             "it keeps the options it was started with; to change how many are in flight:"
             f" {own_command()} tune {seen_from_here(path)} --concurrency N",
-            file=sys.stderr,
+            on_error=True,
         )
     return True
 
@@ -143,10 +144,10 @@ def _say(path: Path, live: RunState, *, as_json: bool) -> None:
         print_json({"path": str(path), "state": _state(live), **_live_facts(live)})
         return
     progress = live.progress
-    print(f"{path}: {progress.done:,} of {progress.total:,} interviews")
-    print(_process_line(live))
+    say(f"{path}: {progress.done:,} of {progress.total:,} interviews")
+    say(_process_line(live))
     if hint := _hint(_state(live), path):
-        print(hint)
+        say(hint)
 
 
 def _looks(path: Path) -> Iterator[_Look]:
@@ -173,7 +174,7 @@ def _redraw(path: Path) -> None:
 
     with Live(auto_refresh=False) as screen:
         for look in _looks(path):
-            screen.update(Text("\n".join(_lines(look))), refresh=True)
+            screen.update(Text(visible("\n".join(_lines(look)))), refresh=True)
 
 
 def _lines(look: _Look) -> Iterator[str]:

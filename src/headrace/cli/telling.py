@@ -16,6 +16,7 @@ from collections.abc import Callable
 import typer
 
 from headrace.cli.options import BUDGET_SPENT, DEBUG, INTERRUPTED
+from headrace.display import visible
 from headrace.errors import BudgetSpent, HeadraceError, Interrupted
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -30,7 +31,7 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
             command(*words, **options)
             print(end="", flush=True)  # a pipe that closed must show itself here, not at the interpreter's end
         except Interrupted as stopped:
-            print(_how_to_go_on(stopped), file=sys.stderr)
+            print(visible(_how_to_go_on(stopped)), file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         except BudgetSpent as spent:
             print(spent, file=sys.stderr)
@@ -72,14 +73,14 @@ def _tell_mistake(error: HeadraceError) -> None:
     if DEBUG in sys.argv:
         import traceback
 
-        traceback.print_exception(error)
-    print(f"headrace: {error}", file=sys.stderr)
+        print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+    print(visible(f"headrace: {error}"), file=sys.stderr)
 
 
 def _tell_fault() -> None:
     import traceback
 
-    traceback.print_exc()
+    print(visible(traceback.format_exc()), end="", file=sys.stderr)
     print("headrace: this is a fault of Headrace, not yours. Please report the lines above.", file=sys.stderr)
 
 

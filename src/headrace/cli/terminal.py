@@ -16,6 +16,7 @@ from typing import Any, TextIO
 import msgspec
 from rich.console import Console
 
+from headrace.display import visible
 from headrace.results.text_export import to_json
 
 
@@ -36,7 +37,7 @@ class Terminal(Console):
 
     def say(self, line: str) -> None:
         """A line that may be copied: the terminal wraps it, we never do."""
-        self.print(line, soft_wrap=True)
+        self.print(visible(line), soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError  # cli.main ends quietly; rich would call it a failure
@@ -45,11 +46,14 @@ class Terminal(Console):
 def showable(value: Any, longest: int, encoding: str) -> str:
     """A value on one line, without what would steer the terminal, in letters that it has."""
     text = to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
-    text = " ".join(text[: 4 * longest].split())
+    text = visible(" ".join(text[: 4 * longest].split()))
     text = text if len(text) <= longest else text[: longest - 3] + "..."
-    if not text.isprintable():
-        text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def say(line: str, *, on_error: bool = False) -> None:
+    """A line for people, on standard output or standard error; names and messages in it may come from anywhere."""
+    print(visible(line), file=sys.stderr if on_error else sys.stdout)
 
 
 def print_data_as_utf8() -> None:

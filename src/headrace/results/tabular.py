@@ -46,17 +46,21 @@ class Tabular(ABC):
         """All rows in memory, as a data frame. Whole numbers and booleans with gaps get pandas' nullable types."""
         return export.to_pandas(self.columns, self._values())
 
-    def print_csv(self, file: TextIO) -> None:
-        """What `to_csv` writes, into an open file such as `sys.stdout`."""
-        text_export.print_csv(file, self.columns, self._values())
+    def print_csv(self, file: TextIO, *, escape_formulas: bool = False) -> None:
+        """What `to_csv` writes, into an open file such as `sys.stdout`; at a terminal, nothing in it steers that."""
+        text_export.print_csv(file, self.columns, self._values(), escape_formulas=escape_formulas)
 
     def print_jsonl(self, file: TextIO) -> None:
-        """What `to_jsonl` writes, into an open file such as `sys.stdout`."""
+        """What `to_jsonl` writes, into an open file such as `sys.stdout`; at a terminal as `print_csv`."""
         text_export.print_jsonl(file, self.columns, self._values())
 
-    def to_csv(self, path: str | Path) -> Path:
-        """A header and a row each; None is empty, lists and dicts are JSON."""
-        return text_export.write_csv(self._target(path), self.columns, self._values())
+    def to_csv(self, path: str | Path, *, escape_formulas: bool = False) -> Path:
+        """A header and a row each; None is empty, lists and dicts are JSON.
+
+        `escape_formulas=True` for a file that a spreadsheet will open: a text that begins with `=`, `+`, `-` or `@`
+        gets an apostrophe before it, or it would be run as a formula.
+        """
+        return text_export.write_csv(self._target(path), self.columns, self._values(), escape_formulas=escape_formulas)
 
     def to_jsonl(self, path: str | Path) -> Path:
         """An object a line, by column. JSON has no NaN and no infinity: they are written as null."""

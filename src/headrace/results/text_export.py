@@ -7,12 +7,18 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, Protocol, TextIO, TypeAlias, cast
 
 import msgspec
 
+from headrace.display import visible
 from headrace.results.replacing import replacing
 
+Rows: TypeAlias = Iterator[tuple[Any, ...]]
+
+# Spreadsheets read on behind a tab or a carriage return, and take the wide signs of East Asian keyboards too.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}",
+                   "\N{FULLWIDTH HYPHEN-MINUS}", "\N{FULLWIDTH COMMERCIAL AT}")  # fmt: skip
 _encode_fast = msgspec.json.Encoder().encode
 
 
@@ -24,30 +30,56 @@ def to_json(value: Any) -> bytes:
         return json.dumps(_without_nan(value), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def write_csv(path: Path, columns: list[str], rows: Iterator[tuple[Any, ...]]) -> Path:
+def write_csv(path: Path, columns: list[str], rows: Rows, *, escape_formulas: bool) -> Path:
     with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-        print_csv(file, columns, rows)
+        print_csv(file, columns, rows, escape_formulas=escape_formulas)
     return path
 
 
-def print_csv(file: TextIO, columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_csv_cell(value) for value in row] for row in rows)
+def print_csv(file: TextIO, columns: list[str], rows: Rows, *, escape_formulas: bool) -> None:
+    """`escape_formulas` puts an apostrophe before what a spreadsheet would take for a formula and run."""
+    cell = _inert_cell if escape_formulas else _csv_cell
+    writer = csv.writer(_at_terminal(file), lineterminator="\n")
+    writer.writerow(map(cell, columns))
+    writer.writerows([cell(value) for value in row] for row in rows)
 
 
-def write_jsonl(path: Path, columns: list[str], rows: Iterator[tuple[Any, ...]]) -> Path:
+def write_jsonl(path: Path, columns: list[str], rows: Rows) -> Path:
     with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
         print_jsonl(file, columns, rows)
     return path
 
 
-def print_jsonl(file: TextIO, columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    file.writelines(to_json(dict(zip(columns, row, strict=True))).decode() + "\n" for row in rows)
+def print_jsonl(file: TextIO, columns: list[str], rows: Rows) -> None:
+    write = _at_terminal(file).write
+    for row in rows:
+        write(to_json(dict(zip(columns, row, strict=True))).decode() + "\n")
+
+
+class _Writer(Protocol):
+    def write(self, text: str, /) -> object: ...
+
+
+class _VisibleWriter:
+    """A terminal that answers are printed to as data: what would steer it is written as an escape."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str, /) -> None:
+        self._file.write(visible(text))
+
+
+def _at_terminal(file: TextIO) -> _Writer:
+    return _VisibleWriter(file) if file.isatty() else file
 
 
 def _csv_cell(value: Any) -> Any:
     return to_json(value).decode() if isinstance(value, (list, dict)) else value
+
+
+def _inert_cell(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else _csv_cell(value)
 
 
 def _without_nan(value: Any) -> Any:

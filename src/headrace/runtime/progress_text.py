@@ -10,6 +10,7 @@ from enum import Enum
 from math import ceil
 from typing import NamedTuple, TypeAlias
 
+from headrace.display import visible
 from headrace.runtime.progress import Pace, Progress
 from headrace.units import format_bytes, format_count, format_short_duration
 
@@ -110,7 +111,7 @@ def _figures(progress: Progress, pace: Pace) -> dict[_Figure, str]:
     per_s = pace.overall_per_s if progress.is_over else pace.recent_per_s
     sayings = {
         _Figure.COUNT: f"{progress.done:>{len(f'{progress.total:,}')},}/{progress.total:,}",
-        _Figure.NOTICE: " ".join(part for part in ("paused" if progress.is_paused else "", progress.notice) if part),
+        _Figure.NOTICE: _notice_text(progress),
         _Figure.LEFT: _time_text(progress, pace),
         _Figure.RATE: _rate_text(per_s) if per_s is not None else "",
         _Figure.FAILED: f"{progress.failed:,} failed" if progress.failed else "",
@@ -121,6 +122,12 @@ def _figures(progress: Progress, pace: Pace) -> dict[_Figure, str]:
         _Figure.MEMORY: _amount_within(progress.memory_bytes, progress.budget_bytes),
     }
     return {figure: text for figure, text in sayings.items() if text}
+
+
+def _notice_text(progress: Progress) -> str:
+    """On one line: it may quote a service."""
+    notice = visible(" ".join(progress.notice.split()))
+    return " ".join(part for part in ("paused" if progress.is_paused else "", notice) if part)
 
 
 def _time_text(progress: Progress, pace: Pace) -> str:
