@@ -1,6 +1,7 @@
 """What workers are asked to do in the tests: each takes a port and a payload."""
 
 import asyncio
+import contextlib
 import ctypes
 import mmap
 import os
@@ -136,6 +137,24 @@ def touch_nothing(port, payload):
 
 def kill_itself(port, payload):
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stop_the_warden(port, payload):
+    os.kill(os.getppid(), signal.SIGSTOP)
+    time.sleep(0.5)
+    return b"still here"
+
+
+def stop_the_warden_and_take(port, payload):
+    """Once, or as long as there is one."""
+    for number in range(100):
+        if number < int(payload):
+            with contextlib.suppress(OSError):
+                os.kill(os.getppid(), signal.SIGSTOP)
+        area = mmap.mmap(-1, 10 * MB)
+        area.write(b"x" * 10 * MB)
+        _held.append(area)
+        time.sleep(0.005)
 
 
 def stop_itself(port, payload):

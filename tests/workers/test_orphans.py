@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from headrace.execute import warden_heir
 from headrace.execute.function_names import refer_to
-from headrace.execute.worker_pool import WorkerPool
+from headrace.execute.worker_pool import PoolOptions, WorkerPool
 from headrace.execute.worker_protocol import Death, DeathKind, Done, Task
 from tests.workers import entries
-from tests.workers.trees import MB, children_of, gone_within, is_alive, soon
+from tests.workers.trees import MB, children_of, gone_within, highest_until, is_alive, soon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LIMIT = 80 * MB
@@ -109,3 +110,47 @@ async def test_a_cancelled_task_ends_its_worker():
         with pytest.raises(asyncio.CancelledError):
             await running
         assert gone_within([pid], 2) == []
+
+
+async def test_a_warden_that_a_worker_stops_goes_on_at_once_and_that_is_told(caplog):
+    async with WorkerPool(PoolOptions(preload=("tests.workers.entries",))) as pool:
+        ending = await asyncio.wait_for(pool.run(entries.stop_the_warden, b"", LIMIT), 20)
+        assert isinstance(ending, Done)
+        assert await soon(lambda: pool.halts == 1)
+        assert "was stopped by a signal" in caplog.text
+
+
+@pytest.mark.parametrize("stops", [b"1", b"100"])
+async def test_a_worker_that_stops_its_warden_gets_no_further_than_its_limit(stops):
+    async with WorkerPool(PoolOptions(preload=("tests.workers.entries",))) as pool:
+        worker = await pool.worker(LIMIT)
+        task = Task(1, 1, refer_to(entries.stop_the_warden_and_take), stops)
+        running = asyncio.ensure_future(worker.run(task))
+        highest = await asyncio.wait_for(highest_until(running, worker.pid), 20)
+        assert running.result().kind in {DeathKind.OUT_OF_MEMORY, DeathKind.LOST}
+        assert highest <= 2 * LIMIT
+        assert isinstance(await asyncio.wait_for(pool.run(entries.echo, b"on", LIMIT), 20), Done)
+
+
+async def test_a_warden_that_does_not_turn_is_ended_by_its_standby(monkeypatch):
+    async with WorkerPool() as pool:
+        worker = await pool.worker(LIMIT)
+        running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.wait))))
+        warden, guard = pool.warden_pid, warden_heir._Guard
+        heir = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(heir, signal.SIGSTOP)
+        assert await soon(lambda: pool.halts == 1)  # the warden has continued it
+        os.kill(warden, signal.SIGKILL)
+        assert (await asyncio.wait_for(running, 10)).kind is DeathKind.LOST
+    killed = []
+    monkeypatch.setattr(warden_heir.os, "kill", lambda *told: killed.append(told))
+    pulse = warden_heir.Pulse()
+    watching = guard(17, pulse)
+    watching._still_s = 60.0
+    watching.look()
+    assert killed == []  # it has not begun to turn
+    pulse.turn()
+    watching.look()
+    watching._still_s = 60.0
+    watching.look()
+    assert killed == [(17, signal.SIGKILL)]

@@ -28,11 +28,13 @@ from headrace.execute.stuck_workers import LoopWatch
 from headrace.execute.warden_births import Birth, Ordinary, bear, become_program, preloaded
 from headrace.execute.warden_control import Control
 from headrace.execute.warden_endings import kill_tree, next_ended, send_signal
+from headrace.execute.warden_heir import Pulse, continue_heir
 from headrace.execute.warden_watch import REST_S, Verdict, Watch
 from headrace.execute.worker_protocol import (
     Death,
     DeathKind,
     Fork,
+    Halted,
     Kill,
     LimitSet,
     Reading,
@@ -44,6 +46,7 @@ from headrace.execute.worker_protocol import (
     Started,
 )
 
+_HEIR_EVERY_S = 0.5
 _IDLE_POLL_S = 0.5  # how soon a parent is missed while the socket is open
 _END_WITHIN_S = 0.9
 # Of a program: its own libraries and the stacks of its threads. The watchdog counts what is really used.
@@ -51,8 +54,11 @@ _PROGRAM_RESERVES_BYTES = 256 << 20
 
 
 class Warden:
-    def __init__(self, control: Control, setup: Setup) -> None:
+    def __init__(self, control: Control, setup: Setup, pulse: Pulse) -> None:
         self._control = control
+        self._pulse = pulse
+        self._heir_stops = self._told_stops = 0
+        self._heir_looked_at = 0.0
         self._setup = setup
         self._parent = os.getppid()
         self._ordinary = Ordinary.left()
@@ -83,6 +89,8 @@ class Warden:
             if was_behind != self._control.is_behind:
                 was_behind = self._control.is_behind
                 poll.modify(self._control, select.POLLIN | (select.POLLOUT if was_behind else 0))
+            self._pulse.turn()
+            self._look_at_heir()
             events = poll.poll(self._patience_s() * 1000)
             for descriptor, event in events:
                 if descriptor == self._bell:
@@ -97,6 +105,16 @@ class Warden:
             if time.monotonic() >= self._next_look:
                 self._look()
         self._end_everything()
+
+    def _look_at_heir(self) -> None:
+        """Warden and standby continue each other: a worker can send SIGSTOP to both."""
+        now = time.monotonic()
+        if ON_LINUX and now - self._heir_looked_at >= _HEIR_EVERY_S:
+            self._heir_looked_at = now
+            self._heir_stops += continue_heir(self._parent)
+        if (stops := self._pulse.stops + self._heir_stops) != self._told_stops:
+            self._told_stops = stops
+            self._control.tell(Halted(stops))
 
     def descriptors(self) -> list[int]:
         """What a child must close: with a sibling's kept open, its end would not be seen."""
@@ -350,7 +368,7 @@ def _noticed(number: int, frame: object) -> None:
     """The wakeup descriptor does the work; without a handler the signal would be ignored."""
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, pulse: Pulse) -> None:
     control = Control(socket.socket(fileno=descriptor))
     setup = next(iter(control.orders()), None)
     if not isinstance(setup, Setup):
@@ -358,7 +376,7 @@ def main(descriptor: int) -> None:
     adopt_orphans()
     small_stacks()
     not_preloaded = preloaded(setup)
-    warden = Warden(control, setup)
+    warden = Warden(control, setup, pulse)
     from headrace.execute.enforcement import enforcement_layers
 
     control.tell(Ready(os.getpid(), not_preloaded, enforcement_layers()))

@@ -8,6 +8,7 @@ is lent (schedule, runtime), or what tasks mean.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -33,6 +34,7 @@ from headrace.execute.worker_protocol import (
     DeathKind,
     Fork,
     FromWarden,
+    Halted,
     Kill,
     LimitSet,
     Readings,
@@ -48,8 +50,9 @@ from headrace.execute.worker_protocol import (
 _ROOT = str(Path(__file__).parents[2])
 # The heir is left first: it stays as small as it is by then.
 _PROGRAM = """import sys; sys.path.append(sys.argv[1])
-from headrace.execute.warden_heir import leave_heir; leave_heir(int(sys.argv[2]))
-from headrace.execute.warden import main; main(int(sys.argv[2]))"""
+from headrace.execute.warden_heir import leave_heir; pulse = leave_heir(int(sys.argv[2]))
+from headrace.execute.warden import main; main(int(sys.argv[2]), pulse)"""
+_log = logging.getLogger("headrace")
 _END_WITHIN_S = 3.0
 _LOOK_AGAIN_S = 0.005
 _NEARLY = 0.95
@@ -100,6 +103,8 @@ class WorkerPool:
         self._bases: dict[int, int] = {}  # what each was forked with
         self._starting: dict[int, asyncio.Future[None]] = {}
         self._idle: list[Worker] = []
+        self.halts = 0  # of the warden or its standby, by signals from elsewhere
+        self._halts_of_this = 0
         self._number = 0
         self._control: Channel | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -230,6 +235,7 @@ class WorkerPool:
                 ours.close()
                 raise
         self._ready = asyncio.get_running_loop().create_future()
+        self._halts_of_this = 0
         self._control = Channel(ours, FromWarden, self._told, self._warden_ended)
         self._control.send(self._setup())
         try:
@@ -296,6 +302,8 @@ class WorkerPool:
             case Stuck():
                 if self._on_stuck is not None:
                     self._on_stuck(report)
+            case Halted():
+                self._has_halted(report)
             case Death():
                 self._has_ended(report)
 
@@ -326,6 +334,11 @@ class WorkerPool:
     def _process_of(self, number: int) -> LimitedProcess | None:
         return self._workers.get(number) or self._programs.get(number)
 
+    def _has_halted(self, report: Halted) -> None:
+        self.halts += report.times - self._halts_of_this
+        self._halts_of_this = report.times
+        _log.warning("The process that holds workers to their limits was stopped by a signal, and was continued.")
+
     def _has_ended(self, death: Death) -> None:
         self.abandoned_bytes = death.abandoned_bytes
         self._pids.pop(death.worker, None)
@@ -342,6 +355,8 @@ class WorkerPool:
 
     def _warden_ended(self, reason: str) -> None:
         """Workers end with the warden; what they started does not, and is ended here."""
+        if self._halts_of_this:
+            reason = f"{reason}, after it was stopped by signals {self._halts_of_this} times"
         for pid in self._pids.values():
             with suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)

@@ -177,6 +177,12 @@ class Stuck(msgspec.Struct, tag=True, array_like=True):
     stack: str
 
 
+class Halted(msgspec.Struct, tag=True, array_like=True):
+    """The warden or its standby was stopped by a signal, so many times since it started, and the other continued it."""
+
+    times: int
+
+
 class Death(msgspec.Struct, tag=True, array_like=True):
     """How a worker ended. `code` is its exit code, `signal` what killed it; one of them is None.
 
@@ -198,7 +204,7 @@ class Death(msgspec.Struct, tag=True, array_like=True):
 
 
 ToWarden: TypeAlias = Setup | Fork | Spawn | SetLimit | Kill
-FromWarden: TypeAlias = Ready | Started | LimitSet | Readings | Stuck | Death
+FromWarden: TypeAlias = Ready | Started | LimitSet | Readings | Stuck | Halted | Death
 
 _encoder = msgspec.msgpack.Encoder()
 _FIRST_BYTES = 64

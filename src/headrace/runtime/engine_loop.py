@@ -332,6 +332,8 @@ class EngineLoop:
         self._note_warden()
         if told := self._workers.files_left():
             self._chronicle.record("files left", told)
+        if told := self._workers.halted():
+            self._chronicle.record("warden stopped", told)
         self._spawn(asyncio.to_thread(self._workers.gauge.correct))
 
     def _reclaim(self) -> None:

@@ -58,6 +58,7 @@ class EngineWorkers:
         self._limits = limits
         self._agents: IsolatedAgents | None = None
         self._told_left_bytes = 0
+        self._told_halts = 0
         pool_options = PoolOptions(
             preload=(*_NEEDED_BY_ALL, *options.preload),
             most_idle=options.slots,
@@ -91,6 +92,14 @@ class EngineWorkers:
             return None
         self._told_left_bytes = left_bytes
         return f"{format_bytes(left_bytes)} of memory in files on tmpfs, /dev/shm for one, that ended workers have left"
+
+    def halted(self) -> str | None:
+        """What to say of a warden that was stopped since this was last asked."""
+        halts = self.pool.halts if self.pool is not None else 0
+        if halts == self._told_halts:
+            return None
+        self._told_halts = halts
+        return f"by a signal, {halts} times so far; each time it was continued, or ended with its workers"
 
     def lend_within(self, budget_bytes: int) -> None:
         """A worker should meet its own limit before all of them together meet the line where one is killed."""
