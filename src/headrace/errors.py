@@ -15,6 +15,7 @@
     │   ├── NotRunning               no process is writing it, so there is nothing to steer
     │   ├── NotSteerable             the process that writes it cannot be asked
     │   ├── RunFileDamaged           it cannot be read back
+    │   ├── NotConfirmed             it names services, keys or files that this user has not confirmed
     │   └── PlanMismatch             it belongs to another job
     ├── StorageFull                  no room to journal; everything journaled so far is safe
     ├── BudgetSpent                  max_cost or max_tokens_total is reached; resumable
@@ -115,6 +116,14 @@ class NotSteerable(RunFileError):
 
 class RunFileDamaged(RunFileError):
     pass
+
+
+class NotConfirmed(RunFileError):
+    """`allow` lists what has to be named for the job to run: addresses, variables of keys, model files."""
+
+    def __init__(self, message: str, *, path: Path, allow: list[str], fix: str) -> None:
+        super().__init__(message, path=path, fix=fix)
+        self.allow = allow
 
 
 class PlanMismatch(RunFileError):

@@ -16,9 +16,8 @@ from msgspec import structs
 from msgspec.structs import force_setattr
 
 from headrace.errors import OptionError
-from headrace.units import parse_budget
+from headrace.units import NONE, parse_budget
 
-NONE = "none"
 _CONCURRENCY = 200
 _MOST = 10**9
 _MOST_WORKERS = 256

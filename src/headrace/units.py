@@ -11,6 +11,7 @@ from enum import Enum
 
 from headrace.errors import OptionError
 
+NONE = "none"  # written in place of a budget, it lifts the one that was given before
 _BYTES_PER_UNIT = {
     "": 1, "b": 1,
     "k": 1000, "kb": 1000, "kib": 1024,

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_SESSION = re.compile(r"^(<!-- not run: .+ -->\n)?```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SESSION = re.compile(r"^(<!-- not run: [^\n]+ -->\n)?```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What may differ from one run to the next: sizes, times, the width of a column.
 _VARIES = re.compile(r"\.\.\.|\d[\d,.]* (?:B|KB|MB|GB|s|interviews/s)(?!\w)|─+| +")
 

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from headrace.limits import NONE
+from headrace.units import NONE
 
 SOME_FAILED = 3
 BUDGET_SPENT = 4
@@ -85,6 +85,10 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="The run fil
 Models = Annotated[
     list[str] | None,
     typer.Option(help="A model: gpt-4o,temperature=0.2. Repeatable.", metavar="MODEL"),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Let a file from elsewhere use this address, key or model file. Repeatable."),
 ]
 Log = Annotated[bool, typer.Option("--log", help="Progress as a plain line a minute, also into a file.")]
 Lines = Annotated[bool, typer.Option("--lines", help="Progress in several lines.")]

@@ -9,6 +9,7 @@ import typer
 
 from headrace.cli.options import (
     SOME_FAILED,
+    Allow,
     Concurrency,
     DryRun,
     Extend,
@@ -79,20 +80,22 @@ def resume(
     max_tokens_total: MaxTokens = None,
     no_cache: NoCache = False,
     retry_failed: RetryFailed = False,
+    allow: Allow = None,
     log: Log = False,
     lines: Lines = False,
     json: Json = False,
 ) -> None:
     """Go on with the job that a run file holds: here, or in the process where it was paused."""
     given = dict(locals())
+    from headrace.cli.confirming import confirmed_job
     from headrace.cli.steered import go_on_elsewhere
     from headrace.limits import RunOptions
-    from headrace.plan.job import Job
 
     options = options_from(given)
     if go_on_elsewhere(path, has_options=options != RunOptions(progress_bar=True), as_json=json):
         return
-    start(Job.open(path), path, options, dry_run=False, as_json=json)
+    job, options = confirmed_job(path, allow or [], options)
+    start(job, path, options, dry_run=False, as_json=json)
 
 
 def options_from(given: dict[str, Any]) -> RunOptions:

@@ -26,6 +26,7 @@ from headrace.execute.contract import AgentRun, Command, Outcome
 from headrace.execute.replay import Replay
 from headrace.execute.step_marks import mark_of, mark_of_told
 from headrace.execute.tasks import Kind, kind_of
+from headrace.providers.contacts import check_allowed
 from headrace.steady_clock import SteadyClock
 from headrace.survey.models import Model
 from headrace.survey.values import decode_value
@@ -114,6 +115,7 @@ class AgentContext:
     async def ask(self, model: Model | str, prompt: str, *, system: str = "", name: str | None = None) -> str:
         """A model's reply, journaled like a step. Limits, breaker, cache and prices are those of surveys."""
         asked = model if isinstance(model, Model) else Model(model)
+        check_allowed(asked)
         _check_text(prompt, "A prompt")
         _check_text(system, "A system prompt")
         told = encode_kept([asked.identity_row().decode(), prompt, system], "What a model is asked")

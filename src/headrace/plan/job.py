@@ -157,9 +157,13 @@ class Job:
         return Job(mapped_survey(template, schema)).by(mapped_agent(system_prompt), rows_of(data))
 
     @staticmethod
-    def open(path: str | Path) -> Job:
-        """The job that a run file holds, read from the file alone."""
-        return _surveys().open_job(path)
+    def open(path: str | Path, *, allow: str | Iterable[str] = ()) -> Job:
+        """The job that a run file holds, read from the file alone.
+
+        Its models are what the file says: running them is refused unless you have run this plan here yourself, or
+        `allow` names each address, and each variable of a key that is not the service's own.
+        """
+        return _surveys().open_job(path, allow)
 
     @staticmethod
     def of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList) -> Job:

@@ -15,22 +15,23 @@ from pathlib import Path
 from headrace.errors import EngineClosed, OptionError
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline import InlineExecutor
-from headrace.limits import NONE, Budgets, MemoryLimits, RunOptions
+from headrace.limits import MemoryLimits, RunOptions
 from headrace.plan.job import Job
 from headrace.runtime.control import steerable
 from headrace.runtime.progress import Progress
 from headrace.runtime.pump import Pump
 from headrace.runtime.spending import check_priced
 from headrace.runtime.survey_run import SurveyRun
+from headrace.runtime.terms import Terms
 from headrace.schedule.events import Grant, TenantClosed, TenantOpened, TenantUsed
 from headrace.schedule.priority import Priority
 from headrace.steady_clock import SteadyClock
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import default_path
 from headrace.store.journal import run_ended, run_started
-from headrace.store.kept_budgets import kept_budgets
 from headrace.store.response_cache import ResponseCache
 from headrace.store.runfile import RunFile
+from headrace.units import NONE
 
 
 class EngineSurveys:
@@ -125,7 +126,10 @@ class EngineSurveys:
 
 
 def _opened(path: Path, job: Job, options: RunOptions) -> RunFile:
-    check_priced(job, options.budgets(Budgets() if options.fresh else kept_budgets(path)))
+    terms = Terms.of(job, path, options)
+    terms.check()
+    check_priced(job, terms.budgets)
+    terms.remember()
     return RunFile.open(path, job, options, lambda: None)
 
 

@@ -18,25 +18,24 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import HeadraceError, Interrupted, OptionError, RunFileBusy
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline import InlineExecutor
-from headrace.limits import Budgets, RunOptions
+from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.providers.services import provider_for
 from headrace.runtime.collector import rare_collections
 from headrace.runtime.control import steerable
 from headrace.runtime.engine_thread import EngineThread
-from headrace.runtime.memory import memory_limits
 from headrace.runtime.progress import Progress
 from headrace.runtime.progress_display import Display
 from headrace.runtime.spending import check_priced
 from headrace.runtime.survey_run import Sealed, SurveyRun
 from headrace.runtime.terminal import canvas_for, say_reused
+from headrace.runtime.terms import Terms
 from headrace.steady_clock import SteadyClock
 from headrace.store.book import RunBook
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import cache_path, default_path
 from headrace.store.journal import run_ended, run_started
-from headrace.store.kept_budgets import kept_budgets
 from headrace.store.response_cache import ResponseCache
 from headrace.store.runfile import RunFile
 from headrace.survey.known_services import SERVICES
@@ -70,13 +69,15 @@ class Session:
         job.check()
         # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
         self.path = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
-        self._budgets = options.budgets(Budgets() if options.fresh else kept_budgets(self.path))
-        if self._budgets.workers:
+        self._terms = Terms.of(job, self.path, options)
+        self._terms.check()  # before anything reads a key
+        self._budgets, self._worker_count = self._terms.budgets, self._terms.confirmed.workers
+        if self._worker_count:
             _workers().check_for_workers(job)
         for model in job.models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
         check_priced(job, self._budgets)
-        self.limits = memory_limits(self._budgets.memory)
+        self.limits = self._terms.memory_limits()
         self._job = job
         self._options = options
         self._deliver = deliver
@@ -85,7 +86,7 @@ class Session:
         self._run: SurveyRun | None = None
         self.opened: Future[Opened] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
-        has_network = not self._budgets.workers and all(model.service_name in SERVICES for model in job.models)
+        has_network = not self._worker_count and all(model.service_name in SERVICES for model in job.models)
         self._thread = EngineThread(self._main, has_network=has_network)
         self.ended = self._thread.future
         self.ended.add_done_callback(self._tell_end)
@@ -126,13 +127,14 @@ class Session:
             self._deliver(None)
 
     async def _main(self) -> None:
-        if self._budgets.workers:
-            async with _workers().survey_workers(self._job, self._budgets.workers, self.limits) as workers:
+        if self._worker_count:
+            async with _workers().survey_workers(self._job, self._worker_count, self.limits) as workers:
                 await self._run_file(workers)
         else:
             await self._run_file(None)
 
     async def _run_file(self, workers: SurveyWorkers | None) -> None:
+        self._terms.remember()
         file = RunFile.open(self.path, self._job, self._options, self._pause)
         outcome, cache, clock = "failed", self._cache(), SteadyClock.from_wall()
         try:

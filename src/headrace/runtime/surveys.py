@@ -7,13 +7,14 @@ KeyboardInterrupt; no signal handler is installed. `run_async` and `astream` do 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from headrace.errors import OptionError, nearest
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
+from headrace.providers.contacts import allowed_names
 from headrace.results.result import Result
 from headrace.results.results import Results
 from headrace.runtime.arrivals import Arrivals, AsyncArrivals
@@ -71,8 +72,8 @@ async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settin
         await arrivals.ended()
 
 
-def open_job(path: str | Path) -> Job:
-    return read_job(Path(path))
+def open_job(path: str | Path, allow: str | Iterable[str]) -> Job:
+    return read_job(Path(path), allowed_names(allow))
 
 
 def run_options(settings: dict[str, Any]) -> RunOptions:

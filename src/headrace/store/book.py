@@ -27,7 +27,7 @@ class RunBook:
         return cls(
             question_names=tuple(name for name, _, _ in questions),
             holds_bools=tuple(bool(held) for _, held, _ in questions),
-            models=tuple(Model.from_row(row) for (row,) in models),
+            models=tuple(Model.from_file(row, connection.filename) for (row,) in models),
             is_mapped=questions[0][2] == MAPPED,
             packer=DetailPacker(connection.execute("SELECT value FROM meta WHERE key = 'dictionary'").get),
         )

@@ -46,7 +46,7 @@ class TableSource:
             connection.close()
 
 
-def read_job(path: Path) -> Job:
+def read_job(path: Path, allowed: frozenset[str]) -> Job:
     """The job that a run file holds. Functions of its models stay missing: a file cannot carry them."""
     connection = open_reader(path)
     try:
@@ -57,7 +57,7 @@ def read_job(path: Path) -> Job:
                 Survey.from_row(read_meta(connection, "survey")),
                 AgentList.of(_source(connection, path, "agent", shape.agent, identity.agents)),
                 ScenarioList.of(_source(connection, path, "scenario", shape.scenario, identity.scenarios)),
-                ModelList(Model.from_row(row) for (row,) in models),
+                ModelList(Model.from_file(row, str(path), allowed) for (row,) in models),
             )
     finally:
         connection.close()

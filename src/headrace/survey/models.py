@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.errors import ListError
 from headrace.survey.functions import function_reference
@@ -27,13 +27,20 @@ _ABOUT_CALLING = frozenset(
 )
 
 
+class FromFile(NamedTuple):
+    """The run file that a model was read from, and what the program allows it to contact."""
+
+    path: str
+    allowed: frozenset[str]
+
+
 class Model:
     """`Model("test", canned_response="Good")`: a model by name, with whatever parameters its service knows.
 
     `service_name` is told by the name where it can be: gpt-... is OpenAI's, claude-... is Anthropic's.
     """
 
-    __slots__ = ("name", "parameters", "service_name")
+    __slots__ = ("name", "origin", "parameters", "service_name")
 
     def __init__(self, name: str, *, service_name: str | None = None, **parameters: Any) -> None:
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -42,6 +49,7 @@ class Model:
         self.name = name
         self.service_name = service_name or service_of(name, has_address="base_url" in parameters)
         self.parameters: dict[str, Any] = parameters
+        self.origin: FromFile | None = None  # None: this program wrote it
 
     @classmethod
     def from_function(cls, function: Callable[[Any], Awaitable[Any]], *, name: str | None = None) -> Model:
@@ -85,6 +93,13 @@ class Model:
             if is_function and parameters[name] is None:
                 parameters[name] = MissingFunction(str(value[_FUNCTION]))  # pyright: ignore[reportUnknownArgumentType]
         return cls(held["name"], service_name=held["service"], **parameters)
+
+    @classmethod
+    def from_file(cls, row: bytes | str, path: str, allowed: frozenset[str] = frozenset()) -> Model:
+        """A model that a run file names. That is a claim: it is asked only where the user allows it."""
+        model = cls.from_row(row)
+        model.origin = FromFile(path, allowed)
+        return model
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Model) and self.to_row() == other.to_row()

@@ -1,0 +1,89 @@
+"""Asks the user before a run file from elsewhere is run: what it would contact, with which keys, and how far.
+
+Covers: showing and asking at a terminal, and the command that says yes where there is none.
+Does not cover: what has to be confirmed (runtime.terms).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import typer
+from msgspec import structs
+
+from headrace.cli.shown import budgets_text
+from headrace.cli.terminal import own_command, seen_from_here, showable
+from headrace.errors import NotConfirmed
+from headrace.limits import RunOptions
+from headrace.plan.job import Job
+from headrace.providers.contacts import Contact, described
+from headrace.results.results import Results
+from headrace.runtime.terms import Terms
+from headrace.survey.prompts import AskedQuestion
+
+_LONGEST = 500
+_MOST_SHOWN = 30
+
+
+def confirmed_job(path: Path, allow: list[str], options: RunOptions) -> tuple[Job, RunOptions]:
+    """The job in a run file and its options, once this user has confirmed what they would do. Contacts nobody."""
+    job = Job.open(path, allow=allow)
+    terms = Terms.of(job, path.expanduser().resolve(), options)
+    is_asked = sys.stdin.isatty() and sys.stderr.isatty()
+    if terms.unconfirmed:
+        shown = _lines(job, path, terms)
+        if not is_asked or len(shown) > _MOST_SHOWN:  # what scrolls by has not been seen
+            raise _refusal(path, terms, shown)
+        _ask(terms, shown)
+        named = [name for contact in terms.unconfirmed for name in contact.to_allow]
+        job = Job.open(path, allow=[*allow, *named])
+        if terms.budgets.workers and options.workers is None:
+            options = structs.replace(options, workers=terms.budgets.workers)
+    if terms.asks_for_memory and is_asked:
+        written = terms.budgets.memory
+        if typer.confirm(f"Let it use memory {written}, which is more than the default here?", err=True):
+            options = structs.replace(options, memory=written)
+    return job, options
+
+
+def _lines(job: Job, path: Path, terms: Terms) -> list[str]:
+    with Results.open(path) as results:
+        stats = results.stats()
+    left = max(0, terms.confirmed.interviews - stats.interviews)
+    asked = sum(not AskedQuestion(job.survey, position).is_derived for position in range(len(job.survey)))
+    contacts = dict.fromkeys(map(described, terms.unconfirmed))
+    budgets = budgets_text(terms.budgets, stats) or "none"
+    return [
+        *(showable(text, _LONGEST, sys.stderr.encoding) for text in contacts),
+        f"{left * asked:,} calls are left; budgets: {budgets}",
+    ]
+
+
+def _ask(terms: Terms, shown: list[str]) -> None:
+    print(f"{seen_from_here(terms.path)} was not run here before, or was changed since. It would ask:", file=sys.stderr)
+    for line in shown:
+        print(f"  {line}", file=sys.stderr)
+    typer.confirm("Run it?", abort=True, err=True)
+    for contact in dict.fromkeys(terms.unconfirmed):
+        if not contact.has_usual_key:
+            _ask_for_key(contact)
+
+
+def _ask_for_key(contact: Contact) -> None:
+    """A yes is typed without reading: a variable that holds any other secret has to be named."""
+    typed = typer.prompt(f"To send the value of {contact.key} to {contact.address}, type its name", err=True)
+    if typed.strip() != contact.key:
+        raise typer.Abort
+
+
+def _refusal(path: Path, terms: Terms, shown: list[str]) -> NotConfirmed:
+    allow = list(dict.fromkeys(name for contact in terms.unconfirmed for name in contact.to_allow))
+    words = " ".join(f"--allow {shlex.quote(name)}" for name in allow)
+    return NotConfirmed(
+        f"{path} was not run here before, or was changed since. It would ask: {'; '.join(shown)}.",
+        path=path,
+        allow=allow,
+        fix=f"If you trust it: {own_command()} resume {seen_from_here(path)} {words}",
+    )

@@ -1,0 +1,126 @@
+"""On what terms a run starts: what it may contact, which keys it may read, and how much it may use.
+
+    who wrote the model                  contacted and paid for
+    the program, or `headrace run`       yes; remembered for the plan, so that `headrace resume` does not ask
+    a run file (Job.open, resume)        only what this user has confirmed for that plan, or allows now
+
+A run file's budgets are claims too: limits of money and tokens that are looser than those confirmed are asked for
+again, and without confirmation its memory is at most this host's default, and its workers are left out.
+Does not cover: asking a person (cli.confirming), or where it is remembered (store.confirmations).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from headrace.limits import Budgets, MemoryLimits, RunOptions
+from headrace.plan.job import Job
+from headrace.providers.contacts import Contact, contacts_of, not_confirmed
+from headrace.runtime.memory import memory_limits
+from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
+from headrace.store.kept_budgets import kept_budgets
+from headrace.store.lists import planned_interviews
+
+_NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """`budgets` are as the file will keep them, `confirmed` what this user says yes to by starting the run.
+
+    `unconfirmed` must be empty for the run to start.
+    """
+
+    path: Path
+    plan: str
+    budgets: Budgets
+    unconfirmed: tuple[Contact, ...]
+    confirmed: Confirmed
+
+    @classmethod
+    def of(cls, job: Job, path: Path, options: RunOptions) -> Terms:
+        goes_on = not options.fresh and path.is_file() and path.stat().st_size > 0
+        kept = kept_budgets(path) if goes_on else Budgets()
+        budgets, plan = options.budgets(kept), job.identity().digest
+        contacts = [contact for model in job.models for contact in contacts_of(model)]
+        interviews = len(job) * (options.n or 1)
+        if goes_on and contacts:
+            interviews = max(interviews, planned_interviews(path))
+        before = read_confirmed(plan) or _NOTHING
+        confirmed = Confirmed(
+            contacts=tuple(dict.fromkeys((contact.address, contact.key) for contact in contacts)),
+            interviews=interviews,
+            max_cost=budgets.max_cost,
+            max_tokens_total=budgets.max_tokens_total,
+            memory=_confirmed_memory(options, budgets, before),
+            workers=_confirmed_workers(options, budgets, before),
+        )
+        is_as_before = interviews <= before.interviews and _has_confirmed_limits(options, kept, before)
+        return cls(
+            path=path,
+            plan=plan,
+            budgets=budgets,
+            unconfirmed=_unconfirmed(job, before.contacts if is_as_before else ()),
+            confirmed=confirmed,
+        )
+
+    @property
+    def asks_for_memory(self) -> bool:
+        """Whether the file asks for more memory than this host's default, which this user has not confirmed."""
+        return self._has_unconfirmed_memory and self._asked_bytes() > memory_limits(None).budget_bytes
+
+    def check(self) -> None:
+        """Raise NotConfirmed, before a key is read, where this user has to be asked."""
+        if self.unconfirmed:
+            raise not_confirmed(self.path, self.unconfirmed)
+
+    def memory_limits(self) -> MemoryLimits:
+        limits = memory_limits(self.budgets.memory)
+        if not self._has_unconfirmed_memory:
+            return limits
+        return structs.replace(limits, budget_bytes=min(limits.budget_bytes, memory_limits(None).budget_bytes))
+
+    def remember(self) -> None:
+        """Before the file is written: a kill must not leave a file that its own user is asked about."""
+        if self.confirmed.contacts or self.confirmed.memory or self.confirmed.workers:
+            remember(self.plan, self.confirmed)
+
+    @property
+    def _has_unconfirmed_memory(self) -> bool:
+        return self.budgets.memory is not None and self.budgets.memory not in self.confirmed.memory
+
+    def _asked_bytes(self) -> int:
+        return memory_limits(self.budgets.memory).budget_bytes
+
+
+def _unconfirmed(job: Job, confirmed: tuple[tuple[str, str | None], ...]) -> tuple[Contact, ...]:
+    """What the job's models from a file would contact without this user's word, now or earlier."""
+    return tuple(
+        contact
+        for model in job.models
+        if model.origin is not None
+        for contact in contacts_of(model)
+        if not contact.is_among(model.origin.allowed) and (contact.address, contact.key) not in confirmed
+    )
+
+
+def _has_confirmed_limits(options: RunOptions, kept: Budgets, before: Confirmed) -> bool:
+    """Whether the file's limits of money and tokens, where none is given now, are no looser than those confirmed."""
+    return (options.max_cost is not None or is_within(kept.max_cost, before.max_cost)) and (
+        options.max_tokens_total is not None or is_within(kept.max_tokens_total, before.max_tokens_total)
+    )
+
+
+def _confirmed_memory(options: RunOptions, budgets: Budgets, before: Confirmed) -> tuple[str | int, ...]:
+    """The memory as written, where the user gave it now or has confirmed it for this plan."""
+    written = budgets.memory
+    is_confirmed = written is not None and (options.memory is not None or written in before.memory)
+    return (written,) if is_confirmed and written is not None else ()
+
+
+def _confirmed_workers(options: RunOptions, budgets: Budgets, before: Confirmed) -> int:
+    workers = budgets.workers or 0
+    return workers if options.workers is not None or workers <= before.workers else 0

