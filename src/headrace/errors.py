@@ -16,6 +16,8 @@
     │   ├── NotSteerable             the process that writes it cannot be asked
     │   ├── RunFileDamaged           it cannot be read back
     │   ├── NotConfirmed             it names services, keys or files that this user has not confirmed
+    │   ├── RunFileGone              it was moved, removed or replaced while it was being written
+    │   ├── LogMissing               its last rows are in a log that is not beside it any more
     │   └── PlanMismatch             it belongs to another job
     ├── StorageFull                  no room to journal; everything journaled so far is safe
     ├── BudgetSpent                  max_cost or max_tokens_total is reached; resumable
@@ -124,6 +126,14 @@ class NotConfirmed(RunFileError):
     def __init__(self, message: str, *, path: Path, allow: list[str], fix: str) -> None:
         super().__init__(message, path=path, fix=fix)
         self.allow = allow
+
+
+class RunFileGone(RunFileError):
+    pass
+
+
+class LogMissing(RunFileError):
+    pass
 
 
 class PlanMismatch(RunFileError):

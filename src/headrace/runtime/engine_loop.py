@@ -310,6 +310,9 @@ class EngineLoop:
             due_s = self._pump.scheduler.next_tick_s()
             if due_s is not None and due_s <= now_s:
                 self._pump.tell(Tick(now_s=now_s))
+            self._file.live.check_is_in_place()
+            if self._file.live.has_long_log:
+                await asyncio.to_thread(self._writer.keep_log_short)
             await asyncio.sleep(_READING_EVERY_S if self._memory.is_calm else _READING_UNDER_PRESSURE_S)
 
     def _read_memory(self) -> None:

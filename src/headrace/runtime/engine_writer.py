@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from headrace.store.agent_file import AgentFile
-from headrace.store.agent_journal import Write, commit
+from headrace.store.agent_journal import Write
 from headrace.store.disk_errors import translated_errors
 
 
@@ -48,6 +48,11 @@ class EngineWriter:
         """From another thread, while the loop is stuck."""
         self._commit(writes)
 
+    def keep_log_short(self) -> None:
+        """From another thread; for an engine that has written and then has nothing to write."""
+        with self._lock, translated_errors(self._file.path):
+            self._file.live.keep_log_short()
+
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as thread:
@@ -66,4 +71,4 @@ class EngineWriter:
 
     def _commit(self, writes: list[Write]) -> None:
         with self._lock, translated_errors(self._file.path):
-            commit(self._file.connection, writes)
+            self._file.commit(writes)

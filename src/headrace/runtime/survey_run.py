@@ -7,13 +7,14 @@ Does not cover: deciding (schedule), conducting interviews (execute), or the cal
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from headrace.errors import HeadraceError, InterviewFailed
+from headrace.errors import HeadraceError, InterviewFailed, RunFileGone
 from headrace.execute.contract import (
     Answers,
     AnyEvent,
@@ -45,6 +46,7 @@ from headrace.store.runfile import RunFile
 from headrace.store.sheets import Sheet, SheetRow
 
 _READING_EVERY_S = 0.1
+_log = logging.getLogger("headrace")
 _READING_AT_MOST_EVERY_S = 0.003
 _KILL_WITHIN_S = 5.0
 
@@ -385,8 +387,22 @@ class SurveyRun:
             await asyncio.sleep(_READING_EVERY_S)
             self._read_memory()
             self._lease()
+            await self._look_after_file()
             if on_progress is not None:
                 on_progress(self.progress())
+
+    async def _look_after_file(self) -> None:
+        """A file that is not at its path any more gets what is in flight, which is paid for, and nothing else."""
+        if self._failure is None:
+            try:
+                self._file.live.check_is_in_place()
+            except RunFileGone as gone:
+                _log.warning("%s", gone)
+                self._failure = gone
+                self._stop(Signal.CANCEL)
+        if self._file.live.has_long_log and self._writer is not None:
+            with translated_errors(self._file.path):
+                await asyncio.get_running_loop().run_in_executor(self._writer, self._file.live.keep_log_short)
 
     def _read_memory_early(self, sealed: int) -> None:
         """While the window opens or is narrow, each windowful is followed by a reading, so that it may open further."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import apsw
@@ -15,6 +15,7 @@ import msgspec
 
 from headrace.errors import NotARunFile, RunFileError, RunFileTooNew
 from headrace.steady_clock import ClockNote
+from headrace.store.agent_journal import Write, commit
 from headrace.store.agent_schema import (
     ENGINE_APPLICATION_ID,
     ENGINE_VERSION,
@@ -24,8 +25,9 @@ from headrace.store.agent_schema import (
     check_engine_file_schema,
     create_agent_tables,
 )
-from headrace.store.connections import open_checked_reader, open_writer, roll_back
+from headrace.store.connections import open_checked_reader, roll_back
 from headrace.store.disk_errors import translated_errors
+from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock
 from headrace.store.making import made_whole
 from headrace.store.private import make_directory
@@ -75,13 +77,13 @@ class AgentFile:
 
     def __init__(self, path: Path, lock: WriterLock) -> None:
         self.path = path
-        self._lock = lock
         self._reader = open_checked_reader(path, check_is_engine_file)
         try:
-            self.connection = _opened_writer(path)
+            self.live = _opened_live(path, lock)
         except BaseException:
             self._reader.close()
             raise
+        self.connection = self.live.connection
         self.token: str = self._one("SELECT value FROM meta WHERE key = 'token'")
 
     @classmethod
@@ -107,23 +109,18 @@ class AgentFile:
         noted = self._one("SELECT value FROM meta WHERE key = 'clock'")
         return None if noted is None else msgspec.json.decode(noted, type=ClockNote)
 
+    def commit(self, writes: Iterable[Write]) -> None:
+        """All of them or none, on disk when it returns, and in a file that has its name: what comes after is told to
+        others as done.
+        """
+        commit(self.connection, writes, self.live.check_is_mine)
+        self.live.check_is_in_place()
+        self.live.keep_log_short()
+
     def close(self) -> None:
         """Leave one plain file behind, where no reader is in the way."""
-        try:
-            self._reader.close()
-            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self.connection.execute("PRAGMA journal_mode=DELETE").fetchall()
-        except (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError):
-            pass  # the file stays in WAL mode, complete
-        except apsw.ReadOnlyError:
-            raise RunFileError(
-                f"{self.path} was moved or removed while an engine had it open.",
-                path=self.path,
-                fix="Where it was moved to it is complete. Removed, what was journaled is gone with it.",
-            ) from None
-        finally:
-            self.connection.close()
-            self._lock.release()
+        self._reader.close()
+        self.live.close()
 
     def highest(self, table: str) -> int:
         return self._one(f"SELECT max(id) FROM {table}") or 0
@@ -227,14 +224,14 @@ class AgentFile:
         return self._reader.execute(sql, bindings).get
 
 
-def _opened_writer(path: Path) -> apsw.Connection:
-    connection = open_writer(path)
+def _opened_live(path: Path, lock: WriterLock) -> LiveFile:
+    live = LiveFile(path, lock)
     try:
-        add_later_columns(connection)
+        add_later_columns(live.connection)
     except BaseException:
-        connection.close()
+        live.close()
         raise
-    return connection
+    return live
 
 
 def _make_where_missing(path: Path) -> None:

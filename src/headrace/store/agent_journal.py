@@ -6,7 +6,7 @@ Does not cover: when a batch is written (runtime.engine_writer).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import apsw
@@ -179,13 +179,14 @@ class Writes:
         return None, self._blob, [(sql, (id, epoch, self._blob, data))]
 
 
-def commit(connection: apsw.Connection, writes: Iterable[Write]) -> None:
-    """All of them or none, on disk when it returns."""
+def commit(connection: apsw.Connection, writes: Iterable[Write], check: Callable[[], None] = lambda: None) -> None:
+    """All of them or none, on disk when it returns. `check` is called last, inside the transaction, and may raise."""
     execute = connection.execute
     connection.execute("BEGIN IMMEDIATE")
     try:
         for sql, bindings in writes:
             execute(sql, bindings)
+        check()
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

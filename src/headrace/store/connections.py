@@ -28,6 +28,7 @@ from headrace.store.disk_errors import needs_a_writable_place, needs_recovery, t
 from headrace.store.hardening import harden
 from headrace.store.lock import WriterLock
 from headrace.store.schema import APPLICATION_ID, VERSION, check_run_file_schema
+from headrace.store.write_ahead_log import check_log_is_there
 
 _BUSY_WAIT_MS = 10_000
 _LOOK_AGAIN_AFTER_S = 0.02
@@ -78,16 +79,18 @@ def open_writer(path: Path) -> apsw.Connection:
 Check: TypeAlias = Callable[[apsw.Connection, Path], None]
 
 
-def open_reader(path: Path) -> apsw.Connection:
-    """A connection that only reads a run file; also while another process writes."""
+def open_reader(path: Path, *, needs_log: bool = True) -> apsw.Connection:
+    """A connection that only reads a run file; also while another process writes. `needs_log=False` is for one that is
+    read although rows are missing.
+    """
     if not path.exists():
         raise RunFileError(f"There is no run file at {path}.", path=path, fix="Check the path, or run a job.")
     if path.is_dir():
         raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
-    return open_checked_reader(path, check_is_run_file)
+    return open_checked_reader(path, check_is_run_file, needs_log=needs_log)
 
 
-def open_checked_reader(path: Path, check: Check) -> apsw.Connection:
+def open_checked_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Connection:
     """A connection that only reads, to a file that `check` accepts. What a killed writer left half done is rolled back
     first, by a writer that holds the lock, unless a live one has it: then that one is about to.
     """
@@ -95,7 +98,7 @@ def open_checked_reader(path: Path, check: Check) -> apsw.Connection:
     with translated_errors(path):
         while True:
             try:
-                return _reader(path, check)
+                return _reader(path, check, needs_log=needs_log)
             except apsw.ReadOnlyError as error:
                 if not needs_recovery(error) or time.monotonic() > give_up_s:
                     raise
@@ -105,10 +108,12 @@ def open_checked_reader(path: Path, check: Check) -> apsw.Connection:
                 time.sleep(_LOOK_AGAIN_AFTER_S)
 
 
-def _reader(path: Path, check: Check) -> apsw.Connection:
+def _reader(path: Path, check: Check, *, needs_log: bool) -> apsw.Connection:
     connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
     try:
         check(connection, path)
+        if needs_log:
+            check_log_is_there(connection, path)
         connection.execute("PRAGMA temp_store=FILE").fetchall()
         keep_pages(connection, READER_PAGES_KB)
     except BaseException:

@@ -14,6 +14,7 @@ import apsw
 from headrace.expressions import Kind
 from headrace.plan.bitmap import Bitmap
 from headrace.store.creation import kinds_to_bits
+from headrace.store.live_file import LiveFile
 from headrace.store.rows import ANSWER_COLUMNS
 from headrace.store.sheets import HEAD, Sheet
 from headrace.survey.record import AnswerRecord, Usage, encode_record
@@ -35,8 +36,9 @@ _MOST_PARAMETERS = 30_000  # SQLite stops at 32,766
 class Journal:
     """`stored` are the ordinals that have a row in the file; it is kept true with every commit."""
 
-    def __init__(self, connection: apsw.Connection, questions: int, stored: Bitmap, pending: Iterable[int]) -> None:
-        self._connection = connection
+    def __init__(self, live: LiveFile, questions: int, stored: Bitmap, pending: Iterable[int]) -> None:
+        self._live = live
+        self._connection = live.connection
         self._stored = stored
         self._columns = min(questions, ANSWER_COLUMNS)
         self._pending = set(pending)  # bounded by the window: interviews in flight with an answer on disk
@@ -48,7 +50,7 @@ class Journal:
     def commit(self, sheets: Sequence[Sheet], records: Iterable[tuple[int, AnswerRecord]]) -> None:
         """Seal `sheets` and keep the answers of interviews still in flight; durable when this returns."""
         ordinals = list(chain.from_iterable([sheet.ordinals for sheet in sheets]))
-        with self._connection:
+        with self._live.transaction():
             self._write_records(records)
             if ordinals:
                 replaced = [ordinal for ordinal in ordinals if ordinal in self._stored]

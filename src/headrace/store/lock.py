@@ -1,17 +1,24 @@
-"""One writer a run file, by a lock that the system releases when its holder dies. Covers: taking it, giving it back,
-and seeing who has it.
+"""One writer a file, by a lock that the system releases when its holder dies. Covers: taking it, giving it back, and
+seeing who has it.
 
-The lock is on a side file: SQLite's own locks are POSIX locks, which closing any descriptor of the file would drop.
+The lock is on a side file: SQLite's own locks are POSIX locks, which closing any descriptor of the file would drop. It
+is a `flock`, which two threads of one process cannot both have. A fork gives its copy up at once, so that the lock ends
+with the process that is named in it. A side file can be deleted by hand: the file itself says too which process writes
+it (store.claim). Where no file can be locked, HEADRACE_NO_LOCK=1 goes on without.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import stat
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from weakref import WeakSet
 
-from headrace.errors import RunFileBusy, RunFileError, StorageFull
+from headrace.errors import HeadraceError, RunFileBusy, RunFileError, StorageFull
+from headrace.store.private import NO_LINK, open_file
 
 try:
     import fcntl
@@ -22,6 +29,10 @@ except ImportError:  # Windows has no flock
 # Whoever looks who holds a lock has it, shared, for the time of one read.
 _TRIES = 3
 _TRY_AGAIN_AFTER_S = 0.005
+_MOST_PID_BYTES = 20
+WITHOUT_LOCK = "HEADRACE_NO_LOCK"
+
+_held: WeakSet[WriterLock] = WeakSet()
 
 
 class WriterLock:
@@ -29,43 +40,88 @@ class WriterLock:
 
     def __init__(self, run_path: Path, *, meanwhile: str = "Results.open() reads the file meanwhile") -> None:
         self._meanwhile = meanwhile
+        self._run_path = run_path
         self._path = _lock_path(run_path)
-        self._file = self._take(run_path)
-        try:
-            os.ftruncate(self._file.fileno(), 0)
-            os.write(self._file.fileno(), str(os.getpid()).encode())
-        except OSError as error:
-            self.release()
-            raise StorageFull(run_path, error.strerror or str(error)) from None
+        self._descriptor: int | None = self._take()
+        _held.add(self)
 
     def release(self) -> None:
-        if fcntl is not None:
+        if self._descriptor is None:
+            return
+        if fcntl is not None and _is_still_at(self._descriptor, self._path):
             # Unlinked while still held: nobody can take a lock on a name that is about to go.
             self._path.unlink(missing_ok=True)
-        self._file.close()
+        self.leave_to_parent()
 
-    def _take(self, run_path: Path) -> IO[str]:
+    def leave_to_parent(self) -> None:
+        """Give up this process's copy. The lock itself stays as long as another process has one."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def renew(self) -> None:
+        """Make the side file again where it was deleted, so that others see who writes."""
+        if self._descriptor is None or _is_still_at(self._descriptor, self._path):
+            return
+        with suppress(HeadraceError):  # another process is at it: the claim in the file refuses it
+            taken, former = self._take(), self._descriptor
+            self._descriptor = taken
+            os.close(former)
+
+    def _take(self) -> int:
         while True:
+            descriptor = self._opened()
             try:
-                file = self._path.open("a+", encoding="ascii")
-            except OSError as error:
-                raise RunFileError(
-                    f"{run_path} cannot be written: {error.strerror}.", path=run_path, fix="Use another path."
-                ) from None
-            if not _try_lock(file):
-                raise self._busy(run_path, file)
-            if _is_still_at(file, self._path):
-                return file
-            file.close()  # the holder gave it back between our open and our lock
+                if not _try_lock(descriptor, self._run_path):
+                    raise self._busy(descriptor)
+                if _is_still_at(descriptor, self._path):
+                    self._sign(descriptor)
+                    return descriptor
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)  # the holder gave it back between our open and our lock
 
-    def _busy(self, run_path: Path, file: IO[str]) -> RunFileBusy:
-        holder = _named_in(file)
-        file.close()
-        return RunFileBusy(
-            f"{run_path} is being written by another run (process {holder}).",
-            path=run_path,
-            fix=f"Wait for it or stop it; {self._meanwhile}.",
+    def _opened(self) -> int:
+        try:
+            descriptor = open_file(self._path)
+        except OSError as error:
+            if self._path.is_symlink():
+                raise self._planted("is a link") from None
+            raise RunFileError(
+                f"{self._run_path} cannot be written: {error.strerror}.", path=self._run_path, fix="Use another path."
+            ) from None
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(descriptor)
+            raise self._planted("is not a plain file, or has a second name")
+        return descriptor
+
+    def _planted(self, what: str) -> RunFileError:
+        return RunFileError(
+            f"{self._path} {what}, and nothing is written to it.",
+            path=self._run_path,
+            fix="Headrace never makes such a lock file: find out who did, then remove it.",
         )
+
+    def _sign(self, descriptor: int) -> None:
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        except OSError as error:
+            self._path.unlink(missing_ok=True)
+            raise StorageFull(self._run_path, error.strerror or str(error)) from None
+
+    def _busy(self, descriptor: int) -> RunFileBusy:
+        return busy(self._run_path, _named_in(descriptor), self._meanwhile)
+
+
+def busy(run_path: Path, holder: str | int, meanwhile: str = "Results.open() reads the file meanwhile") -> RunFileBusy:
+    return RunFileBusy(
+        f"{run_path} is being written by another run (process {holder}).",
+        path=run_path,
+        fix=f"Wait for it or stop it; {meanwhile}.",
+    )
 
 
 def writer_of(run_path: Path) -> str | None:
@@ -73,42 +129,69 @@ def writer_of(run_path: Path) -> str | None:
     if fcntl is None:
         return None
     try:
-        file = _lock_path(run_path).open(encoding="ascii")
+        descriptor = os.open(_lock_path(run_path), os.O_RDONLY | NO_LINK)
     except OSError:
         return None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _named_in(file)
-        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _named_in(descriptor)
+    except OSError:
+        return None  # no file can be locked here
+    finally:
+        os.close(descriptor)
+    return None
 
 
 def _lock_path(run_path: Path) -> Path:
     return run_path.with_name(run_path.name + ".lock")
 
 
-def _named_in(file: IO[str]) -> str:
-    file.seek(0)
-    return file.read(20).strip() or "unknown"
+def _named_in(descriptor: int) -> str:
+    written = os.pread(descriptor, _MOST_PID_BYTES, 0)
+    return written.decode("ascii") if written.isdigit() else "unknown"
 
 
-def _try_lock(file: IO[str]) -> bool:
+def _try_lock(descriptor: int, run_path: Path) -> bool:
     if fcntl is None:
         return True
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(_TRY_AGAIN_AFTER_S)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             continue
+        except OSError as error:
+            _go_on_without(run_path, error)
         return True
     return False
 
 
-def _is_still_at(file: IO[str], path: Path) -> bool:
+def _go_on_without(run_path: Path, error: OSError) -> None:
+    """On a file system that has no locks: only where the user has said so."""
+    said = f"The file system of {run_path.parent} cannot lock files ({error.strerror})"
+    if os.environ.get(WITHOUT_LOCK) != "1":
+        raise RunFileError(
+            f"{said}, so {run_path} cannot be kept from a second writer.",
+            path=run_path,
+            fix="Use a path on a local disk and copy the file when the run has ended; or, where no other process uses"
+            f" the file, set {WITHOUT_LOCK}=1 to go on without a lock.",
+        ) from error
+    logging.getLogger("headrace").warning("%s: %s is written without a lock.", said, run_path)
+
+
+def _is_still_at(descriptor: int, path: Path) -> bool:
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
         return False
+
+
+def _after_fork() -> None:
+    for lock in list(_held):
+        lock.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

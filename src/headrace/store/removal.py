@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.errors import RunFileError, RunFileTooNew
+from headrace.store.claim import refuse_live_writer
 from headrace.store.connections import open_reader
 from headrace.store.lock import WriterLock
 
@@ -53,9 +54,13 @@ def _beside(path: Path) -> Iterator[Path]:
 
 def _check_is_ours(path: Path) -> None:
     try:
-        open_reader(path).close()
+        connection = open_reader(path, needs_log=False)
     except RunFileTooNew:
         return  # a run file all the same
+    try:
+        refuse_live_writer(connection, path)
+    finally:
+        connection.close()
 
 
 def _file_bytes(path: Path) -> int:

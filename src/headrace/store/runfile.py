@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,10 +21,12 @@ from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.product import Box, Cell, Plan
 from headrace.store import creation
+from headrace.store.claim import refuse_live_writer
 from headrace.store.connections import open_reader, open_writer, roll_back
 from headrace.store.disk_errors import translated_errors
 from headrace.store.journal import Journal
 from headrace.store.kept_budgets import read_budgets, write_budgets
+from headrace.store.live_file import LiveFile, seal
 from headrace.store.lock import WriterLock
 from headrace.store.making import made_whole
 from headrace.store.outcomes import read_counters, stored_detail
@@ -43,14 +46,13 @@ class RunFile:
     path: Path
     plan: Plan
     budgets: Budgets
-    connection: apsw.Connection
+    live: LiveFile
     dictionary: bytes
     done: Bitmap
     stored: Bitmap
     journal: Journal
     last_run_at: float | None
     retry_failed: bool
-    _lock: WriterLock
     _packer: DetailPacker
     _lists: apsw.Connection  # reads while the journal's thread writes
     _pending: dict[int, list[AnswerRecord]]
@@ -79,19 +81,18 @@ class RunFile:
                 # With its budgets: a kill before the first interview must not leave a file that `resume` runs without.
                 creation.write_job(empty, job, plan, options.budgets(Budgets()), pause)
         growth = _growth(path, job, options)
-        connection = open_writer(path)
+        live = LiveFile(path, lock)
         try:
             if growth is not None:
-                growth.carry_out(connection, job, pause)
-            return cls._load(path, connection, len(job.survey), options, lock)
+                growth.carry_out(live.connection, job, pause)
+            return cls._load(live, len(job.survey), options)
         except BaseException:
-            connection.close()
+            live.close()
             raise
 
     @classmethod
-    def _load(
-        cls, path: Path, connection: apsw.Connection, questions: int, options: RunOptions, lock: WriterLock
-    ) -> RunFile:
+    def _load(cls, live: LiveFile, questions: int, options: RunOptions) -> RunFile:
+        path, connection = live.path, live.connection
         plan = read_plan(connection)
         stored, done = _finished(connection, plan, retry_failed=options.retry_failed)
         dictionary = connection.execute("SELECT value FROM meta WHERE key = 'dictionary'").get
@@ -100,18 +101,21 @@ class RunFile:
             path=path,
             plan=plan,
             budgets=options.budgets(read_budgets(connection, path)),
-            connection=connection,
+            live=live,
             dictionary=dictionary,
             done=done,
             stored=stored,
-            journal=Journal(connection, questions, stored, pending),
+            journal=Journal(live, questions, stored, pending),
             last_run_at=connection.execute("SELECT max(started_at) FROM runs").get,
             retry_failed=options.retry_failed,
-            _lock=lock,
             _packer=DetailPacker(dictionary),
             _lists=open_reader(path),
             _pending=pending,
         )
+
+    @property
+    def connection(self) -> apsw.Connection:
+        return self.live.connection
 
     def rows(self, table: str, positions: list[int]) -> dict[int, bytes]:
         """The rows of agents or scenarios at these positions, as JSON."""
@@ -163,12 +167,8 @@ class RunFile:
 
     def close(self) -> None:
         """Leave one plain file behind, where no reader is in the way."""
-        try:
-            self._lists.close()
-            _seal(self.connection)
-        finally:
-            self.connection.close()
-            self._lock.release()
+        self._lists.close()
+        self.live.close()
 
 
 def set_aside(path: Path) -> Path | None:
@@ -176,7 +176,11 @@ def set_aside(path: Path) -> Path | None:
     if not path.exists():
         return None
     if path.stat().st_size:
-        open_reader(path).close()  # refuses to move what is not a run file
+        earlier = open_reader(path, needs_log=False)  # refuses to move what is not a run file
+        try:
+            refuse_live_writer(earlier, path)
+        finally:
+            earlier.close()
         _gather_into_one_file(path)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     kept = next(p for p in _names_beside(path, stamp) if not p.exists())
@@ -188,7 +192,8 @@ def _gather_into_one_file(path: Path) -> None:
     """Bring what a log beside the file still holds into it: one file is renamed at once, two could be torn apart."""
     connection = open_writer(path)
     try:
-        _seal(connection)
+        with suppress(apsw.BusyError, apsw.LockedError):
+            seal(connection)
     finally:
         connection.close()
     log = path.with_name(path.name + "-wal")
@@ -301,12 +306,3 @@ def _pending_records(connection: apsw.Connection) -> dict[int, list[AnswerRecord
     for ordinal, record in connection.execute("SELECT ordinal, record FROM pending"):
         pending.setdefault(ordinal, []).append(decode_record(record))
     return pending
-
-
-def _seal(connection: apsw.Connection) -> None:
-    try:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode=DELETE")
-    except (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError):
-        # A reader is there, or the disk is full: the file stays in WAL mode, complete, and the next close seals it.
-        return

@@ -1,0 +1,102 @@
+"""Which process writes a file, noted in the file itself: a lock file may be deleted under a live run, be left behind by
+a file that is moved, or have no effect on a network's file system.
+
+Covers: refusing a file that a live process of this host writes, and fencing: after another process has claimed the
+file, no transaction of the earlier one is committed. Does not cover: the lock (store.lock).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from headrace.errors import RunFileBusy
+from headrace.store.lock import busy
+
+_KEY = "writer"
+_READ = f"SELECT value FROM meta WHERE key = '{_KEY}'"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_PROCESSES = Path("/proc/self/ns/pid")
+_ours: set[str] = set()  # the claims that this process has made and not given back
+
+
+class _Writer(msgspec.Struct, frozen=True):
+    """`host` is this boot of this machine and its process numbers; `started` tells a process from a later namesake."""
+
+    token: str
+    pid: int
+    started: str
+    host: str
+
+
+class Claim:
+    """Made by `take`; `check` inside every transaction."""
+
+    def __init__(self, path: Path, connection: apsw.Connection) -> None:
+        self._path = path
+        self._connection = connection
+        self._text = msgspec.json.encode(
+            _Writer(secrets.token_hex(8), os.getpid(), _start_of(os.getpid()), _host())
+        ).decode()
+
+    def take(self) -> None:
+        """Inside the caller's transaction, which holds the database's write lock."""
+        refuse_live_writer(self._connection, self._path)
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (_KEY, self._text))
+        _ours.add(self._text)
+
+    def check(self) -> None:
+        """Refuse to commit where another process has claimed the file."""
+        if self._connection.execute(_READ).get != self._text:
+            raise RunFileBusy(
+                f"{self._path} was taken over by another process while this one was writing it.",
+                path=self._path,
+                fix="Everything journaled is in the file and the other process goes on with it; run one at a time.",
+            )
+
+    def remove(self) -> None:
+        """Inside the caller's transaction."""
+        self._connection.execute(f"DELETE FROM meta WHERE key = '{_KEY}'")
+
+    def forget(self) -> None:
+        """This process writes no more: what the file says of it is out of date."""
+        _ours.discard(self._text)
+
+
+def refuse_live_writer(connection: apsw.Connection, path: Path) -> None:
+    """Raise RunFileBusy where a live process of this host has claimed the file. A claim from another host says nothing:
+    the process may be long gone, and if it is not, its next transaction is refused.
+    """
+    text = connection.execute(_READ).get
+    writer = _decoded(text)
+    if writer is None or writer.host != _host():
+        return
+    if text in _ours if writer.pid == os.getpid() else _start_of(writer.pid) == writer.started != "":
+        raise busy(path, writer.pid)
+
+
+def _decoded(text: object) -> _Writer | None:
+    """None for a file that no process has claimed, and for what makes no sense: the file may come from elsewhere."""
+    try:
+        return msgspec.json.decode(text, type=_Writer) if isinstance(text, str) else None
+    except msgspec.DecodeError:
+        return None
+
+
+def _host() -> str:
+    try:
+        return f"{_BOOT.read_text('ascii').strip()} {_PROCESSES.stat().st_ino}"
+    except OSError:
+        return ""  # not Linux: no process is told live from dead, and the lock has to do
+
+
+def _start_of(pid: int) -> str:
+    """When a process began, in the kernel's own count; empty where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

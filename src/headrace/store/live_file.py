@@ -1,0 +1,186 @@
+"""A file while this process writes it: a run file or an engine file, claimed, watched, and left as one plain file.
+
+    lock ──► WAL mode ──► claim ──► transactions, the log kept short ──► claim removed, log gathered, WAL mode left
+                                        │
+                                        └── moved, removed or replaced? no more work; what is in it is saved
+
+Covers: the writing connection from `open` to `close`. Does not cover: what is in the file (store.runfile,
+store.agent_file), who may hold the lock (store.lock).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeAlias
+
+import apsw
+
+from headrace.errors import HeadraceError, RunFileGone
+from headrace.store.claim import Claim
+from headrace.store.connections import open_writer
+from headrace.store.copying import copy_into
+from headrace.store.disk_errors import translated_errors
+from headrace.store.lock import WriterLock
+from headrace.store.write_ahead_log import WriteAheadLog
+
+_Identity: TypeAlias = tuple[int, int]
+_OPEN_FILES = Path("/proc/self/fd")
+
+
+class LiveFile:
+    """The caller holds the lock, and hands it over: `close` gives it back."""
+
+    def __init__(self, path: Path, lock: WriterLock) -> None:
+        self.path = path
+        self._lock = lock
+        self.connection = open_writer(path)
+        try:
+            self._claim = Claim(path, self.connection)
+            self._log = WriteAheadLog(self.connection)
+            with self.connection:
+                self._claim.take()
+            self._log.shorten(self._claim.check)
+            self._file = _identity(path)
+            self._log_file = _identity(self._log_path)
+            self._saved_at = time.strftime("%Y%m%d-%H%M%S")
+        except BaseException:
+            self.connection.close()
+            raise
+
+    @property
+    def _log_path(self) -> Path:
+        return self.path.with_name(self.path.name + "-wal")
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """All of it or nothing, on disk when the block ends, and only while the file is this process's to write."""
+        with self.connection:
+            yield
+            self.check_is_mine()
+        self.keep_log_short()
+
+    def check_is_mine(self) -> None:
+        """Inside a transaction: refuse to commit where another process has claimed the file."""
+        self._claim.check()
+
+    @property
+    def has_long_log(self) -> bool:
+        """From any thread: whether `keep_log_short` has something to do."""
+        return self._log.is_due
+
+    def keep_log_short(self) -> None:
+        """In the thread that writes."""
+        if self._log.is_due:
+            self._log.shorten(self._claim.check)
+
+    def check_is_in_place(self) -> None:
+        """From any thread: raise RunFileGone where the file is not at its path any more. It looks at names only:
+        opening and closing the file would drop this process's POSIX locks on it.
+        """
+        if _identity(self.path) != self._file:
+            raise self._gone()
+        if self._log_file is not None and _identity(self._log_path) != self._log_file:
+            raise self._gone()
+        self._lock.renew()
+
+    def close(self) -> None:
+        """Leave one plain file behind, where no reader is in the way. Raises RunFileGone where the file is not at its
+        path any more, and says where its contents are.
+        """
+        try:
+            with translated_errors(self.path):
+                self._leave()
+        finally:
+            self.connection.close()
+            self._claim.forget()
+            self._lock.release()
+
+    def _leave(self) -> None:
+        try:
+            self.check_is_in_place()
+        except RunFileGone as gone:
+            self._save(gone)
+            raise gone from None
+        with suppress(HeadraceError, apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError):
+            # A reader is there, or the disk is full, or another process has taken over: the file stays in WAL mode,
+            # complete, and the next close gathers it.
+            with self.connection:
+                self._claim.check()
+                self._claim.remove()
+                self._log.remove_mark()
+            seal(self.connection)
+
+    def _gone(self) -> RunFileGone:
+        what, where = self._fate()
+        return RunFileGone(f"{self.path} was {what} while it was being written.", path=self.path, fix=where)
+
+    def _fate(self) -> tuple[str, str]:
+        """What became of the file, and where its contents are when this process has closed it."""
+        if _identity(self.path) == self._file:
+            return "left without its log, which was removed,", "All that was journaled is in it: run the job again."
+        if (now_at := self._present_path()) is not None:
+            return f"moved to {now_at}", f"All that was journaled is there; go on with that path: {now_at}"
+        what = "replaced by another file" if self.path.exists() else "removed"
+        return what, f"All that was journaled is saved in {self._saved_path()}: go on with that file, or remove it."
+
+    def _present_path(self) -> Path | None:
+        """Where a file is that was moved, as far as the system says."""
+        for place in _open_places():
+            if _identity(place) == self._file:
+                return place
+        return None
+
+    def _saved_path(self) -> Path:
+        # One name for one opening: what is said when the loss is seen must hold when the file is closed.
+        return self.path.with_name(f"{self.path.stem}.saved-{self._saved_at}{self.path.suffix}")
+
+    def _save(self, gone: RunFileGone) -> None:
+        """Bring everything into the file, wherever it is; a file without a name is copied to one."""
+        try:
+            with translated_errors(self.path):
+                with self.connection:
+                    self._claim.remove()
+                    self._log.remove_mark()
+                self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                if _identity(self.path) == self._file:
+                    seal(self.connection)
+                elif self._present_path() is None:
+                    copy_into(self.connection, self._saved_path())
+        except HeadraceError as error:
+            fix = f"What was journaled could not be saved under another name: {error.message}"
+            raise RunFileGone(gone.message, path=self.path, fix=fix) from error
+        self._remove_former_log()
+
+    def _remove_former_log(self) -> None:
+        """Of a file that is not there any more: it would be replayed into the next one of that name."""
+        if self._log_file is not None and _identity(self._log_path) == self._log_file:
+            for suffix in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+
+def seal(connection: apsw.Connection) -> None:
+    """Bring the log into the file and leave WAL mode: one plain file that can be copied as it is."""
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+
+
+def _identity(path: Path) -> _Identity | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - ten times a second
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _open_places() -> Iterator[Path]:
+    try:
+        numbers = list(_OPEN_FILES.iterdir())  # bounded by the process's limit of descriptors
+    except OSError:
+        return
+    for number in numbers:
+        with suppress(OSError):
+            yield number.readlink()

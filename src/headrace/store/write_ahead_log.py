@@ -1,0 +1,100 @@
+"""The log beside a file in WAL mode (`x.run-wal`): kept short, and missed when it is gone.
+
+After a kill, rows may be in the log alone. So it is brought into the file every few seconds of writing and every 16 MB,
+and the file remembers that more of it follows:
+
+    commit "more follows" ──► checkpoint: the file itself now says so ──► commit "this is the end"
+
+Whatever the log holds beyond that checkpoint ends with "this is the end". A file that says "more follows" and has no
+log has lost rows; one whose log was brought in by any SQLite tool says "this is the end".
+Does not cover: who may write (store.claim).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import apsw
+
+from headrace.errors import LogMissing
+
+_KEY = "log"
+_MORE_FOLLOWS, _THE_END = 1, 0
+_MOST_PAGES = 4_000
+_MOST_S = 5.0
+_AGAIN_AFTER_PAGES = 1_000  # where a reader kept a checkpoint from being complete
+_HEADER_BYTES = 32
+_NO_ROOM = (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError)
+
+
+class WriteAheadLog:
+    """Of one writing connection. One thread at a time, but for `is_due`."""
+
+    def __init__(self, connection: apsw.Connection, clock: Callable[[], float] = time.monotonic) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._pages = 0
+        self._try_at_pages = _MOST_PAGES
+        self._has_new = False
+        self._shortened_s = clock()
+        connection.execute("PRAGMA wal_autocheckpoint=0").fetchall()
+        connection.set_wal_hook(self._note_commit)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it should be brought into the file now."""
+        if self._pages >= self._try_at_pages:
+            return True
+        return self._has_new and self._clock() - self._shortened_s >= _MOST_S
+
+    def shorten(self, check: Callable[[], None]) -> None:
+        """Bring it into the file. `check` is called inside each transaction and may raise."""
+        with suppress(*_NO_ROOM):  # then the next commit has the same trouble, and says so
+            self._mark(_MORE_FOLLOWS, check)
+            pages, done = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self._mark(_THE_END, check)
+            self._try_at_pages = _MOST_PAGES if done >= pages else self._pages + _AGAIN_AFTER_PAGES
+        self._has_new, self._shortened_s = False, self._clock()
+
+    def remove_mark(self) -> None:
+        """Inside the caller's transaction: what follows is the end of the log's use."""
+        self._connection.execute(f"DELETE FROM meta WHERE key = '{_KEY}'")
+
+    def _mark(self, mark: int, check: Callable[[], None]) -> None:
+        with self._connection:
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (_KEY, mark))
+            check()
+
+    def _note_commit(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
+        self._pages, self._has_new = pages, True
+        return apsw.SQLITE_OK
+
+
+def check_log_is_there(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file whose last rows are in a log that is not beside it any more."""
+    for _ in range(2):  # a writer may have ended, and gathered its log, between the two looks
+        if not _needs_log(connection) or _has_log(path):
+            return
+    log = path.with_name(path.name + "-wal")
+    raise LogMissing(
+        f"{log} is missing: rows that were journaled before a process was killed are in it, and not in {path}.",
+        path=path,
+        fix=f"Put it back beside the file. If it is lost, keep what there is with: headrace copy {path} NEW"
+        " --without-log; the new file goes on from there. fresh=True starts over.",
+    )
+
+
+def _needs_log(connection: apsw.Connection) -> bool:
+    mark = connection.execute(f"SELECT value FROM meta WHERE key = '{_KEY}'").get
+    return mark == _MORE_FOLLOWS and connection.pragma("journal_mode") == "wal"
+
+
+def _has_log(path: Path) -> bool:
+    path = path.resolve()
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size > _HEADER_BYTES
+    except OSError:
+        return False

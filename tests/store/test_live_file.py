@@ -1,0 +1,253 @@
+"""A file while it is written: what happens to it by hand is noticed, said, and costs nothing that was journaled."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
+from headrace.errors import LogMissing, RunFileBusy, RunFileGone
+from headrace.store.agent_file import AgentFile
+from headrace.store.live_file import LiveFile
+from headrace.store.lock import WriterLock
+from headrace.store.write_ahead_log import WriteAheadLog
+from tests.trouble.children import Child, run_child, until
+from tests.trouble.programs.town import town_job
+
+PEOPLE, AT = 400, 40
+
+
+def job(calls: list[str]) -> Job:
+    def respond(request) -> str:
+        calls.append(request.agent["name"])
+        return f"I am {request.agent['name']}"
+
+    survey = Survey([QuestionFreeText(question_name="who", question_text="Who are you?")])
+    people = AgentList(Agent(name=f"p{number}", traits={"name": f"p{number}"}) for number in range(PEOPLE))
+    return survey.by(people).by(Model("test", canned_response=respond, latency_s=0.02))
+
+
+def names_in(path: Path) -> list[str]:
+    with Results.open(path) as results:
+        return [result.agent["name"] for result in results]
+
+
+def run_and(path: Path, act: Callable[[], object], calls: list[str]) -> RunFileGone:
+    """Run the job and do something to its file when some results are there; the error it ends with."""
+    seen: list[int] = []
+
+    def on_result(result) -> None:
+        seen.append(result.ordinal)
+        if len(seen) == AT:
+            act()
+
+    with pytest.raises(RunFileGone) as gone:
+        job(calls).run(path, concurrency=8, on_result=on_result)
+    return gone.value
+
+
+def goes_on(path: Path, calls: list[str]) -> None:
+    """Everything that was answered is in this file, and the rest is added to it."""
+    answered = list(calls)
+    assert sorted(names_in(path)) == sorted(answered)
+    assert len(answered) < PEOPLE, "the run went on as if nothing had happened"
+    with job(calls).run(path, concurrency=50) as results:
+        assert len(results) == PEOPLE
+    assert len(calls) == len(set(calls)) == PEOPLE
+
+
+def test_a_removed_run_file_stops_the_run_and_is_saved_under_another_name(tmp_path: Path) -> None:
+    path, calls = tmp_path / "x.run", list[str]()
+    gone = run_and(path, path.unlink, calls)
+    assert f"{path} was removed while it was being written" in str(gone)
+    (saved,) = tmp_path.glob("*.run")
+    assert str(saved) in str(gone)
+    assert [entry.name for entry in tmp_path.iterdir()] == [saved.name], "something of the removed file is left"
+    goes_on(saved, calls)
+
+
+def test_a_moved_run_file_stops_the_run_and_is_whole_where_it_is(tmp_path: Path) -> None:
+    path, other, calls = tmp_path / "x.run", tmp_path / "elsewhere.run", list[str]()
+    gone = run_and(path, lambda: path.rename(other), calls)
+    assert f"{path} was moved to {other}" in str(gone)
+    assert [entry.name for entry in tmp_path.iterdir()] == [other.name]
+    goes_on(other, calls)
+
+
+def test_a_replaced_run_file_stops_the_run_and_is_saved_beside_the_new_one(tmp_path: Path) -> None:
+    path, another, calls = tmp_path / "x.run", tmp_path / "another", list[str]()
+    another.write_text("something else")
+    gone = run_and(path, lambda: another.replace(path), calls)
+    assert "replaced by another file" in str(gone)
+    assert path.read_text() == "something else"
+    (saved,) = tmp_path.glob("x.saved-*.run")
+    goes_on(saved, calls)
+
+
+def test_a_removed_log_stops_the_run_and_everything_is_in_the_file(tmp_path: Path) -> None:
+    path, calls = tmp_path / "x.run", list[str]()
+    gone = run_and(path, (tmp_path / "x.run-wal").unlink, calls)
+    assert "its log" in str(gone)
+    goes_on(path, calls)
+
+
+def test_a_moved_directory_takes_the_run_file_with_it(tmp_path: Path) -> None:
+    path, calls = tmp_path / "here" / "x.run", list[str]()
+    gone = run_and(path, lambda: path.parent.rename(tmp_path / "there"), calls)
+    assert str(tmp_path / "there" / "x.run") in str(gone)
+    goes_on(tmp_path / "there" / "x.run", calls)
+
+
+async def greet(_ctx, name):
+    return f"hello {name}"
+
+
+async def test_an_engine_whose_file_is_removed_confirms_nothing_more(tmp_path: Path) -> None:
+    path = tmp_path / "e.run"
+    with pytest.raises(RunFileGone, match="removed"):
+        async with Engine(path, isolation="inline") as engine:
+            assert await (await engine.submit(greet, "Ada", key="a")).result() == "hello Ada"
+            path.unlink()
+            with pytest.raises(RunFileGone):
+                await engine.submit(greet, "Bob", key="b")
+    (saved,) = tmp_path.glob("e.saved-*.run")
+    async with Engine(saved, isolation="inline") as engine:
+        engine.register(greet)
+        found = await engine.find("a")
+        assert found is not None
+        assert await found.result() == "hello Ada"
+
+
+# --- the log
+
+
+def kill_in_the_middle(path: Path) -> None:
+    with Child("run_town", path, 20, 0.01, 5, GATE=str(path.with_name("gate"))) as child:
+        until(lambda: path.exists() and count_of(path) > 0, "some results")
+        child.kill()
+    assert path.with_name(path.name + "-wal").stat().st_size > 4_000
+
+
+def count_of(path: Path) -> int:
+    try:
+        with Results.open(path) as results:
+            return len(results)
+    except Exception:  # noqa: BLE001 - it is being set up
+        return 0
+
+
+def test_a_file_whose_log_is_gone_is_neither_read_nor_run_nor_started_over_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "town.run"
+    kill_in_the_middle(path)
+    path.with_name("town.run-wal").unlink()
+    with pytest.raises(LogMissing, match=r"town.run-wal is missing.*headrace copy"):
+        Results.open(path)
+    (tmp_path / "gate").touch()
+    assert run_child("run_town", path, 20, 0.001, 50)[-1]["error"] == "LogMissing"
+    with town_job(20, 0.0).run(path, fresh=True) as results:
+        assert len(results) == 100
+    assert len(list(tmp_path.glob("town.*.run"))) == 1, "starting over keeps what is left"
+
+
+def test_a_log_that_another_tool_has_gathered_is_not_missed(tmp_path: Path) -> None:
+    path = tmp_path / "town.run"
+    kill_in_the_middle(path)
+    with closing(sqlite3.connect(path)) as other:
+        before = other.execute("SELECT count(*) FROM interviews").fetchone()[0]
+    assert not path.with_name("town.run-wal").exists(), "closing the last connection gathers the log"
+    assert count_of(path) == before > 0
+
+
+def test_the_log_is_brought_into_the_file_after_some_seconds_of_writing(tmp_path: Path) -> None:
+    now = [0.0]
+    path = tmp_path / "a.db"
+    path.touch()
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        connection.execute("CREATE TABLE meta(key PRIMARY KEY, value)")
+        log = WriteAheadLog(connection, lambda: now[0])
+        assert not log.is_due
+        connection.execute("INSERT INTO meta VALUES('a', 1)")
+        assert not log.is_due
+        now[0] = 5.0
+        assert log.is_due
+        log.shorten(lambda: None)
+        assert not log.is_due
+        now[0] = 60.0
+        assert not log.is_due, "nothing was written meanwhile"
+        alone = tmp_path / "alone.db"
+        alone.write_bytes(path.read_bytes())
+    with closing(apsw.Connection(str(alone))) as copy:
+        assert copy.execute("SELECT value FROM meta WHERE key = 'a'").get == 1
+        assert copy.execute("SELECT value FROM meta WHERE key = 'log'").get == 1, "the file itself says: more follows"
+
+
+# --- one writer
+
+
+def test_a_deleted_lock_file_lets_no_second_writer_in_and_comes_back(tmp_path: Path) -> None:
+    path, lock = tmp_path / "town.run", tmp_path / "town.run.lock"
+    with Child("run_town", path, 20, 0.01, 5, GATE=str(tmp_path / "gate")) as first:
+        until(lambda: path.exists() and count_of(path) > 0, "the first results")
+        for _ in range(3):
+            lock.unlink()
+            refused = run_child("run_town", path, 20, 0.01, 5)[-1]
+            assert refused["error"] == "RunFileBusy"
+            assert f"process {first.pid})" in refused["message"]
+            until(lock.exists, "the lock file to come back")
+            assert lock.read_text() == str(first.pid)
+        (tmp_path / "gate").touch()
+        assert first.ended()[-1]["error"] is None
+    assert not lock.exists()
+
+
+def test_a_writer_whose_file_was_claimed_by_another_commits_nothing_more(tmp_path: Path) -> None:
+    path = tmp_path / "e.run"
+    file = AgentFile.open(path)
+    try:
+        with closing(apsw.Connection(str(path))) as other:
+            other.execute("UPDATE meta SET value = replace(value, 'token', 'nekot') WHERE key = 'writer'")
+        with pytest.raises(RunFileBusy, match="taken over"):
+            file.commit([("INSERT INTO meta VALUES('mine', 1)", ())])
+        assert file.connection.execute("SELECT count(*) FROM meta WHERE key = 'mine'").get == 0
+    finally:
+        file.close()
+
+
+def test_a_claim_of_a_dead_process_or_another_host_is_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "e.run"
+    AgentFile.open(path).close()
+    for left in ('{"token":"a","pid":999999999,"started":"1","host":"x"}', '{"pid":1}', "nonsense", 7, None):
+        with closing(apsw.Connection(str(path))) as other:
+            other.execute("INSERT OR REPLACE INTO meta VALUES('writer', ?)", (left,))
+        AgentFile.open(path).close()
+
+
+def test_a_file_opened_twice_by_one_process_is_refused_although_its_lock_file_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "e.run"
+    first = AgentFile.open(path)
+    try:
+        (tmp_path / "e.run.lock").unlink()
+        with pytest.raises(RunFileBusy, match=f"process {os.getpid()}"):
+            AgentFile.open(path)
+        first.commit([("INSERT INTO meta VALUES('mine', 1)", ())])
+    finally:
+        first.close()
+    AgentFile.open(path).close()
+
+
+def test_looking_after_a_file_costs_microseconds(tmp_path: Path) -> None:
+    AgentFile.open(tmp_path / "e.run").close()
+    live = LiveFile(tmp_path / "e.run", WriterLock(tmp_path / "e.run"))
+    try:
+        began_s = time.process_time()
+        for _ in range(1_000):
+            live.check_is_in_place()
+        assert time.process_time() - began_s < 0.1, "ten times a second is to be nothing"
+    finally:
+        live.close()
