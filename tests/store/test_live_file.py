@@ -109,12 +109,16 @@ async def greet(_ctx, name):
 
 async def test_an_engine_whose_file_is_removed_confirms_nothing_more(tmp_path: Path) -> None:
     path = tmp_path / "e.run"
-    with pytest.raises(RunFileGone, match="removed"):
+
+    async def remove_in_the_middle() -> None:
         async with Engine(path, isolation="inline") as engine:
             assert await (await engine.submit(greet, "Ada", key="a")).result() == "hello Ada"
             path.unlink()
             with pytest.raises(RunFileGone):
                 await engine.submit(greet, "Bob", key="b")
+
+    with pytest.raises(RunFileGone, match="removed"):
+        await remove_in_the_middle()
     (saved,) = tmp_path.glob("e.saved-*.run")
     async with Engine(saved, isolation="inline") as engine:
         engine.register(greet)

@@ -25,6 +25,7 @@ from headrace.store.connections import open_writer
 from headrace.store.copying import copy_into
 from headrace.store.disk_errors import translated_errors
 from headrace.store.lock import WriterLock
+from headrace.store.transactions import transaction
 from headrace.store.write_ahead_log import WriteAheadLog
 
 _Identity: TypeAlias = tuple[int, int]
@@ -41,7 +42,7 @@ class LiveFile:
         try:
             self._claim = Claim(path, self.connection)
             self._log = WriteAheadLog(self.connection)
-            with self.connection:
+            with transaction(self.connection):
                 self._claim.take()
             self._log.shorten(self._claim.check)
             self._file = _identity(path)
@@ -58,7 +59,7 @@ class LiveFile:
     @contextmanager
     def transaction(self) -> Generator[None]:
         """All of it or nothing, on disk when the block ends, and only while the file is this process's to write."""
-        with self.connection:
+        with transaction(self.connection):
             yield
             self.check_is_mine()
         self.keep_log_short()
@@ -108,7 +109,7 @@ class LiveFile:
         with suppress(HeadraceError, apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError):
             # A reader is there, or the disk is full, or another process has taken over: the file stays in WAL mode,
             # complete, and the next close gathers it.
-            with self.connection:
+            with transaction(self.connection):
                 self._claim.check()
                 self._claim.remove()
                 self._log.remove_mark()
@@ -142,7 +143,7 @@ class LiveFile:
         """Bring everything into the file, wherever it is; a file without a name is copied to one."""
         try:
             with translated_errors(self.path):
-                with self.connection:
+                with transaction(self.connection):
                     self._claim.remove()
                     self._log.remove_mark()
                 self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

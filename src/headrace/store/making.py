@@ -30,8 +30,9 @@ def made_whole(path: Path) -> Generator[apsw.Connection]:
         make_file(making)
     connection = connect(making)
     try:
-        # No journal and no syncs: until it has its name there is nothing to lose.
-        connection.execute("PRAGMA journal_mode=OFF").fetchall()
+        # No journal on disk and no syncs: until it has its name there is nothing to lose. None at all is not to be had
+        # on a hardened connection.
+        connection.execute("PRAGMA journal_mode=MEMORY").fetchall()
         connection.execute("PRAGMA synchronous=OFF; PRAGMA cache_size=-4000;").fetchall()
         yield connection
         connection.close()

@@ -20,6 +20,7 @@ from pathlib import Path
 import apsw
 
 from headrace.errors import LogMissing
+from headrace.store.transactions import transaction
 
 _KEY = "log"
 _MORE_FOLLOWS, _THE_END = 1, 0
@@ -64,7 +65,7 @@ class WriteAheadLog:
         self._connection.execute(f"DELETE FROM meta WHERE key = '{_KEY}'")
 
     def _mark(self, mark: int, check: Callable[[], None]) -> None:
-        with self._connection:
+        with transaction(self._connection):
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (_KEY, mark))
             check()
 
