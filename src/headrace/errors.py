@@ -52,6 +52,8 @@ from pathlib import Path
 
 from headrace.display import visible
 
+_MOST_DIFFERENCES = 4
+
 
 class HeadraceError(Exception):
     """The root: catch this to catch everything Headrace raises on purpose.
@@ -137,12 +139,26 @@ class LogMissing(RunFileError):
 
 
 class PlanMismatch(RunFileError):
-    """The file at `path` holds another plan: `expected` is the job's, `found` the file's, by part."""
+    """The file at `path` holds another plan: `expected` is the job's, `found` the file's, by part.
 
-    def __init__(self, path: Path, *, expected: dict[str, str], found: dict[str, str], fix: str) -> None:
+    `differences` are in words, the important ones first; without them the parts are shown as they are kept.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        expected: dict[str, str],
+        found: dict[str, str],
+        fix: str,
+        differences: Iterable[str] = (),
+    ) -> None:
         parts = [part for part in expected if expected[part] != found.get(part)]
-        told = "; ".join(f"{part}: the file has {found.get(part)}, this job {expected[part]}" for part in parts)
-        super().__init__(f"{path} belongs to another job ({told}).", path=path, fix=fix)
+        told = list(differences) or [f"{p}: {found.get(p)} in the file, {expected[p]} in this job" for p in parts]
+        more = f"; {len(told) - _MOST_DIFFERENCES} more" if len(told) > _MOST_DIFFERENCES else ""
+        super().__init__(
+            f"{path} belongs to another job: {'; '.join(told[:_MOST_DIFFERENCES])}{more}.", path=path, fix=fix
+        )
         self.expected = expected
         self.found = found
 

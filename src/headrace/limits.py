@@ -197,7 +197,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     The five budgets (see Budgets) are None where the run file's own stay in force, and "none" where they are lifted.
     `workers` are processes that conduct the interviews; 0 is "none": this process does.
     `progress_bar` is True for one line on a terminal or in a notebook, "lines" for several, "log" for a plain line a
-    minute on standard error whatever that is, False for silence. None is True in a notebook, and False elsewhere.
+    minute on standard error whatever that is, False for silence. None is True at a terminal that can draw and in a
+    notebook, and False elsewhere.
     """
 
     concurrency: int | Lifted | None = None

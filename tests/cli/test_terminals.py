@@ -102,7 +102,9 @@ def test_ctrl_c_says_what_is_saved_and_how_to_go_on(headrace_home: Path):
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert re.fullmatch(rb"Stopped\. .* interviews are saved in .*; go on with: .* resume .*\n", told)
+    assert re.fullmatch(
+        rb"stopping.* again to stop now\nStopped\. .* interviews are saved in .*; go on with: .* resume .*\n", told
+    )
 
 
 def test_shells_complete_our_commands():

@@ -237,6 +237,13 @@ def test_progress_is_one_line_that_never_wraps(tmp_path: Path, columns: int):
     assert "━" in shown or columns < 100
 
 
+def test_a_program_at_a_terminal_shows_progress_unless_it_says_no(tmp_path: Path):
+    shown, _ = on_terminal("job.run('a.run', concurrency=60)", tmp_path, 100)
+    assert "60/60" in drawings(shown)[-1]
+    assert on_terminal("job.run('b.run', progress_bar=False, concurrency=60)", tmp_path, 100)[0] == ""
+    assert on_terminal("job.run('c.run', concurrency=60)", tmp_path, 100, TERM="dumb")[0] == ""
+
+
 def test_a_terminal_without_utf_8_and_colours_gets_plain_characters(tmp_path: Path):
     plain_one = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "NO_COLOR": "1"}
     shown, _ = on_terminal("job.run('a.run', progress_bar='lines')", tmp_path, 100, **plain_one)

@@ -57,8 +57,9 @@ class Child:
 
     @property
     def complaints(self) -> str:
-        """What it wrote to standard error."""
-        return os.pread(self._err.fileno(), 1 << 24, 0).decode(errors="replace")
+        """What it wrote to standard error, but for the line that answers a Ctrl-C."""
+        lines = os.pread(self._err.fileno(), 1 << 24, 0).decode(errors="replace").splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("stopping"))
 
     @property
     def is_alive(self) -> bool:

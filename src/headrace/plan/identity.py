@@ -1,4 +1,5 @@
-"""Whether a run file and a job are the same plan. Covers: a digest for each part, and saying which part differs.
+"""Whether a run file and a job are the same plan. Covers: a digest for each part. Does not cover: differences in words
+(plan.differences).
 
 Lengths are left out where a plan may grow: iterations always, agents and scenarios with extend=True (store.runfile).
 """
@@ -6,6 +7,7 @@ Lengths are left out where a plan may grow: iterations always, agents and scenar
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,14 +29,12 @@ class Identity:
         """Whether only the agents and scenarios differ, which may be because they grew."""
         return (self.survey, self.models) == (found.survey, found.models)
 
-    def check_same(self, found: Identity, path: Path, differing: str) -> None:
-        """Raise PlanMismatch, with what differs, unless the file's plan is this one; `differing` says it in detail."""
-        if self == found:
-            return
+    def mismatch(self, found: Identity, path: Path, differences: Iterable[str]) -> PlanMismatch:
+        """The error that the file's plan is another one; `differences` say it in words."""
         fix = "Use another path, or start over with fresh=True or --fresh (the old file is kept under another name)."
         if self.may_extend(found):
             fix = "If the list only grew at its end, extend=True or --extend goes on in the same file. " + fix
-        raise PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=f"{differing} {fix}".lstrip())
+        return PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=fix, differences=differences)
 
 
 def digest(content: bytes) -> str:

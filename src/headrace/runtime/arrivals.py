@@ -20,6 +20,7 @@ from headrace.errors import Interrupted
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.results.result import Result
+from headrace.runtime.ctrl_c import end_in_one_line, say_stopping
 from headrace.runtime.notebook import panel_for
 from headrace.runtime.progress import Progress
 from headrace.runtime.progress_display import Display
@@ -44,7 +45,11 @@ class Arrivals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            end_in_one_line()
         if kind is not None:
+            if kind is KeyboardInterrupt and self._session.is_running:
+                say_stopping(self._in_flight())
             self._session.stop()
             self._wait_for_end()
         self._session.join()
@@ -88,7 +93,12 @@ class Arrivals:
             try:
                 self._session.ended.exception()
             except KeyboardInterrupt:
+                say_stopping(self._in_flight(), is_second=True)
                 self._session.stop()
+
+    def _in_flight(self) -> int:
+        progress = self._session.progress()
+        return progress.in_flight if progress is not None else 0
 
 
 class AsyncArrivals:

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, TextIO
 
 from headrace.limits import ProgressBar
+from headrace.runtime.notebook import is_notebook
 from headrace.runtime.progress import Pace, Progress
 from headrace.runtime.progress_display import Canvas
 from headrace.runtime.progress_text import Line, log_line, one_line, several_lines
@@ -23,9 +24,9 @@ _USUAL_SIZE = (80, 25)
 
 
 def canvas_for(wanted: ProgressBar) -> Canvas | None:
-    """None where nothing was asked for, and where there is no terminal unless a log was asked for."""
+    """None where it is not wanted, and where there is no terminal unless a log was asked for."""
     stream = _standard_error()
-    if not wanted or stream is None:
+    if wanted is False or stream is None or (wanted is None and is_notebook()):
         return None
     if wanted == "log":
         return LogLines(stream)
@@ -35,8 +36,10 @@ def canvas_for(wanted: ProgressBar) -> Canvas | None:
     from rich.console import Console
 
     console = Console(file=stream, highlight=False)
-    # A terminal that cannot move its cursor would pile up drawings.
-    return Drawing(console, wanted) if console.is_interactive else LogLines(stream)
+    if console.is_interactive:
+        return Drawing(console, wanted)
+    # A terminal that cannot move its cursor would pile up drawings; lines in their place must be asked for.
+    return LogLines(stream) if wanted else None
 
 
 def say_reused(progress: Progress, last_run_at: float | None) -> None:

@@ -17,6 +17,7 @@ from msgspec import structs
 
 from headrace.errors import OptionError, RunFileBusy, RunFileError
 from headrace.limits import Budgets, RunOptions
+from headrace.plan import differences
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.product import Box, Cell, Plan
@@ -32,6 +33,7 @@ from headrace.store.making import made_whole
 from headrace.store.outcomes import read_counters, stored_detail
 from headrace.store.private import make_directory
 from headrace.store.rows import DetailPacker
+from headrace.survey.models import Model
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, Usage, decode_record
 from headrace.survey.survey import Survey
 
@@ -251,26 +253,27 @@ def _growth(path: Path, job: Job, options: RunOptions) -> _Growth | None:
         is_longer = options.extend and wanted != found and wanted.may_extend(found)
         if is_longer:
             creation.check_lists_begin_alike(connection, path, job, plan)
-        else:
-            wanted.check_same(found, path, _differing(connection, job) if wanted != found else "")
+        elif wanted != found:
+            raise wanted.mismatch(found, path, _differences(connection, job, plan))
         grown = plan.grown(job.shape(n))
         return _Growth(plan=grown, lists_from=plan if is_longer else None) if grown != plan else None
     finally:
         connection.close()
 
 
-def _differing(connection: apsw.Connection, job: Job) -> str:
-    """Which questions and models are not as the file has them."""
-    stored = Survey.from_row(creation.read_meta(connection, "survey"))
-    theirs = {question.question_name: question for question in stored.questions}
-    ours = {question.question_name: question for question in job.survey.questions}
-    names = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
-    rules = [n for n in {**theirs, **ours} if stored.skip_rules.get(n) != job.survey.skip_rules.get(n)]
-    models = [row for (row,) in connection.execute("SELECT model FROM models ORDER BY position")]
-    others = [model.name for model in job.models if model.to_row().decode() not in models]
-    parts = (("questions", names), ("skip rules of", rules), ("models", others))
-    told = "; ".join(f"{what} {', '.join(which)}" for what, which in parts if which)
-    return f"Not as the file has it: {told}." if told else ""
+def _differences(connection: apsw.Connection, job: Job, plan: Plan) -> Iterator[str]:
+    """How the file's job is not this one, in words."""
+    yield from differences.of_surveys(Survey.from_row(creation.read_meta(connection, "survey")), job.survey)
+    models = connection.execute("SELECT model FROM models ORDER BY position")
+    yield from differences.of_models([Model.from_row(row) for (row,) in models], job.models)
+    for what, wanted, count in (
+        ("agent", job.agents, plan.shape.agent),
+        ("scenario", job.scenarios, plan.shape.scenario),
+    ):
+        rows = connection.execute(
+            f"SELECT fields FROM {what}s ORDER BY position LIMIT {min(count, differences.ROWS_COMPARED)}"
+        )
+        yield from differences.of_lists(what, (fields.encode() for (fields,) in rows), count, wanted)
 
 
 def read_plan(connection: apsw.Connection) -> Plan:

@@ -1,0 +1,75 @@
+"""Ctrl-C in a program: one line at once, one line at the end, and the exit status that a shell expects."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROGRAM = """
+import atexit, sys
+from headrace import Agent, AgentList, Model, QuestionFreeText, Survey
+
+people = AgentList(Agent(name=f"p{i}") for i in range(200))
+question = QuestionFreeText(question_name="q", question_text="Why?")
+job = Survey([question]).by(people).by(Model("test", canned_response="x", latency_s=LATENCY))
+atexit.register(print, "closed down", flush=True)
+"""
+RUN = "job.run('a.run', concurrency=10)"
+
+
+def interrupted(directory: Path, program: str, *, times: int = 1, latency_s: float = 2) -> tuple[int, list[str], str]:
+    """Exit status, standard error by lines, and standard output of a program that gets Ctrl-C while calls are out."""
+    command = [sys.executable, "-W", "error", "-c", PROGRAM.replace("LATENCY", str(latency_s)) + program]
+    process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    _wait_for((directory / "a.run.sock").exists)
+    for _ in range(times):
+        time.sleep(0.5)
+        os.kill(process.pid, signal.SIGINT)
+    printed, told = process.communicate(timeout=60)
+    return process.returncode, told.splitlines(), printed
+
+
+def _wait_for(is_so) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def test_a_program_says_at_once_that_it_stops_and_ends_with_one_line(tmp_path: Path):
+    code, told, printed = interrupted(tmp_path, RUN)
+    first, last = told
+    assert first == "stopping: 10 in flight; again to stop now"
+    assert last.startswith("Stopped after 10 of 200 interviews; all of them are saved in ")
+    assert (code, printed) == (130, "closed down\n")
+
+
+def test_a_second_ctrl_c_is_heard_too(tmp_path: Path):
+    code, told, _ = interrupted(tmp_path, RUN, times=2, latency_s=30)
+    assert told[0] == "stopping: 10 in flight; again to stop now"
+    assert told[1] == "stopping now"
+    assert told[2].startswith("Stopped after 0 of 200")
+    assert (code, len(told)) == (130, 3)
+
+
+def test_a_stream_ends_in_one_line_too(tmp_path: Path):
+    code, told, _ = interrupted(tmp_path, "for result in job.stream('a.run', concurrency=10): pass")
+    assert [line.split(" ", 1)[0] for line in told] == ["stopping:", "Stopped"]
+    assert code == 130
+
+
+def test_a_program_that_has_a_hook_of_its_own_keeps_it(tmp_path: Path):
+    hook = "sys.excepthook = lambda kind, error, trace: print('mine:', kind.__name__)\n"
+    code, told, printed = interrupted(tmp_path, hook + RUN)
+    assert len(told) == 1
+    assert "mine: Interrupted" in printed
+    assert code == 1
+
+
+def test_other_errors_have_their_traceback_as_ever(tmp_path: Path):
+    after = f"try:\n    {RUN}\nexcept KeyboardInterrupt:\n    raise ValueError('mine') from None\n"
+    code, told, _ = interrupted(tmp_path, after)
+    assert told[1] == "Traceback (most recent call last):"
+    assert told[-1] == "ValueError: mine"
+    assert code == 1
