@@ -298,6 +298,7 @@ def test_every_message_can_be_sent_as_bytes():
     events: list[AnyEvent] = [
         Rows(**common, sheet=sheet_of([row])),
         Answers(**common, answers=[(1, record)]),
+        contract.Spent(**common, usage=Usage(1, 2, 3)),
         contract.StepStarting(**common, step="s", runs_program=True),
         contract.StepRaised(**common, step="s"),
         contract.StepDone(**common, step="s", result=b"r"),

@@ -29,6 +29,11 @@ def act(request: Request) -> str:
             return "x" * int(argument)
         case "segfault":
             os.kill(os.getpid(), signal.SIGSEGV)
+        case "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "borrow":  # takes memory, and gives it back
+            held = b"x" * int(argument)
+            del held
         case "exit":
             os._exit(int(argument))
         case "hang":

@@ -99,7 +99,7 @@ async def test_without_proc_workers_are_started_anew_and_watched_by_psutil(monke
         assert max(told) > LIMIT * 8 // 10
         assert (await pool.run(entries.end_at_once, b"", LIMIT)).code == 7
         assert (await pool.run(entries.abort, b"", LIMIT)).signal == 6
-        assert (await pool.run(entries.stop_itself, b"", LIMIT)).kind is DeathKind.HUNG
+        assert (await pool.run(entries.stop_itself, b"", LIMIT)).kind is DeathKind.STOPPED
         assert (await other).payload == b"waited"
 
 

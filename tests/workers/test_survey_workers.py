@@ -284,6 +284,35 @@ async def test_a_worker_that_hangs_is_ended_and_its_interview_fails():
     assert sorted(row.ordinal for row in controller.rows) == list(range(8))
 
 
+def acting(acts: dict[int, str], count: int) -> Chunk:
+    work = chunk(1, 0, count)
+    for number, act in acts.items():
+        work.agents[number] = b'{"n": %d, "act": "%s"}' % (number, act.encode())
+    return work
+
+
+async def test_interviews_that_need_more_than_a_workers_part_get_all_there_is():
+    """Each needs 55 MB at some moment; four workers may use 40 MB each."""
+    work = acting(dict.fromkeys(range(0, 12, 3), "borrow:55000000"), 12)
+    model = Model("test", canned_response=survey_answers.act)
+    controller = await conducted(work, model, workers=4, limit_bytes=40_000_000)
+    assert controller.failures == []
+    assert sorted(row.ordinal for row in controller.rows) == list(range(12))
+
+
+async def test_an_interview_that_needs_more_than_there_is_fails_and_the_others_go_on():
+    work = acting({5: "borrow:300000000"}, 12)
+    controller = await conducted(work, Model("test", canned_response=survey_answers.act))
+    assert {(ordinal, cause) for ordinal, _, cause, _ in controller.failures} == {(5, Cause.OUT_OF_MEMORY.value)}
+    assert sorted(row.ordinal for row in controller.rows) == list(range(12))
+
+
+async def test_a_budget_in_which_no_interview_fits_is_an_error_and_fails_none():
+    work = acting(dict.fromkeys(range(12), "borrow:300000000"), 12)
+    with pytest.raises(BudgetTooSmall, match=r"needs more than the 134 MB that workers may use.*without workers="):
+        await conducted(work, Model("test", canned_response=survey_answers.act))
+
+
 async def test_at_most_ten_chunks_wait_for_a_worker_to_take_them():
     model = Model("test", canned_response=survey_answers.act)
     executor = IsolatedWithPool([model.functions], workers=1)
@@ -506,7 +535,7 @@ def test_answers_of_a_dead_worker_that_are_journaled_are_not_asked_for_again(ser
     server.behave(kill_at_the_second)
     job = asked.by(AgentList.from_list("n", range(1)), service(server))
     stats = job.run(tmp_path / "a.run", workers=1, cache=False).stats()
-    assert (stats.interviews, stats.failed, stats.calls) == (1, 0, 2), why_failed(tmp_path / "a.run")
+    assert (stats.interviews, stats.failed, stats.calls) == (1, 0, 3), why_failed(tmp_path / "a.run")
     assert [("Second" in call.prompt) for call in server.script.kept] == [False, True, True]
 
 

@@ -112,7 +112,7 @@ async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
         (entries.touch_nothing, DeathKind.SIGNALLED, None, 11),
         (entries.kill_itself, DeathKind.SIGNALLED, None, 9),
         (entries.say_half_a_message, DeathKind.EXITED, 9, None),
-        (entries.stop_itself, DeathKind.HUNG, None, 9),
+        (entries.stop_itself, DeathKind.STOPPED, None, 9),
         (entries.close_its_channel, DeathKind.LOST, None, 9),
         (entries.speak_nonsense, DeathKind.LOST, None, 9),
     ],
@@ -125,7 +125,9 @@ async def test_a_death_costs_its_own_task_only(pool, entry, kind, code, killed_b
     assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"
 
 
-@pytest.mark.parametrize(("number", "kind"), [(signal.SIGKILL, DeathKind.SIGNALLED), (signal.SIGSTOP, DeathKind.HUNG)])
+@pytest.mark.parametrize(
+    ("number", "kind"), [(signal.SIGKILL, DeathKind.SIGNALLED), (signal.SIGSTOP, DeathKind.STOPPED)]
+)
 async def test_a_worker_killed_or_stopped_from_outside_costs_its_own_task_only(pool, number, kind):
     others = [asyncio.ensure_future(pool.run(entries.wait, b"0.8", LIMIT)) for _ in range(2)]
     worker = await pool.worker(LIMIT)

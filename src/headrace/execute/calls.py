@@ -7,7 +7,7 @@ Covers: what a call is expected to take and what it took. Does not cover: what t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from headrace.execute.gate import Standing
 from headrace.limits import EndpointLimits
@@ -15,7 +15,7 @@ from headrace.plan.prices import Price
 from headrace.providers.contract import Provider, Reply, Request
 from headrace.store.response_cache import ResponseCache, cache_key
 from headrace.survey.models import Model
-from headrace.survey.record import AnswerRecord, ServiceUsage
+from headrace.survey.record import AnswerRecord, ServiceUsage, Usage
 
 _CHARS_PER_TOKEN = 4
 _FIRST_OUTPUT_TOKENS = 100.0
@@ -32,6 +32,10 @@ class ModelCalls(Protocol):
 
     def accepted(self, reply: Reply) -> None:
         """The reply held an answer: it may be kept for other runs."""
+        ...
+
+    def charged(self, ordinal: int, record: AnswerRecord) -> None:
+        """A call for this record of this interview has ended, with a reply or without; the record counts it."""
         ...
 
 
@@ -86,9 +90,15 @@ class PlainCalls:
     def accepted(self, reply: Reply) -> None:
         pass
 
+    def charged(self, ordinal: int, record: AnswerRecord) -> None:
+        pass
+
+
+OnCharged: TypeAlias = Callable[[int, int, Usage], None]
+
 
 class ServiceCalls:
-    """Calls of a real model."""
+    """Calls of a real model. `on_charged` gets an interview's ordinal, a question, and what its calls took so far."""
 
     def __init__(
         self,
@@ -97,8 +107,10 @@ class ServiceCalls:
         gate: AskGate,
         price: Price | None,
         cache: ResponseCache | ReplyCache | None,
+        on_charged: OnCharged | None = None,
     ) -> None:
         self._row = model.identity_row()
+        self._on_charged = on_charged
         self._provider = provider
         self._gate = gate
         self._price = price
@@ -125,6 +137,13 @@ class ServiceCalls:
     def accepted(self, reply: Reply) -> None:
         if self._cache is not None and reply.cache_key is not None:  # else it came from there, or was asked for again
             self._cache.put(reply.cache_key, reply)
+
+    def charged(self, ordinal: int, record: AnswerRecord) -> None:
+        if self._on_charged is not None:
+            usage = Usage()
+            usage.add(record)
+            if usage.calls:
+                self._on_charged(ordinal, record.question, usage)
 
     def _key(self, request: Request) -> bytes:
         return cache_key(self._row, request.system_prompt, request.user_prompt, request.schema, request.iteration)

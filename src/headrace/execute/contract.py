@@ -96,10 +96,13 @@ Work: TypeAlias = Chunk | AgentRun
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """What the executor may use: interviews at once, and bytes of finished work that wait for an ack."""
+    """What the executor may use: interviews at once, and bytes of finished work that wait for an ack. The job's budget
+    has room for `affordable` interviews, those in flight among them: none that was lost is conducted again beyond it.
+    """
 
     interviews: int
     buffer_bytes: int
+    affordable: int | None = None
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -156,6 +159,16 @@ class Answers(Event):
     """Answers of interviews still in flight: (ordinal, record)."""
 
     answers: list[tuple[int, AnswerRecord]]
+
+
+class Spent(Event):
+    """Calls that were paid for and that no row or answer tells of: their worker has ended, or their interview was given
+    up. Of the calls in `usage`, `unanswered` had no reply yet: what they took is not known. Where it is acknowledged,
+    `Lease.affordable` counts it.
+    """
+
+    usage: Usage
+    unanswered: int = 0
 
 
 class StepStarting(Event):
@@ -277,6 +290,7 @@ class Ended(Event):
 AnyEvent: TypeAlias = (
     Rows
     | Answers
+    | Spent
     | StepStarting
     | StepRaised
     | StepDone

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from headrace.errors import HeadraceError
-from headrace.execute.calls import AskGate, ModelCalls, PlainCalls, ReplyCache, ServiceCalls
+from headrace.execute.calls import AskGate, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
 from headrace.execute.contract import Batch, Chunk, Interview, Lease, Outcome, Signal, Spec, Work
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.gate import Standing
@@ -89,7 +89,8 @@ class InlineExecutor:
     """`functions` are, for each model, its parameters that are functions: they do not travel in a spec.
 
     `endpoints` and `cache` are shared with whatever else calls models in this process; by default there is no cache.
-    `is_expendable` where another process takes over when this one has met its memory limit.
+    `is_expendable` where another process takes over when this one has met its memory limit. `on_charged` hears of each
+    call's usage when it ends, long before the row that counts it.
     """
 
     def __init__(
@@ -99,12 +100,14 @@ class InlineExecutor:
         cache: ResponseCache | ReplyCache | None = None,
         *,
         is_expendable: bool = False,
+        on_charged: OnCharged | None = None,
     ) -> None:
         self._functions = functions
         self._endpoints: Gates = endpoints or Endpoints()
         self._owns_endpoints = endpoints is None
         self._cache = cache
         self._is_expendable = is_expendable
+        self._on_charged = on_charged
         self._models: list[ModelCalls] = []
         self._listening: list[tuple[AskGate, Callable[[Standing, str], None]]] = []
         self._providers: list[Provider] = []
@@ -135,7 +138,7 @@ class InlineExecutor:
         self._listening.append((gate, listener))
         # As the controller names it: a script's function has another module's name in a process of its own.
         named = Model.from_row(spec.models[place])
-        return ServiceCalls(named, provider, gate, spec.prices[place], self._cache)
+        return ServiceCalls(named, provider, gate, spec.prices[place], self._cache, self._on_charged)
 
     @property
     def is_instant(self) -> bool:

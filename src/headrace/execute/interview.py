@@ -208,11 +208,16 @@ class Interviewer:
             context["agent"], context["scenario"], interview.iteration, record.attempts,
         )  # fmt: skip
         model = self._models[interview.model]
-        reply = await model.ask(request, record, respondent.is_stopping)
+        try:
+            reply = await model.ask(request, record, respondent.is_stopping)
+        except (ProviderRefused, ProviderUnavailable, MemoryError):  # the call was made
+            model.charged(interview.ordinal, record)
+            raise
         record.raw = reply.raw
         record.repaired = reply.repaired
         record.input_tokens += reply.input_tokens
         record.output_tokens += reply.output_tokens
+        model.charged(interview.ordinal, record)
         if reply.finish is not _STOP:
             return _cut_short(reply)
         try:

@@ -19,7 +19,7 @@ from headrace.errors import HeadraceError
 from headrace.execute.contract import Answers, AnyEvent, Batch, Chunk, Ended, Lease, Observed, Rows, Signal, Spec, Work
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.gate import Gate, Standing
-from headrace.execute.survey_endings import is_to_blame, told_of
+from headrace.execute.survey_endings import Blame, blame_of, told_of
 from headrace.execute.survey_events import MergedEvents
 from headrace.execute.survey_flights import Flights
 from headrace.execute.survey_handout import MOST_WAITING, Handout
@@ -40,7 +40,10 @@ _TICK_S = 1.0
 _HANG_S = 120.0
 _STOP_WITHIN_S = 1.0
 _MOST_FAILED_STARTS = 3
-_MOST_LOSSES = 5
+_MOST_LOSSES = 10  # of each worker, with no row between them
+_FIRST_REST_S = 0.05
+_LONGEST_REST_S = 2.0
+_ROWS_TO_WIDEN = 32  # for each interview at once
 
 
 class IsolatedExecutor:
@@ -72,9 +75,12 @@ class IsolatedExecutor:
         self._tasks: list[asyncio.Task[None]] = []
         self._events = MergedEvents()
         self._flights = Flights(self._events)
-        self._handout = Handout(self._lanes, self._flights, limit_bytes // _ROWS_PART)
+        self._handout = Handout(self._lanes, self._flights, limit_bytes // _ROWS_PART, limit_bytes * workers)
         self._failure: BaseException | None = None
         self._failed_starts = self._losses = 0
+        self._lease: Lease | None = None
+        self._at_once: int | None = None  # interviews in a worker, once one has met its memory limit
+        self._rows_since_narrowed = 0
 
     @property
     def used_bytes(self) -> int:
@@ -110,11 +116,11 @@ class IsolatedExecutor:
             raise
 
     def lease(self, lease: Lease) -> None:
+        self._lease = lease
         self._endpoints.allow(lease.interviews)
         self._events.bound(lease.buffer_bytes)
-        share = Lease(lease.interviews, max(1, lease.buffer_bytes // max(1, len(self._lanes))))
-        for lane in self._lanes:
-            lane.lease(share)
+        self._handout.affordable = lease.affordable
+        self._share_out(lease)
 
     async def start(self, work: Work) -> None:
         if not isinstance(work, Chunk):
@@ -141,6 +147,7 @@ class IsolatedExecutor:
 
     def ack(self, upto: int) -> None:
         self._events.ack(upto)
+        self._handout.acked(upto)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -161,19 +168,62 @@ class IsolatedExecutor:
             if lane.is_renewed:
                 continue
             self._check_start(lane, ending)
+            if blame_of(ending) is Blame.MEMORY:
+                self._narrow(lane)
+            lane.is_resting = self._losses > 0
             self._handout.again(lane, ending)
+            if lane.is_resting:
+                await asyncio.sleep(self._rest_s())
+                lane.is_resting = False
+                self._handout.assign()
 
     def _check_start(self, lane: Lane, ending: Ending) -> None:
         """Where no worker comes up, or all are lost without a row between, there is no point in trying on."""
-        has_opened, was_idle = lane.opened.is_set(), not lane.pieces
-        self._failed_starts = 0 if has_opened else self._failed_starts + 1
-        self._losses += was_idle or not is_to_blame(ending)
-        is_hopeless = self._failed_starts >= _MOST_FAILED_STARTS or self._losses >= _MOST_LOSSES
-        if is_hopeless or (not has_opened and isinstance(ending, Failed)):
+        has_opened, is_from_outside = lane.opened.is_set(), blame_of(ending) is Blame.NOTHING
+        if not is_from_outside:
+            self._failed_starts = 0 if has_opened else self._failed_starts + 1
+        self._losses += is_from_outside or not lane.pieces
+        if self._failed_starts >= _MOST_FAILED_STARTS or (not has_opened and isinstance(ending, Failed)):
             raise HeadraceError(
                 f"No worker can be had for these interviews: {told_of(ending).rstrip('.')}.",
                 fix="Run it without workers=; everything journaled is safe.",
             )
+        if self._losses >= _MOST_LOSSES * self._workers:
+            raise HeadraceError(
+                f"Workers do not live long enough to end one interview: {self._losses} ended from outside in a row, the"
+                f" last of them because {told_of(ending).rstrip('.')}.",
+                fix="Find out what ends them (a host short of memory says so in its kernel log), then run again:"
+                " everything journaled is safe.",
+            )
+
+    def _rest_s(self) -> float:
+        """How long a lane has no worker after one was killed from outside: longer each time, until a row has come."""
+        return min(_LONGEST_REST_S, _FIRST_REST_S * 2 ** ((self._losses - 1) // self._workers))
+
+    # Memory.
+
+    def _narrow(self, lane: Lane) -> None:
+        """A worker has met its limit: from now on each has half as many interviews at once as it had."""
+        at_once = min(lane.load, self._at_once or lane.load, self._lease.interviews if self._lease else lane.load)
+        self._at_once = max(1, at_once // 2)
+        self._rows_since_narrowed = 0
+        if self._lease is not None:
+            self._share_out(self._lease)
+
+    def _widen(self, rows: int) -> None:
+        """Many have come since then without another death: twice as many may be tried."""
+        self._rows_since_narrowed += rows
+        if self._at_once is None or self._lease is None or self._rows_since_narrowed < _ROWS_TO_WIDEN * self._at_once:
+            return
+        self._rows_since_narrowed = 0
+        self._at_once = None if self._at_once * 2 >= self._lease.interviews else self._at_once * 2
+        self._share_out(self._lease)
+
+    def _share_out(self, lease: Lease) -> None:
+        at_once = min(lease.interviews, self._at_once or lease.interviews)
+        share = Lease(at_once, max(1, lease.buffer_bytes // max(1, len(self._lanes))))
+        for lane in self._lanes:
+            lane.lease(share)
 
     async def _watch(self) -> None:
         """Find workers that hang: a loop that does not answer is stuck in somebody's code."""
@@ -215,6 +265,7 @@ class IsolatedExecutor:
         piece = lane.pieces.get(told.id)
         interview = piece.left.pop(told.ordinal, None) if piece is not None else None
         if piece is not None and interview is not None:
+            self._flights.spent(piece.flight, lane.charges.take([told.ordinal]))
             message = f"what it keeps takes {format_bytes(told.size_bytes)}, more than a worker can send"
             self._flights.fail(piece.flight, interview, Cause.INTERNAL, message)
             self._events.answers_for(lane, told.seq)
@@ -229,14 +280,17 @@ class IsolatedExecutor:
             case Rows():
                 for ordinal in event.sheet.ordinals:
                     piece.left.pop(ordinal, None)
+                    lane.charges.sealed(ordinal)
                 self._losses = 0
+                self._handout.sealed()
+                self._widen(len(event.sheet))
             case Answers():
                 for ordinal, record in event.answers:
                     piece.answered(ordinal, record)
+                    lane.charges.answered(ordinal, record.question)
             case Ended():
                 del lane.pieces[event.id]
-                self._flights.piece_over(piece.flight)
-                self._handout.assign()
+                self._handout.over(lane, piece)
                 return
             case _:
                 return

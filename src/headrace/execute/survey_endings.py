@@ -6,6 +6,9 @@ out again (execute.survey_handout).
 
 from __future__ import annotations
 
+import signal
+from enum import Enum
+
 from headrace.execute.worker_handle import Ending
 from headrace.execute.worker_protocol import Death, DeathKind, Failed, OutOfMemory
 from headrace.survey.record import Cause
@@ -14,13 +17,42 @@ from headrace.units import format_bytes
 _FULL = 0.9  # of its limit: what ends there ends for lack of memory
 
 
-def is_to_blame(ending: Ending) -> bool:
-    """Whether what the worker did may have ended it; not where the warden was lost, or we ended it ourselves."""
-    return not (isinstance(ending, Death) and ending.kind is DeathKind.LOST)
+# By which a process ends itself. Any other signal comes from outside: an operator, the kernel when the host is short of
+# memory, a container that is being stopped.
+_OWN_SIGNALS = {
+    signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS, signal.SIGTRAP,
+    signal.SIGXCPU, signal.SIGXFSZ,
+}  # fmt: skip
+_GIVES_UP_BY = {
+    signal.SIGSEGV,
+    signal.SIGABRT,
+    signal.SIGBUS,
+}  # a library that is not Python's, also for lack of memory
+
+
+class Blame(Enum):
+    """What one of a dead worker's interviews may have done to end it."""
+
+    NOTHING = "nothing"
+    MEMORY = "memory"
+    CRASH = "crash"
+
+
+def blame_of(ending: Ending) -> Blame:
+    """Nothing where the worker was killed or stopped from outside, where the warden was lost, or we ended it."""
+    if isinstance(ending, OutOfMemory) or _is_memory(ending):
+        return Blame.MEMORY
+    return Blame.NOTHING if isinstance(ending, Death) and _is_from_outside(ending) else Blame.CRASH
+
+
+def may_need_more_memory(ending: Ending) -> bool:
+    """Whether more memory might have kept it alive. A library that crashes at the limit leaves no reading of it."""
+    is_given_up = isinstance(ending, Death) and ending.kind is DeathKind.SIGNALLED and ending.signal in _GIVES_UP_BY
+    return is_given_up or blame_of(ending) is Blame.MEMORY
 
 
 def cause_of(ending: Ending) -> Cause:
-    return Cause.OUT_OF_MEMORY if isinstance(ending, OutOfMemory) or _is_memory(ending) else Cause.CRASHED
+    return Cause.OUT_OF_MEMORY if blame_of(ending) is Blame.MEMORY else Cause.CRASHED
 
 
 def told_of(ending: Ending) -> str:
@@ -44,9 +76,14 @@ def told_of(ending: Ending) -> str:
             return "its worker ended without a word"
 
 
+def _is_from_outside(death: Death) -> bool:
+    is_foreign_signal = death.kind is DeathKind.SIGNALLED and death.signal not in _OWN_SIGNALS
+    return is_foreign_signal or death.kind in {DeathKind.LOST, DeathKind.STOPPED}
+
+
 def _is_memory(ending: Ending) -> bool:
     """Also where a library that is not Python's gave up at the limit: Rust aborts, C may crash."""
-    if not isinstance(ending, Death):
+    if not isinstance(ending, Death) or _is_from_outside(ending):
         return False
-    at_limit = 0 < ending.limit_bytes * _FULL <= ending.peak_bytes
-    return ending.kind is DeathKind.OUT_OF_MEMORY or (at_limit and ending.kind is not DeathKind.LOST)
+    at_limit = 0 < ending.limit_bytes * _FULL <= max(ending.peak_bytes, ending.reserved_bytes)
+    return ending.kind is DeathKind.OUT_OF_MEMORY or at_limit

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 
-from headrace.execute.contract import Chunk, Ended, Interview, Outcome, Rows, Signal, Spec
+from headrace.execute.contract import Chunk, Ended, Interview, Outcome, Rows, Signal, Spec, Spent
 from headrace.execute.interview import Interviewer
 from headrace.execute.survey_events import MergedEvents
 from headrace.execute.survey_pieces import Flight, Piece
 from headrace.store.rows import DetailPacker, Row
 from headrace.store.sheets import sheet_of
 from headrace.survey.prompts import persona
-from headrace.survey.record import Cause
+from headrace.survey.record import Cause, Usage
 from headrace.survey.survey import Survey
 from headrace.survey.values import decode_fields
 
@@ -39,10 +39,19 @@ class Flights:
         flight = self._flights.get(id)
         return flight if flight is not None and flight.chunk.epoch == epoch else None
 
-    def piece(self, flight: Flight, interviews: list[Interview], *, is_trial: bool = False) -> Piece:
+    def piece(
+        self,
+        flight: Flight,
+        interviews: list[Interview],
+        *,
+        is_trial: bool = False,
+        is_last: bool = False,
+        kills: int = 0,
+    ) -> Piece:
         self._last_piece += 1
         flight.pieces += 1
-        return Piece(self._last_piece, flight, {each.ordinal: each for each in interviews}, is_trial)
+        left = {each.ordinal: each for each in interviews}
+        return Piece(self._last_piece, flight, left, is_trial or is_last, is_last, kills)
 
     def piece_over(self, flight: Flight) -> None:
         flight.pieces -= 1
@@ -52,7 +61,7 @@ class Flights:
         del self._flights[chunk.id]
         outcomes = {None: Outcome.DONE, Signal.KILL: Outcome.LOST}
         outcome = outcomes.get(flight.signal, Outcome.PREEMPTED)
-        self._events.emit(Ended(id=chunk.id, epoch=chunk.epoch, seq=0, outcome=outcome))
+        self._events.emit(Ended(id=chunk.id, epoch=chunk.epoch, seq=0, outcome=outcome, reason=flight.undone))
         if (over := self._over.pop(chunk.id, None)) is not None and not over.done():
             over.set_result(None)
 
@@ -62,6 +71,15 @@ class Flights:
         over = self._over.setdefault(flight.chunk.id, asyncio.get_running_loop().create_future())
         await asyncio.wait([over], timeout=patience_s)
         return flight.pieces == 0
+
+    def spent(self, flight: Flight, usage: Usage, unanswered: int = 0) -> int:
+        """Tell of calls that no row of this chunk will tell of. Returns the event's number, 0 where there were none."""
+        usage.calls += unanswered
+        if not usage.calls:
+            return 0
+        chunk = flight.chunk
+        self._events.emit(Spent(id=chunk.id, epoch=chunk.epoch, seq=0, usage=usage, unanswered=unanswered))
+        return self._events.last_seq
 
     def fail(self, flight: Flight, interview: Interview, cause: Cause, message: str) -> None:
         assert self._failures is not None

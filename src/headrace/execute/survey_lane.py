@@ -16,11 +16,14 @@ from headrace.errors import ModelUnusable
 from headrace.execute.contract import Lease
 from headrace.execute.function_names import refer_to
 from headrace.execute.gate import ABANDONED, Gate
+from headrace.execute.survey_charges import Charges
 from headrace.execute.survey_pieces import Piece
 from headrace.execute.survey_wire import (
     Acked,
     Barred,
     CallEnded,
+    CallsBegun,
+    Charged,
     Found,
     FromSurveyWorker,
     Given,
@@ -57,7 +60,8 @@ _TASK = 1  # a worker has one, from its start to its end
 
 class Lane:
     """`on_heard` gets what the worker says of interviews, with the size of the message. While `may_read` is not set,
-    nothing is read, and the worker waits. `suspect` is the interview that it has named before it ended.
+    nothing is read, and the worker waits. `suspect` is the interview that it has named before it ended, `unanswered`
+    counts the calls that it had in flight then.
     """
 
     def __init__(
@@ -71,7 +75,7 @@ class Lane:
         may_read: asyncio.Event,
     ) -> None:
         self._pool = pool
-        self._limit_bytes = limit_bytes
+        self.limit_bytes = limit_bytes
         self._opening = opening
         self._gates = gates
         self._cache = cache
@@ -81,16 +85,21 @@ class Lane:
         self._worker: Worker | None = None
         self._posted: list[ToSurveyWorker] = []
         self._turns: dict[int, tuple[Gate, Go]] = {}
+        self._begun: set[int] = set()  # of those
         self._waiting: dict[int, asyncio.Task[None]] = {}  # calls in line; bounded by the window
         self._silent_ticks = 0
         self.opened = asyncio.Event()
         self.is_instant = False
         self.pieces: dict[int, Piece] = {}
         self.is_on_trial = False
+        self.charges = Charges()
         self.suspect: int | None = None
+        self.unanswered = 0
         self.lives = 0
         self.is_used = False
         self.is_renewed = False
+        self.is_asleep = self.is_resting = False
+        self._woken = asyncio.Event()
 
     @property
     def load(self) -> int:
@@ -109,13 +118,13 @@ class Lane:
         return self._worker.used_bytes if self._worker is not None else 0
 
     async def live(self) -> Ending:
-        """One worker from its start to its end; how it ended."""
+        """One worker from its start to its end; how it ended. While the lane is asleep it has none."""
         self.lives += 1
         self.suspect = None
         self.is_used = self.is_renewed = False
         self._silent_ticks = 0
         self.opened.clear()
-        worker = self._worker = await self._pool.worker(self._limit_bytes)
+        worker = self._worker = await self._new_worker()
         try:
             worker.start(Task(_TASK, _TASK, refer_to(conduct_surveys), self._opening))
             if self._lease is not None:
@@ -126,10 +135,23 @@ class Lane:
         finally:
             self._worker = None
             self._posted.clear()
+            self.unanswered = len(self._begun)
+            self._begun.clear()
             self._give_turns_back()
             worker.kill()
             # Then its memory is free again, and may be lent to another.
             await asyncio.wait([worker.ended], timeout=_DIES_WITHIN_S)
+
+    async def _new_worker(self) -> Worker:
+        while True:
+            while self.is_asleep:
+                self._woken.clear()
+                await self._woken.wait()
+            limit_bytes = self.limit_bytes
+            worker = await self._pool.worker(limit_bytes)
+            if limit_bytes == self.limit_bytes and not self.is_asleep:
+                return worker
+            worker.kill()  # made for what held before
 
     def give(self, piece: Piece) -> None:
         self.pieces[piece.id] = piece
@@ -138,10 +160,24 @@ class Lane:
 
     def renew(self) -> None:
         """Have another worker in place of one that has done something, and may hold on to what that left."""
-        if self._worker is not None and self.is_used:
+        if self.is_used:
+            self.restart(self.limit_bytes)
+
+    def restart(self, limit_bytes: int) -> None:
+        """Have another worker, with this limit."""
+        self.limit_bytes = limit_bytes
+        if self._worker is not None:
             self.is_renewed = True
             self._worker.kill()
             self._worker = None  # what is given from now on is for the next
+
+    def sleep(self, is_asleep: bool) -> None:
+        """Have no worker, for as long: its memory is for another. Not while it has pieces."""
+        self.is_asleep = is_asleep
+        if is_asleep:
+            self.restart(self.limit_bytes)
+        else:
+            self._woken.set()
 
     def lease(self, lease: Lease) -> None:
         if lease != self._lease:
@@ -212,9 +248,14 @@ class Lane:
                 self._on_heard(self, told, size_bytes)
             case TurnWanted():
                 self._waiting[told.call] = asyncio.create_task(self._have_turn(told))
+            case CallsBegun():
+                self._begun.update(told.calls)
             case CallEnded():
+                self._begun.discard(told.call)
                 if turn := self._turns.pop(told.call, None):
                     turn[0].ended(turn[1], outcome_of_call(told))
+            case Charged():
+                self.charges.charge(told.ordinal, told.question, told.usage)
             case TurnGivenUp():
                 self._give_turn_back(told.call)
             case LookedUp():
@@ -244,6 +285,7 @@ class Lane:
             self._waiting.pop(wanted.call, None)
 
     def _give_turn_back(self, call: int) -> None:
+        self._begun.discard(call)
         waiting = self._waiting.pop(call, None)
         if waiting is not None:
             waiting.cancel()

@@ -5,7 +5,8 @@
       Given, Signalled, Leased, Acked -----------------> the executor contract, as messages
       <----------------------------------- Taken, Told   accepted; a batch of events
       <------ TurnWanted, CallEnded, TurnGivenUp ------   the endpoint's state stays with the controller
-      Granted, Barred --------------------------------->
+      <---------------------------------- Charged -----   with CallEnded: a worker's death must not hide what was paid
+      Granted, Barred ---------------------------------> the first is answered by CallsBegun
       <----------------------------- LookedUp, Paid ---   so does the response cache
       Found ------------------------------------------->
       Ping --------------------------------------------> answered by Pong, unless it hangs
@@ -36,6 +37,7 @@ from headrace.schedule.outcomes import (
     Unavailable,
     Unusable,
 )
+from headrace.survey.record import Usage
 
 
 class Opening(msgspec.Struct, array_like=True):
@@ -118,10 +120,24 @@ class TurnGivenUp(msgspec.Struct, tag=True, array_like=True):
     call: int
 
 
+class CallsBegun(msgspec.Struct, tag=True, array_like=True):
+    """Their turns have been used: whatever becomes of the worker, these were requests."""
+
+    calls: list[int]
+
+
 class CallEnded(msgspec.Struct, tag=True, array_like=True):
     call: int
     kind: str
     outcome: bytes
+
+
+class Charged(msgspec.Struct, tag=True, array_like=True):
+    """What the calls for one question of an interview took so far; takes the place of what was said of it before."""
+
+    ordinal: int
+    question: int
+    usage: Usage
 
 
 class LookedUp(msgspec.Struct, tag=True, array_like=True):
@@ -157,7 +173,19 @@ class TooLarge(msgspec.Struct, tag=True, array_like=True):
 
 ToSurveyWorker: TypeAlias = Given | Signalled | Leased | Acked | Granted | Barred | Found | Ping
 FromSurveyWorker: TypeAlias = (
-    Opened | Taken | Told | TurnWanted | TurnGivenUp | CallEnded | LookedUp | Paid | Pong | Suspected | TooLarge
+    Opened
+    | Taken
+    | Told
+    | TurnWanted
+    | TurnGivenUp
+    | CallsBegun
+    | CallEnded
+    | Charged
+    | LookedUp
+    | Paid
+    | Pong
+    | Suspected
+    | TooLarge
 )
 
 encode = encode_with(msgspec.msgpack.Encoder())

@@ -23,6 +23,8 @@ from headrace.execute.process_limits import return_large_blocks
 from headrace.execute.survey_wire import (
     Acked,
     Barred,
+    CallsBegun,
+    Charged,
     Found,
     FromSurveyWorker,
     Given,
@@ -46,11 +48,12 @@ from headrace.execute.survey_wire import (
     decode_to_worker,
     encode,
 )
-from headrace.execute.worker import Port
+from headrace.execute.worker import Port, lend_last_words
 from headrace.execute.worker_protocol import LARGEST_MESSAGE_BYTES
 from headrace.providers.contract import Provider, Reply, Request
 from headrace.schedule.outcomes import Outcome
 from headrace.survey.models import Model
+from headrace.survey.record import Usage
 
 _YOUNG_OBJECTS = 20_000  # runtime.collector says why
 _ENOUGH_BYTES = 8 << 20  # in one message
@@ -71,17 +74,16 @@ async def _conduct(port: Port, opening: Opening) -> None:
     functions = [{name: find_function(f) for name, f in each.items()} for each in opening.functions]
     cache = RemoteCache(link) if opening.has_cache else None
     gates = RemoteGates(link, [Model.from_row(row) for row in opening.spec.models])
-    executor = InlineExecutor(functions, gates, cache, is_expendable=True)
+    executor = InlineExecutor(functions, gates, cache, is_expendable=True, on_charged=link.charged)
     await executor.open(opening.spec)
     link.post(Opened(executor.is_instant))
     tasks = {asyncio.create_task(_obey(port, link, executor)), asyncio.create_task(_tell(link, executor))}
     ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in ended:
-        try:
-            task.result()
-        except InterviewOutOfMemory as error:
-            link.say_now(Suspected(error.ordinal))
-            raise
+    for error in filter(None, (task.exception() for task in ended)):
+        if isinstance(error, MemoryError):
+            lend_last_words()
+        link.say_last([Suspected(error.ordinal)] if isinstance(error, InterviewOutOfMemory) else [])
+        raise error
 
 
 async def _obey(port: Port, link: Link, executor: InlineExecutor) -> None:
@@ -134,13 +136,21 @@ class Link:
         self._port = port
         self._loop = asyncio.get_running_loop()
         self._posted: list[FromSurveyWorker] = []
+        self._begun = CallsBegun([])  # said together, once for each turn of the loop
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._numbers = count(1)
+        self._is_over = False
 
     def post(self, message: FromSurveyWorker) -> None:
+        if self._is_over:
+            return
         if not self._posted:
             self._loop.call_soon(self.flush)
         self._posted.append(message)
+
+    def charged(self, ordinal: int, question: int, usage: Usage) -> None:
+        """Leaves with the CallEnded that was posted just before: the controller hears of both or of neither."""
+        self.post(Charged(ordinal, question, usage))
 
     async def send(self, encoded: bytes) -> None:
         """After what was posted before. Waits while the controller does not read: it reads what it can write."""
@@ -152,10 +162,13 @@ class Link:
         if posted:
             self._port.post(encode(posted))
 
-    def say_now(self, message: FromSurveyWorker) -> None:
-        """For a worker that is about to end: returns when everything has left."""
+    def say_last(self, messages: list[Suspected]) -> None:
+        """For a worker that is about to end: returns when everything has left. Calls that its end cancels are not given
+        up, but were made: nothing more is said of them.
+        """
         posted, self._posted = self._posted, []
-        self._port.send(encode([*posted, message]))
+        self._is_over = True
+        self._port.send(encode([*posted, *messages]))
 
     @property
     def is_behind(self) -> bool:
@@ -176,11 +189,18 @@ class Link:
             return  # given up meanwhile; the controller has been told, or is about to be
         match message:
             case Granted():
+                self._note_begun(message.call)
                 answer.set_result(message.call)
             case Barred():
                 answer.set_exception(ModelUnusable(message.reason))
             case Found():
                 answer.set_result(message.reply)
+
+    def _note_begun(self, call: int) -> None:
+        if not self._posted or self._posted[-1] is not self._begun:
+            self._begun = CallsBegun([])
+            self.post(self._begun)
+        self._begun.calls.append(call)
 
     def forget(self, call: int) -> asyncio.Future[Any] | None:
         return self._waiting.pop(call, None)

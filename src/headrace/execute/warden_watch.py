@@ -22,7 +22,7 @@ REST_S = 0.1  # between two looks at a worker that waits for a task
 # Left to a worker when its limit is lowered: enough to go on with, and in use is then not yet "at its limit".
 _LEAST_ROOM_BYTES = 8 << 20
 _ROOM_SHARE = 8
-_ENDED_BADLY = {DeathKind.OUT_OF_MEMORY, DeathKind.HUNG, DeathKind.TOO_MUCH_OUTPUT}
+_ENDED_BADLY = {DeathKind.OUT_OF_MEMORY, DeathKind.HUNG, DeathKind.STOPPED, DeathKind.TOO_MUCH_OUTPUT}
 
 
 @dataclass(slots=True)
@@ -157,6 +157,7 @@ class Watch:
             self.steps = steps
             self.quiet_since = now
         elif now - self.quiet_since >= self.hang_s:
+            kind = DeathKind.STOPPED if reading.is_stopped else DeathKind.HUNG
             what = "it was stopped" if reading.is_stopped else "it was at its limit"
-            return Verdict(DeathKind.HUNG, f"{what} and took no step for {self.hang_s:g} s", used)
+            return Verdict(kind, f"{what} and took no step for {self.hang_s:g} s", used)
         return None

@@ -55,7 +55,7 @@ def _died(death: Death, step: str) -> tuple[Outcome, str]:
             return Outcome.OUT_OF_MEMORY, _out_of_memory(told, step)
         case DeathKind.SIGNALLED:
             return Outcome.LOST, f"its worker was killed by {_signal_name(death.signal)}, with {used}{_where(step)}"
-        case DeathKind.LOST | DeathKind.HUNG | DeathKind.TOO_MUCH_OUTPUT:
+        case DeathKind.LOST | DeathKind.HUNG | DeathKind.STOPPED | DeathKind.TOO_MUCH_OUTPUT:
             return Outcome.LOST, f"its worker was lost{_where(step)}: {death.reason}"
 
 

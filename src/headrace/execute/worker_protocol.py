@@ -81,6 +81,7 @@ class DeathKind(Enum):
     SIGNALLED = "signalled"
     OUT_OF_MEMORY = "out of memory"
     HUNG = "hung"
+    STOPPED = "stopped"  # by SIGSTOP, for longer than the warden waits
     TOO_MUCH_OUTPUT = "too much output"
     LOST = "lost"  # nobody saw how: the warden is gone, or never started it
 

@@ -287,7 +287,7 @@ class AgentRuns:
                 stack = frames_in(event.stack) or "(its stack cannot be had)"
                 told = f"for {event.seconds:.1f} s so far, in a worker of {run.kind.name!r}, by:\n{stack}"
                 self._chronicle.record("loop stuck", told, run=run.id)
-            case contract.Rows() | contract.Answers() | contract.Observed():
+            case contract.Rows() | contract.Answers() | contract.Spent() | contract.Observed():
                 pass  # not of agent runs
             case _:
                 assert_never(event)

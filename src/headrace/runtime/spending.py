@@ -14,7 +14,7 @@ from headrace.survey.record import Usage
 
 
 class Spending:
-    """`run` is what this run took, `before` what the runs before it did."""
+    """`run` is what this run took, `_lost` the part of it that no interview shows, `_before` what earlier runs took."""
 
     def __init__(self, job: Job, budgets: Budgets, before: Usage) -> None:
         self._most_cost = budgets.max_cost
@@ -23,6 +23,8 @@ class Spending:
         self._interviews = 0
         self._first_cost = self._first_tokens = 0.0
         self.run = Usage()
+        self._lost = Usage()
+        self._unanswered = 0
         if self.is_limited:
             expected = job.estimate()
             self._first_cost = (expected.cost or 0.0) / expected.interviews
@@ -35,18 +37,26 @@ class Spending:
     def add(self, usage: Usage, interviews: int) -> None:
         """What so many more interviews took together."""
         self._interviews += interviews
-        for name in Usage.__struct_fields__:
-            setattr(self.run, name, getattr(self.run, name) + getattr(usage, name))
+        self.run.include(usage)
+
+    def add_lost(self, usage: Usage, unanswered: int) -> None:
+        """Paid for by a worker that has ended: it counts, and says nothing of what an interview takes. The service has
+        most likely taken money for unanswered calls too: the budget takes each for an average one.
+        """
+        self.run.include(usage)
+        self._lost.include(usage)
+        self._unanswered += unanswered
 
     def affordable(self) -> int | None:
         """How many interviews more, those in flight among them, the budget has room for; None for no limit."""
         rooms: list[float] = []
         if self._most_cost is not None:
-            left = self._most_cost - self._before.cost - self.run.cost
-            rooms.append(_room(left, self._mean(self.run.cost, self._first_cost)))
+            left = self._most_cost - self._before.cost - self.run.cost - self._unseen(self.run.cost)
+            rooms.append(_room(left, self._mean(self.run.cost - self._lost.cost, self._first_cost)))
         if self._most_tokens is not None:
-            left = self._most_tokens - _tokens(self._before) - _tokens(self.run)
-            rooms.append(_room(left, self._mean(_tokens(self.run), self._first_tokens)))
+            tokens = _tokens(self.run)
+            left = self._most_tokens - _tokens(self._before) - tokens - self._unseen(tokens)
+            rooms.append(_room(left, self._mean(_tokens(self.run) - _tokens(self._lost), self._first_tokens)))
         return int(min(rooms)) if rooms else None
 
     def spent(self, done: int, total: int) -> BudgetSpent:
@@ -60,6 +70,11 @@ class Spending:
             f" (${cost:,.4f}, {tokens:,} tokens).",
             fix='Everything is saved; to go on, give a larger budget, or "none".',
         )
+
+    def _unseen(self, spent: float) -> float:
+        """What calls without a reply have taken, if each was like those with one."""
+        answered = self.run.calls - self._unanswered
+        return spent / answered * self._unanswered if answered > 0 else 0.0
 
     def _mean(self, spent: float, expected: float) -> float:
         """What an interview takes, from those that ended; before any has, from the estimate."""

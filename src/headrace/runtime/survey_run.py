@@ -28,6 +28,7 @@ from headrace.execute.contract import (
     Rows,
     Signal,
     Spec,
+    Spent,
 )
 from headrace.execute.gate import Standing
 from headrace.limits import MemoryLimits, RetryLimits, RunOptions
@@ -108,6 +109,7 @@ class SurveyRun:
         self._standings = Standings(job.models)
         self._admission.afford(self._spending.affordable())
         self._failure: HeadraceError | None = None
+        self._undone = ""  # why the executor has left interviews as they are
         self._memory_bytes = self._tree_bytes()
         self._sealed_since_reading = 0
         self._read_at_s = 0.0
@@ -122,7 +124,16 @@ class SurveyRun:
         done = self.reused + self._sealed
         if self._admission.is_spent:
             return self._spending.spent(done, self.total)
-        return self._standings.failure(done, self.total) or HeadraceError(
+        if (unusable := self._standings.failure(done, self.total)) is not None:
+            return unusable
+        if self._undone:
+            return HeadraceError(
+                f"{self.total - done:,} of {self.total:,} interviews are left: {self._undone}.",
+                fix="Find out what ends workers, then run again: everything journaled is safe.",
+            )
+        if self._spending.is_limited:  # of interviews that a dead worker had, too
+            return self._spending.spent(done, self.total)
+        return HeadraceError(
             f"The run ended with {done:,} of {self.total:,} interviews.",
             fix="This is a fault of Headrace: please report it. Everything journaled is safe.",
         )
@@ -306,9 +317,13 @@ class SurveyRun:
             answers = [answer for event in events if isinstance(event, Answers) for answer in event.answers]
             if answers:
                 self._admission.answered(max(record.held_bytes() for _, record in answers))
-            if sheets or answers:
+            spent = [event for event in events if isinstance(event, Spent)]
+            if sheets or answers or spent:
                 with translated_errors(self._file.path):
-                    await loop.run_in_executor(writer, self._file.journal.commit, sheets, answers)
+                    lost = [event.usage for event in spent]
+                    await loop.run_in_executor(writer, self._file.journal.commit, sheets, answers, lost)
+            if spent:
+                self._note_lost(spent)
             self._executor.ack(batch.upto)
             if sheets:
                 count = sum(map(len, sheets))
@@ -316,6 +331,13 @@ class SurveyRun:
                 self._hand_on(events, count)
             self._end_chunks(events)
             self._note_standings(batch)
+
+    def _note_lost(self, spent: list[Spent]) -> None:
+        """Before the acknowledgement, with which lost interviews are conducted again: as far as the budget allows."""
+        for event in spent:
+            self._spending.add_lost(event.usage, event.unanswered)
+        self._admission.afford(self._spending.affordable())
+        self._lease()
 
     def _note_standings(self, batch: Batch) -> None:
         """A model that cannot be asked stops its own cursor; the others go on."""
@@ -380,6 +402,7 @@ class SurveyRun:
     def _end_chunks(self, events: list[AnyEvent]) -> None:
         for event in events:
             if isinstance(event, Ended):
+                self._undone = event.reason or self._undone
                 self._release(self._chunks.pop(event.id).left)
 
     async def _watch(self, on_progress: Callable[[Progress], None] | None) -> None:
@@ -419,4 +442,10 @@ class SurveyRun:
         self._changed.set()
 
     def _lease(self) -> None:
-        self._executor.lease(Lease(interviews=self.concurrency, buffer_bytes=self._admission.buffer_bytes))
+        self._executor.lease(
+            Lease(
+                interviews=self.concurrency,
+                buffer_bytes=self._admission.buffer_bytes,
+                affordable=self._spending.affordable(),
+            )
+        )

@@ -47,11 +47,16 @@ class Journal:
         self._interviews = _Insert("interviews", self._width)
         self._details = _Insert("details", 2)
 
-    def commit(self, sheets: Sequence[Sheet], records: Iterable[tuple[int, AnswerRecord]]) -> None:
-        """Seal `sheets` and keep the answers of interviews still in flight; durable when this returns."""
+    def commit(
+        self, sheets: Sequence[Sheet], records: Iterable[tuple[int, AnswerRecord]], spent: Sequence[Usage] = ()
+    ) -> None:
+        """Seal `sheets` and keep the answers of interviews still in flight; count what was `spent` on calls that no row
+        tells of. Durable when this returns.
+        """
         ordinals = list(chain.from_iterable([sheet.ordinals for sheet in sheets]))
         with self._live.transaction():
             self._write_records(records)
+            self._count_usage(spent)
             if ordinals:
                 replaced = [ordinal for ordinal in ordinals if ordinal in self._stored]
                 self._forget_earlier(ordinals, replaced)
@@ -103,11 +108,17 @@ class Journal:
             "done": sealed - replaced,
             "failed": sum([sheet.failed for sheet in sheets]) - replaced,
         }
-        for name in Usage.__struct_fields__:
-            added[name] = sum([getattr(sheet.usage, name) for sheet in sheets])
+        self._add(added)
+        self._count_usage([sheet.usage for sheet in sheets])
+
+    def _count_usage(self, usages: Sequence[Usage]) -> None:
+        if usages:
+            self._add({name: sum([getattr(usage, name) for usage in usages]) for name in Usage.__struct_fields__})
+
+    def _add(self, counts: dict[str, float]) -> None:
         self._connection.executemany(
             "UPDATE counters SET value = value + ? WHERE name = ?",
-            ((value, name) for name, value in added.items() if value),
+            ((value, name) for name, value in counts.items() if value),
         )
 
 

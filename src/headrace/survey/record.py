@@ -61,6 +61,10 @@ class Usage(msgspec.Struct, array_like=True, gc=False):
     unpriced: int = 0
     cache_hits: int = 0
 
+    def include(self, other: Usage) -> None:
+        for name in Usage.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def add(self, record: AnswerRecord, sign: int = 1) -> None:
         self.calls += sign * record.attempts
         self.input_tokens += sign * record.input_tokens
