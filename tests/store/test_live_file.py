@@ -1,5 +1,6 @@
 """A file while it is written: what happens to it by hand is noticed, said, and costs nothing that was journaled."""
 
+import asyncio
 import os
 import sqlite3
 import time
@@ -11,8 +12,9 @@ import apsw
 import pytest
 
 from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
-from headrace.errors import LogMissing, RunFileBusy, RunFileGone
+from headrace.errors import LogMissing, OptionError, RunFileBusy, RunFileGone
 from headrace.store.agent_file import AgentFile
+from headrace.store.copying import copy_file
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock
 from headrace.store.write_ahead_log import WriteAheadLog
@@ -156,6 +158,43 @@ def test_a_file_whose_log_is_gone_is_neither_read_nor_run_nor_started_over_in_si
     with town_job(20, 0.0).run(path, fresh=True) as results:
         assert len(results) == 100
     assert len(list(tmp_path.glob("town.*.run"))) == 1, "starting over keeps what is left"
+
+
+def test_what_is_left_without_the_log_goes_on_as_a_copy(tmp_path: Path) -> None:
+    path, rest = tmp_path / "town.run", tmp_path / "rest.run"
+    kill_in_the_middle(path)
+    path.with_name("town.run-wal").unlink()
+    with pytest.raises(LogMissing):
+        copy_file(path, rest)
+    copy_file(path, rest, without_log=True)
+    with town_job(20, 0.0).run(rest) as results:
+        assert len(results) == 100
+
+
+def test_a_copy_has_what_is_in_the_log_and_is_one_plain_file(tmp_path: Path) -> None:
+    path, copies = tmp_path / "town.run", tmp_path / "copies"
+    copies.mkdir()
+    with Child("run_town", path, 20, 0.01, 5, GATE=str(tmp_path / "gate")) as child:
+        until(lambda: path.exists() and count_of(path) > 0, "some results")
+        copy_file(path, copies / "live.run")
+        child.kill()
+    copy_file(path, copies / "killed.run")
+    assert path.with_name("town.run-wal").exists(), "the source stays as it is"
+    assert 0 < count_of(copies / "live.run") <= count_of(copies / "killed.run") == count_of(path)
+    assert sorted(entry.name for entry in copies.iterdir()) == ["killed.run", "live.run"]
+    with town_job(20, 0.0).run(copies / "killed.run") as results:
+        assert len(results) == 100
+    with pytest.raises(OptionError, match="there already"):
+        copy_file(path, copies / "live.run")
+
+
+async def test_an_engine_s_file_can_be_copied_while_it_is_open(tmp_path: Path) -> None:
+    async with Engine(tmp_path / "e.run", isolation="inline") as engine:
+        assert await (await engine.submit(greet, "Ada", key="a")).result() == "hello Ada"
+        await asyncio.to_thread(copy_file, tmp_path / "e.run", tmp_path / "copy.run")
+    async with Engine(tmp_path / "copy.run", isolation="inline") as engine:
+        engine.register(greet)
+        assert await engine.find("a") is not None
 
 
 def test_a_log_that_another_tool_has_gathered_is_not_missed(tmp_path: Path) -> None:

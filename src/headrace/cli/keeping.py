@@ -1,4 +1,5 @@
-"""The run files that lie in the home of run files. Covers: listing, sizing and removing them for `headrace runs`."""
+"""The run files that lie in the home of run files. Covers: listing, sizing and removing them for
+`headrace runs`, and copying one for `headrace copy`."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from headrace.cli.tables import print_rows, table_width
 from headrace.cli.terminal import Terminal, path_text, print_json, say, showable
 from headrace.errors import HeadraceError, OptionError
 from headrace.results.results import Results
+from headrace.store.copying import copy_file
 from headrace.store.home import home
 from headrace.store.lists import planned_interviews
 from headrace.store.removal import check_is_removable, disk_bytes, remove_run
@@ -71,6 +73,12 @@ def remove_runs(names: list[str], *, agreed: bool, as_json: bool) -> None:
         return
     for run in removed:
         say(f"removed {run['path']}, {format_bytes(float(run['size_bytes']))}")
+
+
+def copy_run(path: Path, target: Path, *, without_log: bool) -> None:
+    path, target = path.expanduser().resolve(), target.expanduser().absolute()
+    copy_file(path, target, without_log=without_log)
+    Terminal().say(f"copied {path_text(path)} to {path_text(target)}, {format_bytes(target.stat().st_size)}")
 
 
 _COLUMNS = ("size", "done", "age", "run file")

@@ -16,7 +16,7 @@ import typer
 from headrace.cli.first_steps import demo, doctor
 from headrace.cli.mapping import map_rows
 from headrace.cli.options import DEBUG
-from headrace.cli.reading import results, runs
+from headrace.cli.reading import copy, results, runs
 from headrace.cli.running import resume, run
 from headrace.cli.telling import told
 from headrace.cli.watching import pause, status, stop, tune
@@ -35,6 +35,7 @@ COMMANDS = {
     "status": status,
     "results": results,
     "runs": runs,
+    "copy": copy,
 }
 for name, command in COMMANDS.items():
     app.command(name)(told(command))

@@ -1,7 +1,11 @@
-"""The commands about what is on disk: `results` and `runs`. Does not cover: how it looks (cli.shown, cli.keeping)."""
+"""The commands about what is on disk: `results`, `runs` and `copy`.
+
+Does not cover: how it looks (cli.shown, cli.keeping).
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -42,3 +46,16 @@ def runs(
         remove_runs(remove, agreed=yes, as_json=json)
     else:
         show_runs(as_json=json)
+
+
+def copy(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="A run file or an engine's file.")],
+    target: Annotated[Path, typer.Argument(metavar="NEW", help="Where the copy goes. Nothing may be there.")],
+    without_log: Annotated[
+        bool, typer.Option("--without-log", help="Take what there is where RUN-wal is lost: rows are missing.")
+    ] = False,
+) -> None:
+    """Copy a run file, also while it is written, as one whole file."""
+    from headrace.cli.keeping import copy_run
+
+    copy_run(path, target, without_log=without_log)

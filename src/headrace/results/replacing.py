@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,9 @@ from headrace.errors import OptionError
 @contextmanager
 def replacing(path: Path) -> Generator[Path]:
     """A path to write to; it takes the place of `path` when all went well, and otherwise the old file stays."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
+        _make(unfinished)
         yield unfinished
         unfinished.replace(path)
     except OSError as error:
@@ -29,6 +31,11 @@ def refuse_same_file(path: Path, run_path: Path) -> Path:
     if path.exists() and path.samefile(run_path):
         raise OptionError(f"{path} is the run file itself.", fix="Export to another path.")
     return path
+
+
+def _make(unfinished: Path) -> None:
+    """Where there is nothing yet: a link that someone has put there would lead what is written elsewhere."""
+    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), 0o666))
 
 
 def _remove(unfinished: Path) -> None:

@@ -24,7 +24,13 @@ import apsw
 
 from headrace.errors import NotARunFile, RunFileBusy, RunFileDamaged, RunFileError, RunFileTooNew
 from headrace.store.agent_schema import ENGINE_APPLICATION_ID
-from headrace.store.disk_errors import needs_a_writable_place, needs_recovery, translated_errors
+from headrace.store.disk_errors import (
+    needs_a_writable_place,
+    needs_recovery,
+    read_failure,
+    remember,
+    translated_errors,
+)
 from headrace.store.hardening import harden
 from headrace.store.lock import WriterLock
 from headrace.store.schema import APPLICATION_ID, VERSION, check_run_file_schema
@@ -60,6 +66,7 @@ def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Conn
     """Every connection to a file of ours is made here; none of them makes the file."""
     connection = apsw.Connection(str(path), flags=flags)
     harden(connection)
+    remember(connection)
     connection.set_busy_timeout(_BUSY_WAIT_MS)
     return connection
 
@@ -116,6 +123,10 @@ def _reader(path: Path, check: Check, *, needs_log: bool) -> apsw.Connection:
             check_log_is_there(connection, path)
         connection.execute("PRAGMA temp_store=FILE").fetchall()
         keep_pages(connection, READER_PAGES_KB)
+    except (apsw.CorruptError, RunFileDamaged) as error:
+        unreadable = read_failure(connection, path)
+        connection.close()
+        raise unreadable or error from None
     except BaseException:
         connection.close()
         raise

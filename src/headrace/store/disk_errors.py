@@ -5,10 +5,12 @@ Covers: which of ours each of SQLite's becomes. Does not cover: errors in a user
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from weakref import WeakSet
 
 import apsw
 
@@ -23,6 +25,8 @@ _WRITE_ERRORS = frozenset(
         apsw.SQLITE_IOERR_SHMSIZE,
     }
 )
+_UNREADABLE = frozenset({errno.EIO, errno.ENXIO, errno.ERANGE})  # SQLite takes these for damage
+_open: WeakSet[apsw.Connection] = WeakSet()
 _BESIDE = ("", "-wal", "-journal")
 
 
@@ -42,6 +46,9 @@ def translated_errors(path: Path) -> Generator[None]:
             f"{path} is locked by another process.", path=path, fix="Try again when that is done."
         ) from None
     except (apsw.CorruptError, apsw.NotADBError) as error:
+        for connection in list(_open):
+            if unreadable := read_failure(connection, path):
+                raise unreadable from error
         raise RunFileDamaged(
             f"{path} is damaged: {error}.",
             path=path,
@@ -51,6 +58,31 @@ def translated_errors(path: Path) -> Generator[None]:
         if needs_recovery(error) or _is_in_a_read_only_place(path):
             raise needs_a_writable_place(path) from error
         raise RunFileError(f"{path} cannot be opened: {error}.", path=path, fix="Check its rights.") from error
+
+
+def remember(connection: apsw.Connection) -> None:
+    """Have errors of this connection told apart: whether its file is damaged, or the disk cannot be read."""
+    _open.add(connection)
+
+
+def read_failure(connection: apsw.Connection, path: Path) -> RunFileError | None:
+    """The error to raise instead, where SQLite says "malformed" because the disk itself reported an error."""
+    import ctypes  # only damage should cost its import
+
+    last = ctypes.c_int(0)
+    try:
+        if not connection.filename or not path.exists() or not path.samefile(connection.filename):
+            return None
+        connection.file_control("main", apsw.SQLITE_FCNTL_LAST_ERRNO, ctypes.addressof(last))
+    except (apsw.Error, OSError):
+        return None  # closed, in use by another thread, or gone
+    if last.value not in _UNREADABLE:
+        return None
+    return RunFileError(
+        f"{path} cannot be read: the disk reports an error ({os.strerror(last.value)}).",
+        path=path,
+        fix="Check the disk; copy the file to another one while most of it can be read.",
+    )
 
 
 def needs_recovery(error: apsw.Error) -> bool:

@@ -22,9 +22,9 @@ import apsw
 from headrace.errors import HeadraceError, RunFileGone
 from headrace.store.claim import Claim
 from headrace.store.connections import open_writer
-from headrace.store.copying import copy_into
 from headrace.store.disk_errors import translated_errors
 from headrace.store.lock import WriterLock
+from headrace.store.making import copy_into
 from headrace.store.transactions import transaction
 from headrace.store.write_ahead_log import WriteAheadLog
 

@@ -1,6 +1,6 @@
 """A new database that gets its name when it is whole: a process that is killed meanwhile leaves nothing to read.
 
-Does not cover: what is written into it (store.creation, store.agent_schema, store.copying).
+Does not cover: what is written into it (store.creation, store.agent_schema).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from headrace.errors import RunFileError, StorageFull
 from headrace.store.connections import connect
 from headrace.store.private import make_file, sync
 
+OF_A_WRITER = "('writer', 'log')"  # rows of `meta` that are about the process that writes, and its log
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 # Of a database that was removed: SQLite would replay them into the new one.
 _LEFT_BESIDE = ("-journal", "-wal", "-shm")
@@ -45,6 +46,15 @@ def made_whole(path: Path) -> Generator[apsw.Connection]:
     finally:
         connection.close()
         making.unlink(missing_ok=True)
+
+
+def copy_into(source: apsw.Connection, path: Path) -> None:
+    """A new file with everything that this connection sees: all of one moment, although others write meanwhile."""
+    with made_whole(path) as copy:
+        with copy.backup("main", source, "main") as backup:
+            backup.step()
+        copy.execute("PRAGMA journal_mode=DELETE").fetchall()  # it has the source's mode
+        copy.execute(f"DELETE FROM meta WHERE key IN {OF_A_WRITER}")
 
 
 @contextmanager

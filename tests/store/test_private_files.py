@@ -1,0 +1,200 @@
+"""Files that hold people's data are for their owner alone, and nothing is written through a link that was planted."""
+
+import errno
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace import Agent, Engine, Model, QuestionFreeText, Results, Survey
+from headrace.errors import HeadraceError, RunFileBusy, RunFileError
+from headrace.store import lock as locks
+from headrace.store.agent_file import AgentFile
+from headrace.store.home import cache_path
+from headrace.store.lock import WriterLock, writer_of
+from headrace.store.response_cache import ResponseCache
+from tests.trouble.programs.letters import letters_job
+
+FAULT = Path(__file__).parent / "unreadable_disk.c"
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+@pytest.fixture(autouse=True)
+def usual_umask():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def job():
+    return Survey([QuestionFreeText(question_name="q", question_text="Well?")]).by(Model("test", canned_response="x"))
+
+
+def test_a_run_file_and_all_beside_it_are_for_their_owner_alone(tmp_path: Path) -> None:
+    path, seen = tmp_path / "new" / "deeper" / "x.run", dict[str, int]()
+
+    def look(_result) -> None:
+        seen.update({entry.name: mode(entry) for entry in path.parent.iterdir()})
+
+    job().by([Agent(name=str(number)) for number in range(20)]).run(path, on_result=look).close()
+    assert {"x.run", "x.run-wal", "x.run-shm", "x.run.lock", "x.run.sock"} <= set(seen)
+    assert set(seen.values()) == {0o600}
+    assert [mode(place) for place in (path, path.parent, path.parent.parent)] == [0o600, 0o700, 0o700]
+
+
+def test_the_data_directory_and_the_cache_are_for_their_owner_alone(headrace_home: Path) -> None:
+    job().run().close()
+    ResponseCache.open(cache_path(), time.time()).close()
+    places = [headrace_home, headrace_home / "runs", cache_path(), *(headrace_home / "runs").iterdir()]
+    assert [mode(place) for place in places] == [0o700, 0o700, 0o600, 0o600]
+
+
+async def test_an_engine_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    async with Engine(tmp_path / "new" / "e.run", isolation="inline"):
+        modes = {entry.name: mode(entry) for entry in (tmp_path / "new").iterdir() if entry.is_file()}
+    assert mode(tmp_path / "new") == 0o700
+    assert set(modes.values()) == {0o600}, modes
+
+
+def test_an_export_follows_the_user_s_umask(tmp_path: Path) -> None:
+    with job().run(tmp_path / "x.run") as results:
+        results.to_csv(tmp_path / "x.csv")
+    assert mode(tmp_path / "x.csv") == 0o644
+
+
+@pytest.mark.parametrize("name", ["x.run.lock", "x.run.making"])
+def test_a_planted_link_is_not_followed(tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / name).symlink_to(victim)
+    if name == "x.run.lock":
+        with pytest.raises(RunFileError, match="is a link"):
+            job().run(tmp_path / "x.run")
+        assert writer_of(tmp_path / "x.run") is None
+    else:
+        job().run(tmp_path / "x.run").close()  # a name of ours: it is removed, and not what it leads to
+    assert victim.read_text() == "precious"
+
+
+def test_a_planted_second_name_of_a_file_is_not_written_to(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "x.run.lock").hardlink_to(victim)
+    with pytest.raises(RunFileError, match="second name"):
+        job().run(tmp_path / "x.run")
+    assert victim.read_text() == "precious"
+
+
+def test_an_export_writes_to_no_name_that_could_be_foreseen(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / f".x.csv.{os.getpid()}.part").symlink_to(victim)
+    with job().run(tmp_path / "x.run") as results:
+        results.to_csv(tmp_path / "x.csv")
+    assert victim.read_text() == "precious"
+    assert (tmp_path / "x.csv").stat().st_size
+
+
+# --- the lock
+
+
+def test_a_fork_that_outlives_its_parent_does_not_keep_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "x.run"
+    program = f"""
+import os, sys, time
+from pathlib import Path
+from headrace.store.lock import WriterLock
+lock = WriterLock(Path({str(path)!r}))
+if os.fork() == 0:
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+    os._exit(0)
+time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        try:
+            with pytest.raises(RunFileBusy, match=f"process {parent.pid}"):
+                WriterLock(path)
+            parent.kill()
+            parent.wait()
+            assert Path(f"/proc/{child}").exists() or sys.platform != "linux"
+            WriterLock(path).release()
+        finally:
+            os.kill(child, 9)
+
+
+def test_a_file_system_without_locks_is_named_with_a_way_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_locks(_descriptor: int, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    assert locks.fcntl is not None
+    monkeypatch.setattr(locks.fcntl, "flock", no_locks)
+    with pytest.raises(RunFileError, match=r"cannot lock files.*local disk.*HEADRACE_NO_LOCK=1"):
+        job().run(tmp_path / "x.run")
+    with pytest.raises(HeadraceError, match="cannot lock files"):
+        AgentFile.open(tmp_path / "e.run")
+    monkeypatch.setenv("HEADRACE_NO_LOCK", "1")
+    with job().run(tmp_path / "x.run") as results:
+        assert len(results) == 1
+    assert "written without a lock" in caplog.text
+    first = AgentFile.open(tmp_path / "e.run")
+    try:
+        with pytest.raises(RunFileBusy):  # by what the file itself says
+            AgentFile.open(tmp_path / "e.run")
+    finally:
+        first.close()
+
+
+# --- the disk
+
+
+@pytest.fixture(scope="module")
+def failing_reads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that has reads of one file fail as those of a broken disk do."""
+    compiler = shutil.which("cc")
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("there is no C compiler here, so no read can be made to fail")
+    built = tmp_path_factory.mktemp("fault") / "unreadable_disk.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", built, FAULT, "-ldl"], check=True)
+    return built
+
+
+def test_a_disk_that_cannot_be_read_is_not_called_damage_of_the_file(tmp_path: Path, failing_reads: Path) -> None:
+    path = tmp_path / "x.run"
+    letters_job(60, chars=2_000).run(path).close()
+    program = f"""
+from headrace import Results
+from headrace.errors import HeadraceError
+try:
+    with Results.open({str(path)!r}) as results:
+        [result.raw_responses for result in results]
+except HeadraceError as error:
+    print(type(error).__name__, error)
+"""
+    for first in (0, 8_192, 131_072):
+        faults = {"LD_PRELOAD": str(failing_reads), "FAIL_READS_OF": str(path), "FAIL_READS_FROM": str(first)}
+        ran = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, **faults},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ran.stdout.startswith("RunFileError"), ran
+        assert "cannot be read: " in ran.stdout
+        assert "malformed" not in ran.stdout
+    with Results.open(path) as results:
+        assert len(results) == 60
