@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import io
+import logging
 from collections.abc import Callable, Mapping
 
 import aiohttp
@@ -17,15 +18,15 @@ from multidict import CIMultiDict
 
 from headrace.errors import ModelUnusable, NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
 from headrace.providers.bodies import read_body, read_events
+from headrace.providers.connections import CheckedRequest, Connections, Misbehaved
 from headrace.providers.contract import Reply
 from headrace.providers.endpoints import Endpoint
 from headrace.providers.http_options import HttpOptions
 
-# Shorter than the 5 s after which uvicorn, and so vLLM, closes an idle connection: a POST that crosses with that fails.
-_KEPT_ALIVE_S = 4.0
-_NAMES_KEPT_S = 300
+_MOST_UNSENT = 3
 _LARGE_BODY = 1 << 20
 _USER_AGENT = "headrace"
+_log = logging.getLogger("headrace")
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -66,14 +67,23 @@ class Transport:
         session = self._session or self._open()
         # aiohttp warns of large bodies given as bytes: it would send them in one piece.
         data = body if len(body) < _LARGE_BODY else io.BytesIO(body)
-        async with session.post(
-            endpoint.url, data=data, headers=headers, proxy=endpoint.proxy, allow_redirects=False
-        ) as response:
-            most_bytes = self._options.max_response_bytes
-            if take is not None and response.status == 200 and response.content_type == "text/event-stream":
-                read = await read_events(response, most_bytes, take)
-                return Answered(200, response.headers, read, was_streamed=True)
-            return Answered(response.status, response.headers, await read_body(response, most_bytes))
+        for tries_left in range(_MOST_UNSENT - 1, -1, -1):
+            try:
+                async with session.post(
+                    endpoint.url, data=data, headers=headers, proxy=endpoint.proxy, allow_redirects=False
+                ) as response:
+                    return await self._answered(response, take)
+            except Misbehaved as error:
+                if error.was_sent or not tries_left:
+                    raise
+        raise AssertionError
+
+    async def _answered(self, response: aiohttp.ClientResponse, take: Callable[[bytes], bool] | None) -> Answered:
+        most_bytes = self._options.max_response_bytes
+        if take is not None and response.status == 200 and response.content_type == "text/event-stream":
+            read = await read_events(response, most_bytes, take)
+            return Answered(200, response.headers, read, was_streamed=True)
+        return Answered(response.status, response.headers, await read_body(response, most_bytes))
 
     async def close(self) -> None:
         if self._session is not None:
@@ -85,14 +95,18 @@ class Transport:
         """Made here, not in the constructor: it belongs to the loop that uses it."""
         options = self._options
         self._session = aiohttp.ClientSession(
-            # As many connections as there are calls: whoever calls bounds them.
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT_ALIVE_S, ttl_dns_cache=_NAMES_KEPT_S),
+            connector=Connections(options.max_response_bytes, self._say_unasked),
+            request_class=CheckedRequest,
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(
                 total=options.timeout_s, sock_connect=options.connect_timeout_s, sock_read=options.read_timeout_s
             ),
         )
         return self._session
+
+    def _say_unasked(self) -> None:
+        where = ", ".join(self._options.base_urls)
+        _log.warning("%s sent responses that nobody asked for: its connections are not used twice any more.", where)
 
 
 def network_problem(error: Exception, model: str, address: str) -> ProviderError:
@@ -112,6 +126,8 @@ def network_problem(error: Exception, model: str, address: str) -> ProviderError
             return NetworkAway(f"{where} cannot be reached: {error.os_error.strerror or type(error).__name__}")
         case OSError() if error.errno in _NO_ROOM:
             return ProviderUnavailable(f"{where}: no room on this machine's disk for its reply")
+        case Misbehaved():
+            return ProviderUnavailable(f"{where}: {error}")
         case _:
             # Only the kind: the words of some of these errors quote headers.
             return ProviderUnavailable(f"{where}: the connection broke ({type(error).__name__})")
