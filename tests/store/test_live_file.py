@@ -167,7 +167,7 @@ def test_what_is_left_without_the_log_goes_on_as_a_copy(tmp_path: Path) -> None:
     with pytest.raises(LogMissing):
         copy_file(path, rest)
     copy_file(path, rest, without_log=True)
-    with town_job(20, 0.0).run(rest) as results:
+    with town_job(20, 0.01).run(rest) as results:
         assert len(results) == 100
 
 
@@ -182,7 +182,7 @@ def test_a_copy_has_what_is_in_the_log_and_is_one_plain_file(tmp_path: Path) -> 
     assert path.with_name("town.run-wal").exists(), "the source stays as it is"
     assert 0 < count_of(copies / "live.run") <= count_of(copies / "killed.run") == count_of(path)
     assert sorted(entry.name for entry in copies.iterdir()) == ["killed.run", "live.run"]
-    with town_job(20, 0.0).run(copies / "killed.run") as results:
+    with town_job(20, 0.01).run(copies / "killed.run") as results:
         assert len(results) == 100
     with pytest.raises(OptionError, match="there already"):
         copy_file(path, copies / "live.run")
