@@ -62,13 +62,14 @@ class Spending:
     def spent(self, done: int, total: int) -> BudgetSpent:
         """The error that ends a run whose budget has no room for another interview."""
         cost, tokens = self._before.cost + self.run.cost, _tokens(self._before) + _tokens(self.run)
-        limit = f"max_cost={self._most_cost}" if self._most_cost is not None else ""
-        limit += f"{' or ' if limit and self._most_tokens is not None else ''}"
-        limit += f"max_tokens_total={self._most_tokens:,}" if self._most_tokens is not None else ""
+        given = {"max_cost": self._most_cost, "max_tokens_total": self._most_tokens}
+        limits = {name: most for name, most in given.items() if most is not None}
+        told = " or ".join(f"{name}={most:,}" for name, most in limits.items())
+        lifted = ", ".join(f'{name}="none" (--{name.replace("_", "-")} none)' for name in limits)
         return BudgetSpent(
-            f"The budget is spent: {limit} has no room for another interview after {done:,} of {total:,}"
+            f"The budget is spent: {told} has no room for another interview after {done:,} of {total:,}"
             f" (${cost:,.4f}, {tokens:,} tokens).",
-            fix='Everything is saved; to go on, give a larger budget, or "none".',
+            fix=f"Everything is saved; to go on, give a larger one, or none: {lifted}.",
         )
 
     def _unseen(self, spent: float) -> float:

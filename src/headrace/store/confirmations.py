@@ -19,6 +19,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from headrace.store.home import home
+from headrace.store.private import NO_LINK, make_directory, open_file
 
 try:
     import fcntl
@@ -60,7 +61,7 @@ class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
 def read_confirmed(plan: str) -> Confirmed | None:
     """What this user has confirmed for a plan; None where that is nothing, or cannot be trusted."""
     try:
-        descriptor = os.open(_directory() / plan, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(_directory() / plan, os.O_RDONLY | NO_LINK)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:
@@ -99,11 +100,11 @@ def _looser(one: _Limit | None, other: _Limit | None) -> _Limit | None:
 
 @contextmanager
 def _locked(directory: Path) -> Generator[None]:
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(directory)
     if fcntl is None:
         yield
         return
-    descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = open_file(directory / _LOCK)
     try:
         with suppress(OSError):  # a file system without locks: the last writer wins
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -138,8 +138,9 @@ class RunFile:
 
     def keep_budgets(self) -> None:
         """Put this run's budgets in force for the runs after it."""
-        with self.connection:
-            write_budgets(self.connection, self.budgets)
+        if read_budgets(self.connection, self.path) != self.budgets:
+            with self.live.transaction():
+                write_budgets(self.connection, self.budgets)
 
     def keep_concurrency(self, concurrency: int) -> None:
         self.budgets = structs.replace(self.budgets, concurrency=concurrency)
