@@ -120,7 +120,13 @@ def test_a_file_without_kept_budgets_has_the_defaults_and_one_that_makes_no_sens
     path = tmp_path / "a.run"
     a_job(3).run(path)
     assert kept_budgets(path).window == 200
-    for key, value in (("max_cost", "'x'"), ("memory", "'900 apples'"), ("concurrency", "-1"), ("workers", "x'00'")):
+    for key, value in (
+        ("max_cost", "'x'"),
+        ("memory", "'900 apples'"),
+        ("concurrency", "-1"),
+        ("workers", "x'00'"),
+        ("memory", "printf('%.*c', 9999, '9')"),
+    ):
         with sqlite3.connect(path) as raw:
             raw.execute("DELETE FROM meta WHERE key LIKE 'budget.%'")
             raw.execute(f"INSERT INTO meta VALUES('budget.{key}', {value})")

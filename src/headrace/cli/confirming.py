@@ -58,6 +58,7 @@ def _lines(job: Job, path: Path, terms: Terms) -> list[str]:
     return [
         *(showable(text, _LONGEST, sys.stderr.encoding) for text in contacts),
         f"{left * asked:,} calls are left; budgets: {budgets}",
+        *(showable(f"priced by the file: {price}", _LONGEST, sys.stderr.encoding) for price in terms.confirmed.prices),
     ]
 
 

@@ -97,7 +97,7 @@ def memory_limits(written: str | int | None) -> MemoryLimits:
             f"memory={written!r} is {format_bytes(asked)}, and the process already uses {format_bytes(used)}.",
             budget_bytes=asked,
             used_bytes=used,
-            fix='Give more, or write memory="+256MB" for that much on top of what is in use.',
+            fix='Give more, write memory="+256MB" for that much on top of what is in use, or "none" for the default.',
         )
     return MemoryLimits(budget_bytes=min(asked, used + free))
 

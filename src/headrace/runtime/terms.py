@@ -18,6 +18,7 @@ from msgspec import structs
 
 from headrace.limits import Budgets, MemoryLimits, RunOptions
 from headrace.plan.job import Job
+from headrace.plan.prices import price_of
 from headrace.providers.contacts import Contact, contacts_of, not_confirmed
 from headrace.runtime.memory import memory_limits
 from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
@@ -52,13 +53,18 @@ class Terms:
         before = read_confirmed(plan) or _NOTHING
         confirmed = Confirmed(
             contacts=tuple(dict.fromkeys((contact.address, contact.key) for contact in contacts)),
+            prices=_given_prices(job),
             interviews=interviews,
             max_cost=budgets.max_cost,
             max_tokens_total=budgets.max_tokens_total,
             memory=_confirmed_memory(options, budgets, before),
             workers=_confirmed_workers(options, budgets, before),
         )
-        is_as_before = interviews <= before.interviews and _has_confirmed_limits(options, kept, before)
+        is_as_before = (
+            interviews <= before.interviews
+            and set(confirmed.prices) <= set(before.prices)
+            and _has_confirmed_limits(options, kept, before)
+        )
         return cls(
             path=path,
             plan=plan,
@@ -111,6 +117,19 @@ def _has_confirmed_limits(options: RunOptions, kept: Budgets, before: Confirmed)
     """Whether the file's limits of money and tokens, where none is given now, are no looser than those confirmed."""
     return (options.max_cost is not None or is_within(kept.max_cost, before.max_cost)) and (
         options.max_tokens_total is not None or is_within(kept.max_tokens_total, before.max_tokens_total)
+    )
+
+
+def _given_prices(job: Job) -> tuple[str, ...]:
+    """In words. Of a plan's identity they are no part, and a file that says its model is free spends without limit."""
+    priced = [(model.name, price_of(model)) for model in job.models if model.parameters.get("price") is not None]
+    return tuple(
+        dict.fromkeys(
+            f"{ascii(name)[1:-1]} at ${price.input:g} in, ${price.output:g} out and"
+            f" ${price.input if price.cached is None else price.cached:g} cached a million tokens"
+            for name, price in priced
+            if price is not None
+        )
     )
 
 

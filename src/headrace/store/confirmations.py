@@ -36,10 +36,12 @@ _Pair: TypeAlias = tuple[str, str | None]
 class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
     """The most that was ever confirmed for a plan. `contacts` are addresses, each with the variable of its key.
 
+    `prices` are those given with models: a limit of cost is worth what its prices are.
     `max_cost` and `max_tokens_total` are None where a run without that limit was confirmed.
     """
 
     contacts: tuple[_Pair, ...] = ()
+    prices: tuple[str, ...] = ()
     interviews: int = 0
     max_cost: float | None = None
     max_tokens_total: int | None = None
@@ -50,6 +52,7 @@ class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
         memories = dict.fromkeys((*self.memory, *more.memory))
         return Confirmed(
             contacts=tuple(dict.fromkeys((*self.contacts, *more.contacts))),
+            prices=tuple(dict.fromkeys((*self.prices, *more.prices))),
             interviews=max(self.interviews, more.interviews),
             max_cost=_looser(self.max_cost, more.max_cost),
             max_tokens_total=_looser(self.max_tokens_total, more.max_tokens_total),

@@ -15,6 +15,7 @@ from headrace.limits import Budgets
 from headrace.store.connections import open_reader, translated_errors
 
 _PREFIX = "budget."
+_MOST_BYTES = 100
 
 
 def kept_budgets(path: Path) -> Budgets:
@@ -33,7 +34,11 @@ def read_budgets(connection: apsw.Connection, path: Path) -> Budgets:
     """Checked like an option that a user gives: the file may come from elsewhere."""
     keys = {f"{_PREFIX}{name}": name for name in Budgets.__struct_fields__}
     places = ", ".join("?" * len(keys))
-    rows = connection.execute(f"SELECT key, value FROM meta WHERE key IN ({places})", tuple(keys))
+    rows = connection.execute(
+        f"SELECT key, CASE WHEN octet_length(value) > {_MOST_BYTES} THEN 'too long' ELSE value END FROM meta"
+        f" WHERE key IN ({places})",
+        tuple(keys),
+    )
     try:
         return Budgets(**{keys[key]: value for key, value in rows})
     except OptionError as error:
