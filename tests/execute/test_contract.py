@@ -302,6 +302,7 @@ def test_every_message_can_be_sent_as_bytes():
         contract.StepStarting(**common, step="s", runs_program=True),
         contract.StepRaised(**common, step="s"),
         contract.StepDone(**common, step="s", result=b"r"),
+        contract.StepDiffers(**common, step="s", what="its arguments"),
         contract.Checkpoint(**common, state=b"s"),
         contract.Wanted(**common, step="s"),
         contract.Receiving(**common, step="s"),
