@@ -51,6 +51,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from headrace.display import visible
+from headrace.installing import install_command
 
 _MOST_DIFFERENCES = 4
 
@@ -184,8 +185,8 @@ class BudgetTooSmall(HeadraceError):
 
 
 class MissingExtra(HeadraceError):
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"{package} is not installed.", fix=f"Install it with: pip install 'headrace[{extra}]'")
+    def __init__(self, package: str) -> None:
+        super().__init__(f"{package} is not installed.", fix=f"Install it with: {install_command(package)}")
 
 
 class InvalidAnswer(HeadraceError):

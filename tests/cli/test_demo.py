@@ -1,4 +1,5 @@
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from headrace import Model, QuestionFreeText, Results, Survey
 from headrace.cli.demo import showing
 from headrace.cli.demo.job import demo_job, moods
+from headrace.cli.demo.people import people_job
 from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
 from tests.cli.terminals import headrace, in_terminal
 
@@ -37,6 +39,22 @@ def test_a_demo_that_was_cut_short_goes_on(headrace_home: Path):
     assert "reused: 20 of an earlier run" in headrace("demo", "--size", "60").stdout
 
 
+def test_a_demo_that_cannot_run_leaves_the_finished_one_as_it_was(headrace_home: Path):
+    path = headrace_home / "runs" / "people.run"
+    people = Model("test", canned_response=lambda r: {"buy": "Yes", "useful": 3}.get(r.question_name, "It is."))
+    asked = people_job()
+    asked.survey.by(asked.agents, asked.scenarios, people).run(path).close()
+    hidden = "import sys; sys.modules['xllamacpp'] = None; import headrace.cli.main as m; m.main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", hidden, "demo", "--people"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert "xllamacpp is not installed" in ended.stderr
+    with Results.open(path) as results:
+        assert len(results) == 60
+    assert [each.name for each in path.parent.iterdir() if each.suffix == ".run"] == ["people.run"]
+
+
 def test_a_demo_keeps_someone_else_s_file_under_another_name(headrace_home: Path):
     asked = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
     asked.by(Model("test", canned_response="mine")).run(headrace_home / "runs" / "demo.run").close()
@@ -60,7 +78,7 @@ def test_a_large_demo_that_nobody_watches_draws_its_memory_once(
     monkeypatch.setattr(showing, "_LARGE", 600)
     showing.run_demo(moods(), 600, tmp_path / "demo.run")
     told = capsys.readouterr().out
-    assert told.count("40 KB: measured with EDSL") == 1
+    assert told.count("49 KB: measured with EDSL") == 1
     assert "MB │" in told
     assert "\x1b" not in told
 
@@ -69,7 +87,7 @@ def test_a_large_demo_draws_two_lines_while_it_runs_on_any_terminal():
     shown = in_terminal("demo", "--size", "20000", columns=40)
     assert shown.returncode == 0
     before, _, _ = shown.text.partition("run file:")
-    assert before.count("40 KB: measured with EDSL") > 1
+    assert before.count("49 KB: measured with EDSL") > 1
     assert "20,000 interviews" in before
     assert max(map(len, before.splitlines())) <= 40
 

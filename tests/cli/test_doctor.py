@@ -9,6 +9,7 @@ import pytest
 from headrace.cli.doctor import installed
 from headrace.cli.doctor.finding import State
 from headrace.execute.enforcement import enforcement_layers
+from headrace.installing import install_command
 from tests.cli.terminals import headrace
 
 SECTIONS = ["python", "core_libraries", "extras", "models", "memory", "limits", "run_files"]
@@ -55,7 +56,7 @@ def test_a_broken_core_library_is_told_with_its_cure(tmp_path: Path):
     ended = headrace("doctor", PYTHONPATH=f"{tmp_path}:{Path(installed.__file__).parents[3]}")
     assert ended.returncode == 1
     assert re.search(r"broken +zstandard: its C library is missing", ended.stdout)
-    assert "pip install --force-reinstall zstandard" in ended.stdout
+    assert re.search(r"pip install .*--force-reinstall zstandard", " ".join(ended.stdout.split()))
     assert "Traceback" not in ended.stderr
 
 
@@ -70,7 +71,7 @@ def test_a_missing_extra_comes_with_how_to_install_it(monkeypatch: pytest.Monkey
     monkeypatch.setattr(installed, "_version", lambda distribution: None)
     found = {finding.name: finding for finding in installed.extras()}
     assert found["pandas"].state is State.NONE
-    assert found["pandas"].fix == "pip install 'headrace[pandas]'"
+    assert found["pandas"].fix == install_command("pandas")
 
 
 def test_the_core_libraries_are_those_that_the_package_declares():

@@ -1,4 +1,5 @@
 import os
+import re
 import socket
 import stat
 import threading
@@ -44,6 +45,7 @@ def test_a_run_is_paused_watched_tuned_and_resumed_from_another_terminal(more: l
             status = told(place, "status", "a.run")
             assert (status["state"], status["pid"], status["in_flight"]) == ("paused", run.pid, 0)
             assert status["interviews"] == done < 400
+            assert status["seconds"] > 0  # of a run that has not ended
             assert told(place, "tune", "a.run", "--concurrency", "50")["concurrency"] == 50
             assert "headrace resume a.run" in headrace(place, "status", "a.run").stdout
             assert ask(path, AskState()).progress.done == done
@@ -205,7 +207,9 @@ def test_the_first_ctrl_c_ends_what_runs_and_names_the_command_to_go_on(place: P
     status = told(place, "status", "a.run")
     assert (code, out) == (130, "")
     saved = f"{status['interviews']:,} of 100,000 interviews are saved in a.run"
-    assert err.startswith(f"Stopped. {saved}; go on with: ")
+    heard, last = err.splitlines()
+    assert re.fullmatch(r"stopping(: \d in flight)?; again to stop now", heard)
+    assert last.startswith(f"Stopped. {saved}; go on with: ")
     assert err.endswith("headrace resume a.run\n")
     assert status["state"] == "not running"
     assert headrace(place, "resume", "a.run", "--limit", str(status["interviews"] + 5)).returncode == 0
@@ -222,7 +226,9 @@ def test_the_second_ctrl_c_stops_at_once_and_names_the_same_command(place: Path)
         run.interrupt()
         code, out, err = run.ended()
     assert (code, out) == (130, "")
-    assert err.startswith("Stopped. 0 of 100,000 interviews are saved in a.run; go on with: ")
+    *heard, last = err.splitlines()
+    assert heard == ["stopping: 4 in flight; again to stop now", "stopping now"]
+    assert last.startswith("Stopped. 0 of 100,000 interviews are saved in a.run; go on with: ")
     assert err.endswith("headrace resume a.run\n")
     assert sorted(entry.name for entry in place.iterdir()) == ["a.run", "s.yaml"]
 

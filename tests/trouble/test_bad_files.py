@@ -80,7 +80,7 @@ def test_a_database_of_another_program_is_not_a_run_file(tmp_path: Path) -> None
 def test_a_run_file_of_a_newer_headrace_is_refused_with_the_way_out(copy: Path) -> None:
     with closing(sqlite3.connect(copy)) as connection:
         connection.execute("PRAGMA user_version=99")
-    refused_everywhere(copy, RunFileTooNew, "99.*pip install -U headrace")
+    refused_everywhere(copy, RunFileTooNew, "99.*Open it with the Headrace that wrote it")
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])

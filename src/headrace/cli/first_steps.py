@@ -20,7 +20,7 @@ def demo(
         bool, typer.Option("--people", help="Ask a real model on this machine, some 60 interviews; no key, no network.")
     ] = False,
 ) -> None:
-    """Run a survey with the test model, or with a real one on this machine, and show its answers."""
+    """Run a small survey and show its answers. The test model is asked, or with --people a real one on this machine."""
     from headrace.cli.demo.showing import run_demo
 
     if people:

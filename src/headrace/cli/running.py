@@ -85,7 +85,7 @@ def resume(
     lines: Lines = False,
     json: Json = False,
 ) -> None:
-    """Go on with the job that a run file holds: here, or in the process where it was paused."""
+    """Go on with the job in a run file. It runs here, or in the process where it was paused."""
     given = dict(locals())
     from headrace.cli.confirming import confirmed_job
     from headrace.cli.steered import go_on_elsewhere

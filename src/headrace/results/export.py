@@ -31,7 +31,7 @@ def to_pandas(columns: list[str], rows: Rows) -> DataFrame:
     try:
         import pandas as pd
     except ImportError:
-        raise MissingExtra("pandas", "pandas") from None
+        raise MissingExtra("pandas") from None
     growing = [_GrowingSeries() for _ in columns]
     for batch in _batches(rows, len(columns)):
         for series, values in zip(growing, zip(*batch, strict=True), strict=True):
@@ -87,7 +87,7 @@ def write_parquet(path: Path, columns: list[str], kinds: Callable[[], Kinds], ro
     try:
         import pyarrow as pa
     except ImportError:
-        raise MissingExtra("pyarrow", "parquet") from None
+        raise MissingExtra("pyarrow") from None
     for _ in range(_WIDENED_AT_MOST):
         held = kinds()
         try:

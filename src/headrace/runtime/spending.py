@@ -7,6 +7,7 @@ Does not cover: prices (plan.prices), or stopping (runtime.survey_run).
 from __future__ import annotations
 
 from headrace.errors import BudgetSpent, OptionError
+from headrace.installing import install_command
 from headrace.limits import Budgets
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of
@@ -98,5 +99,6 @@ def check_priced(job: Job, budgets: Budgets) -> None:
     if budgets.max_cost is not None and unpriced:
         raise OptionError(
             f"max_cost needs prices, and none is known of {', '.join(unpriced)}.",
-            fix='Give Model(..., price={"input": 2.5, "output": 10}), or install headrace[prices].',
+            fix='Give Model(..., price={"input": 2.5, "output": 10}), or install prices with:'
+            f" {install_command('genai-prices')}",
         )

@@ -260,6 +260,6 @@ def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:
         raise RunFileTooNew(
             f"{path} was written by a newer Headrace (file version {version}, known here: {ENGINE_VERSION}).",
             path=path,
-            fix="Upgrade with: pip install -U headrace",
+            fix="Open it with the Headrace that wrote it, or a newer one.",
         )
     check_engine_file_schema(connection, path)

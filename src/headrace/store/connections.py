@@ -202,6 +202,6 @@ def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
         raise RunFileTooNew(
             f"{path} was written by a newer Headrace (file version {version}, known here: {VERSION}).",
             path=path,
-            fix="Upgrade with: pip install -U headrace",
+            fix="Open it with the Headrace that wrote it, or a newer one.",
         )
     check_run_file_schema(connection, path)

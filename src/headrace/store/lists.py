@@ -73,6 +73,16 @@ def planned_interviews(path: Path) -> int:
         connection.close()
 
 
+def latest_start(path: Path) -> float | None:
+    """When the latest run of a file began; None before the first."""
+    connection = open_reader(path)
+    try:
+        with translated_errors(path):
+            return connection.execute("SELECT started_at FROM runs ORDER BY number DESC LIMIT 1").get
+    finally:
+        connection.close()
+
+
 def _source(connection: apsw.Connection, path: Path, owner: str, length: int, identity: str) -> TableSource:
     census = FieldCensus()
     for name, bits in connection.execute("SELECT name, kinds FROM fields WHERE owner = ? ORDER BY position", (owner,)):

@@ -112,12 +112,13 @@ class MemoryPicture:
         return drawn.append_text(self._legend(letters))
 
     def _legend(self, letters: Letters) -> Text:
+        each = format_bytes(self._their_bytes_each)
         return Text.assemble(
             (f"{letters.ours * 2} ", "bold cyan"),
             f"measured here: {format_bytes(self.last_bytes)} of memory\n",
             (f"{letters.theirs * 2} ", "red"),
-            f"at 40 KB per interview: {format_bytes(self._their_bytes(self.done))}\n",
-            "(40 KB: measured with EDSL 1.0.9)",
+            f"at {each} per interview: {format_bytes(self._their_bytes(self.done))}\n",
+            f"({each}: measured with EDSL 1.0.9)",
         )
 
     def _their_bytes(self, done: int) -> int:

