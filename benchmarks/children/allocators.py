@@ -4,12 +4,17 @@ Each takes a port and a payload, as tasks of a worker do.
 """
 
 import ctypes
+import fcntl
 import mmap
 import os
+import resource
+import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +101,57 @@ def started_children(port: Any, payload: bytes) -> None:
     time.sleep(30)
 
 
+def memfds_mapped_and_closed(port: Any, payload: bytes) -> None:
+    library = ctypes.CDLL(None)  # Python's own mapping would keep a copy of the descriptor
+    for _ in range(_MOST_MEGABYTES // 16):
+        descriptor = _written_memfd()
+        library.mmap(None, mmap.PAGESIZE, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+        os.close(descriptor)
+
+
+def memfds_in_flight(port: Any, payload: bytes) -> None:
+    ends = socket.socketpair()
+    _held.append(ends)
+    for _ in range(_MOST_MEGABYTES // 16):
+        descriptor = _written_memfd()
+        socket.send_fds(ends[0], [b"x"], [descriptor])
+        os.close(descriptor)
+
+
+def sysv_segments(port: Any, payload: bytes) -> None:
+    library = ctypes.CDLL(None)
+    library.shmat.restype = ctypes.c_void_p
+    library.shmdt.argtypes = [ctypes.c_void_p]
+    for _ in range(_MOST_MEGABYTES // 16):
+        area = library.shmat(library.shmget(0, 16 * _MB, 0o1600), None, 0)
+        ctypes.memset(area, 1, 16 * _MB)
+        library.shmdt(area)
+
+
+def pipes(port: Any, payload: bytes) -> None:
+    """1 MB each, where this user may have so much."""
+    for _ in range(min(_MOST_MEGABYTES, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 - 20)):
+        _, writer = os.pipe()
+        with suppress(OSError):
+            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _MB)
+        os.set_blocking(writer, False)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(writer, bytes(_MB))
+    time.sleep(1)
+
+
+def warden_stopped(port: Any, payload: bytes) -> None:
+    os.kill(os.getppid(), signal.SIGSTOP)
+    shared_mapping(port, payload)
+
+
+def _written_memfd() -> int:
+    descriptor = os.memfd_create("tide")
+    os.write(descriptor, bytes(16 * _MB))
+    return descriptor
+
+
 def _filled(area: mmap.mmap) -> mmap.mmap:
     ctypes.memset(ctypes.addressof(ctypes.c_char.from_buffer(area)), 1, len(area))
     return area
@@ -114,3 +170,5 @@ ALL = (
     forked_children,
     started_children,
 )
+# What no process shows, or what is taken while nothing watches: of one worker at a time.
+UNSEEN = (memfds_mapped_and_closed, memfds_in_flight, sysv_segments, pipes, warden_stopped)

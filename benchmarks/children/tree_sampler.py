@@ -31,7 +31,8 @@ def main(controller: int, warden: int, given: list[int]) -> None:
     base_bytes, files_bytes = sum(_held(warden)), _in_files()
     others = [controller, warden, *([] if given else [os.getpid()])]
     furthest = _Furthest(_data_bytes(warden))
-    peak = whole = readings = 0
+    peak = whole = readings = host_shared = 0
+    host_before = _host_shared_bytes()
     longest_s, before = 0.0, time.perf_counter()
     print("ready", flush=True)
     while not select.select([0], [], [], _EVERY_S)[0]:
@@ -44,9 +45,11 @@ def main(controller: int, warden: int, given: list[int]) -> None:
         peak = max(peak, trees)
         whole = max(whole, trees + sum(map(resident_bytes, others)))
         readings += 1
+        host_shared = max(host_shared, _host_shared_bytes() - host_before)
         now = time.perf_counter()
         longest_s, before = max(longest_s, now - before), now
     figures = {"peak_bytes": peak, "whole_bytes": whole, "readings": readings, "longest_ms": longest_s * 1000}
+    figures["host_shared_bytes"] = host_shared
     print(json.dumps({**figures, **furthest.figures()}), flush=True)
 
 
@@ -142,6 +145,11 @@ def _memfds(pid: int) -> dict[int, int]:
 def _in_files() -> int:
     told = os.statvfs("/dev/shm")
     return (told.f_blocks - told.f_bfree) * told.f_frsize
+
+
+def _host_shared_bytes() -> int:
+    """Of all processes: also what none of them shows."""
+    return _kilobytes(_contents("/proc/meminfo"), b"Shmem:") << 10
 
 
 def _names(path: str) -> list[str]:

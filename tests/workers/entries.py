@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 import ctypes
+import fcntl
 import mmap
 import os
+import resource
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -239,6 +242,84 @@ def take_memfd(port, payload):
     descriptor = os.memfd_create("tide")
     for _ in _MEGABYTES:
         os.write(descriptor, b"x" * MB)
+
+
+def take_memfds_mapped_and_closed(port, payload):
+    for _ in range(40):
+        descriptor = os.memfd_create("tide")
+        for _ in range(10):
+            os.write(descriptor, b"x" * MB)
+        time.sleep(int(payload or b"0") / 1000)  # seen while it is open
+        # Python's own mapping would keep a copy of the descriptor.
+        ctypes.CDLL(None).mmap(None, mmap.PAGESIZE, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+        os.close(descriptor)
+
+
+def take_memfds_in_flight(port, payload):
+    ends = socket.socketpair()
+    _held.append(ends)
+    for _ in range(40):
+        descriptor = os.memfd_create("tide")
+        for _ in range(10):
+            os.write(descriptor, b"x" * MB)
+        socket.send_fds(ends[0], [b"x"], [descriptor])
+        os.close(descriptor)
+
+
+def hide_a_little(port, payload):
+    directory, ends = Path(payload.decode()), socket.socketpair()
+    descriptor = os.memfd_create("tide")
+    os.write(descriptor, b"x" * MB)
+    socket.send_fds(ends[0], [b"x"], [descriptor])
+    os.close(descriptor)
+    (directory / "begun").touch()
+    while not (directory / "taken").exists():
+        time.sleep(0.05)
+    time.sleep(0.1)
+
+
+def take_segments(port, payload):
+    library = ctypes.CDLL(None)
+    library.shmat.restype = ctypes.c_void_p
+    library.shmdt.argtypes = [ctypes.c_void_p]
+    for _ in range(40):
+        segment = library.shmget(0, 10 * MB, 0o1600)
+        port.send(str(segment).encode())
+        area = library.shmat(segment, None, 0)
+        ctypes.memset(area, 1, 10 * MB)
+        library.shmdt(area)
+
+
+def leave_a_small_segment(port, payload):
+    return str(ctypes.CDLL(None).shmget(0, 4096, 0o1600)).encode()
+
+
+def take_in_pipes(port, payload):
+    """1 MB each for a user who may, as many as there are descriptors for."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    taken = 0
+    for _ in range(min(400, most // 2 - 20)):
+        _, writer = os.pipe()
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, MB)
+        os.set_blocking(writer, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                taken += os.write(writer, b"x" * MB)
+    time.sleep(1)
+    return str(taken).encode()
+
+
+def take_in_sockets(port, payload):
+    for _ in range(1000):
+        ends = socket.socketpair()
+        _held.append(ends)
+        for end in ends:
+            end.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    end.send(b"x" * 65536)
+    time.sleep(1)
 
 
 def take_in_small_files(port, payload):

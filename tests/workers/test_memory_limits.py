@@ -1,4 +1,5 @@
 import asyncio
+import ctypes
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import pytest
 
 from headrace.execute import shared_files
 from headrace.execute.function_names import refer_to
+from headrace.execute.hidden_memory import listed_segments
 from headrace.execute.process_tree import ProcessTree
 from headrace.execute.progress_page import ProgressPage
 from headrace.execute.warden_watch import Watch
@@ -18,12 +20,23 @@ from headrace.execute.watched_process import Process
 from headrace.execute.worker_pool import WorkerPool
 from headrace.execute.worker_protocol import Death, DeathKind, Done, Message, OutOfMemory, Task
 from tests.workers import entries
-from tests.workers.trees import MB, highest_until
+from tests.workers.trees import MB, highest_until, soon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LIMIT = 100 * MB
 # Beside the limit itself: what the worker was forked with, of which it has copied a part by now.
 MOST = max(LIMIT * 11 // 10, LIMIT + 32 * MB)
+HOARDER = """
+import os, sys, time
+held = []
+while not os.path.exists(sys.argv[1] + "/begun"):
+    time.sleep(0.01)
+for _ in range(30):
+    held.append(os.memfd_create("others"))
+    os.write(held[-1], b"x" * (10 << 20))
+open(sys.argv[1] + "/taken", "w").close()
+time.sleep(60)
+"""
 
 
 async def ending_and_highest(pool: WorkerPool, entry, payload: bytes = b"", limit: int = LIMIT):
@@ -75,6 +88,59 @@ async def test_what_the_hard_limit_misses_is_seen_by_the_warden(pool, entry):
     assert ending.kind is DeathKind.OUT_OF_MEMORY
     assert ending.used_bytes > LIMIT
     assert max(highest, ending.peak_bytes) <= MOST
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        entries.take_memfds_mapped_and_closed,
+        entries.take_memfds_in_flight,
+        entries.take_segments,
+        entries.take_in_pipes,
+        entries.take_in_sockets,
+    ],
+)
+async def test_what_no_process_shows_is_counted_all_the_same(pool, entry):
+    ending, _ = await ending_and_highest(pool, entry)
+    if isinstance(ending, Done):  # the kernel lets an ordinary user have 64 MB in pipes, over all processes
+        assert 0 < int(ending.payload) < LIMIT
+        return
+    assert isinstance(ending, Death)
+    assert ending.kind is DeathKind.OUT_OF_MEMORY
+    assert LIMIT < ending.peak_bytes <= 3 * LIMIT  # looking takes longer here, and longer yet beside others
+
+
+async def test_a_memfd_that_was_seen_open_counts_when_it_is_mapped_and_closed(pool):
+    ending, _ = await ending_and_highest(pool, entries.take_memfds_mapped_and_closed, b"30")
+    assert isinstance(ending, Death)
+    assert ending.kind is DeathKind.OUT_OF_MEMORY
+
+
+@pytest.mark.parametrize("entry", [entries.take_segments, entries.leave_a_small_segment])
+async def test_segments_of_a_worker_end_with_it_and_no_others(pool, entry):
+    library, before = ctypes.CDLL(None), {segment.id for segment in listed_segments()}
+    ours = library.shmget(0, 4096, 0o1600)
+    said: list[bytes] = []
+    try:
+        ending = await pool.run(entry, b"", LIMIT, said.append)
+        made = {int(told) for told in [*said, *([ending.payload] if isinstance(ending, Done) else [])]}
+        await pool.end_workers()
+        assert made
+        assert await soon(lambda: not made & {segment.id for segment in listed_segments()})
+        assert before | {ours} <= {segment.id for segment in listed_segments()}
+    finally:
+        library.shmctl(ours, 0, None)
+
+
+async def test_hidden_memory_of_another_process_counts_for_no_worker(pool, tmp_path):
+    """One that hides memory itself, too: what it has can be no more than its CPU time can have filled."""
+    bystander = subprocess.Popen([sys.executable, "-c", HOARDER, str(tmp_path)])
+    try:
+        ending = await pool.run(entries.hide_a_little, bytes(tmp_path), LIMIT)
+        assert isinstance(ending, Done)
+    finally:
+        bystander.kill()
+        bystander.wait()
 
 
 async def test_files_in_shared_memory_count_for_the_worker_that_writes_them(pool):

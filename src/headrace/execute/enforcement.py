@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+from headrace.execute.buffered_memory import can_read_buffers
 from headrace.execute.cgroups import MemoryGroups
+from headrace.execute.hidden_memory import tells_in_flight
 from headrace.execute.process_limits import ON_LINUX, resource
 
 ACTIVE = "active"
@@ -27,6 +29,8 @@ def enforcement_layers() -> list[tuple[str, str]]:
         (HARD_LIMIT, ACTIVE if ON_LINUX else f"not on {sys.platform}: it does not hold anonymous memory there"),
         ("watchdog", _watchdog()),
         ("prewarmed forks", ACTIVE if ON_LINUX else f"not on {sys.platform}: workers are started from nothing"),
+        ("shared memory", _shared_memory()),
+        ("pipes and sockets", _buffers()),
         (GROUP, _group()),
     ]
 
@@ -37,6 +41,19 @@ def _watchdog() -> str:
     if not os.path.exists("/proc/self/smaps_rollup"):  # noqa: PTH110 - quick start
         return "no /proc here"
     return ACTIVE if os.path.exists("/proc/thread-self/children") else "/proc lists no children here"  # noqa: PTH110
+
+
+def _shared_memory() -> str:
+    """memfds, files on tmpfs and SysV segments are counted wherever the watchdog is; descriptors in flight not."""
+    if not ON_LINUX:
+        return f"not on {sys.platform}: only what is mapped counts"
+    return ACTIVE if tells_in_flight() else f"{ACTIVE}, but for memfds in flight: this kernel does not tell of them"
+
+
+def _buffers() -> str:
+    if not ON_LINUX:
+        return f"not on {sys.platform}"
+    return ACTIVE if can_read_buffers() else "not counted: this system forbids pidfd_getfd"
 
 
 def _group() -> str:

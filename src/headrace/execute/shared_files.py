@@ -13,8 +13,12 @@ import ctypes
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TypeAlias
 
+from headrace.execute.hidden_memory import HiddenMemory, Inodes
 from headrace.execute.warden_watch import Watch
+
+Sizes: TypeAlias = dict[tuple[int, int], int]  # by device and inode
 
 _MOVED_BYTES = 1 << 20
 _REMEMBER_EVERY = 64  # looks: what was written long ago, to any file, explains nothing
@@ -38,6 +42,7 @@ class SharedFiles:
         self._written: dict[int, int] = {}
         self._open: dict[int, int] = {}  # bytes of files on tmpfs, by the root that has them open
         self._looks = 0
+        self._hidden = HiddenMemory(self._seen_bytes - self._closed_bytes)
 
     def charge(self, watches: Iterable[Watch]) -> None:
         """Bring every watch's `held_bytes` and `left_bytes` up to date, if anything has moved."""
@@ -49,6 +54,7 @@ class SharedFiles:
 
     def abandon(self, ended: Watch, others: Iterable[Watch]) -> None:
         """It has just ended, and nothing that it started is there: its files are closed, and stay."""
+        self._hidden.ended(ended)
         open_bytes = self._open.get(ended.pid, 0)
         if not (self._has_moved() or open_bytes or ended.left_bytes):
             return
@@ -68,10 +74,16 @@ class SharedFiles:
     def _charge(self, watches: list[Watch]) -> None:
         had = {watch.pid: watch.held_bytes for watch in watches}
         self._open.clear()
+        inodes: dict[int, Inodes] = {}
+        rest_bytes = self._seen_bytes - self._mounted_bytes()
         for watch in watches:
             memfds, files = self._held(watch.tree.pids())
-            watch.held_bytes = memfds + files
-            self._open[watch.pid] = files
+            watch.held_bytes = sum(memfds.values()) + sum(files.values())
+            self._open[watch.pid] = sum(files.values())
+            inodes[watch.pid] = set(memfds)
+            rest_bytes -= sum(memfds.values())
+        closed_bytes = {watch.pid: max(0, had[watch.pid] - watch.held_bytes) for watch in watches}
+        self._hidden.charge(watches, rest_bytes, inodes, closed_bytes)
         closed = self._mounted_bytes() - sum(self._open.values())
         self._charge_closed(watches, closed - self._closed_bytes, had)
         self._closed_bytes = closed
@@ -99,16 +111,16 @@ class SharedFiles:
             gone_bytes -= taken
         self.abandoned_bytes = max(0, self.abandoned_bytes - gone_bytes)
 
-    def _held(self, pids: list[int]) -> tuple[int, int]:
-        """Bytes in memfds and in files on tmpfs that these processes have open, each counted once."""
-        memfds: dict[tuple[int, int], int] = {}
-        files: dict[tuple[int, int], int] = {}
+    def _held(self, pids: list[int]) -> tuple[Sizes, Sizes]:
+        """Bytes of each memfd and each file on tmpfs that these processes have open."""
+        memfds: Sizes = {}
+        files: Sizes = {}
         for pid in pids:
             for path, target in _open_files(pid):
                 kept = memfds if target.startswith(_MEMFD) else files if target.startswith(self._places) else None
                 if kept is not None:
                     _count(path, kept)
-        return sum(memfds.values()), sum(files.values())
+        return memfds, files
 
     def _mounted_bytes(self) -> int:
         total = 0
@@ -147,7 +159,7 @@ def _open_files(pid: int) -> list[tuple[str, str]]:
     return found
 
 
-def _count(path: str, kept: dict[tuple[int, int], int]) -> None:
+def _count(path: str, kept: Sizes) -> None:
     try:
         told = os.stat(path)  # noqa: PTH116
     except OSError:

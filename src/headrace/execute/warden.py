@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from headrace.execute.buffered_memory import BufferedMemory
 from headrace.execute.cgroups import MemoryGroups
 from headrace.execute.process_limits import ON_LINUX, adopt_orphans, limit_data, small_stacks
 from headrace.execute.process_tree import new_tree
@@ -67,6 +68,7 @@ class Warden:
             self._groups.sweep()
         self._page = ProgressPage()
         self._files = SharedFiles() if ON_LINUX else None
+        self._buffers = BufferedMemory() if ON_LINUX else None
         self._told_abandoned_bytes = 0
         self._watches: dict[int, Watch] = {}  # by pid
         self._places: dict[int, Place] = {}  # by pid
@@ -280,6 +282,8 @@ class Warden:
         if self._files is not None:
             self._files.charge(self._watches.values())
         for watch in watches:
+            if self._buffers is not None:
+                self._buffers.charge(watch, now)
             place = self._places.get(watch.pid)
             condemned = watch.look(now, place.steps if place else 0, place.is_busy if place else False)
             if condemned or (watch.verdict is not None and watch.verdict.kind is DeathKind.OUT_OF_MEMORY):

@@ -48,6 +48,12 @@ class Watch:
     becomes: int = -1
     held_bytes: int = 0  # memfds and files on tmpfs that are open
     left_bytes: int = 0  # files on tmpfs that were written and closed
+    hidden_bytes: int = 0  # memfds that are mapped or in flight, and not open
+    segment_bytes: int = 0  # SysV shared memory
+    buffered_bytes: int = 0  # in pipes and sockets
+    buffers_seen: int = 0  # descriptors, when buffers were last looked at, and how long that took
+    buffers_looked_at: float = 0.0
+    buffers_took_s: float = 0.0
     mapped_bytes: int = 0  # shared memory, files among it
     used_bytes: int = 0
     reserved_bytes: int = 0
@@ -140,8 +146,9 @@ class Watch:
         reading = self.tree.read(self.limit_bytes)
         self.mapped_bytes = reading.shared_bytes
         # A file that is mapped shows twice, as shared memory and as a file.
-        in_files = max(0, self.held_bytes + self.left_bytes - reading.shared_bytes)
-        self.used_bytes = reading.used_bytes + in_files
+        files_bytes = self.held_bytes + self.left_bytes + self.hidden_bytes + self.segment_bytes
+        in_files = max(0, files_bytes - reading.shared_bytes)
+        self.used_bytes = reading.used_bytes + in_files + self.buffered_bytes
         self.reserved_bytes = reading.reserved_bytes
         self.peak_bytes = max(self.peak_bytes, self.used_bytes)
         return reading
