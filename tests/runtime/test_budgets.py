@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from headrace import AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
-from headrace.errors import BudgetSpent, OptionError, RunFileDamaged
+from headrace.errors import BudgetSpent, BudgetTooSmall, OptionError, PlanMismatch, RunFileBusy, RunFileDamaged
 from headrace.limits import Budgets, RunOptions
+from headrace.runtime.session import Session
 from headrace.store.kept_budgets import kept_budgets
 from tests.cli.forked import forks, headrace
 from tests.cli.live import SURVEY, endless, live, told
@@ -133,6 +134,30 @@ def test_a_file_without_kept_budgets_has_the_defaults_and_one_that_makes_no_sens
         raw.close()
         with pytest.raises(RunFileDamaged, match="budget that makes no sense"):
             a_job(3).run(path)
+
+
+def test_the_budgets_of_another_jobs_file_say_nothing(tmp_path: Path):
+    path = tmp_path / "a.run"
+    a_job(3).run(path)
+    with sqlite3.connect(path) as raw:
+        raw.execute("INSERT INTO meta VALUES('budget.memory', '1MB')")
+    raw.close()
+    with pytest.raises(PlanMismatch):
+        a_job(4).run(path)
+    with pytest.raises(BudgetTooSmall, match='"none" for the default'):
+        a_job(3).run(path)
+
+
+def test_budgets_that_change_between_the_decision_and_the_lock_stop_the_run(tmp_path: Path):
+    path = tmp_path / "a.run"
+    a_job(3).run(path, limit=1)
+    late = Session(a_job(3), path, RunOptions(), None)
+    a_job(3).run(path, limit=2, max_tokens_total=500)
+    late.start()
+    with pytest.raises(RunFileBusy, match="changed its budgets"):
+        late.ended.result(60)
+    late.join()
+    assert kept_budgets(path) == Budgets(max_tokens_total=500)
 
 
 @pytest.mark.parametrize("name", ["memory", "max_cost", "max_tokens_total", "concurrency", "workers"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headrace import AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
-from headrace.errors import HeadraceError, ListError, NotConfirmed
+from headrace.errors import HeadraceError, ListError, NotConfirmed, OptionError
 from headrace.limits import RunOptions
 from headrace.providers.contacts import contacts_of
 from headrace.runtime.memory import memory_limits
@@ -62,7 +62,7 @@ def test_a_file_from_elsewhere_contacts_nobody_and_reads_no_key_unasked(
     server: HostileServer, elsewhere: Elsewhere, tmp_path: Path
 ):
     path = elsewhere.run(a_job(server, api_key_env=VARIABLE), tmp_path / "evil.run", limit=1)
-    before = server.calls
+    before, content = server.calls, path.read_bytes()
     assert len(Results.open(path)) == 1
     with pytest.raises(NotConfirmed, match=VARIABLE) as refused:
         Job.open(path).run(path)
@@ -72,7 +72,9 @@ def test_a_file_from_elsewhere_contacts_nobody_and_reads_no_key_unasked(
         Job.open(path).run(tmp_path / "other.run")
     with pytest.raises(NotConfirmed):
         next(Job.open(path).stream(path))
-    assert server.calls == before
+    with pytest.raises(OptionError):
+        Job.open(path, allow=[3])  # pyright: ignore[reportArgumentType]
+    assert (server.calls, path.read_bytes() == content) == (before, True)
 
 
 def test_an_address_alone_does_not_allow_a_key_that_is_not_its_own(

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.errors import NotConfirmed
+from headrace.errors import NotConfirmed, OptionError
 from headrace.providers.http_options import HttpOptions, usual_key
 from headrace.survey.known_services import SERVICES
 from headrace.survey.models import Model
@@ -57,6 +57,8 @@ def contacts_of(model: Model) -> list[Contact]:
 def allowed_names(given: str | Iterable[str]) -> frozenset[str]:
     """What `allow=` names: addresses, variables of keys, model files."""
     names = [given] if isinstance(given, str) else list(given)
+    if not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise OptionError(f"allow={names!r} must be texts.", fix='Like allow=["https://api.openai.com/v1"].')
     return frozenset(name.rstrip("/") or name for name in names)
 
 

@@ -22,8 +22,7 @@ from headrace.plan.prices import price_of
 from headrace.providers.contacts import Contact, contacts_of, not_confirmed
 from headrace.runtime.memory import memory_limits
 from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
-from headrace.store.kept_budgets import kept_budgets
-from headrace.store.lists import planned_interviews
+from headrace.store.lists import read_kept_plan
 
 _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 
@@ -43,13 +42,13 @@ class Terms:
 
     @classmethod
     def of(cls, job: Job, path: Path, options: RunOptions) -> Terms:
-        goes_on = not options.fresh and path.is_file() and path.stat().st_size > 0
-        kept = kept_budgets(path) if goes_on else Budgets()
-        budgets, plan = options.budgets(kept), job.identity().digest
+        identity, file = job.identity(), None if options.fresh else read_kept_plan(path)
+        if file is not None and file.identity != identity and not options.extend:
+            file = None  # of another job: about to be refused as such, whatever its budgets are
+        kept = Budgets() if file is None else file.budgets
+        budgets, plan = options.budgets(kept), identity.digest
         contacts = [contact for model in job.models for contact in contacts_of(model)]
-        interviews = len(job) * (options.n or 1)
-        if goes_on and contacts:
-            interviews = max(interviews, planned_interviews(path))
+        interviews = max(len(job) * (options.n or 1), 0 if file is None else file.interviews)
         before = read_confirmed(plan) or _NOTHING
         confirmed = Confirmed(
             contacts=tuple(dict.fromkeys((contact.address, contact.key) for contact in contacts)),

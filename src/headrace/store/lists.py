@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 
+from headrace.limits import Budgets
 from headrace.plan.census import FieldCensus
+from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.store.connections import open_reader
 from headrace.store.creation import bits_to_kinds, read_identity, read_meta
 from headrace.store.disk_errors import translated_errors
+from headrace.store.kept_budgets import read_budgets
 from headrace.store.runfile import read_plan
 from headrace.survey.models import Model
 from headrace.survey.survey import Survey
@@ -59,6 +63,27 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
                 ScenarioList.of(_source(connection, path, "scenario", shape.scenario, identity.scenarios)),
                 ModelList(Model.from_file(row, str(path), allowed) for (row,) in models),
             )
+    finally:
+        connection.close()
+
+
+class KeptPlan(NamedTuple):
+    """What a run file says of its job before anything of it is read."""
+
+    identity: Identity
+    interviews: int
+    budgets: Budgets
+
+
+def read_kept_plan(path: Path) -> KeptPlan | None:
+    """None where there is no file yet."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return None
+    connection = open_reader(path)
+    try:
+        with translated_errors(path):
+            interviews, budgets = len(read_plan(connection)), read_budgets(connection, path)
+            return KeptPlan(read_identity(connection), interviews, budgets)
     finally:
         connection.close()
 
