@@ -26,7 +26,7 @@ from headrace.store.disk_errors import translated_errors
 from headrace.store.lock import WriterLock
 from headrace.store.making import copy_into
 from headrace.store.transactions import transaction
-from headrace.store.write_ahead_log import WriteAheadLog
+from headrace.store.write_ahead_log import WriteAheadLog, unsynced
 
 _Identity: TypeAlias = tuple[int, int]
 _OPEN_FILES = Path("/proc/self/fd")
@@ -42,7 +42,7 @@ class LiveFile:
         try:
             self._claim = Claim(path, self.connection)
             self._log = WriteAheadLog(self.connection)
-            with transaction(self.connection):
+            with unsynced(self.connection), transaction(self.connection):
                 self._claim.take()
             self._log.shorten(self._claim.check)
             self._file = _identity(path)
@@ -109,7 +109,7 @@ class LiveFile:
         with suppress(HeadraceError, apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError):
             # A reader is there, or the disk is full, or another process has taken over: the file stays in WAL mode,
             # complete, and the next close gathers it.
-            with transaction(self.connection):
+            with unsynced(self.connection), transaction(self.connection):
                 self._claim.check()
                 self._claim.remove()
                 self._log.remove_mark()

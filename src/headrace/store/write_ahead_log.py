@@ -13,8 +13,8 @@ Does not cover: who may write (store.claim).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -53,6 +53,10 @@ class WriteAheadLog:
 
     def shorten(self, check: Callable[[], None]) -> None:
         """Bring it into the file. `check` is called inside each transaction and may raise."""
+        with unsynced(self._connection):
+            self._shorten(check)
+
+    def _shorten(self, check: Callable[[], None]) -> None:
         with suppress(*_NO_ROOM):  # then the next commit has the same trouble, and says so
             self._mark(_MORE_FOLLOWS, check)
             pages, done = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
@@ -72,6 +76,18 @@ class WriteAheadLog:
     def _note_commit(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
         self._pages, self._has_new = pages, True
         return apsw.SQLITE_OK
+
+
+@contextmanager
+def unsynced(connection: apsw.Connection) -> Generator[None]:
+    """Transactions that need not be on disk when they end: a checkpoint follows, which syncs the log itself, or nothing
+    is lost with them.
+    """
+    connection.execute("PRAGMA synchronous=NORMAL").fetchall()
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA synchronous=FULL").fetchall()
 
 
 def check_log_is_there(connection: apsw.Connection, path: Path) -> None:
