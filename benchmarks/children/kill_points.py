@@ -33,8 +33,9 @@ class KillPoints:
 
     def _counted(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def counted(path: Any, *rest: Any, **options: Any) -> Any:
-            if "headrace" not in str(path) and not str(path).endswith(".sock"):
-                self.pass_by(f"{name} {Path(path).name}")
+            place = Path(path)
+            if place.suffix != ".sock" and not place.parent.name.startswith(".headrace-"):  # no data is in sockets
+                self.pass_by(f"{name} {place.name}")
             return call(path, *rest, **options)
 
         return counted

@@ -14,10 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
+
 from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, QuestionYesNo, Results, Survey
 from headrace.errors import RunUndecided
 from headrace.providers.contract import Reply, Request
 from headrace.runtime.agent_run import Run
+from headrace.store import write_ahead_log
+from headrace.store.copying import copy_file
 from headrace.store.removal import remove_run
 from headrace.store.response_cache import ResponseCache, cache_key
 
@@ -128,6 +132,35 @@ def _left_in_wal_mode(place: Path) -> None:
             if count == 2:
                 os._exit(0)
     os.waitpid(pid, 0)
+
+
+def _half_written(place: Path) -> None:
+    """As a process leaves a file that is killed in the middle of a transaction outside WAL mode."""
+    _finished(place)
+    pid = os.fork()
+    if not pid:
+        connection = apsw.Connection(str(place / "x.run"))
+        connection.execute("PRAGMA cache_size=1").fetchall()  # so that pages are written before the commit
+        connection.execute("BEGIN IMMEDIATE; DELETE FROM interviews; DELETE FROM details;")
+        connection.execute(
+            "CREATE TABLE more AS SELECT randomblob(4000) AS x FROM (VALUES(1), (2), (3), (4), (5), (6))"
+        )
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def _run_with_checkpoints(place: Path) -> None:
+    """The log is brought into the file after every commit."""
+    write_ahead_log._MOST_S = 0.0  # pyright: ignore[reportPrivateUsage]  # in a process of its own
+    _run(place)
+
+
+def _check_copy(place: Path) -> None:
+    for copy in place.glob("copy.run"):
+        assert set(_ordinals(copy)) >= set(map(int, _lines(place / "confirmed")))
+        copy.unlink()
+    copy_file(place / "x.run", place / "copy.run")
+    _check_run(place)
 
 
 # --- engines
@@ -247,6 +280,12 @@ SCENARIOS: dict[str, Scenario] = {
         prepare=lambda p: (_finished(p), _left_in_wal_mode(p)), work=lambda p: _run(p, fresh=True), check=_check_fresh
     ),
     "a removal": Scenario(prepare=_finished, work=lambda p: remove_run(p / "x.run"), check=_check_removed),
+    "a recovery": Scenario(prepare=_half_written, work=_read, check=_check_run),
+    "a recovery by a run": Scenario(prepare=_half_written, work=_run, check=_check_run),
+    "a run with many checkpoints": Scenario(prepare=_nothing, work=_run_with_checkpoints, check=_check_run),
+    "a copy": Scenario(
+        prepare=_left_in_wal_mode, work=lambda p: copy_file(p / "x.run", p / "copy.run"), check=_check_copy
+    ),
     "a read after a kill": Scenario(prepare=_left_in_wal_mode, work=_read, check=_check_run),
     "a new engine": Scenario(prepare=_nothing, work=_engine_work, check=_check_engine),
     "an engine that goes on": Scenario(prepare=_engine_work, work=_engine_work, check=_check_engine),

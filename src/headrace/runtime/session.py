@@ -153,9 +153,11 @@ class Session:
                     file.connection, number, clock.now(), run.peak_bytes, outcome, self._endpoints.figures().decode()
                 )
         finally:
-            file.close()
-            if cache is not None:
-                await asyncio.to_thread(cache.close)
+            try:
+                file.close()
+            finally:
+                if cache is not None:
+                    await asyncio.to_thread(cache.close)
         progress = run.progress()
         if progress.done < progress.total:
             if run.was_stopped:

@@ -10,7 +10,6 @@ store.agent_file), who may hold the lock (store.lock).
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -82,9 +81,7 @@ class LiveFile:
         """From any thread: raise RunFileGone where the file is not at its path any more. It looks at names only:
         opening and closing the file would drop this process's POSIX locks on it.
         """
-        if _identity(self.path) != self._file:
-            raise self._gone()
-        if self._log_file is not None and _identity(self._log_path) != self._log_file:
+        if not _is_at(self.path, self._file) or not _is_at(self._log_path, self._log_file):
             raise self._gone()
         self._lock.renew()
 
@@ -171,10 +168,23 @@ def seal(connection: apsw.Connection) -> None:
 
 def _identity(path: Path) -> _Identity | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 - ten times a second
+        found = path.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _is_at(path: Path, file: _Identity | None) -> bool:
+    """Whether this file has this name; also where the system cannot say, for a while or at all."""
+    if file is None:
+        return True
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return (found.st_dev, found.st_ino) == file
 
 
 def _open_places() -> Iterator[Path]:
