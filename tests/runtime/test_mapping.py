@@ -99,6 +99,19 @@ def test_a_run_goes_on_and_properties_are_not_asked_for(path: Path):
     assert Job.open(path).survey.is_mapped
 
 
+def _twice_the_next(count: int, reference: str) -> dict[str, Any]:
+    named = {f"d{i}": {"allOf": [{"$ref": reference.format(i + 1)}] * 2, "$anchor": f"d{i}"} for i in range(count)}
+    return {"$defs": {**named, f"d{count}": {"$anchor": f"d{count}"}}, "allOf": [{"$ref": reference.format(0)}]}
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/d{}", "#d{}"])
+def test_a_schema_of_references_to_references_is_refused(reference: str):
+    with pytest.raises(SurveyError, match="too large with its references written out"):
+        Job.map("{{ text }}", [{"text": "x"}], schema=_twice_the_next(40, reference))
+    tree = {"type": "object", "properties": {"child": {"$ref": "#"}}}
+    Job.map("{{ text }}", [{"text": "x"}], schema=tree)
+
+
 @pytest.mark.parametrize(
     ("schema", "reply", "expected"),
     [

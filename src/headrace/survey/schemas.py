@@ -5,6 +5,7 @@ Does not cover: the schemas of survey questions, which each kind makes itself (s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 _LONGEST_MESSAGE = 300
+_MOST_NODES = 1_000_000
+_REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _BESIDE_A_REFERENCE = frozenset({"$ref", "$defs", "definitions", "$schema", "$id", "title", "description"})
 
 
@@ -50,6 +53,7 @@ class SchemaCheck:
         except (ValueError, TypeError) as error:
             what = str(error).splitlines()[0]
             raise SurveyError(f"{where} is not a valid JSON schema: {what}.", fix="Mend the schema.") from None
+        _check_size(schema, where)
 
     def accept(self, value: Any) -> Any:
         """The value, or InvalidAnswer with the first thing that is wrong with it, in words a model can act on."""
@@ -79,6 +83,67 @@ def _read(path: Path) -> Schema:
 def _checked(schema: Schema, where: str) -> Schema:
     SchemaCheck(schema, where)
     return _said_openly(_resolved(schema))
+
+
+def _check_size(schema: Schema, where: str) -> None:
+    """References may stand for one another: 30 that each name the next one twice are 10^9 checks of every answer."""
+    try:
+        nodes = _Expanded(schema).nodes()
+    except RecursionError:
+        nodes = _MOST_NODES + 1
+    if nodes > _MOST_NODES:
+        raise SurveyError(f"{where} is too large with its references written out.", fix="Name each of them less often.")
+
+
+class _Expanded:
+    """How large a schema is with every reference written out; one that leads back to itself counts as one there."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._named: dict[str, Any] = {"#": schema}
+        self._sizes: dict[str, int] = {}
+        self._find_names(schema)
+
+    def nodes(self) -> int:
+        return self._size(self._schema)
+
+    def _find_names(self, node: Any) -> None:
+        for word, value in _members(node):
+            if word in ("$anchor", "$dynamicAnchor", "$id") and isinstance(value, str):
+                self._named[value if word == "$id" else f"#{value}"] = node
+            self._find_names(value)
+
+    def _size(self, node: Any) -> int:
+        total = 1
+        for word, value in _members(node):
+            is_reference = word in _REFERENCES and isinstance(value, str)
+            total += self._size_of_reference(value) if is_reference else self._size(value)
+        return total
+
+    def _size_of_reference(self, reference: str) -> int:
+        if reference not in self._sizes:
+            self._sizes[reference] = 1
+            self._sizes[reference] = self._size(self._target(reference))
+        return self._sizes[reference]
+
+    def _target(self, reference: str) -> Any:
+        if reference in self._named:
+            return self._named[reference]
+        from urllib.parse import unquote  # 2 ms that only such a schema should cost
+
+        place, _, pointer = reference.partition("#")
+        node = self._named.get(place, self._schema)
+        for part in unquote(pointer).split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            node = next((value for word, value in _members(node) if str(word) == name), None)
+        return node
+
+
+def _members(node: Any) -> Iterator[tuple[str | int, Any]]:
+    if isinstance(node, dict):
+        yield from cast("dict[str, Any]", node).items()
+    elif isinstance(node, list):
+        yield from enumerate(cast("list[Any]", node))
 
 
 def _resolved(schema: Schema) -> Schema:
