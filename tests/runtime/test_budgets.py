@@ -63,6 +63,17 @@ def test_a_budget_holds_for_every_later_run_until_it_is_given_again(tmp_path: Pa
     assert a_job().run(path, max_tokens_total="none").stats().interviews == 300
 
 
+def test_a_job_from_a_file_goes_on_in_that_file_and_is_not_started_over_in_it(tmp_path: Path):
+    path = tmp_path / "a.run"
+    a_job(5).run(path, limit=1)
+    with pytest.raises(OptionError, match="holds the job itself"):
+        Job.open(path).run(fresh=True)
+    assert Job.open(path).run().path == path
+    assert len(Results.open(path)) == 5
+    assert len(Job.open(path).run(tmp_path / "b.run", fresh=True)) == 5
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.run", "b.run"]
+
+
 def test_the_test_model_costs_what_its_price_says_so_that_a_budget_can_be_rehearsed(tmp_path: Path):
     job = a_job(price=PRICE)
     assert job.estimate().cost

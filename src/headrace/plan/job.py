@@ -55,6 +55,7 @@ class Job:
         self._agents: AgentList | None = None
         self._scenarios: ScenarioList | None = None
         self._models: ModelList | None = None
+        self.origin: Path | None = None  # the run file that it was read from: where it goes on, given no path
 
     @property
     def agents(self) -> AgentList:
@@ -158,7 +159,7 @@ class Job:
 
     @staticmethod
     def open(path: str | Path, *, allow: str | Iterable[str] = ()) -> Job:
-        """The job that a run file holds, read from the file alone.
+        """The job that a run file holds, read from the file alone. `run` without a path goes on in that file.
 
         Its models are what the file says: running them is refused unless you have run this plan here yourself, or
         `allow` names each address, and each variable of a key that is not the service's own.
@@ -166,9 +167,9 @@ class Job:
         return _surveys().open_job(path, allow)
 
     @staticmethod
-    def of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList) -> Job:
+    def of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList, origin: Path) -> Job:
         job = Job(survey)
-        job._agents, job._scenarios, job._models = agents, scenarios, models
+        job._agents, job._scenarios, job._models, job.origin = agents, scenarios, models, origin
         return job
 
     def __repr__(self) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from headrace.errors import OptionError
 from headrace.limits import Budgets, MemoryLimits, RunOptions
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of
@@ -42,6 +43,8 @@ class Terms:
 
     @classmethod
     def of(cls, job: Job, path: Path, options: RunOptions) -> Terms:
+        if options.fresh and job.origin == path:
+            raise OptionError(f"{path} holds the job itself: it cannot start over in there.", fix="Give another path.")
         identity, file = job.identity(), None if options.fresh else read_kept_plan(path)
         if file is not None and file.identity != identity and not options.extend:
             file = None  # of another job: about to be refused as such, whatever its budgets are

@@ -22,7 +22,9 @@ def home() -> Path:
 
 
 def default_path(job: Job) -> Path:
-    """The same plan has the same name, so that the same program run twice goes on."""
+    """The same plan has the same name, so that the same program run twice goes on. A job from a file stays there."""
+    if job.origin is not None:
+        return job.origin
     first_question = re.sub(r"\W", "", job.survey.questions[0].question_name, flags=re.ASCII)[:30] or "survey"
     return home() / "runs" / f"{first_question}-{job.identity().digest[:12]}.run"
 

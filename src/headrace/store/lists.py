@@ -62,6 +62,7 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
                 AgentList.of(_source(connection, path, "agent", shape.agent, identity.agents)),
                 ScenarioList.of(_source(connection, path, "scenario", shape.scenario, identity.scenarios)),
                 ModelList(Model.from_file(row, str(path), allowed) for (row,) in models),
+                path.expanduser().resolve(),
             )
     finally:
         connection.close()
