@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,11 @@ def _waited_for(pid: int, what: str, trouble: Path) -> None:
 
 def _forked(work: Callable[[], object], trouble: Path) -> int:
     """The id of a fork that does this work and ends; what went wrong is appended to `trouble`."""
-    if pid := os.fork():
+    with warnings.catch_warnings():
+        # The one thread that a test runner has beside this one holds nothing that the fork uses.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid:
         return pid
     code = 1
     try:

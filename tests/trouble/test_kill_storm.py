@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.children.kill_scenarios import SCENARIOS
 from benchmarks.kill_storm import prepared, storm
 
@@ -10,13 +12,21 @@ KILLS = 100
 BETWEEN = ("-journal", "delete", "rename", "replace", "unlink", "truncate")
 
 
-def test_kills_at_a_hundred_moments_lose_double_and_block_nothing(tmp_path: Path) -> None:
-    places = {name: tmp_path / str(number) for number, name in enumerate(SCENARIOS)}
-    delicate: list[tuple[str, int]] = []
-    plain: list[tuple[str, int]] = []
-    for name, place in places.items():
-        for number, moment in enumerate(prepared(name, place)):
-            (delicate if any(sign in moment for sign in BETWEEN) else plain).append((name, number))
-    chosen = [*delicate[:: len(delicate) // (3 * KILLS // 4) or 1], *plain[:: len(plain) // (KILLS // 4) or 1]]
-    assert len(chosen) >= KILLS
-    assert [(kill.scenario, kill.moment, kill.trouble) for kill in storm(chosen, places) if kill.trouble] == []
+def spread(moments: list[int], count: int) -> set[int]:
+    """So many of them, from the first to the last."""
+    step = max(1.0, (len(moments) - 1) / (count - 1))
+    return {moments[round(number * step)] for number in range(count) if round(number * step) < len(moments)}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_kill_at_any_moment_loses_doubles_and_blocks_nothing(name: str, tmp_path: Path) -> None:
+    moments = prepared(name, tmp_path)
+    delicate = [number for number, moment in enumerate(moments) if any(sign in moment for sign in BETWEEN)]
+    plain = [number for number in range(len(moments)) if number not in delicate]
+    chosen = [(name, moment) for moment in sorted(spread(delicate, 5) | spread(plain, 2))]
+    assert chosen
+    assert [(kill.moment, kill.trouble) for kill in storm(chosen, {name: tmp_path}) if kill.trouble] == []
+
+
+def test_there_are_a_hundred_of_them() -> None:
+    assert 7 * len(SCENARIOS) >= KILLS
