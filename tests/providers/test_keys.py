@@ -1,4 +1,6 @@
 import asyncio
+import base64
+import contextlib
 import functools
 import logging
 import os
@@ -7,15 +9,19 @@ import subprocess
 import sys
 import traceback
 from pathlib import Path
+from urllib.parse import quote
 
+import msgspec
 import pytest
 
-from headrace import Model, QuestionFreeText, QuestionMultipleChoice, Survey
+from headrace import Model, QuestionFreeText, QuestionMultipleChoice, Results, Survey
 from headrace.errors import ListError, ModelUnusable, ProviderError
 from headrace.providers.keys import read_env_file
 from headrace.providers.services import provider_for
 from headrace.survey.known_services import key_names
-from tests.providers.asking import a_request, ask, opened
+from tests.providers.asking import a_request, ask, opened, outcome
+from tests.providers.behaviours import error, http
+from tests.providers.raw_server import RawCall, RawServer, chat, ok
 
 SECRET = "sk-very-secret-4711-abcdefghijklmnop"
 NAME = "HEADRACE_TEST_KEY"
@@ -43,6 +49,17 @@ def a_model(server, **parameters):
         ({"extra_headers": {"authorization": f"Bearer {SECRET}"}}, "for secrets"),
         ({"extra_headers": {"X-Api-Key": SECRET}}, "for secrets"),
         ({"extra_body": {"api_key": SECRET}}, "for a secret"),
+        ({"extra_body": {"gateway": [{"token": "x"}]}}, "for a secret"),
+        ({"extra_body": {"metadata": {"note": f"Bearer {SECRET}"}}}, "holds a secret"),
+        ({"base_url": f"https://example.com/{SECRET}/v1"}, "secret in its path"),
+        ({"base_url": f"https://example.com/t%2F{SECRET}/v1"}, "secret in its path"),
+        ({"base_url": "https://example.com/p/4f9Kd0sLq2Zx7Rt8Wv3Yb6Nm/v1"}, "secret in its path"),
+        ({"base_url": "https://example.com/v1?code=abc"}, "holds a secret"),
+        ({"base_url": f"https://example.com/v1?tenant={SECRET}"}, "holds a secret"),
+        ({"base_url": "https://example.com/v1?auth=abc"}, "holds a secret"),
+        ({"extra_headers": {"X-Custom": SECRET}}, "holds a secret"),
+        ({"extra_headers": {"X-Custom": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.x"}}, "holds a secret"),
+        ({"extra_headers": {"X-Custom": "4f9Kd0sLq2Zx7Rt8Wv3Yb6Nm"}}, "holds a secret"),
     ],
 )
 def test_a_key_written_into_a_model_is_refused_with_the_way_out_and_not_repeated(parameters, told):
@@ -50,6 +67,48 @@ def test_a_key_written_into_a_model_is_refused_with_the_way_out_and_not_repeated
         Model("m", service_name="openai_compatible", **parameters)
     assert "secret-4711" not in str(caught.value)
     assert "gsk_" not in str(caught.value)
+    assert "4f9Kd0" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"base_url": "https://gateway.ai.cloudflare.com/v1/0123456789abcdef0123456789abcdef/my-gateway/openai"},
+        {
+            "base_url": "https://my-lab.openai.azure.com/openai/deployments/gpt-4o-mini-2024-07-18?api-version=2024-10-21"
+        },
+        {"base_url": "https://dbc-a1b2c3d4-e5f6.cloud.databricks.com/serving-endpoints"},
+        {"base_url": "https://api.runpod.ai/v2/abc123def456gh/openai/v1"},
+        {"base_url": "https://example.com/v1/projects/our-project-2024/locations/europe-west4/endpoints/openapi"},
+        {"extra_headers": {"OpenAI-Organization": "org-AbCdEf0123456789AbCdEf01"}},
+        {"extra_headers": {"anthropic-beta": "prompt-caching-2024-07-31,output-128k-2025-02-19"}},
+        {"extra_headers": {"HTTP-Referer": "https://example.org/our/project", "X-Title": "The survey of 2026"}},
+        {"extra_headers": {"X-Trace": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}},
+        {"extra_body": {"prompt_cache_key": "survey-7", "max_completion_tokens": 5, "metadata": {"code": 7}}},
+    ],
+)
+def test_what_is_no_secret_is_taken(parameters):
+    Model("m", service_name="openai_compatible", **parameters)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"base_url": "https://example.com/plainlowercasekey/v1"},
+        {"base_url": "https://example.com/v1?tenant=plainlowercasekey"},
+        {"extra_headers": {"X-Lab": "plainlowercasekey"}},
+        {"extra_body": {"lab": ["plainlowercasekey"]}},
+    ],
+)
+def test_a_key_that_is_known_is_refused_by_its_value_before_a_file_is_made(parameters, monkeypatch, tmp_path):
+    monkeypatch.setenv(NAME, "plainlowercasekey")
+    given = {"base_url": "https://example.com/v1"} | parameters
+    model = Model("m", service_name="openai_compatible", api_key_env=NAME, **given)
+    survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
+    with pytest.raises(ListError, match="holds its key") as caught:
+        survey.by(model).run(tmp_path / "a.run")
+    assert "plainlowercasekey" not in str(caught.value)
+    assert not (tmp_path / "a.run").exists()
 
 
 @pytest.mark.parametrize(("service", "header"), [("openai_compatible", "authorization"), ("anthropic", "x-api-key")])
@@ -225,3 +284,81 @@ def test_a_run_file_s_details_hold_no_key_either(server, tmp_path, monkeypatch):
     results = survey.by(a_model(server, api_key_env=NAME)).run(tmp_path / "a.run")
     assert "[key]" in repr(results[0].raw_responses)
     assert "secret-4711" not in repr([results[0].raw_responses, results[0].answer, *results.failed()])
+
+
+def _in_pieces(call: RawCall) -> bytes:
+    pieces = [
+        {"choices": [{"delta": {"content": each}}]} for each in ("Sure: sk-very-sec", "ret-4711-abcdefgh", "ijklmnop!")
+    ]
+    thoughts = [{"choices": [{"delta": {"reasoning": each}}]} for each in (SECRET[:9], SECRET[9:])]
+    events = [*pieces, *thoughts, {"choices": [{"delta": {}, "finish_reason": "stop"}]}]
+    body = b"".join(b"data: " + msgspec.json.encode(event) + b"\n\n" for event in events) + b"data: [DONE]\n\n"
+    return http(200, body, streamed=True)
+
+
+ECHOES = {
+    "redirect": lambda _: http(307, b"", f"Location: http://other.invalid/a/{SECRET}/b"),
+    "redirect-escaped": lambda _: http(
+        307, b"", f"Location: http://u:{quote(SECRET.replace('-', '%2D'))}@other.invalid/b"
+    ),
+    "json": lambda _: http(401, error(SECRET).replace(b"s", b"\\u0073")),
+    "json-200": lambda _: http(200, chat(SECRET).replace(b"e", b"\\u0065")),
+    "cut": lambda _: http(400, error("x" * 280 + SECRET)),
+    "cut-bad-reply": lambda _: http(200, b"x" * 100 + SECRET.encode()),
+    "cut-at-64k": lambda _: http(500, b"<title>no</title>" + b" " * (65_536 - 30) + SECRET.encode(), "X-A: b"),
+    "cut-by-the-service": lambda _: http(400, error(f"Bad key: {SECRET[:20]}...")),
+    "pieces": _in_pieces,
+    "basic": lambda _: http(500, error(f"Bad: {base64.b64encode(f'me:{SECRET}'.encode()).decode()}")),
+    "hex": lambda _: http(200, chat(SECRET.encode().hex())),
+}
+TOLD = ("secret-4711", "cret-4711", "very-sec", base64.b64encode(b"secret-4711").decode()[:10], b"secret-4711".hex())
+
+
+@pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES)
+def test_a_key_that_a_service_repeats_in_any_form_is_in_nothing_that_a_run_keeps_or_says(
+    echo, tmp_path, monkeypatch, capfd, caplog
+):
+    monkeypatch.setenv(NAME, SECRET)
+    monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "home"))
+    caplog.set_level(logging.DEBUG)
+
+    async def answer(call: RawCall) -> None:
+        call.write(echo(call))
+
+    shown: list[str] = []
+    with RawServer(answer) as server:
+        for stream in (False, True):
+            path = tmp_path / f"{stream}.run"
+            model = Model("m", base_url=server.url, api_key_env=NAME, stream=stream)
+            survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
+            with contextlib.suppress(ModelUnusable):
+                survey.by(model).run(path)
+            results = Results.open(path)
+            shown += [repr((one.raw_responses, one.answer, one)) for one in results]
+            shown += [repr(list(results.failed())), repr(results.stats())]
+            found = asyncio.run(_outcome(model))
+            shown += [repr(found), *(traceback.format_exception(found) if isinstance(found, Exception) else [])]
+    shown += [*capfd.readouterr(), caplog.text]
+    shown += [path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [(told, text) for told in TOLD for text in shown if told in text]
+
+
+async def _outcome(model: Model):
+    async with opened(model) as provider:
+        return await outcome(provider, a_request())
+
+
+def test_the_former_key_is_hidden_after_a_renewal(tmp_path):
+    former, latest = "former-key-0123456789-abcdef", "latest-key-0123456789-abcdef"
+    given = iter([former, latest])
+
+    async def answer(call: RawCall) -> None:
+        is_old = call.headers["authorization"].endswith(former)
+        call.write(http(401, error("expired")) if is_old else ok(f"you had {former}, you have {latest}"))
+
+    with RawServer(answer) as server:
+        model = Model("m", base_url=server.url, api_key=lambda: next(given))
+        survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
+        results = survey.by(model).run(tmp_path / "a.run")
+    assert results[0].answer["q"] == "you had [key], you have [key]"
+    assert "0123456789" not in repr(results[0].raw_responses)

@@ -10,6 +10,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
 
+from headrace.providers.redaction import SENT
+
 _AVOIDED_S = 5.0  # how long an address that failed is only used when there is no other
 
 
@@ -55,4 +57,6 @@ class Endpoints:
 def _proxy_for(url: URL) -> str | None:
     """The environment's proxy, looked up once: aiohttp would do it for every call, in a thread."""
     proxy = getproxies().get(url.scheme)
+    if proxy and (password := URL(proxy).password):
+        SENT.add(password)
     return proxy if proxy and not proxy_bypass(url.host or "") else None

@@ -7,21 +7,28 @@ providers.openai_chat, providers.anthropic_messages), or calling again (schedule
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from multidict import CIMultiDict
+
 from headrace.errors import NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
+from headrace.providers.bodies import is_event_stream, joined_texts
 from headrace.providers.contract import RateHint, Reply, Request
 from headrace.providers.decoding import BadReply
 from headrace.providers.endpoints import Endpoint, Endpoints
 from headrace.providers.failures import About, Said, SchemaNotTaken, failure, said_by
 from headrace.providers.http_options import HttpOptions, usual_key
 from headrace.providers.keys import key_for
+from headrace.providers.redaction import SENT
 from headrace.providers.structured import Wanted
 from headrace.providers.transport import NETWORK_ERRORS, Answered, Transport, network_problem
 from headrace.survey.known_services import Service
 from headrace.survey.models import Model
 from headrace.survey.questions.base import Schema
+from headrace.survey.secrecy import refuse_value
+
+_WITHHELD = b'{"withheld": "a stream that held a key in pieces"}'
 
 
 class ErrorInside(Exception):
@@ -73,6 +80,8 @@ class HttpProvider:
         self._model = model.name
         self._dialect = dialect
         self._key = key_for(model.name, model.parameters, usual_key(service, options.base_urls))
+        if self._key.known is not None:
+            refuse_value(model.name, model.parameters, self._key.known)
         self._endpoints = Endpoints(options.base_urls, dialect.path, time.monotonic)
         self._transport = Transport(options)
         self._sent_key: str | None = None
@@ -126,14 +135,15 @@ class HttpProvider:
             answered = await self._exchange(endpoint, body)
             if 200 <= answered.status < 300:
                 reply = answered.streamed or self._dialect.reply(answered.body)
-                reply.text = self._key.hidden_in_answer(reply.text)
                 reply.rates = self._dialect.rates(answered.headers)
                 return reply
             problem = self._failure(endpoint, answered, said_by(answered.body), is_enforced)
         except ErrorInside as error:
             problem = self._failure(endpoint, None, error.said, is_enforced)
         except BadReply as error:
-            problem = ProviderUnavailable(self._key.hidden(f"{self._model} at {endpoint.shown}: {error}"))
+            problem = ProviderUnavailable(
+                SENT.clean_text(f"{self._model} at {endpoint.shown}: {error}", is_answer=False)
+            )
         except NETWORK_ERRORS as error:
             problem = network_problem(error, self._model, endpoint.shown)
         # Out here, so that no error of the client hangs on to it: some of them hold the headers, with the key.
@@ -151,19 +161,44 @@ class HttpProvider:
         if key != self._sent_key or not self._headers:
             self._sent_key, self._headers = key, self._transport.headers(self._dialect.headers(key))
         stream = self._dialect.stream() if self._transport.streams else None
-
-        def take(data: bytes) -> bool:
-            return stream is not None and stream.take(self._key.hidden_in_body(data))
-
-        answered = await self._transport.post(endpoint, body, self._headers, take if stream else None)
-        answered.body = self._key.hidden_in_body(answered.body)
+        answered = await self._transport.post(endpoint, body, self._headers, _taker(stream))
+        _hide_keys(answered)
         if stream is not None and answered.was_streamed:
             answered.streamed = stream.reply(answered.body)
+            answered.streamed.text = SENT.clean_text(answered.streamed.text, is_answer=True)
         return answered
 
     def _failure(self, endpoint: Endpoint, answered: Answered | None, said: Said, sent_schema: bool) -> ProviderError:
         about = About(self._model, endpoint.shown, self._key.origin)
-        said = Said(said.marks, self._key.hidden(said.words), said.status)
+        said = Said(said.marks, SENT.clean_text(said.words, is_answer=False), said.status)
         if answered is None:
             return failure(about, said.status, {}, said, sent_schema=sent_schema)
         return failure(about, answered.status, answered.headers, said, sent_schema=sent_schema)
+
+
+def _hide_keys(answered: Answered) -> None:
+    """All that a service says passes here before it is read: nothing is stored, shown or raised with a key in it."""
+    is_refusal = answered.status >= 300
+    answered.body = SENT.clean_body(answered.body, is_answer=not is_refusal)
+    if is_refusal:
+        cleaned = ((name, SENT.clean_text(value, is_answer=False)) for name, value in answered.headers.items())
+        answered.headers = CIMultiDict(cleaned)
+    # A key that came in pieces shows only where they are joined; what is around them is not worth the risk.
+    if SENT and is_event_stream(answered.body) and any(map(SENT.is_in, joined_texts(answered.body))):
+        answered.body = _WITHHELD
+
+
+def _taker(stream: Stream | None) -> Callable[[bytes], bool] | None:
+    """Takes a stream's events, each without a key: one may be an error."""
+    if stream is None:
+        return None
+
+    def take(data: bytes) -> bool:
+        try:
+            return stream.take(SENT.clean_body(data, is_answer=True))
+        except BadReply:
+            if SENT:  # not quoted: it may hold a piece of a key
+                raise BadReply("an event of its stream makes no sense") from None
+            raise
+
+    return take

@@ -1,7 +1,7 @@
 """Where a service's key comes from: the environment, a `.env` file in the current directory, or a function.
 
-A key is held here and sent in one header; nothing else keeps it, and `hidden` takes it out of what a service says.
-Does not cover: refusing keys that are written into a model (survey.secrecy).
+A key is held here and sent in one header; nothing else keeps it, and providers.redaction takes it out of what services
+say. Does not cover: refusing keys that are written into a model (survey.secrecy).
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import ListError, ModelUnusable
+from headrace.providers.redaction import SENT
 from headrace.survey.models import MissingFunction
 
 _MOST_ENV_FILE_BYTES = 1 << 20
-_LEAST_SECRET = 16  # shorter "keys" are placeholders such as EMPTY, which an answer may well hold
-_LEAST_HIDDEN = 6
-_HIDDEN = "[key]"
 
 
 class Key:
@@ -30,6 +28,11 @@ class Key:
         self._value = value
         self._source = source
         self._asking = asyncio.Lock()  # many calls may need the key at once; the function is asked by one of them
+
+    @property
+    def known(self) -> str | None:
+        """The key, where it is known without asking a function."""
+        return self._value
 
     async def value(self) -> str | None:
         if self._value is None and self._source is not None:
@@ -45,22 +48,6 @@ class Key:
             if self._value == refused:  # else another call has renewed it already
                 self._value = await _given_by(self._source)
         return self._value != refused
-
-    def hidden(self, text: str) -> str:
-        """A text without the key."""
-        secret = self._value or ""
-        return text.replace(secret, _HIDDEN) if len(secret) >= _LEAST_HIDDEN else text
-
-    def hidden_in_answer(self, text: str) -> str:
-        """An answer without the key, which may have come in pieces."""
-        return self.hidden(text) if self._value is not None and len(self._value) >= _LEAST_SECRET else text
-
-    def hidden_in_body(self, body: bytes) -> bytes:
-        """A body without the key, which a service might send back."""
-        if self._value is None or len(self._value) < _LEAST_SECRET:
-            return body
-        secret = self._value.encode()
-        return body.replace(secret, _HIDDEN.encode()) if secret in body else body
 
 
 def key_for(model: str, parameters: dict[str, Any], usual_env: str | None) -> Key:
@@ -118,6 +105,7 @@ def _checked(value: object, origin: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ModelUnusable(f"{origin} gave no key.", fix="It must be a text.")
     value = value.strip()
+    SENT.add(value)
     if not value.isascii() or not value.isprintable():
         raise ModelUnusable(f"The key from {origin} has characters that no header can hold.", fix="Copy it again.")
     return value
