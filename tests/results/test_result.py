@@ -74,7 +74,7 @@ def test_a_fresh_result_equals_the_stored_one(tmp_path: Path) -> None:
     with files.opened(path, of) as file:
         sealed = files.row(file, of, 0, [["list"], files.MISSING])
         agent, scenario = encode_fields({"agent_name": "n", "x": math.inf})[0], encode_fields({"tags": ["t"]})[0]
-        fresh = Result.from_row(sealed, agent, scenario, RunBook.load(file.connection))
+        fresh = Result.from_row(sealed, agent, scenario, RunBook.load(file.connection, file.path))
         file.journal.commit([sheet_of([sealed])], [])
     with Results.open(path) as results:
         for part in ("ordinal", "iteration", "status", "answer", "agent", "scenario", "model", "prompts", "tokens"):

@@ -16,6 +16,7 @@ from headrace.runtime.memory import memory_limits
 from headrace.runtime.terms import Terms
 from headrace.store.kept_budgets import kept_budgets
 from tests.providers.server import HostileServer
+from tests.store.forging import fitted
 
 SECRET = "a-victim's-secret-0123456789"  # must not be sent
 VARIABLE = "AWS_SECRET_ACCESS_KEY"
@@ -135,6 +136,7 @@ def test_more_interviews_or_looser_budgets_than_were_confirmed_are_asked_for_aga
         with sqlite3.connect(came_back) as raw:
             raw.execute(change)
         raw.close()
+        fitted(came_back)
         with pytest.raises(NotConfirmed, match="changed since"):
             Job.open(came_back).run(came_back)
     assert server.calls == before
@@ -176,6 +178,7 @@ def test_a_model_file_that_a_run_file_names_is_not_opened_unasked(tmp_path: Path
         row = '{"name":"local","service":"local","parameters":{"path":["/etc/hostname"]}}'
         raw.execute("UPDATE models SET name = 'local', service = 'local', model = ?", (row,))
     raw.close()
+    fitted(path)
     with pytest.raises(NotConfirmed, match="the model file '/etc/hostname'"):
         Job.open(path).run(path)
     with pytest.raises(HeadraceError) as other:
@@ -192,6 +195,7 @@ def test_a_file_cannot_name_a_proxy_or_have_a_function_looked_up(tmp_path: Path)
             row = f'{{"name":"x","service":"{service}","parameters":{parameters}}}'
             raw.execute("UPDATE models SET model = ?", (row,))
         raw.close()
+        fitted(path)
         with pytest.raises((ListError, HeadraceError), match=r"no parameter 'proxy'|os:system"):
             Job.open(path, allow="https://api.openai.com/v1").run(tmp_path / "b.run")
 

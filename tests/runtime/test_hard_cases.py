@@ -59,7 +59,7 @@ def test_an_answer_in_flight_stands_before_the_failure_it_replaces(path: Path):
     assert {failed.cause for failed in job.run(path).failed()} == {"no answer", "model refused the call"}
     record = encode_record(AnswerRecord(0, State.ANSWERED, value="kept", attempts=1))
     connection = apsw.Connection(str(path))
-    connection.execute("INSERT INTO pending VALUES(0, 0, ?)", (record,))
+    connection.execute("INSERT INTO pending(ordinal, question, record) VALUES(0, 0, ?)", (record,))
     connection.close()
     answers["two"] = "new"
     results = job.run(path)

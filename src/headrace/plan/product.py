@@ -62,6 +62,11 @@ class Plan:
             bases.append(bases[-1] + box.size)
         return cls(shape, boxes, tuple(bases), tuple(box.sides for box in boxes))
 
+    @property
+    def size(self) -> int:
+        """How many interviews; `len` stops at 63 bits."""
+        return self.bases[-1]
+
     def __len__(self) -> int:
         return self.bases[-1]
 

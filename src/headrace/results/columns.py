@@ -16,9 +16,10 @@ import apsw
 from headrace.errors import InvalidInput, nearest
 from headrace.expressions import Kind
 from headrace.store.book import RunBook
+from headrace.store.contents import taken_from
 from headrace.store.holdings import answer_kinds, field_kinds, field_names
 from headrace.store.reader import Reader
-from headrace.store.runfile import read_plan
+from headrace.store.stored_plan import read_plan
 from headrace.survey.models import MissingFunction, Model
 from headrace.survey.values import kind_of
 
@@ -105,8 +106,9 @@ class Catalog:
 def read_catalog(reader: Reader, book: RunBook) -> Catalog:
     """The columns in the order that everything shows them in."""
     with reader.snapshot() as connection:
-        agent, scenario = field_names(connection, "agent"), field_names(connection, "scenario")
-        iterations = read_plan(connection).shape.iteration if book.is_mapped else 1
+        with taken_from(book.path, "the fields of its lists"):
+            agent, scenario = field_names(connection, "agent"), field_names(connection, "scenario")
+        iterations = read_plan(connection, book.path).shape.iteration if book.is_mapped else 1
     parameters = dict.fromkeys(name for model in book.models for name in model.parameters)
     answers = [ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(book.question_names)]
     rows = [ResultColumn(Group.SCENARIO, name) for name in scenario]
@@ -140,6 +142,11 @@ def model_value(model: Model, name: str) -> Any:
 
 def column_kinds(connection: apsw.Connection, column: ResultColumn, book: RunBook) -> frozenset[Kind] | None:
     """What the column holds as far as the file tells; None where it does not."""
+    with taken_from(book.path, f"what the column {column.full_name} holds"):
+        return _column_kinds(connection, column, book)
+
+
+def _column_kinds(connection: apsw.Connection, column: ResultColumn, book: RunBook) -> frozenset[Kind] | None:
     match column.group:
         case Group.ANSWER:
             return answer_kinds(connection, column.position)

@@ -31,13 +31,13 @@ class Record:
     @property
     def agent(self) -> Fields:
         if self._agent is None:
-            self._agent = decode_fields(self.row[AGENT] or "{}")
+            self._agent = decode_fields(self.row[AGENT])
         return self._agent
 
     @property
     def scenario(self) -> Fields:
         if self._scenario is None:
-            self._scenario = decode_fields(self.row[SCENARIO] or "{}")
+            self._scenario = decode_fields(self.row[SCENARIO])
         return self._scenario
 
     @property

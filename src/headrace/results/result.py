@@ -6,12 +6,14 @@ Does not cover: many of them (results.results), or one of their values as a colu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 from headrace.errors import InvalidInput, nearest
 from headrace.store.book import RunBook
+from headrace.store.contents import taken_from
 from headrace.store.interviews import AGENT, ANSWERS, ITERATION, MODEL, MORE, ORDINAL, SCENARIO, STATUS, Fetched
 from headrace.store.outcomes import stored_detail
 from headrace.store.reader import Reader
@@ -96,8 +98,8 @@ class Result:
         """A stored interview, read with all its answers (store.reader.everything_of)."""
         return cls(
             place=(row[ORDINAL], row[ITERATION], row[MODEL], row[STATUS]),
-            answers=(list(row[ANSWERS:]), row[MORE]),
-            fields=(row[AGENT] or "{}", row[SCENARIO] or "{}"),
+            answers=(list(row[ANSWERS:MORE]), row[MORE]),
+            fields=(row[AGENT], row[SCENARIO]),
             book=book,
             detail=partial(_stored_detail, reader, book.packer, row[ORDINAL]),
         )
@@ -106,7 +108,8 @@ class Result:
     def answer(self) -> dict[str, Any]:
         """By question name; None where a question was skipped or has failed."""
         if self._stored_answers is not None:
-            self._answer = self._book.answers(*self._stored_answers)
+            with self._decoding():
+                self._answer = self._book.answers(*self._stored_answers)
             self._stored_answers = None
         return self._answer
 
@@ -114,13 +117,15 @@ class Result:
     def agent(self) -> Fields:
         """The agent's traits; its name, where it has one, is `agent_name`."""
         if not isinstance(self._agent, dict):
-            self._agent = decode_fields(self._agent)
+            with self._decoding():
+                self._agent = decode_fields(self._agent)
         return self._agent
 
     @property
     def scenario(self) -> Fields:
         if not isinstance(self._scenario, dict):
-            self._scenario = decode_fields(self._scenario)
+            with self._decoding():
+                self._scenario = decode_fields(self._scenario)
         return self._scenario
 
     @property
@@ -187,8 +192,12 @@ class Result:
         return f"Result({self.ordinal}, {self.status}, answer={shown})"
 
     def _records(self) -> list[tuple[str, AnswerRecord]]:
-        names = self._book.question_names
-        return [(names[record.question], record) for record in self._unpacked().records]
+        names, records = self._book.question_names, self._unpacked().records
+        with self._decoding():
+            return [(names[record.question], record) for record in records]
+
+    def _decoding(self) -> AbstractContextManager[None]:
+        return taken_from(self._book.path, f"interview {self.ordinal}")
 
     def _unpacked(self) -> Detail:
         if callable(self._detail):

@@ -24,6 +24,7 @@ from headrace.results.table import Source, Table
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import SortKey, View
 from headrace.store.book import RunBook
+from headrace.store.contents import taken_from
 from headrace.store.interviews import ORDINAL, Wanted, everything_of
 from headrace.store.outcomes import failures_after, failures_of
 from headrace.store.reader import Reader, check_is_set_up
@@ -197,9 +198,10 @@ class Results(Tabular):
     def _all_failures(self) -> Iterator[Failed]:
         names, last = self._file.book.question_names, (-1, -1)
         while True:
-            with self._file.reader.snapshot() as connection:
+            with self._file.reader.snapshot() as connection, taken_from(self.path, "its failures"):
                 page = failures_after(connection, *last, _FAILURES_PAGE)
-            yield from (Failed(ordinal, names[q], cause, message) for ordinal, q, cause, message in page)
+                failed = [Failed(ordinal, names[q], cause, message) for ordinal, q, cause, message in page]
+            yield from failed
             if len(page) < _FAILURES_PAGE:
                 return
             last = page[-1][0], page[-1][1]
@@ -209,11 +211,12 @@ class Results(Tabular):
         names = file.book.question_names
         for page in view_pages(file.reader, view, file.catalog(), file.book, Wanted()):
             ordinals = [row[ORDINAL] for row in page]
-            with file.reader.snapshot() as connection:
-                found = failures_of(connection, ordinals)
             place = {ordinal: number for number, ordinal in enumerate(ordinals)}
-            found.sort(key=lambda failure: place[failure[0]])
-            yield from (Failed(ordinal, names[q], cause, message) for ordinal, q, cause, message in found)
+            with file.reader.snapshot() as connection, taken_from(self.path, "its failures"):
+                found = failures_of(connection, ordinals)
+                failed = [Failed(ordinal, names[q], cause, message) for ordinal, q, cause, message in found]
+            failed.sort(key=lambda failure: place[failure.ordinal])
+            yield from failed
 
 
 class _File:
@@ -225,7 +228,7 @@ class _File:
     @cached_property
     def book(self) -> RunBook:
         with self.reader.snapshot() as connection:
-            return RunBook.load(connection)
+            return RunBook.load(connection, self.reader.path)
 
     def catalog(self) -> Catalog:
         return read_catalog(self.reader, self.book)

@@ -15,7 +15,7 @@ import apsw
 
 from headrace.expressions import Column
 from headrace.results.columns import Catalog, ResultColumn
-from headrace.results.conditions import SORTS_IN_SQL, Conditions, sql_column
+from headrace.results.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
 from headrace.results.records import Getter, Record, getter, wanted_for
 from headrace.results.views import SortKey, View
 from headrace.store.book import RunBook
@@ -27,12 +27,15 @@ from headrace.store.interviews import (
     Fetched,
     KeyTable,
     Wanted,
+    check_none_is_missing,
     choose,
     count,
     fetch,
     key_before,
+    with_checks,
 )
 from headrace.store.reader import Reader
+from headrace.store.row_check import check_rows, taken_from_row
 from headrace.survey.values import SqlValue, encode_value
 
 _BEFORE_ALL = -1
@@ -52,17 +55,20 @@ class Stage:
         """The rows from `start` up to `stop`, in order. A page may be empty where Python filters it."""
         after, skip = self._enter(start)
         left = math.inf if stop is None else stop - start
-        wanted = _both(wanted, wanted_for(self._conditions.columns))
+        wanted = checked(_both(wanted, wanted_for(self._conditions.columns)), self._book)
         predicates = self._conditions.predicates(wanted)
         while after is not None and left > 0:
             with self.reader.snapshot() as connection:
                 condition, rest = self._conditions.split(connection)
                 limit = wanted.page_rows if rest else int(min(wanted.page_rows, left))
                 page, is_cut = fetch(connection, self._base, wanted, condition, after, limit)
-            after = page[-1][KEY] if is_cut else None
+                after = page[-1][KEY] if is_cut else None
+                if after is None:
+                    check_none_is_missing(connection, self._book.path)
+            check_rows(page, wanted, self._book)
             if rest:
                 tests = [predicates[each] for each in rest]
-                page = [row for row in page if _passes(Record(row), tests)]
+                page = [row for row in page if self._passes(row, tests)]
             page, skip = page[skip:], max(0, skip - len(page))
             page = page if len(page) <= left else page[: int(left)]
             left -= len(page)
@@ -84,21 +90,32 @@ class Stage:
             exact = [column for column in in_sql if column is not None]
             if not rest and len(exact) == len(keys):
                 order = [f"{c.sql}{' DESC' * key.descending}" for c, key in zip(exact, keys, strict=True)]
+                check_none_is_missing(connection, self._book.path)
                 return choose(connection, self._base, condition, order, start, stop)
         return self._choose_in_python(columns, keys, start, stop)
 
     def _choose_in_python(
         self, columns: list[ResultColumn], keys: tuple[SortKey, ...], start: int, stop: int | None
     ) -> Base:
-        wanted = _both(wanted_for(columns), wanted_for(self._conditions.columns))
+        wanted = checked(_both(wanted_for(columns), wanted_for(self._conditions.columns)), self._book)
         getters = [getter(column, wanted, self._book) for column in columns]
         with self.reader.snapshot() as connection:
             table = KeyTable(connection, len(keys))
         for page in self.pages(wanted, 0, None):
             with self.reader.snapshot() as connection:
-                table.add(connection, [_keyed(row, getters) for row in page])
+                table.add(connection, [self._keyed(row, getters) for row in page])
         with self.reader.snapshot() as connection:
             return table.choose(connection, [key.descending for key in keys], start, stop)
+
+    def _passes(self, row: Fetched, tests: list[Predicate]) -> bool:
+        record = Record(row)
+        with taken_from_row(self._book, row):
+            return all(test(record) for test in tests)
+
+    def _keyed(self, row: Fetched, getters: list[Getter]) -> tuple[SqlValue, ...]:
+        record = Record(row)
+        with taken_from_row(self._book, row):
+            return row[ORDINAL], *(_sort_value(get(record)) for get in getters)
 
     def _enter(self, start: int) -> tuple[int | None, int]:
         """The key to read behind, and how many rows to pass over first."""
@@ -121,11 +138,14 @@ def view_values(
     reader: Reader, view: View, catalog: Catalog, book: RunBook, columns: list[ResultColumn]
 ) -> Iterator[tuple[Any, ...]]:
     """These columns of each interview of a view."""
-    wanted = wanted_for([*columns, *Conditions(view.filters, catalog, book).columns])
+    wanted = checked(wanted_for([*columns, *Conditions(view.filters, catalog, book).columns]), book)
     getters = [getter(column, wanted, book) for column in columns]
     for page in view_pages(reader, view, catalog, book, wanted):
-        for record in map(Record, page):
-            yield tuple([get(record) for get in getters])
+        for row in page:
+            record = Record(row)
+            with taken_from_row(book, row):
+                values = tuple([get(record) for get in getters])
+            yield values
 
 
 def view_count(reader: Reader, view: View, catalog: Catalog, book: RunBook) -> int:
@@ -160,8 +180,9 @@ def _stage(reader: Reader, view: View, catalog: Catalog, book: RunBook) -> Gener
         own.close()
 
 
-def _passes(record: Record, tests: list[Any]) -> bool:
-    return all(test(record) for test in tests)
+def checked(wanted: Wanted, book: RunBook) -> Wanted:
+    """What is read so that each row can be checked, where the file has checksums."""
+    return with_checks(wanted, len(book.question_names)) if book.has_checksums else wanted
 
 
 def _both(one: Wanted, other: Wanted) -> Wanted:
@@ -170,17 +191,14 @@ def _both(one: Wanted, other: Wanted) -> Wanted:
         agent=one.agent or other.agent,
         scenario=one.scenario or other.scenario,
         more=one.more or other.more,
+        with_checksums=one.with_checksums or other.with_checksums,
+        is_whole=one.is_whole or other.is_whole,
     )
 
 
 def _sorting_column(connection: apsw.Connection, column: ResultColumn, book: RunBook) -> Column | None:
     found = sql_column(connection, column, book)
     return found if found is not None and found.kinds <= SORTS_IN_SQL else None
-
-
-def _keyed(row: Fetched, getters: list[Getter]) -> tuple[SqlValue, ...]:
-    record = Record(row)
-    return row[ORDINAL], *(_sort_value(get(record)) for get in getters)
 
 
 def _sort_value(value: Any) -> SqlValue:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from headrace.store.contents import taken_from
 from headrace.store.outcomes import read_counters, read_endpoints, read_runs
 from headrace.store.reader import Reader
 
@@ -53,9 +54,10 @@ class Stats:
 
 def read_stats(reader: Reader) -> Stats:
     with reader.snapshot() as connection:
-        counted = read_counters(connection)
-        reused, seconds, peak_memory = read_runs(connection)
-        endpoints = msgspec.json.decode(read_endpoints(connection), type=tuple[EndpointStats, ...])
+        counted = read_counters(connection, reader.path)
+        with taken_from(reader.path, "what it says of its runs"):
+            reused, seconds, peak_memory = read_runs(connection)
+            endpoints = msgspec.json.decode(read_endpoints(connection), type=tuple[EndpointStats, ...])
     return Stats(
         interviews=counted["done"],
         reused=reused,

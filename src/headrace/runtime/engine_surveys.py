@@ -64,7 +64,7 @@ class EngineSurveys:
         place = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
         if str(place) in self.running:
             raise OptionError(f"{place} is being run by this engine already.", fix="Wait for it.")
-        file = await asyncio.to_thread(_opened, place, job, options)
+        file = await asyncio.to_thread(_opened, place, job, options, self._limits.budget_bytes)
         try:
             run = self._prepared(job, file, options)
             await self._run_tenant(str(place), run, file, priority)
@@ -125,12 +125,12 @@ class EngineSurveys:
             run.stop()
 
 
-def _opened(path: Path, job: Job, options: RunOptions) -> RunFile:
+def _opened(path: Path, job: Job, options: RunOptions, budget_bytes: int) -> RunFile:
     terms = Terms.of(job, path, options)
     terms.check()
     check_priced(job, terms.budgets)
     terms.remember()
-    return RunFile.open(path, job, options, lambda: None)
+    return RunFile.open(path, job, options, lambda: None, budget_bytes)
 
 
 def _stopped(progress: Progress, path: Path) -> EngineClosed:

@@ -135,7 +135,7 @@ class Session:
 
     async def _run_file(self, workers: SurveyWorkers | None) -> None:
         self._terms.remember()
-        file = RunFile.open(self.path, self._job, self._options, self._pause)
+        file = RunFile.open(self.path, self._job, self._options, self._pause, self.limits.budget_bytes)
         outcome, cache, clock = "failed", self._cache(), SteadyClock.from_wall()
         try:
             self._check_budgets(file)
@@ -184,7 +184,7 @@ class Session:
         else:
             executor = InlineExecutor([model.functions for model in self._job.models], self._endpoints, cache)
             run = SurveyRun(*given, executor, self._deliver)
-        book = RunBook.load(file.connection)
+        book = RunBook.load(file.connection, file.path)
         stored = run.portion.of(file.done)
         self.opened.set_result(Opened(path=self.path, stored=stored, stop=run.portion.stop, book=book))
         return run

@@ -32,6 +32,7 @@ from headrace.store.lock import WriterLock
 from headrace.store.making import made_whole
 from headrace.store.private import make_directory
 from headrace.store.schema import APPLICATION_ID
+from headrace.store.transactions import transaction
 from headrace.survey.values import SqlValue
 
 _COLUMNS = (
@@ -237,7 +238,7 @@ def _opened_live(path: Path, lock: WriterLock) -> LiveFile:
 def _make_where_missing(path: Path) -> None:
     roll_back(path)  # what is left may be an empty file
     if not path.exists() or path.stat().st_size == 0:
-        with made_whole(path) as empty, empty:
+        with made_whole(path) as empty, transaction(empty):
             create_agent_tables(empty, secrets.token_hex(8), time.time())
 
 

@@ -20,6 +20,7 @@ from headrace.limits import CacheLimits
 from headrace.store.connections import connect, keep_pages
 from headrace.store.lock import WriterLock
 from headrace.store.private import make_directory, make_file
+from headrace.store.transactions import transaction
 
 APPLICATION_ID = 0x48445244  # a run file's and one more
 VERSION = 1  # of the table, and of what a reply is encoded as
@@ -74,7 +75,7 @@ class CacheFile:
         if shutil.disk_usage(self._path.parent).free < self._limits.spare_disk_bytes:
             return False
         rows.sort()  # neighbours in the index are then written together
-        with self._writer:
+        with transaction(self._writer):
             for first in range(0, len(rows), _ROWS_AT_ONCE):
                 part = rows[first : first + _ROWS_AT_ONCE]
                 self._writer.execute(
@@ -185,8 +186,10 @@ def _prepare(connection: apsw.Connection) -> None:
 
 
 def _is_ready(connection: apsw.Connection) -> bool:
+    # In this order: another process may be making the table, which changes both at once.
+    is_used = connection.pragma("schema_version")
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
-    if application not in (0, APPLICATION_ID) or (application == 0 and connection.pragma("schema_version")):
+    if application not in (0, APPLICATION_ID) or (application == 0 and is_used):
         raise UnusableCache("The response cache is not used: its file belongs to another program.")
     if version > VERSION:
         raise UnusableCache("The response cache is not used: a newer Headrace wrote it.")

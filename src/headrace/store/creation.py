@@ -21,8 +21,11 @@ from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.product import Plan
 from headrace.plan.sources import Source
+from headrace.store.checksums import CHECK, counters_checksum, fields_checksum, plan_checksum
+from headrace.store.contents import one_value
 from headrace.store.kept_budgets import write_budgets
 from headrace.store.schema import create_tables, create_view
+from headrace.store.transactions import transaction
 from headrace.survey.prompts import AskedQuestion, persona
 from headrace.survey.record import AnswerRecord, Detail, State, Usage, encode_detail
 
@@ -42,7 +45,7 @@ def bits_to_kinds(bits: int) -> frozenset[Kind]:
 
 def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budgets, pause: Callable[[], None]) -> None:
     """Fill an empty run file; `pause` is called between batches and may raise to stop."""
-    with connection:
+    with transaction(connection):
         create_tables(connection, len(job.survey))
         connection.executemany(
             "INSERT INTO questions(position, name, kind, holds_bools) VALUES(?, ?, ?, ?)",
@@ -52,7 +55,7 @@ def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budget
             "INSERT INTO models VALUES(?, ?, ?, ?)",
             ((p, m.name, m.service_name, m.to_row().decode()) for p, m in enumerate(job.models)),
         )
-        connection.executemany("INSERT INTO counters VALUES(?, 0)", ((name,) for name in COUNTERS))
+        write_counters(connection, dict.fromkeys(COUNTERS, 0))
         _write_meta(connection, "survey", job.survey.to_row().decode())
         _write_meta(connection, "dictionary", specimen(job))
         _write_meta(connection, "created_at", time.time())
@@ -78,7 +81,7 @@ def extend_lists(connection: apsw.Connection, job: Job, plan: Plan, pause: Calla
 
 def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
     """Make the plan what the file holds, in one transaction: before it there was the old plan, after it the new."""
-    with connection:
+    with transaction(connection):
         for part, value in asdict(job.identity()).items():
             _write_meta(connection, f"identity.{part}", value)
         for owner, source in (("agent", job.agents.source), ("scenario", job.scenarios.source)):
@@ -92,11 +95,22 @@ def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
             _write_meta(connection, f"repaired.{owner}s", source.census.repaired)
         _write_boxes(connection, plan)
         create_view(connection)
+        write_plan_check(connection)
 
 
 def write_boxes(connection: apsw.Connection, plan: Plan) -> None:
-    with connection:
+    with transaction(connection):
         _write_boxes(connection, plan)
+        write_plan_check(connection)
+
+
+def write_counters(connection: apsw.Connection, counters: dict[str, float]) -> None:
+    checked = {**counters, CHECK: counters_checksum(counters)}
+    connection.executemany("INSERT OR REPLACE INTO counters VALUES(?, ?)", checked.items())
+
+
+def write_plan_check(connection: apsw.Connection) -> None:
+    _write_meta(connection, CHECK, plan_checksum(connection))
 
 
 def read_identity(connection: apsw.Connection) -> Identity:
@@ -104,8 +118,7 @@ def read_identity(connection: apsw.Connection) -> Identity:
 
 
 def read_meta(connection: apsw.Connection, key: str) -> str:
-    ((value,),) = connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
-    return value
+    return one_value(connection, str, "SELECT value FROM meta WHERE key = ?", (key,))
 
 
 def specimen(job: Job) -> bytes:
@@ -131,9 +144,12 @@ def _append_rows(
 ) -> None:
     numbered = enumerate(rows, first)
     for head in numbered:
-        with connection:
-            batch = ((position, row.decode()) for position, row in chain([head], islice(numbered, _BATCH)))
-            connection.executemany(f"INSERT INTO {table} VALUES(?, ?)", batch)
+        with transaction(connection):
+            batch = (
+                (position, row.decode(), fields_checksum(position, row))
+                for position, row in chain([head], islice(numbered, _BATCH))
+            )
+            connection.executemany(f"INSERT INTO {table} VALUES(?, ?, ?)", batch)
         pause()
 
 

@@ -15,6 +15,7 @@ from weakref import WeakSet
 import apsw
 
 from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError, StorageFull
+from headrace.store.contents import damaged, told
 
 _WRITE_ERRORS = frozenset(
     {
@@ -58,6 +59,11 @@ def translated_errors(path: Path) -> Generator[None]:
         if needs_recovery(error) or _is_in_a_read_only_place(path):
             raise needs_a_writable_place(path) from error
         raise RunFileError(f"{path} cannot be opened: {error}.", path=path, fix="Check its rights.") from error
+    except apsw.InterruptError:
+        raise
+    except (apsw.Error, UnicodeDecodeError) as error:
+        # Our statements are right for our tables, which were checked: it is what the tables hold.
+        raise damaged(path, f"SQLite cannot make sense of what it holds ({told(error)})") from error
 
 
 def remember(connection: apsw.Connection) -> None:

@@ -7,23 +7,31 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import apsw
 
 from headrace.expressions import Sql
+from headrace.store.contents import damaged, one_value, taken_from
 from headrace.store.hardening import scratch
 from headrace.store.rows import ANSWER_COLUMNS
 from headrace.survey.values import SqlValue
 
-# One interview as read: key, ordinal, iteration, model, status, agent, scenario, more, then the wanted answers.
+# One interview as read: its key, the table's first columns (store.sheets.HEAD), the rows of its lists with their
+# checksums, its own checksum, then the wanted answers and those beyond the columns.
 Fetched: TypeAlias = tuple[Any, ...]
-KEY, ORDINAL, ITERATION, MODEL, STATUS, AGENT, SCENARIO, MORE, ANSWERS = range(9)
+(
+    KEY, ORDINAL, ITERATION, AGENT_AT, SCENARIO_AT, MODEL, STATUS,
+    AGENT, AGENT_CHECKSUM, SCENARIO, SCENARIO_CHECKSUM, CHECKSUM, ANSWERS,
+) = range(13)  # fmt: skip
+MORE = -1
 
 # SQLite leaves out a LEFT JOIN whose columns nobody uses, so it costs nothing to write both.
 _LISTS = " LEFT JOIN agents a ON a.position = i.agent LEFT JOIN scenarios s ON s.position = i.scenario"
 _MOST_ROWS, _MOST_VALUES, _MOST_BYTES = 256, 65_536, 4_000_000
+_MOST_READ_UNASKED = 64  # answers: one more column is read in a fraction of what a row takes
 _numbers = itertools.count()
 
 
@@ -45,12 +53,16 @@ TRUE = Sql("1", ())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What of each interview is to be read; what is not wanted is NULL."""
+    """What of each interview is to be read; what is not wanted is NULL. `with_checksums`: of its lists' rows too, and
+    its own where `is_whole`, since that is over all its answers.
+    """
 
     answers: tuple[int, ...] = ()
     agent: bool = False
     scenario: bool = False
     more: bool = False
+    with_checksums: bool = False
+    is_whole: bool = False
 
     @property
     def page_rows(self) -> int:
@@ -59,16 +71,33 @@ class Wanted:
 
     @property
     def columns(self) -> str:
-        parts = (("a.fields", self.agent), ("s.fields", self.scenario), ("i.more", self.more))
+        parts = (
+            ("a.fields", self.agent),
+            ("a.checksum", self.agent and self.with_checksums),
+            ("s.fields", self.scenario),
+            ("s.checksum", self.scenario and self.with_checksums),
+            ("i.checksum", self.is_whole and self.with_checksums),
+            *((f"i.a{position}", True) for position in self.answers),
+            ("i.more", self.more or self.is_whole),
+        )
         chosen = [sql if is_wanted else "NULL" for sql, is_wanted in parts]
-        chosen += [f"i.a{position}" for position in self.answers]
-        return ", ".join(["i.ordinal", "i.iteration", "i.model", "i.status", *chosen])
+        return ", ".join(["i.ordinal, i.iteration, i.agent, i.scenario, i.model, i.status", *chosen])
 
 
 def everything_of(questions: int) -> Wanted:
     """All that is known of an interview but its detail."""
-    columns = tuple(range(min(questions, ANSWER_COLUMNS)))
-    return Wanted(answers=columns, agent=True, scenario=True, more=questions > ANSWER_COLUMNS)
+    return Wanted(answers=_columns(questions), agent=True, scenario=True, more=questions > ANSWER_COLUMNS)
+
+
+def with_checks(wanted: Wanted, questions: int) -> Wanted:
+    """The same with what is needed to check each row; all answers are read for that where they are not very many."""
+    is_whole = questions <= _MOST_READ_UNASKED or len(wanted.answers) == len(_columns(questions))
+    answers = _columns(questions) if is_whole else wanted.answers
+    return replace(wanted, answers=answers, with_checksums=True, is_whole=is_whole)
+
+
+def _columns(questions: int) -> tuple[int, ...]:
+    return tuple(range(min(questions, ANSWER_COLUMNS)))
 
 
 def fetch(
@@ -108,7 +137,19 @@ def count(connection: apsw.Connection, base: Base, condition: Sql) -> int:
 
 
 def _kept_count(connection: apsw.Connection) -> int:
-    return connection.execute("SELECT value FROM counters WHERE name = 'done'").get
+    return one_value(connection, int, "SELECT value FROM counters WHERE name = 'done'")
+
+
+def check_none_is_missing(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file that has fewer interviews than it has counted, or more: a lost page takes hundreds of rows with it.
+    Counting takes 30 ms for a million rows.
+    """
+    with taken_from(path, "what it has counted"):
+        kept = _kept_count(connection)
+    found: int = connection.execute("SELECT count(*) FROM interviews").get
+    if found != kept:
+        what = "are missing" if found < kept else "are too many"
+        raise damaged(path, f"of {kept:,} interviews that it has counted, {abs(kept - found):,} {what}")
 
 
 def _has_no_holes(connection: apsw.Connection) -> bool:

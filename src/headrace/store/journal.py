@@ -13,10 +13,13 @@ import apsw
 
 from headrace.expressions import Kind
 from headrace.plan.bitmap import Bitmap
+from headrace.store.checksums import CHECK, counters_checksum, record_checksum
 from headrace.store.creation import kinds_to_bits
 from headrace.store.live_file import LiveFile
+from headrace.store.outcomes import read_counters
 from headrace.store.rows import ANSWER_COLUMNS
 from headrace.store.sheets import HEAD, Sheet
+from headrace.store.transactions import transaction
 from headrace.survey.record import AnswerRecord, Usage, encode_record
 from headrace.survey.values import SqlValue
 
@@ -43,7 +46,8 @@ class Journal:
         self._columns = min(questions, ANSWER_COLUMNS)
         self._pending = set(pending)  # bounded by the window: interviews in flight with an answer on disk
         self._kinds_seen: list[set[type]] = [set() for _ in range(self._columns)]
-        self._width = len(HEAD) + self._columns + 1
+        self._width = len(HEAD) + self._columns + 2
+        self._totals: dict[str, float] = read_counters(live.connection, live.path)
         self._interviews = _Insert("interviews", self._width)
         self._details = _Insert("details", 2)
 
@@ -56,12 +60,12 @@ class Journal:
         ordinals = list(chain.from_iterable([sheet.ordinals for sheet in sheets]))
         with self._live.transaction():
             self._write_records(records)
-            self._count_usage(spent)
+            replaced = [ordinal for ordinal in ordinals if ordinal in self._stored]
             if ordinals:
-                replaced = [ordinal for ordinal in ordinals if ordinal in self._stored]
                 self._forget_earlier(ordinals, replaced)
                 self._write_sheets(sheets, ordinals)
-                self._count(sheets, len(ordinals), len(replaced))
+            totals = self._write_totals(_counted(sheets, spent, len(replaced)))
+        self._totals = totals
         for ordinal in ordinals:
             self._stored.add(ordinal)
 
@@ -78,7 +82,8 @@ class Journal:
     def _write_records(self, records: Iterable[tuple[int, AnswerRecord]]) -> None:
         encoded = [(ordinal, record.question, encode_record(record)) for ordinal, record in records]
         if encoded:
-            self._connection.executemany("INSERT OR REPLACE INTO pending VALUES(?, ?, ?)", encoded)
+            checked = [(*kept, record_checksum(*kept)) for kept in encoded]
+            self._connection.executemany("INSERT OR REPLACE INTO pending VALUES(?, ?, ?, ?)", checked)
             self._pending.update(ordinal for ordinal, _, _ in encoded)
 
     def _forget_earlier(self, ordinals: list[int], replaced: list[int]) -> None:
@@ -102,24 +107,23 @@ class Journal:
                 "UPDATE questions SET kinds = kinds | ? WHERE position = ?", (kinds_to_bits(kinds), position)
             )
 
-    def _count(self, sheets: Sequence[Sheet], sealed: int, replaced: int) -> None:
-        # Only failed interviews are ever run again.
-        added: dict[str, float] = {
-            "done": sealed - replaced,
-            "failed": sum([sheet.failed for sheet in sheets]) - replaced,
-        }
-        self._add(added)
-        self._count_usage([sheet.usage for sheet in sheets])
+    def _write_totals(self, added: dict[str, float]) -> dict[str, float]:
+        """What is counted, in all; true when the transaction is on disk."""
+        totals = {**self._totals, **{name: self._totals[name] + value for name, value in added.items() if value}}
+        totals[CHECK] = counters_checksum(totals)
+        changed = [(value, name) for name, value in totals.items() if value != self._totals.get(name)]
+        self._connection.executemany("UPDATE counters SET value = ? WHERE name = ?", changed)
+        return totals
 
-    def _count_usage(self, usages: Sequence[Usage]) -> None:
-        if usages:
-            self._add({name: sum([getattr(usage, name) for usage in usages]) for name in Usage.__struct_fields__})
 
-    def _add(self, counts: dict[str, float]) -> None:
-        self._connection.executemany(
-            "UPDATE counters SET value = value + ? WHERE name = ?",
-            ((value, name) for name, value in counts.items() if value),
-        )
+def _counted(sheets: Sequence[Sheet], spent: Sequence[Usage], replaced: int) -> dict[str, float]:
+    """What a batch adds to the counters. Only failed interviews are ever run again."""
+    usages = [*spent, *(sheet.usage for sheet in sheets)]
+    added: dict[str, float] = {
+        "done": sum(map(len, sheets)) - replaced,
+        "failed": sum([sheet.failed for sheet in sheets]) - replaced,
+    }
+    return added | {name: sum([getattr(usage, name) for usage in usages]) for name in Usage.__struct_fields__}
 
 
 class _Insert:
@@ -144,7 +148,7 @@ class _Insert:
 
 def run_started(connection: apsw.Connection, started_at: float, reused: int) -> int:
     """Note that a run of this file began; returns its number."""
-    with connection:
+    with transaction(connection):
         connection.execute("INSERT INTO runs(started_at, reused) VALUES(?, ?)", (started_at, reused))
     return connection.last_insert_rowid()
 
@@ -153,7 +157,7 @@ def run_ended(
     connection: apsw.Connection, number: int, ended_at: float, peak_bytes: int, outcome: str, endpoints: str
 ) -> None:
     """Note how a run ended. On a full disk the note is lost, and nothing else: the run's own error must stand."""
-    with suppress(apsw.FullError, apsw.IOError), connection:
+    with suppress(apsw.FullError, apsw.IOError), transaction(connection):
         connection.execute(
             "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ?, endpoints = ? WHERE number = ?",
             (ended_at, peak_bytes, outcome, endpoints, number),

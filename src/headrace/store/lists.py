@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
 
 from headrace.limits import Budgets
-from headrace.plan.census import FieldCensus
+from headrace.plan.census import MOST_FIELDS, FieldCensus
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
+from headrace.store.book import RunBook, has_checked_rows
+from headrace.store.checksums import fields_checksum
 from headrace.store.connections import open_reader
+from headrace.store.contents import damaged, one_value, taken_from, typed_rows
 from headrace.store.creation import bits_to_kinds, read_identity, read_meta
 from headrace.store.disk_errors import translated_errors
 from headrace.store.kept_budgets import read_budgets
-from headrace.store.runfile import read_plan
+from headrace.store.stored_plan import check_lists, read_plan
 from headrace.survey.models import Model
 from headrace.survey.survey import Survey
 
@@ -38,16 +41,38 @@ class TableSource:
         connection = open_reader(self._path)
         try:
             for first in range(0, self.length, _PAGE):
-                end = min(first + _PAGE, self.length)
-                page = list(
-                    connection.execute(
-                        f"SELECT fields FROM {self._table} WHERE position >= ? AND position < ? ORDER BY position",
-                        (first, end),
-                    )
-                )
-                yield from (fields.encode() for (fields,) in page)
+                positions = range(first, min(first + _PAGE, self.length))
+                with translated_errors(self._path):
+                    page = read_list(connection, self._path, self._table, positions)
+                yield from page.values()
         finally:
             connection.close()
+
+
+def read_list(connection: apsw.Connection, path: Path, table: str, positions: Sequence[int]) -> dict[int, bytes]:
+    """The rows of agents or scenarios at these positions, as JSON, in the order of the list; each is checked."""
+    low, high = min(positions), max(positions)
+    if high - low < 2 * len(positions):  # mostly neighbours: one range reads them all
+        where, values = "BETWEEN ? AND ?", (low, high)
+    else:
+        where, values = f"IN ({', '.join('?' * len(positions))})", tuple(positions)
+    checksum = "checksum" if has_checked_rows(connection) else "NULL"
+    sql = f"SELECT position, fields, {checksum} FROM {table} WHERE position {where} ORDER BY position"
+    with taken_from(path, f"its {table}"):
+        found = {
+            position: _checked(position, fields.encode(), checksum)
+            for position, fields, checksum in typed_rows(connection, tuple[int, str, int | None], sql, values)
+        }
+    missing = next((position for position in positions if position not in found), None)
+    if missing is not None:
+        raise damaged(path, f"its {table[:-1]} {missing} is missing")
+    return found
+
+
+def _checked(position: int, fields: bytes, checksum: int | None) -> bytes:
+    if checksum is not None and checksum != fields_checksum(position, fields):
+        raise ValueError(f"the row at {position} is not as it was written")
+    return fields
 
 
 def read_job(path: Path, allowed: frozenset[str]) -> Job:
@@ -55,15 +80,19 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
     connection = open_reader(path)
     try:
         with translated_errors(path):
-            shape, identity = read_plan(connection).shape, read_identity(connection)
-            models = connection.execute("SELECT model FROM models ORDER BY position")
-            return Job.of(
-                Survey.from_row(read_meta(connection, "survey")),
-                AgentList.of(_source(connection, path, "agent", shape.agent, identity.agents)),
-                ScenarioList.of(_source(connection, path, "scenario", shape.scenario, identity.scenarios)),
-                ModelList(Model.from_file(row, str(path), allowed) for (row,) in models),
-                path.expanduser().resolve(),
-            )
+            book, plan = RunBook.load(connection, path), read_plan(connection, path)
+            check_lists(connection, path, plan)
+            with taken_from(path, "its survey"):
+                survey, identity = Survey.from_row(read_meta(connection, "survey")), read_identity(connection)
+                if tuple(question.question_name for question in survey.questions) != book.question_names:
+                    raise ValueError("its questions are not those of its table of questions")
+                return Job.of(
+                    survey,
+                    AgentList.of(_source(connection, path, "agent", plan.shape.agent, identity.agents)),
+                    ScenarioList.of(_source(connection, path, "scenario", plan.shape.scenario, identity.scenarios)),
+                    ModelList(Model.from_file(model.to_row(), str(path), allowed) for model in book.models),
+                    path.expanduser().resolve(),
+                )
     finally:
         connection.close()
 
@@ -83,8 +112,9 @@ def read_kept_plan(path: Path) -> KeptPlan | None:
     connection = open_reader(path)
     try:
         with translated_errors(path):
-            interviews, budgets = len(read_plan(connection)), read_budgets(connection, path)
-            return KeptPlan(read_identity(connection), interviews, budgets)
+            interviews, budgets = read_plan(connection, path).size, read_budgets(connection, path)
+            with taken_from(path, "its identity"):
+                return KeptPlan(read_identity(connection), interviews, budgets)
     finally:
         connection.close()
 
@@ -94,7 +124,7 @@ def planned_interviews(path: Path) -> int:
     connection = open_reader(path)
     try:
         with translated_errors(path):
-            return len(read_plan(connection))
+            return read_plan(connection, path).size
     finally:
         connection.close()
 
@@ -103,14 +133,15 @@ def latest_start(path: Path) -> float | None:
     """When the latest run of a file began; None before the first."""
     connection = open_reader(path)
     try:
-        with translated_errors(path):
-            return connection.execute("SELECT started_at FROM runs ORDER BY number DESC LIMIT 1").get
+        with translated_errors(path), taken_from(path, "what it says of its runs"):
+            return one_value(connection, float | None, "SELECT started_at FROM runs ORDER BY number DESC LIMIT 1")
     finally:
         connection.close()
 
 
 def _source(connection: apsw.Connection, path: Path, owner: str, length: int, identity: str) -> TableSource:
     census = FieldCensus()
-    for name, bits in connection.execute("SELECT name, kinds FROM fields WHERE owner = ? ORDER BY position", (owner,)):
+    sql = "SELECT name, kinds FROM fields WHERE owner = ? ORDER BY position LIMIT ?"
+    for name, bits in typed_rows(connection, tuple[str, int], sql, (owner, MOST_FIELDS)):
         census.kinds[name] = set(bits_to_kinds(bits))
     return TableSource(path, f"{owner}s", length, identity.rpartition("#")[2], census)

@@ -18,6 +18,7 @@ import apsw
 from headrace.errors import RunFileError
 from headrace.store.connections import open_reader
 from headrace.store.disk_errors import translated_errors
+from headrace.store.transactions import transaction
 from headrace.survey.values import SqlValue
 
 _ABANDONED: list[apsw.Connection] = []
@@ -43,7 +44,7 @@ class Reader:
         self._leave_to_parent()
         with self._using, translated_errors(self.path):
             connection = self._opened()
-            with connection:
+            with transaction(connection):
                 yield connection
 
     def close(self) -> None:

@@ -16,6 +16,8 @@ from headrace.survey.record import Detail, Failure, Usage, decode_detail
 ANSWER_COLUMNS = 1000
 # Coding the letters that the dictionary lacks takes 4 us and saves nothing in a short detail, and half of a long one.
 _SHORT_LEVEL, _LONG_LEVEL, _LONG_BYTES = -1, 3, 2_000
+# Of a detail unpacked. Beyond the first it must have been large when it was packed, too: texts are, bombs are not.
+_SMALL_BYTES, _MOST_TIMES_SMALLER, _MOST_DETAIL_BYTES = 64_000_000, 100, 512_000_000
 
 
 class Status(IntEnum):
@@ -55,13 +57,17 @@ class DetailPacker:
         self._compress_short = _compressor(dictionary, _SHORT_LEVEL)
         self._compress_long = _compressor(dictionary, _LONG_LEVEL)
         held = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-        self._decompress = zstandard.ZstdDecompressor(dict_data=held).decompress
+        self._decompress = zstandard.ZstdDecompressor(dict_data=held, max_window_size=_MOST_DETAIL_BYTES).decompress
         self._one_at_a_time = threading.Lock()  # results of one file may be read from several threads
 
     def compress(self, encoded: bytes) -> bytes:
         return self._compress_short(encoded) if len(encoded) < _LONG_BYTES else self._compress_long(encoded)
 
     def unpack(self, packed: bytes) -> Detail:
+        # A frame names its size, which the decompressor allocates: a hundred bytes can ask for gigabytes.
+        most_bytes = max(_SMALL_BYTES, min(_MOST_TIMES_SMALLER * len(packed), _MOST_DETAIL_BYTES))
+        if not 0 <= zstandard.frame_content_size(packed) <= most_bytes:
+            raise zstandard.ZstdError(f"a detail of more than {most_bytes:,} bytes")
         with self._one_at_a_time:
             encoded = self._decompress(packed)
         return decode_detail(encoded)

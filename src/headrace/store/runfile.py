@@ -20,19 +20,26 @@ from headrace.limits import Budgets, RunOptions
 from headrace.plan import differences
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
-from headrace.plan.product import Box, Cell, Plan
+from headrace.plan.product import Plan
 from headrace.store import creation
+from headrace.store.book import RunBook, read_dictionary
+from headrace.store.checksums import record_checksum
 from headrace.store.claim import refuse_live_writer
 from headrace.store.connections import open_reader, open_writer, roll_back
+from headrace.store.contents import damaged, one_value, taken_from, typed_rows
 from headrace.store.disk_errors import translated_errors
+from headrace.store.interviews import check_none_is_missing
 from headrace.store.journal import Journal
 from headrace.store.kept_budgets import read_budgets, write_budgets
+from headrace.store.lists import read_list
 from headrace.store.live_file import LiveFile, seal
 from headrace.store.lock import WriterLock
 from headrace.store.making import made_whole
 from headrace.store.outcomes import read_counters, stored_detail
 from headrace.store.private import make_directory
 from headrace.store.rows import DetailPacker
+from headrace.store.schema import WITHOUT_CHECKSUMS, add_checksums
+from headrace.store.stored_plan import check_fits, check_lists, read_plan
 from headrace.survey.models import Model
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, Usage, decode_record
 from headrace.survey.survey import Survey
@@ -60,19 +67,31 @@ class RunFile:
     _pending: dict[int, list[AnswerRecord]]
 
     @classmethod
-    def open(cls, path: Path, job: Job, options: RunOptions, pause: Callable[[], None]) -> RunFile:
-        """Lock the file, make or check or grow it, and find out what is finished."""
+    def open(
+        cls, path: Path, job: Job, options: RunOptions, pause: Callable[[], None], budget_bytes: int | None = None
+    ) -> RunFile:
+        """Lock the file, make or check or grow it, and find out what is finished. A plan that could not be kept track
+        of within the memory budget is refused before anything is made.
+        """
+        if budget_bytes is not None:
+            check_fits(Plan.of(job.shape(options.n or 1)), path, budget_bytes)
         lock = _locked(path)
         try:
             with translated_errors(path):
-                return cls._open_locked(path, job, options, pause, lock)
+                return cls._open_locked(path, job, options, pause, budget_bytes, lock)
         except BaseException:
             lock.release()
             raise
 
     @classmethod
     def _open_locked(
-        cls, path: Path, job: Job, options: RunOptions, pause: Callable[[], None], lock: WriterLock
+        cls,
+        path: Path,
+        job: Job,
+        options: RunOptions,
+        pause: Callable[[], None],
+        budget_bytes: int | None,
+        lock: WriterLock,
     ) -> RunFile:
         roll_back(path)
         if options.fresh:
@@ -82,9 +101,11 @@ class RunFile:
             with made_whole(path) as empty:
                 # With its budgets: a kill before the first interview must not leave a file that `resume` runs without.
                 creation.write_job(empty, job, plan, options.budgets(Budgets()), pause)
-        growth = _growth(path, job, options)
+        growth = _growth(path, job, options, budget_bytes)
         live = LiveFile(path, lock)
         try:
+            if live.connection.pragma("user_version") == WITHOUT_CHECKSUMS:
+                _upgrade(live)
             if growth is not None:
                 growth.carry_out(live.connection, job, pause)
             return cls._load(live, len(job.survey), options)
@@ -95,10 +116,13 @@ class RunFile:
     @classmethod
     def _load(cls, live: LiveFile, questions: int, options: RunOptions) -> RunFile:
         path, connection = live.path, live.connection
-        plan = read_plan(connection)
-        stored, done = _finished(connection, plan, retry_failed=options.retry_failed)
-        dictionary = connection.execute("SELECT value FROM meta WHERE key = 'dictionary'").get
-        pending = _pending_records(connection)
+        plan = read_plan(connection, path)
+        with taken_from(path, "what is finished"):
+            stored, done = _finished(connection, path, plan, retry_failed=options.retry_failed)
+        with taken_from(path, "the answers of interviews in flight"):
+            pending = _pending_records(connection, plan)
+            dictionary = read_dictionary(connection)
+            last_run_at = one_value(connection, float | None, "SELECT max(started_at) FROM runs")
         return cls(
             path=path,
             plan=plan,
@@ -108,7 +132,7 @@ class RunFile:
             done=done,
             stored=stored,
             journal=Journal(live, questions, stored, pending),
-            last_run_at=connection.execute("SELECT max(started_at) FROM runs").get,
+            last_run_at=last_run_at,
             retry_failed=options.retry_failed,
             _packer=DetailPacker(dictionary),
             _lists=open_reader(path),
@@ -121,19 +145,11 @@ class RunFile:
 
     def rows(self, table: str, positions: list[int]) -> dict[int, bytes]:
         """The rows of agents or scenarios at these positions, as JSON."""
-        low, high = min(positions), max(positions)
-        if high - low < 2 * len(positions):  # mostly neighbours: one range reads them all
-            found = self._lists.execute(
-                f"SELECT position, fields FROM {table} WHERE position BETWEEN ? AND ?", (low, high)
-            )
-            return {position: fields.encode() for position, fields in found}
-        places = ", ".join("?" * len(positions))
-        found = self._lists.execute(f"SELECT position, fields FROM {table} WHERE position IN ({places})", positions)
-        return {position: fields.encode() for position, fields in found}
+        return read_list(self._lists, self.path, table, positions)
 
     def usage_before(self) -> Usage:
         """What all runs of this file have taken so far."""
-        counted = read_counters(self.connection)
+        counted = read_counters(self.connection, self.path)
         return Usage(*(counted[name] for name in Usage.__struct_fields__))
 
     def keep_budgets(self) -> None:
@@ -240,11 +256,15 @@ class _Growth:
             creation.finish_plan(connection, job, self.plan)
 
 
-def _growth(path: Path, job: Job, options: RunOptions) -> _Growth | None:
+def _growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | None) -> _Growth | None:
     """What the file lacks of this job; refuses another job. It only reads, so that a refused file stays as it was."""
     connection = open_reader(path)
     try:
-        plan, found = read_plan(connection), creation.read_identity(connection)
+        RunBook.load(connection, path)  # refuses what cannot be read
+        plan = read_plan(connection, path)
+        check_lists(connection, path, plan)
+        with taken_from(path, "its identity"):
+            found = creation.read_identity(connection)
         n, wanted = options.n or plan.shape.iteration, job.identity()
         if n < plan.shape.iteration:
             raise OptionError(
@@ -255,8 +275,11 @@ def _growth(path: Path, job: Job, options: RunOptions) -> _Growth | None:
         if is_longer:
             creation.check_lists_begin_alike(connection, path, job, plan)
         elif wanted != found:
-            raise wanted.mismatch(found, path, _differences(connection, job, plan))
+            with taken_from(path, "what it holds"):
+                raise wanted.mismatch(found, path, _differences(connection, job, plan))
         grown = plan.grown(job.shape(n))
+        if budget_bytes is not None:
+            check_fits(grown, path, budget_bytes)
         return _Growth(plan=grown, lists_from=plan if is_longer else None) if grown != plan else None
     finally:
         connection.close()
@@ -277,21 +300,21 @@ def _differences(connection: apsw.Connection, job: Job, plan: Plan) -> Iterator[
         yield from differences.of_lists(what, (fields.encode() for (fields,) in rows), count, wanted)
 
 
-def read_plan(connection: apsw.Connection) -> Plan:
-    corners = connection.execute("SELECT low, high FROM boxes ORDER BY number")
-    return Plan.from_boxes(tuple(Box(_cell(low), _cell(high)) for low, high in corners))
+def _upgrade(live: LiveFile) -> None:
+    with live.transaction():
+        add_checksums(live.connection)
+        creation.write_counters(live.connection, read_counters(live.connection, live.path))
+        creation.write_plan_check(live.connection)
 
 
-def _cell(text: str) -> Cell:
-    return Cell(*map(int, text.split(",")))
-
-
-def _finished(connection: apsw.Connection, plan: Plan, *, retry_failed: bool) -> tuple[Bitmap, Bitmap]:
+def _finished(connection: apsw.Connection, path: Path, plan: Plan, *, retry_failed: bool) -> tuple[Bitmap, Bitmap]:
     """What has a row, and what of that is not to be run again."""
+    check_none_is_missing(connection, path)
     stored = Bitmap(len(plan))
-    last = connection.execute("SELECT max(ordinal) FROM interviews").get
-    count = connection.execute("SELECT value FROM counters WHERE name = 'done'").get
-    if count == (last or 0) + 1:  # no holes: nothing to look for
+    first, last, count = next(iter(connection.execute("SELECT min(ordinal), max(ordinal), count(*) FROM interviews")))
+    if count and (first < 0 or last >= len(plan)):
+        raise damaged(path, f"interview {first if first < 0 else last} is none of its plan")
+    if count and (first, last + 1) == (0, count):  # no holes: nothing to look for
         stored.fill(count)
     else:
         stored.update(ordinal for (ordinal,) in connection.execute("SELECT ordinal FROM interviews"))
@@ -301,12 +324,20 @@ def _finished(connection: apsw.Connection, plan: Plan, *, retry_failed: bool) ->
     for (ordinal,) in connection.execute(
         f"SELECT DISTINCT ordinal FROM failures{where}", () if retry_failed else causes
     ):
+        if ordinal not in range(len(plan)):
+            raise damaged(path, f"a failure is of interview {ordinal}, which is none of its plan")
         done.discard(ordinal)
     return stored, done
 
 
-def _pending_records(connection: apsw.Connection) -> dict[int, list[AnswerRecord]]:
+def _pending_records(connection: apsw.Connection, plan: Plan) -> dict[int, list[AnswerRecord]]:
     pending: dict[int, list[AnswerRecord]] = {}  # bounded by the window of the run that was cut short
-    for ordinal, record in connection.execute("SELECT ordinal, record FROM pending"):
-        pending.setdefault(ordinal, []).append(decode_record(record))
+    for ordinal, question, encoded, checksum in typed_rows(
+        connection, tuple[int, int, bytes, int | None], "SELECT ordinal, question, record, checksum FROM pending"
+    ):
+        record = decode_record(encoded)
+        is_checked = checksum is None or checksum == record_checksum(ordinal, question, encoded)
+        if not is_checked or record.question != question or ordinal not in range(len(plan)):
+            raise ValueError(f"that of interview {ordinal} to question {question} is not as it was written")
+        pending.setdefault(ordinal, []).append(record)
     return pending

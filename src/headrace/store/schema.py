@@ -15,9 +15,11 @@ from headrace.errors import RESTORE, RunFileDamaged
 from headrace.store.quoting import has_path, json_field, quote_name
 from headrace.store.rows import ANSWER_COLUMNS
 from headrace.store.schema_check import accepted_tables, check_schema
+from headrace.store.transactions import transaction
 
 APPLICATION_ID = 0x48445243  # "HDRC"
-VERSION = 1
+VERSION = 2
+WITHOUT_CHECKSUMS = 1  # files of this version are read as they are, and get the columns when they are written
 MOST_VIEW_COLUMNS = 1990
 MAPPED = "map"  # the kind of question whose survey is one prompt per row
 
@@ -26,14 +28,14 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE boxes(number INTEGER PRIMARY KEY, low TEXT NOT NULL, high TEXT NOT NULL);
 CREATE TABLE questions(position INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL,
                        holds_bools INTEGER NOT NULL, kinds INTEGER NOT NULL DEFAULT 0);
-CREATE TABLE agents(position INTEGER PRIMARY KEY, fields TEXT NOT NULL);
-CREATE TABLE scenarios(position INTEGER PRIMARY KEY, fields TEXT NOT NULL);
+CREATE TABLE agents(position INTEGER PRIMARY KEY, fields TEXT NOT NULL, checksum);
+CREATE TABLE scenarios(position INTEGER PRIMARY KEY, fields TEXT NOT NULL, checksum);
 CREATE TABLE models(position INTEGER PRIMARY KEY, name TEXT NOT NULL, service TEXT NOT NULL, model TEXT NOT NULL);
 CREATE TABLE fields(owner TEXT, name TEXT, kinds INTEGER NOT NULL, position INTEGER NOT NULL,
                     PRIMARY KEY(owner, name)) WITHOUT ROWID;
 CREATE TABLE details(ordinal INTEGER PRIMARY KEY, detail BLOB NOT NULL);
-CREATE TABLE pending(ordinal INTEGER, question INTEGER, record BLOB NOT NULL, PRIMARY KEY(ordinal, question))
-    WITHOUT ROWID;
+CREATE TABLE pending(ordinal INTEGER, question INTEGER, record BLOB NOT NULL, checksum,
+                     PRIMARY KEY(ordinal, question)) WITHOUT ROWID;
 CREATE TABLE failures(ordinal INTEGER, question INTEGER, cause TEXT NOT NULL, message TEXT NOT NULL,
                       PRIMARY KEY(ordinal, question)) WITHOUT ROWID;
 CREATE TABLE counters(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
@@ -42,7 +44,12 @@ CREATE TABLE runs(number INTEGER PRIMARY KEY, started_at REAL NOT NULL, ended_at
 """
 
 
-_ACCEPTED = accepted_tables(_TABLES)
+_CHECKSUM = ", checksum"
+_CHECKED = ("interviews", "agents", "scenarios", "pending")
+_ACCEPTED = {
+    VERSION: accepted_tables(_TABLES),
+    WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, "")),
+}
 
 
 def create_tables(connection: apsw.Connection, questions: int) -> None:
@@ -55,13 +62,25 @@ def _interviews(answers: int) -> str:
     columns = "".join(f", a{position}" for position in range(answers))
     return (
         "CREATE TABLE interviews(ordinal INTEGER PRIMARY KEY, iteration, agent, scenario, model, status"
-        f"{columns}, more)"
+        f"{columns}, more{_CHECKSUM})"
     )
+
+
+def add_checksums(connection: apsw.Connection) -> None:
+    """Make a file of the first version one of this version. Its rows stay as they are: they count as unchecked."""
+    with transaction(connection):
+        for table in _CHECKED:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
+        connection.execute(f"PRAGMA user_version={VERSION}")
 
 
 def check_run_file_schema(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file whose tables are not those that `create_tables` makes."""
-    check_schema(connection, path, _ACCEPTED, {"interviews": _is_interviews})
+    version: int = connection.execute("PRAGMA user_version").get
+    if version not in _ACCEPTED:
+        raise RunFileDamaged(f"{path} is damaged: there is no file version {version}.", path=path, fix=RESTORE)
+    ending = "" if version == WITHOUT_CHECKSUMS else _CHECKSUM
+    check_schema(connection, path, _ACCEPTED[version], {"interviews": lambda sql: _is_interviews(sql, ending)})
     asked: int = connection.execute("SELECT count(*) FROM questions").get
     answers = _answers_in(connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'interviews'").get)
     if not asked or answers != min(asked, ANSWER_COLUMNS):
@@ -72,9 +91,9 @@ def check_run_file_schema(connection: apsw.Connection, path: Path) -> None:
         )
 
 
-def _is_interviews(sql: str) -> bool:
-    """The number of its columns is that of the questions."""
-    return sql == _interviews(_answers_in(sql))
+def _is_interviews(sql: str, ending: str) -> bool:
+    """The number of its columns is that of the questions; `ending` is what follows them."""
+    return sql == _interviews(_answers_in(sql)).replace(_CHECKSUM, ending)
 
 
 def _answers_in(sql: str) -> int:

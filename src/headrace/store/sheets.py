@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from headrace.store.checksums import interview_checksum
 from headrace.store.rows import Row, Status
 from headrace.survey.record import Usage
 
-# Of a row's values, before its answers and what is beyond their columns.
+# Of a row's values, before its answers, what is beyond their columns, and the checksum.
 HEAD = ("ordinal", "iteration", "agent", "scenario", "model", "status")
 _STATUS = HEAD.index("status")
 _SIZES_LOOKED_AT = 8
@@ -66,7 +67,7 @@ class Sheet(msgspec.Struct, array_like=True):
     def rows(self) -> Iterator[SheetRow]:
         width, values = self.width, self.values
         for place, detail in enumerate(self.details):
-            ordinal, iteration, agent, scenario, model, status, *answers, more = values[
+            ordinal, iteration, agent, scenario, model, status, *answers, more, _ = values[
                 place * width : (place + 1) * width
             ]
             yield SheetRow(ordinal, iteration, agent, scenario, model, Status(status), answers, more, detail)
@@ -85,7 +86,8 @@ def sheet_of(rows: list[Row]) -> Sheet:
 
 def _values(row: Row) -> tuple[Any, ...]:
     head = (row.ordinal, row.iteration, row.agent, row.scenario, row.model, int(row.status))
-    return (*head, *row.answers, row.more)
+    values = (*head, *row.answers, row.more)
+    return (*values, interview_checksum(values, row.detail))
 
 
 def _total(usages: list[Usage]) -> Usage:

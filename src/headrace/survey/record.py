@@ -6,11 +6,16 @@ Covers: the shapes and their encoding. Does not cover: where they are stored (st
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from headrace.encoding import encode_with
+
+MOST_RECORDS = 100_000
+_LARGE_BYTES = 1_000_000
+# The first bytes of msgpack's lists and maps.
+_LISTS_AND_MAPS = frozenset(bytes([first]) for first in (*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF))
 
 
 class State(IntEnum):
@@ -117,10 +122,38 @@ class Detail(msgspec.Struct, array_like=True, gc=False):
 
     system: str
     started_at: float
-    records: list[AnswerRecord]
+    records: Annotated[list[AnswerRecord], msgspec.Meta(max_length=MOST_RECORDS)]
 
 
 encode_detail = encode_with(msgspec.msgpack.Encoder())
-decode_detail = msgspec.msgpack.Decoder(Detail).decode
 encode_record = msgspec.msgpack.Encoder().encode
 decode_record = msgspec.msgpack.Decoder(AnswerRecord).decode
+_decode_detail = msgspec.msgpack.Decoder(Detail).decode
+
+
+def decode_detail(encoded: bytes) -> Detail:
+    """The reverse of `encode_detail`, for bytes that may come from anywhere: a list takes many times the bytes that
+    it is written with, so no answer may be one.
+    """
+    if len(encoded) > _LARGE_BYTES:
+        firsts = [memoryview(record.value)[:1].tobytes() for record in _decode_outline(encoded).records]
+        if not _LISTS_AND_MAPS.isdisjoint(firsts):
+            raise msgspec.ValidationError("an answer that is a list")
+    return _decode_detail(encoded)
+
+
+class _RecordOutline(msgspec.Struct, array_like=True, gc=False):
+    """The first fields of an AnswerRecord, its value not decoded."""
+
+    question: int
+    state: int
+    value: msgspec.Raw = msgspec.Raw()
+
+
+class _DetailOutline(msgspec.Struct, array_like=True, gc=False):
+    system: msgspec.Raw
+    started_at: float
+    records: Annotated[list[_RecordOutline], msgspec.Meta(max_length=MOST_RECORDS)]
+
+
+_decode_outline = msgspec.msgpack.Decoder(_DetailOutline).decode

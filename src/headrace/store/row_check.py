@@ -1,0 +1,87 @@
+"""Whether rows are as they were written, or at least can have been. Covers: a page of interviews as it is read.
+
+A row that is not stops the reading with its ordinal: what is shown is either right or not shown. Does not cover:
+computing checksums (store.checksums), or looking through a whole file (store.verification).
+"""
+
+from __future__ import annotations
+
+from headrace.errors import RunFileDamaged
+from headrace.store.book import RunBook
+from headrace.store.checksums import fields_checksum, has_values
+from headrace.store.contents import UNREADABLE, told
+from headrace.store.interviews import (
+    AGENT,
+    AGENT_AT,
+    AGENT_CHECKSUM,
+    ANSWERS,
+    CHECKSUM,
+    ITERATION,
+    MODEL,
+    ORDINAL,
+    SCENARIO,
+    SCENARIO_AT,
+    SCENARIO_CHECKSUM,
+    STATUS,
+    Fetched,
+    Wanted,
+)
+from headrace.store.rows import Status
+
+_STATUSES = frozenset(map(int, Status))
+
+
+def check_rows(page: list[Fetched], wanted: Wanted, book: RunBook) -> None:
+    models = range(len(book.models))
+    for row in page:
+        try:
+            trouble = _trouble(row, wanted, models)
+        except UNREADABLE:
+            trouble = "what it holds has other types than it was written with"
+        if trouble is not None:
+            raise damaged_row(book, row[ORDINAL], trouble)
+
+
+def damaged_row(book: RunBook, ordinal: int, trouble: str) -> RunFileDamaged:
+    return RunFileDamaged(
+        f"Interview {ordinal} in {book.path} is damaged: {trouble}.",
+        path=book.path,
+        fix=f"headrace verify {book.path} lists all that is. Restore a copy, or read the others with"
+        f" results.filter('interview.ordinal != {ordinal}').",
+    )
+
+
+class taken_from_row:  # noqa: N801 - used as a function, like contents.taken_from; a generator would cost a microsecond
+    """Around the code that decodes a row's values: any error in it is the file's."""
+
+    __slots__ = ("_book", "_row")
+
+    def __init__(self, book: RunBook, row: Fetched) -> None:
+        self._book = book
+        self._row = row
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UNREADABLE):
+            raise damaged_row(self._book, self._row[ORDINAL], f"it cannot be read ({told(error)})") from error
+
+
+def _trouble(row: Fetched, wanted: Wanted, models: range) -> str | None:
+    checksum = row[CHECKSUM]
+    if checksum is not None and not has_values(checksum, row[ORDINAL : STATUS + 1] + row[ANSWERS:]):
+        return "its checksum is not that of its answers"
+    if type(row[ITERATION]) is not int or row[MODEL] not in models or row[STATUS] not in _STATUSES:
+        return "its iteration, model or status is none that there is"
+    if wanted.agent and not _has_fields(row[AGENT_AT], row[AGENT], row[AGENT_CHECKSUM]):
+        return f"its agent {row[AGENT_AT]} is missing, or not as it was written"
+    if wanted.scenario and not _has_fields(row[SCENARIO_AT], row[SCENARIO], row[SCENARIO_CHECKSUM]):
+        return f"its scenario {row[SCENARIO_AT]} is missing, or not as it was written"
+    return None
+
+
+def _has_fields(position: int, fields: object, checksum: int | None) -> bool:
+    if not isinstance(fields, str):
+        return False
+    return checksum is None or checksum == fields_checksum(position, fields.encode())
