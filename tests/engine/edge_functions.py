@@ -211,3 +211,9 @@ async def failing_to_pay_and_never_awaiting_again(ctx, log):
         logged(log, "failed")
     while True:
         time.sleep(0.1)
+
+
+async def stopping_its_warden(ctx):
+    os.kill(os.getppid(), signal.SIGSTOP)
+    await asyncio.sleep(0.2)
+    return "gone on"

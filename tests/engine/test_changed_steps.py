@@ -132,6 +132,36 @@ async def test_a_side_effect_that_was_taken_out_is_told_at_the_end(tmp_path):
     ]
 
 
+CALLS = """
+from headrace import Model
+
+async def child(ctx, word):
+    return word
+
+async def journey(ctx):
+    model = Model("test", canned_response="fine")
+    await ctx.ask(model, "How is it?", name="asked")
+    await ctx.run(child, "hello", name="child")
+    await ctx.command(["true", "one"], name="program", side_effect=True)
+    await ctx.receive()
+    return "TIDES"
+"""
+
+
+async def test_calls_to_models_children_and_programs_are_compared_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "JOURNEY", CALLS)
+    path = tmp_path / "a.run"
+    await begun(path)
+    (tmp_path / "b.run").write_bytes(path.read_bytes())
+    assert await gone_on(path, program(), strict=True) == ("TIDES", [])
+    changed = program(("How is it?", "How was it?"), ('"hello"', '"hi"'), ('"one"', '"two"'))
+    result, reasons = await gone_on(tmp_path / "b.run", changed)
+    assert result == "TIDES"
+    assert reasons == [
+        f"step {name!r}: it was journaled with other arguments" for name in ("asked", "child", "program")
+    ]
+
+
 LOOP = """
 async def ping():
     paid.append(1)

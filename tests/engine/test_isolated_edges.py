@@ -227,3 +227,11 @@ async def test_a_side_effect_that_has_failed_protects_its_run_no_longer(tmp_path
             await asyncio.sleep(0.02)
         began = time.monotonic()
     assert time.monotonic() - began < 6  # where it is waited for, closing gives up after ten
+
+
+async def test_a_run_that_stops_its_warden_goes_on_and_an_event_tells_of_it(tmp_path):
+    async with engine_at(tmp_path / "a.run", slots=1) as engine, asyncio.timeout(30):
+        assert await result_of(await engine.submit(functions.stopping_its_warden)) == "gone on"
+        while not (told := [event.reason for event in await engine.events() if event.what == "warden stopped"]):
+            await asyncio.sleep(0.05)
+        assert "continued" in told[0]

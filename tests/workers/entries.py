@@ -278,6 +278,30 @@ def hide_a_little(port, payload):
     time.sleep(0.1)
 
 
+def hide_a_little_and_work(port, payload):
+    directory, ends = Path(payload.decode()), socket.socketpair()
+    descriptor = os.memfd_create("tide")
+    os.write(descriptor, b"x" * MB)
+    socket.send_fds(ends[0], [b"x"], [descriptor])
+    os.close(descriptor)
+    (directory / "begun").touch()
+    while not (directory / "taken").exists():
+        os.urandom(MB)
+
+
+def share_much(port, payload):
+    """In memory that it shows."""
+    directory = Path(payload.decode())
+    while not (directory / "begun").exists():
+        time.sleep(0.01)
+    for _ in range(30):
+        area = mmap.mmap(-1, 10 * MB)
+        area.write(b"x" * 10 * MB)
+        _held.append(area)
+        time.sleep(0.005)
+    (directory / "taken").touch()
+
+
 def take_segments(port, payload):
     library = ctypes.CDLL(None)
     library.shmat.restype = ctypes.c_void_p

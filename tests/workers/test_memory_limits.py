@@ -132,6 +132,13 @@ async def test_segments_of_a_worker_end_with_it_and_no_others(pool, entry):
         library.shmctl(ours, 0, None)
 
 
+async def test_shared_memory_of_another_worker_counts_for_none_that_hides_a_little(pool, tmp_path):
+    hiding = asyncio.ensure_future(pool.run(entries.hide_a_little_and_work, bytes(tmp_path), LIMIT))
+    sharing = await pool.run(entries.share_much, bytes(tmp_path), 4 * LIMIT)
+    assert isinstance(sharing, Done)
+    assert isinstance(await hiding, Done)
+
+
 async def test_hidden_memory_of_another_process_counts_for_no_worker(pool, tmp_path):
     """One that hides memory itself, too: what it has can be no more than its CPU time can have filled."""
     bystander = subprocess.Popen([sys.executable, "-c", HOARDER, str(tmp_path)])

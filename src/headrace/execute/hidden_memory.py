@@ -64,8 +64,8 @@ class HiddenMemory:
     def charge(
         self, watches: list[Watch], rest_bytes: int, memfds: dict[int, Inodes], closed_bytes: dict[int, int]
     ) -> None:
-        """`rest_bytes` without the open memfds of these trees, too, which `memfds` names by root; `closed_bytes` were
-        in files that each had open before.
+        """`rest_bytes` without what these trees show, too; `memfds` are those that each has open, by root,
+        `closed_bytes` what it showed before and no longer does.
         """
         segments = self._claimed(watches)
         for watch in watches:

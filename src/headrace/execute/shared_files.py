@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from headrace.execute.hidden_memory import HiddenMemory, Inodes
+from headrace.execute.process_limits import contents
 from headrace.execute.warden_watch import Watch
 
 Sizes: TypeAlias = dict[tuple[int, int], int]  # by device and inode
@@ -42,6 +43,7 @@ class SharedFiles:
         self._written: dict[int, int] = {}
         self._open: dict[int, int] = {}  # bytes of files on tmpfs, by the root that has them open
         self._looks = 0
+        self._mapped: dict[int, int] = {}  # by root
         self._hidden = HiddenMemory(self._seen_bytes - self._closed_bytes)
 
     def charge(self, watches: Iterable[Watch]) -> None:
@@ -75,14 +77,20 @@ class SharedFiles:
         had = {watch.pid: watch.held_bytes for watch in watches}
         self._open.clear()
         inodes: dict[int, Inodes] = {}
-        rest_bytes = self._seen_bytes - self._mounted_bytes()
+        rest_bytes = self._host_bytes() - self._mounted_bytes()
+        before, self._mapped = self._mapped, {watch.pid: _mapped_by(watch.tree.pids()) for watch in watches}
+        closed_bytes: dict[int, int] = {}
         for watch in watches:
             memfds, files = self._held(watch.tree.pids())
-            watch.held_bytes = sum(memfds.values()) + sum(files.values())
+            mapped_bytes, memfd_bytes = self._mapped[watch.pid], sum(memfds.values())
+            watch.held_bytes = memfd_bytes + sum(files.values())
             self._open[watch.pid] = sum(files.values())
             inodes[watch.pid] = set(memfds)
-            rest_bytes -= sum(memfds.values())
-        closed_bytes = {watch.pid: max(0, had[watch.pid] - watch.held_bytes) for watch in watches}
+            closed_bytes[watch.pid] = max(0, had[watch.pid] - watch.held_bytes) + max(
+                0, before.get(watch.pid, 0) - mapped_bytes
+            )
+            # What is mapped shows in its process; a part of that may be in files, which are taken off already.
+            rest_bytes -= memfd_bytes + max(0, mapped_bytes - watch.held_bytes - watch.segment_bytes)
         self._hidden.charge(watches, rest_bytes, inodes, closed_bytes)
         closed = self._mounted_bytes() - sum(self._open.values())
         self._charge_closed(watches, closed - self._closed_bytes, had)
@@ -165,6 +173,12 @@ def _count(path: str, kept: Sizes) -> None:
     except OSError:
         return
     kept[told.st_dev, told.st_ino] = told.st_blocks * _BLOCK_BYTES
+
+
+def _mapped_by(pids: Iterable[int]) -> int:
+    """Shared pages that these processes have touched; those of forks as often as they have."""
+    told = (contents(f"/proc/{pid}/status") for pid in pids)
+    return sum(int(each.partition(b"RssShmem:")[2].split(None, 1)[0]) << 10 for each in told if b"RssShmem:" in each)
 
 
 def _written_by_each(watches: Iterable[Watch]) -> dict[int, int]:
