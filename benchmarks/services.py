@@ -4,13 +4,14 @@ Everything is on: journaling, retries, limits, adaptive concurrency. Both ways r
 the pool appends JSONL, and would lose and repeat whatever goes wrong.
 """
 
-import json
 from dataclasses import dataclass, field
 
+from benchmarks import service_workers
 from benchmarks.bench import Bench, Sizes
 from benchmarks.model_server import ANSWER_LETTERS, ModelServer, model_server
-from benchmarks.processes import ChildFailed, Ended, run_child
+from benchmarks.processes import ChildFailed, Ended
 from benchmarks.report import Line, Table, loops, megabytes
+from benchmarks.service_runs import run_service
 
 _MOST_TIMES = 1.5
 _MOST_PEAK_BYTES = 100_000_000
@@ -39,7 +40,7 @@ def measure(bench: Bench) -> Table:
         with model_server(latency_s=latency_s) as server:
             costs_us = _costs_us(bench, server, in_flight, loops_ms)
         lines += _lines(in_flight, costs_us)
-    lines += [*_memory(bench), _hit(bench, loops_ms)]
+    lines += [*service_workers.lines(bench), *_memory(bench), _hit(bench, loops_ms)]
     return Table(
         "runs with a real model",
         lines,
@@ -73,8 +74,8 @@ def _measure(
     keeps_cache: bool = False,
 ) -> Ended:
     sizes = bench.sizes
-    short = _ended(bench, server, way, sizes.services_from, in_flight, keeps_cache=keeps_cache)
-    long = _ended(bench, server, way, sizes.services_to, in_flight, keeps_cache=keeps_cache)
+    short = run_service(bench, server, way, sizes.services_from, in_flight, keeps_cache=keeps_cache)
+    long = run_service(bench, server, way, sizes.services_to, in_flight, keeps_cache=keeps_cache)
     costs.short_s.append(short.cpu_s)
     costs.long_s.append(long.cpu_s)
     loops_ms += [short.figures["loop_ms"], long.figures["loop_ms"]]
@@ -96,8 +97,8 @@ def _lines(in_flight: int, costs_us: dict[str, float]) -> list[Line]:
 def _memory(bench: Bench) -> list[Line]:
     few, many = bench.sizes.services_memory
     with model_server(latency_s=_LATENCIES_S[1_000]) as server:
-        least, small, large = (_ended(bench, server, "run", rows, 1_000).peak_bytes for rows in (1_000, few, many))
-        pool = _ended(bench, server, "pool", few, 1_000).peak_bytes
+        least, small, large = (run_service(bench, server, "run", rows, 1_000).peak_bytes for rows in (1_000, few, many))
+        pool = run_service(bench, server, "pool", few, 1_000).peak_bytes
     growth = f"<= {megabytes(_MOST_GROWTH_BYTES)} more"
     return [
         Line("peak RSS, 1,000 calls, while concurrency still grows", megabytes(least)),
@@ -113,7 +114,7 @@ def _hit(bench: Bench, loops_ms: list[float]) -> Line:
     """CPU of an interview that another run has paid for."""
     costs, many = _Costs(), bench.sizes.services_to
     with model_server() as server:
-        _ended(bench, server, "cached", many, 64)
+        run_service(bench, server, "cached", many, 64)
         for _ in range(bench.sizes.service_repeats):
             long = _measure(bench, server, "cached", 64, costs, loops_ms, keeps_cache=True)
             if long.figures["hits"] != many:
@@ -122,18 +123,3 @@ def _hit(bench: Bench, loops_ms: list[float]) -> Line:
     return Line(
         "CPU per interview from the cache", f"{hit_us:.0f} us", f"<= {_MOST_HIT_US:.0f} us", hit_us <= _MOST_HIT_US
     )
-
-
-def _ended(
-    bench: Bench, server: ModelServer, way: str, rows: int, in_flight: int, *, keeps_cache: bool = False
-) -> Ended:
-    """One whole program; without an earlier one's cache, unless it is kept."""
-    data, path, home = (bench.directory / name for name in (f"{rows}.jsonl", f"{way}.run", "home"))
-    path.unlink(missing_ok=True)
-    if not keeps_cache:
-        for file in home.glob("cache*"):
-            file.unlink()
-    if not data.exists():
-        with data.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps({"number": number}) + "\n" for number in range(rows))
-    return run_child("services", way, server.url, data, in_flight, path, env={"HEADRACE_HOME": str(home)})

@@ -1,6 +1,7 @@
 """One prompt a row to a local model server, by Headrace or by a plain pool: `services WAY URL ROWS IN_FLIGHT PATH`.
 
-WAY is `run` (the response cache off), `cached` (on), or `pool`: workers that share an aiohttp session and append JSONL.
+WAY is `run` (the response cache off), `cached` (on), `workers` (off, in two processes), or `pool`: tasks that share
+an aiohttp session and append JSONL.
 """
 
 import asyncio
@@ -41,12 +42,12 @@ async def pool(url: str, data: str, in_flight: int, file: TextIO) -> None:
         await asyncio.gather(*(work() for _ in range(in_flight)))
 
 
-def run(url: str, data: str, in_flight: int, path: str, *, cache: bool) -> dict[str, int]:
+def run(url: str, data: str, in_flight: int, path: str, *, cache: bool, workers: int) -> dict[str, int]:
     from headrace import Job, Model
 
     model = Model("m", service_name="openai_compatible", base_url=url, temperature=0.2)
     job = Job.map(_PROMPT, data, system_prompt=_SYSTEM).by(model)
-    stats = job.run(path, concurrency=in_flight, cache=cache).stats()
+    stats = job.run(path, concurrency=in_flight, cache=cache, workers=workers).stats()
     assert stats.failed == 0
     return {"interviews": stats.interviews, "hits": stats.cache_hits}
 
@@ -59,7 +60,7 @@ def main(way: str, url: str, data: str, in_flight: int, path: str) -> None:
         with Path(path).open("w", encoding="utf-8") as file:
             uvloop.run(pool(url, data, in_flight, file))
     else:
-        told = run(url, data, in_flight, path, cache=way == "cached")
+        told = run(url, data, in_flight, path, cache=way == "cached", workers=2 if way == "workers" else 0)
     print_figures(loop_ms=loop_ms(), **told)
 
 
