@@ -80,6 +80,14 @@ def test_workers_make_one_request_for_each_question(server: HostileServer, tmp_p
     assert server.calls == people
 
 
+def test_large_replies_that_come_together_are_taken_as_memory_allows(server: HostileServer, tmp_path: Path):
+    """Twelve of 4 MB in each worker: all at once they would take more than it may, and be paid again."""
+    server.behave("ok", answer="y" * 4_000_000, latency=lambda _: 1.5)  # when they come, all have been asked for
+    stats = job_at(server, 24).run(tmp_path / "a.run", workers=2, memory="+400MB").stats()
+    assert (stats.interviews, stats.failed, stats.calls) == (24, 0, 24), why_failed(tmp_path / "a.run")
+    assert server.calls == 24
+
+
 def test_what_killed_workers_had_paid_for_is_counted(server: HostileServer, tmp_path: Path):
     server.behave("ok", latency=lambda _: 0.1)
     kill = Killer(every=60, most=2)

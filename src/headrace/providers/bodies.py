@@ -15,11 +15,13 @@ import msgspec
 from aiohttp import ClientResponse
 
 from headrace.providers.decoding import BadReply
+from headrace.providers.reply_room import ReplyRoom
 
 _IN_RAM_BYTES = 1 << 20
 _LONGEST_LINE = 1 << 20
 _BEGIN_EVENTS = (b"data", b"event:", b"id:", b"retry:", b":")
 _MOST_OF_AN_ERROR = 64 << 10
+_room = ReplyRoom()
 
 
 async def read_body(response: ClientResponse, most_bytes: int) -> bytes:
@@ -157,6 +159,8 @@ async def _spooled(response: ClientResponse, most_bytes: int, is_last: Callable[
             held.write(piece)
             if is_last(piece):
                 break
+        if size > _IN_RAM_BYTES:
+            await _room.wait_for(size)
         held.seek(0)
         return held.read()
 

@@ -1,0 +1,61 @@
+"""Large replies wait on disk until a process with a memory limit has room for them."""
+
+import asyncio
+import resource
+import sys
+
+import pytest
+
+from headrace.providers import reply_room
+from headrace.providers.reply_room import ReplyRoom, free_bytes
+
+MB = 1 << 20
+
+
+class Memory:
+    def __init__(self, free: int | None) -> None:
+        self.free = free
+
+    def __call__(self) -> int | None:
+        return self.free
+
+
+async def test_without_a_limit_nothing_waits():
+    room = ReplyRoom(Memory(None))
+    async with asyncio.timeout(1):
+        for _ in range(100):
+            await room.wait_for(500 * MB)
+
+
+async def test_a_reply_waits_until_those_before_it_have_given_memory_back(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reply_room, "_QUIET_S", 60.0)
+    memory = Memory(100 * MB)
+    room = ReplyRoom(memory)
+    await room.wait_for(10 * MB)
+    second = asyncio.create_task(room.wait_for(10 * MB))
+    await asyncio.sleep(0.05)
+    assert not second.done()  # the first shows in no reading yet
+    memory.free = 20 * MB
+    await asyncio.sleep(0.4)
+    assert not second.done()
+    memory.free = 95 * MB
+    await asyncio.wait_for(second, 10)
+
+
+async def test_what_never_fits_is_read_when_nobody_else_is_busy(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reply_room, "_QUIET_S", 0.05)
+    room = ReplyRoom(Memory(10 * MB))
+    await asyncio.wait_for(room.wait_for(100 * MB), 10)
+    await asyncio.wait_for(room.wait_for(100 * MB), 10)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA and /proc")
+def test_what_is_free_is_read_from_the_limit_of_this_process():
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    assert soft == resource.RLIM_INFINITY
+    assert free_bytes() is None
+    resource.setrlimit(resource.RLIMIT_DATA, (1 << 40, hard))
+    try:
+        assert 0 < (free_bytes() or 0) < 1 << 40
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
