@@ -309,7 +309,14 @@ async def test_an_interview_that_needs_more_than_there_is_fails_and_the_others_g
 
 async def test_a_budget_in_which_no_interview_fits_is_an_error_and_fails_none():
     work = acting(dict.fromkeys(range(12), "borrow:300000000"), 12)
-    with pytest.raises(BudgetTooSmall, match=r"needs more than the 134 MB that workers may use.*without workers="):
+    with pytest.raises(BudgetTooSmall, match=r"with all the 134 MB that workers may use.*without workers="):
+        await conducted(work, Model("test", canned_response=survey_answers.act))
+
+
+async def test_workers_that_crash_one_after_the_other_fail_no_further_interview():
+    """A library that crashes where memory ends leaves no reading of it."""
+    work = acting(dict.fromkeys(range(12), "segfault"), 12)
+    with pytest.raises(BudgetTooSmall, match=r"signal 11"):
         await conducted(work, Model("test", canned_response=survey_answers.act))
 
 
@@ -595,3 +602,12 @@ def test_a_worker_that_cannot_start_ends_the_run_with_its_reason(tmp_path: Path,
     with pytest.raises(HeadraceError, match=r"No worker can be had .*nowhere\.py"):
         job_of({}, 3).run(tmp_path / "a.run", workers=2)
     assert children_of(os.getpid()) == others
+
+
+async def test_the_least_that_a_worker_may_have_is_enough_for_a_service(server: HostileServer):
+    """Threads that a library starts reserve their stacks, which count: 32 MB before the first call."""
+    server.behave("ok", answer="y" * 2_000)
+    model = Model("m", base_url=server.url, service_name="openai_compatible")
+    executor_options = {"workers": 1, "limit_bytes": survey_workers._LEAST_WORKER_BYTES, "has_network": True}
+    controller = await conducted(chunk(1, 0, 40), model, **executor_options)
+    assert (len(controller.rows), controller.failures, server.calls) == (40, [], 80)

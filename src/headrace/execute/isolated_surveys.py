@@ -282,7 +282,7 @@ class IsolatedExecutor:
                     piece.left.pop(ordinal, None)
                     lane.charges.sealed(ordinal)
                 self._losses = 0
-                self._handout.sealed()
+                self._handout.sealed(len(event.sheet))
                 self._widen(len(event.sheet))
             case Answers():
                 for ordinal, record in event.answers:

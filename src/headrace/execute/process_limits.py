@@ -31,6 +31,7 @@ ENVIRONMENT = {
     "NUMEXPR_NUM_THREADS": "1",
     "VECLIB_MAXIMUM_THREADS": "1",
     "RAYON_NUM_THREADS": "1",
+    "UV_THREADPOOL_SIZE": "1",  # its four stacks of 8 MB count against RLIMIT_DATA, and without one libuv aborts
 }
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36

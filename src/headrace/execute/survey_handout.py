@@ -22,7 +22,8 @@ from headrace.survey.record import Cause
 from headrace.units import format_bytes
 
 MOST_WAITING = 10  # chunks that no worker has taken yet
-_MOST_TOO_LARGE = 3  # interviews in a row that do not fit into all the memory there is
+_MOST_TOO_LARGE = 2  # interviews that did not fit into all the memory there is, once any did
+_ROWS_FOR_ANOTHER = 10
 
 
 class Handout:
@@ -42,7 +43,7 @@ class Handout:
         self._room = asyncio.Event()
         self._is_over = False
         self._is_alone = self._helped_alone = False
-        self._too_large = _MOST_TOO_LARGE - 1  # before the first row, one is enough
+        self._too_large = self._rows = 0
         self.affordable: int | None = None
 
     async def start(self, flight: Flight) -> None:
@@ -71,9 +72,9 @@ class Handout:
             lane.pieces[piece].is_taken = True
         self._room.set()
 
-    def sealed(self) -> None:
-        """A row has come: interviews do fit."""
-        self._too_large = 0
+    def sealed(self, rows: int) -> None:
+        """Rows have come: interviews do fit."""
+        self._rows += rows
 
     def over(self, lane: Lane, piece: Piece) -> None:
         """A worker has come to the end of a piece."""
@@ -146,17 +147,17 @@ class Handout:
         if after.undone is not None:
             flight.undone = f"{told_of(ending)}, from outside, again and again"
         if after.failed is not None:
-            if blame_of(ending) is Blame.MEMORY:
+            if may_need_more_memory(ending):
                 self._check_budget(ending)
             self._flights.fail(flight, after.failed, cause_of(ending), told_of(ending))
 
     def _check_budget(self, ending: Ending) -> None:
-        """One interview may need too much. Where the first does, or one after the other, the budget is too small."""
+        """A few interviews may need too much. Where the first does, or many do, the budget is too small."""
         self._too_large += 1
-        if self._too_large >= _MOST_TOO_LARGE:
+        if self._too_large > (_MOST_TOO_LARGE + self._rows // _ROWS_FOR_ANOTHER if self._rows else 0):
             raise BudgetTooSmall(
-                f"One interview needs more than the {format_bytes(self._all_bytes)} that workers may use in all:"
-                f" {told_of(ending)}.",
+                f"Interviews end their workers, each alone with all the {format_bytes(self._all_bytes)} that workers"
+                f" may use: {told_of(ending)}.",
                 budget_bytes=self._all_bytes,
                 used_bytes=_peak_bytes(ending),
                 fix="Give a larger memory=, or run without workers=. Everything journaled is safe.",
