@@ -325,6 +325,10 @@ class Interrupted(KeyboardInterrupt):
         self.done = done
         self.total = total
 
+    def _render_traceback_(self) -> list[str]:
+        """IPython's own hook, also in notebooks: the message, and no traceback."""
+        return [str(self)]
+
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint that ends an error's fix: the known name closest to a mistyped one, or what there is."""

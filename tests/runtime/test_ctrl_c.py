@@ -74,3 +74,21 @@ def test_other_errors_have_their_traceback_as_ever(tmp_path: Path):
     assert told[1] == "Traceback (most recent call last):"
     assert told[-1] == "ValueError: mine"
     assert code == 1
+
+
+IPYTHON = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell()
+shell._showtraceback = lambda kind, error, lines: print("shown:", *lines)
+shell.run_cell("from pathlib import Path; from headrace.errors import Interrupted")
+shell.run_cell("raise Interrupted(Path('a.run'), done=1, total=2)")
+"""
+
+
+def test_ipython_and_notebooks_show_the_message_alone(tmp_path: Path):
+    home = {**os.environ, "IPYTHONDIR": str(tmp_path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", IPYTHON], env=home, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.startswith("shown: Stopped after 1 of 2 interviews; all of them are saved in a.run.")
+    assert "Traceback" not in ran.stdout
