@@ -74,7 +74,9 @@ async def test_a_notebook_shows_how_far_a_run_is_stops_it_and_goes_on(tmp_path: 
         assert (await cells.run(SETUP)).outputs == []
 
         stopped = await cells.run(RUN, interrupted_after=r"[1-9]\d*/60")
-        shown, error = stopped.outputs
+        shown, heard, error = stopped.outputs
+        assert heard["text"].startswith("stopping")
+        assert error["traceback"] == [error["evalue"]]
         assert len(stopped.seen) >= 2
         assert error["ename"] == "Interrupted"
         done = int(re.fullmatch(r"Stopped after (\d+) of 60 interviews; .* again to go on\.", error["evalue"])[1])
