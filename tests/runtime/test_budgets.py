@@ -63,6 +63,16 @@ def test_a_budget_holds_for_every_later_run_until_it_is_given_again(tmp_path: Pa
     assert a_job().run(path, max_tokens_total="none").stats().interviews == 300
 
 
+def test_a_later_run_judges_by_what_earlier_ones_took_not_by_an_estimate(tmp_path: Path):
+    path = tmp_path / "a.run"
+    job = a_job().survey.by(AgentList.from_list("n", range(300)))
+    job = job.by(Model("test", canned_response="x" * 8000, latency_s=0.5))  # thirty times what is expected of a text
+    taken = job.run(path, limit=20).stats().tokens
+    with pytest.raises(BudgetSpent):
+        job.run(path, max_tokens_total=taken + taken // 2)
+    assert 1.4 * taken < tokens_in(path) <= 1.5 * taken
+
+
 def test_a_job_from_a_file_goes_on_in_that_file_and_is_not_started_over_in_it(tmp_path: Path):
     path = tmp_path / "a.run"
     a_job(5).run(path, limit=1)

@@ -17,7 +17,7 @@ from headrace.survey.record import Usage
 class Spending:
     """`run` is what this run took, `_lost` the part of it that no interview shows, `_before` what earlier runs took."""
 
-    def __init__(self, job: Job, budgets: Budgets, before: Usage) -> None:
+    def __init__(self, job: Job, budgets: Budgets, before: Usage, interviews_before: int) -> None:
         self._most_cost = budgets.max_cost
         self._most_tokens = budgets.max_tokens_total
         self._before = before
@@ -27,9 +27,11 @@ class Spending:
         self._lost = Usage()
         self._unanswered = 0
         if self.is_limited:
-            expected = job.estimate()
-            self._first_cost = (expected.cost or 0.0) / expected.interviews
-            self._first_tokens = (expected.input_tokens + expected.output_tokens) / expected.interviews
+            expected, count = job.estimate(), max(interviews_before, 1)
+            expected_tokens = expected.input_tokens + expected.output_tokens
+            # What earlier runs took says more than an estimate, which may be ten times too low.
+            self._first_cost = before.cost / count or (expected.cost or 0.0) / expected.interviews
+            self._first_tokens = _tokens(before) / count or expected_tokens / expected.interviews
 
     @property
     def is_limited(self) -> bool:
@@ -79,7 +81,7 @@ class Spending:
         return spent / answered * self._unanswered if answered > 0 else 0.0
 
     def _mean(self, spent: float, expected: float) -> float:
-        """What an interview takes, from those that ended; before any has, from the estimate."""
+        """What an interview takes, from those that ended; before any has, from earlier runs or the estimate."""
         return spent / self._interviews if self._interviews else expected
 
 

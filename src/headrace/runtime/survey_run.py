@@ -105,7 +105,7 @@ class SurveyRun:
         self._seen_seq = 0
         self._failed = 0
         self._sealed = 0
-        self._spending = Spending(job, file.budgets, file.usage_before())
+        self._spending = Spending(job, file.budgets, *file.usage_before())
         self._standings = Standings(job.models)
         self._admission.afford(self._spending.affordable())
         self._failure: HeadraceError | None = None

@@ -147,10 +147,10 @@ class RunFile:
         """The rows of agents or scenarios at these positions, as JSON."""
         return read_list(self._lists, self.path, table, positions)
 
-    def usage_before(self) -> Usage:
-        """What all runs of this file have taken so far."""
+    def usage_before(self) -> tuple[Usage, int]:
+        """What all runs of this file have taken so far, and for how many interviews."""
         counted = read_counters(self.connection, self.path)
-        return Usage(*(counted[name] for name in Usage.__struct_fields__))
+        return Usage(*(counted[name] for name in Usage.__struct_fields__)), int(counted["done"])
 
     def keep_budgets(self) -> None:
         """Put this run's budgets in force for the runs after it."""
