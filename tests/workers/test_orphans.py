@@ -132,6 +132,15 @@ async def test_a_worker_that_stops_its_warden_gets_no_further_than_its_limit(sto
         assert isinstance(await asyncio.wait_for(pool.run(entries.echo, b"on", LIMIT), 20), Done)
 
 
+async def test_a_warden_and_a_standby_that_are_both_stopped_go_on():
+    async with WorkerPool(PoolOptions(preload=("tests.workers.entries",))) as pool:
+        warden = pool.warden_pid
+        heir = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(heir, signal.SIGSTOP)
+        os.kill(warden, signal.SIGSTOP)
+        assert isinstance(await asyncio.wait_for(pool.run(entries.echo, b"on", LIMIT), 20), Done)
+
+
 async def test_a_warden_that_does_not_turn_is_ended_by_its_standby(monkeypatch):
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)

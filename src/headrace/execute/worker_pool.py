@@ -28,6 +28,7 @@ from headrace.execute.enforcement import can_isolate, enforcement_layers
 from headrace.execute.function_names import SCRIPT_NAME, refer_to, script_starts_again
 from headrace.execute.limited_process import LimitedProcess
 from headrace.execute.process_limits import ENVIRONMENT, ON_LINUX
+from headrace.execute.warden_heir import continue_heir
 from headrace.execute.worker_handle import Ending, Worker
 from headrace.execute.worker_protocol import (
     Death,
@@ -55,6 +56,7 @@ from headrace.execute.warden import main; main(int(sys.argv[2]), pulse)"""
 _log = logging.getLogger("headrace")
 _END_WITHIN_S = 3.0
 _LOOK_AGAIN_S = 0.005
+_GUARD_EVERY_S = 1.0
 _NEARLY = 0.95
 
 
@@ -250,6 +252,13 @@ class WorkerPool:
             await self._end_warden()
             raise
         self._warden_pid, self.layers, self.not_preloaded = ready.pid, ready.layers, ready.not_preloaded
+        self._guard_standby(self._process)
+
+    def _guard_standby(self, process: subprocess.Popen[bytes]) -> None:
+        """Warden and standby continue each other, and both may be stopped: the standby goes on first."""
+        if ON_LINUX and self._process is process:
+            continue_heir(process.pid)
+            asyncio.get_running_loop().call_later(_GUARD_EVERY_S, self._guard_standby, process)
 
     def _setup(self) -> Setup:
         options = self._options
