@@ -3,6 +3,8 @@
 import asyncio
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -265,10 +267,48 @@ def test_a_writer_whose_file_was_claimed_by_another_commits_nothing_more(tmp_pat
 def test_a_claim_of_a_dead_process_or_another_host_is_no_obstacle(tmp_path: Path) -> None:
     path = tmp_path / "e.run"
     AgentFile.open(path).close()
-    for left in ('{"token":"a","pid":999999999,"started":"1","host":"x"}', '{"pid":1}', "nonsense", 7, None):
+    for left in (
+        '{"token":"a","pid":999999999,"started":"1","host":"x","file":"1:1"}',
+        '{"pid":1}',
+        "nonsense",
+        7,
+        None,
+    ):
         with closing(apsw.Connection(str(path))) as other:
             other.execute("INSERT OR REPLACE INTO meta VALUES('writer', ?)", (left,))
         AgentFile.open(path).close()
+
+
+def test_a_copy_of_a_live_file_by_hand_is_not_taken_for_the_file_itself(tmp_path: Path) -> None:
+    path, copy = tmp_path / "e.run", tmp_path / "copy.run"
+    first = AgentFile.open(path)
+    try:
+        for suffix in ("", "-wal"):
+            copy.with_name(copy.name + suffix).write_bytes(path.with_name(path.name + suffix).read_bytes())
+        AgentFile.open(copy).close()
+    finally:
+        first.close()
+
+
+def test_a_file_moved_away_from_its_lock_lets_no_second_writer_in(tmp_path: Path) -> None:
+    path, moved = tmp_path / "e.run", tmp_path / "moved.run"
+    program = f"""
+from pathlib import Path
+from headrace.store.agent_file import AgentFile
+try:
+    AgentFile.open(Path({str(moved)!r}))
+except Exception as error:
+    print(type(error).__name__)
+"""
+    first = AgentFile.open(path)
+    try:
+        path.rename(moved)
+        ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+        assert ran.stdout.strip() in ("RunFileBusy", "LogMissing")
+    finally:
+        with pytest.raises(RunFileGone):
+            first.close()
+    AgentFile.open(moved).close()
 
 
 def test_a_file_opened_twice_by_one_process_is_refused_although_its_lock_file_is_gone(tmp_path: Path) -> None:

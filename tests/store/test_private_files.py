@@ -9,12 +9,15 @@ import sys
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 
 from headrace import Agent, Engine, Model, QuestionFreeText, Results, Survey
 from headrace.errors import HeadraceError, RunFileBusy, RunFileError
+from headrace.store import disk_errors
 from headrace.store import lock as locks
 from headrace.store.agent_file import AgentFile
+from headrace.store.disk_errors import translated_errors
 from headrace.store.home import cache_path
 from headrace.store.lock import WriterLock, writer_of
 from headrace.store.response_cache import ResponseCache
@@ -155,6 +158,25 @@ def test_a_file_system_without_locks_is_named_with_a_way_on(
             AgentFile.open(tmp_path / "e.run")
     finally:
         first.close()
+
+
+def test_locks_that_sqlite_cannot_have_are_not_called_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> None:
+        with translated_errors(tmp_path / "x.run"):
+            raise apsw.BusyError("database is locked")
+
+    with pytest.raises(RunFileBusy, match="another process"):
+        fails()
+
+    def no_locks(_file: object, _operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    assert disk_errors.fcntl is not None
+    monkeypatch.setattr(disk_errors.fcntl, "lockf", no_locks)
+    with pytest.raises(RunFileError, match=r"cannot lock files.*local disk"):
+        fails()
 
 
 # --- the disk

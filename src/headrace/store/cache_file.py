@@ -135,7 +135,7 @@ def begin_anew(path: Path) -> None:
         return  # another process is at it
     try:
         if _is_damaged(path):
-            for ending in ("-wal", "-shm", ""):  # the file itself last: its name is what others open
+            for ending in ("-journal", "-wal", "-shm", ""):  # the file itself last: its name is what others open
                 with suppress(FileNotFoundError):
                     path.with_name(path.name + ending).replace(path.with_name(f"{path.name}.damaged{ending}"))
     finally:

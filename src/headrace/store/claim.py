@@ -25,12 +25,15 @@ _ours: set[str] = set()  # the claims that this process has made and not given b
 
 
 class _Writer(msgspec.Struct, frozen=True):
-    """`host` is this boot of this machine and its process numbers; `started` tells a process from a later namesake."""
+    """`host` is this boot of this machine and its process numbers; `started` tells a process from a later namesake, and
+    `file` the file it writes from a copy, which it does not.
+    """
 
     token: str
     pid: int
     started: str
     host: str
+    file: str
 
 
 class Claim:
@@ -40,7 +43,7 @@ class Claim:
         self._path = path
         self._connection = connection
         self._text = msgspec.json.encode(
-            _Writer(secrets.token_hex(8), os.getpid(), _start_of(os.getpid()), _host())
+            _Writer(secrets.token_hex(8), os.getpid(), _start_of(os.getpid()), _host(), _file(path))
         ).decode()
 
     def take(self) -> None:
@@ -73,7 +76,7 @@ def refuse_live_writer(connection: apsw.Connection, path: Path) -> None:
     """
     text = connection.execute(_READ).get
     writer = _decoded(text)
-    if writer is None or writer.host != _host():
+    if writer is None or writer.host != _host() or writer.file != _file(path):
         return
     if text in _ours if writer.pid == os.getpid() else _start_of(writer.pid) == writer.started != "":
         raise busy(path, writer.pid)
@@ -92,6 +95,11 @@ def _host() -> str:
         return f"{_BOOT.read_text('ascii').strip()} {_PROCESSES.stat().st_ino}"
     except OSError:
         return ""  # not Linux: no process is told live from dead, and the lock has to do
+
+
+def _file(path: Path) -> str:
+    found = path.stat()
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def _start_of(pid: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,11 @@ import apsw
 from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError, StorageFull
 from headrace.store.contents import damaged, told
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 _WRITE_ERRORS = frozenset(
     {
         apsw.SQLITE_IOERR_WRITE,
@@ -26,6 +32,17 @@ _WRITE_ERRORS = frozenset(
         apsw.SQLITE_IOERR_SHMSIZE,
     }
 )
+_LOCK_ERRORS = frozenset(
+    {
+        apsw.SQLITE_IOERR_LOCK,
+        apsw.SQLITE_IOERR_RDLOCK,
+        apsw.SQLITE_IOERR_UNLOCK,
+        apsw.SQLITE_IOERR_CHECKRESERVEDLOCK,
+        apsw.SQLITE_IOERR_SHMLOCK,
+        apsw.SQLITE_IOERR_SHMMAP,
+    }
+)
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
 _UNREADABLE = frozenset({errno.EIO, errno.ENXIO, errno.ERANGE})  # SQLite takes these for damage
 _open: WeakSet[apsw.Connection] = WeakSet()
 _BESIDE = ("", "-wal", "-journal")
@@ -41,8 +58,12 @@ def translated_errors(path: Path) -> Generator[None]:
     except apsw.IOError as error:
         if getattr(error, "extendedresult", None) in _WRITE_ERRORS:
             raise StorageFull(path, f"writing failed ({error})") from error
+        if getattr(error, "extendedresult", None) in _LOCK_ERRORS:
+            raise _without_locks(path) from error
         raise RunFileError(f"{path} cannot be read: {error}.", path=path, fix="Check the disk.") from error
     except (apsw.BusyError, apsw.LockedError):
+        if not _can_lock_in(path.parent):  # SQLite takes that for a lock that another process has
+            raise _without_locks(path) from None
         raise RunFileBusy(
             f"{path} is locked by another process.", path=path, fix="Try again when that is done."
         ) from None
@@ -64,6 +85,26 @@ def translated_errors(path: Path) -> Generator[None]:
     except (apsw.Error, UnicodeDecodeError) as error:
         # Our statements are right for our tables, which were checked: it is what the tables hold.
         raise damaged(path, f"SQLite cannot make sense of what it holds ({told(error)})") from error
+
+
+def _without_locks(path: Path) -> RunFileError:
+    return RunFileError(
+        f"The file system of {path.parent} cannot lock files, and SQLite needs locks for {path}.",
+        path=path,
+        fix="Use a path on a local disk, and copy the file when the run has ended.",
+    )
+
+
+def _can_lock_in(directory: Path) -> bool:
+    """Whether a file there can be locked as SQLite locks its own; also where that cannot be tried."""
+    if fcntl is None:
+        return True
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in _NO_LOCKS
+    return True
 
 
 def remember(connection: apsw.Connection) -> None:

@@ -97,7 +97,8 @@ def check_log_is_there(connection: apsw.Connection, path: Path) -> None:
             return
     log = path.with_name(path.name + "-wal")
     raise LogMissing(
-        f"{log} is missing: rows that were journaled before a process was killed are in it, and not in {path}.",
+        f"{log} is missing: rows that were journaled are in it, and not yet in {path}. After a kill, and of a run that"
+        " goes on, the two files belong together.",
         path=path,
         fix=f"Put it back beside the file. If it is lost, keep what there is with: headrace copy {path} NEW"
         " --without-log; the new file goes on from there. fresh=True starts over.",
