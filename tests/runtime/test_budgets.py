@@ -196,7 +196,7 @@ def test_resume_stops_where_the_run_was_to_stop(tmp_path: Path, forks: None):
     words = ("run", "s.yaml", "--model", model, "--n", "3000", "-o", "a.run")
     ran = headrace(tmp_path, *words, "--max-tokens-total", "10000", "--max-cost", "5", "--concurrency", "30")
     assert ran.returncode == 4
-    assert "headrace resume a.run" in headrace(tmp_path, "status", "a.run").stdout
+    assert "headrace resume a.run --max-tokens-total 20000\n" in headrace(tmp_path, "status", "a.run").stdout
     again = headrace(tmp_path, "resume", "a.run", "--memory", "60%")
     assert (again.returncode, again.stdout) == (4, "")
     assert tokens_in(tmp_path / "a.run") <= 10_000

@@ -68,8 +68,8 @@ def budgets_text(budgets: Budgets, stats: Stats) -> str:
     """The budgets that a file keeps, and how much of them is used; empty where it keeps none."""
     parts: list[str] = []
     if budgets.max_cost is not None:
-        spent = "an unknown part" if stats.cost is None else f"${stats.cost:,.2f}"
-        parts.append(f"{spent} of ${budgets.max_cost:,.2f}")
+        spent = "an unknown part" if stats.cost is None else _dollars(stats.cost)
+        parts.append(f"{spent} of {_dollars(budgets.max_cost)}")
     if budgets.max_tokens_total is not None:
         parts.append(f"{stats.tokens:,} of {budgets.max_tokens_total:,} tokens")
     if budgets.concurrency is not None:
@@ -79,6 +79,22 @@ def budgets_text(budgets: Budgets, stats: Stats) -> str:
     if budgets.memory is not None:
         parts.append(f"memory {budgets.memory}")
     return ", ".join(parts)
+
+
+def larger_budgets(budgets: Budgets, stats: Stats) -> str:
+    """The options that let a run go on whose budget has no room for another interview like those before."""
+    words = ""
+    share = 1 + 1 / max(stats.interviews, 1)
+    if budgets.max_cost is not None and (stats.cost or 0.0) * share > budgets.max_cost:
+        words += f" --max-cost {2 * budgets.max_cost:g}"
+    if budgets.max_tokens_total is not None and stats.tokens * share > budgets.max_tokens_total:
+        words += f" --max-tokens-total {2 * budgets.max_tokens_total}"
+    return words
+
+
+def _dollars(amount: float) -> str:
+    """Two figures of what is less than ten cents."""
+    return f"${amount:,.2f}" if amount >= 0.1 or not amount else f"${float(f'{amount:.2g}'):f}".rstrip("0")
 
 
 class Layout:

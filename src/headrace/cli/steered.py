@@ -17,7 +17,7 @@ import typer
 from msgspec import structs
 
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
-from headrace.cli.shown import budgets_text, spent_text
+from headrace.cli.shown import budgets_text, larger_budgets, spent_text
 from headrace.cli.terminal import own_command, print_json, say, seen_from_here
 from headrace.display import visible
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy
@@ -195,7 +195,7 @@ def _lines(look: _Look) -> Iterator[str]:
     if budgets := budgets_text(look.budgets, stats):
         yield f"budgets, kept for each run: {budgets}"
     if hint := _hint(look.state, look.path):
-        yield hint
+        yield hint + (larger_budgets(look.budgets, stats) if look.state == "not running" else "")
 
 
 def _process_line(live: RunState) -> str:
