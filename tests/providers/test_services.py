@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -179,3 +180,20 @@ def test_a_prompt_that_fits_no_context_costs_only_its_own_interview(server, tmp_
 def test_a_request_is_what_the_server_reads(server):
     ask(Model("m", base_url=server.url), a_request("Well?", system=""))
     assert server.last.body == {"model": "m", "messages": [{"role": "user", "content": "Well?"}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gtp-4o", "gpt-4o"), ("gpt4o", "gpt-4o"), ("GPT-4o", "gpt-4o"), ("cluade-sonnet-4-5", "claude-sonnet-4-5"),
+        ("tset", "test"), ("locla", "local"),
+    ],
+)  # fmt: skip
+def test_a_mistyped_model_is_met_with_the_name_that_was_meant(name, meant):
+    with pytest.raises(ListError, match=f"No service is known.*Did you mean '{re.escape(meant)}'[?] Name its service"):
+        provider_for(Model(name))
+
+
+def test_a_mistyped_service_is_met_with_the_name_that_was_meant():
+    with pytest.raises(ListError, match=r"there is no service 'opnai'\. Did you mean 'openai'\? There are anthropic, "):
+        provider_for(Model("gpt-4o", service_name="opnai"))

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.first_steps import demo, doctor
+from headrace.cli.log_lines import show_log_lines
 from headrace.cli.mapping import map_rows
 from headrace.cli.options import DEBUG
 from headrace.cli.reading import copy, results, runs
@@ -64,6 +65,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what the locale has no letters for is told all the same
+    show_log_lines()
     words = [word for word in sys.argv[1:] if word != DEBUG]
     # As wide as the terminal is: left alone, help is never narrower than 50 columns.
     app(words, prog_name="headrace", terminal_width=min(80, shutil.get_terminal_size().columns))

@@ -13,7 +13,7 @@ from headrace.errors import InvalidAnswer, ProviderUnavailable
 from headrace.execute.calls import ModelCalls, PlainCalls, ServiceCalls
 from headrace.execute.endpoints import Endpoints
 from headrace.limits import RetryLimits
-from headrace.plan.prices import price_of
+from headrace.plan.prices import Price, price_of
 from headrace.providers.contract import Finish, Provider, Reply, Request
 from headrace.providers.services import provider_for
 from headrace.schedule.retry import wait_before_retry_s
@@ -85,12 +85,16 @@ class AgentCalls:
     async def _of(self, model: Model) -> ModelCalls:
         key = model.identity_row()
         if key not in self._calls:
-            provider = provider_for(model)
-            if model.service_name == "test":
-                price = price_of(model) if "price" in model.parameters else None
-                self._calls[key] = provider, PlainCalls(provider, price)
-            else:
-                price = await asyncio.to_thread(price_of, model)  # may have to be looked up
-                gate = self._endpoints.gate(model)
-                self._calls[key] = provider, ServiceCalls(model, provider, gate, price, self._cache())
+            is_test = model.service_name == "test"
+            is_priced = not is_test or "price" in model.parameters
+            price = await asyncio.to_thread(price_of, model) if is_priced else None  # may have to be looked up
+            if key not in self._calls:  # else another run's first call was quicker: a second provider would stay open
+                self._calls[key] = self._made(model, price)
         return self._calls[key][1]
+
+    def _made(self, model: Model, price: Price | None) -> tuple[Provider, ModelCalls]:
+        provider = provider_for(model)
+        if model.service_name == "test":
+            return provider, PlainCalls(provider, price)
+        gate = self._endpoints.gate(model)
+        return provider, ServiceCalls(model, provider, gate, price, self._cache())

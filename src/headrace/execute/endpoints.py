@@ -5,13 +5,20 @@ Owned by the controller, and handed to executors that run in its process.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import assert_never
+
 import msgspec
 
 from headrace.execute.calls import endpoint_limits
-from headrace.execute.gate import Gate
+from headrace.execute.gate import Gate, Reach
 from headrace.schedule.outcomes import EndpointStatus
 from headrace.survey.models import Model
 from headrace.survey.values import encode_value
+
+_log = logging.getLogger("headrace")
 
 
 def endpoint_key(model: Model) -> bytes:
@@ -20,15 +27,19 @@ def endpoint_key(model: Model) -> bytes:
 
 
 class Endpoints:
-    """Gates by endpoint; `status` shows each under its model's name."""
+    """Gates by endpoint; `status` shows each under its model's name.
 
-    def __init__(self) -> None:
+    An endpoint that cannot be reached, and one that can again, is told to the logger `headrace` and to `on_reach`.
+    """
+
+    def __init__(self, on_reach: Callable[[Reach, str], None] | None = None) -> None:
+        self._on_reach = on_reach
         self._gates: dict[bytes, tuple[str, Gate]] = {}  # as many as there are models
 
     def gate(self, model: Model) -> Gate:
         key = endpoint_key(model)
         if key not in self._gates:
-            self._gates[key] = model.name, Gate(endpoint_limits(model))
+            self._gates[key] = model.name, Gate(endpoint_limits(model), partial(self._tell_reach, model))
         return self._gates[key][1]
 
     def allow(self, interviews: int) -> None:
@@ -55,6 +66,19 @@ class Endpoints:
                 for name, status in self.status()
             ]
         )
+
+    def _tell_reach(self, model: Model, reach: Reach, said: str) -> None:
+        match reach:
+            case Reach.AWAY:
+                words = f"{said or f'{model.name} cannot be reached'}. It is tried again until it answers."
+                _log.warning("%s", words)
+            case Reach.BACK:
+                words = f"{model.name} is reached again, after {said}."
+                _log.info("%s", words)
+            case _:
+                assert_never(reach)
+        if self._on_reach is not None:
+            self._on_reach(reach, words)
 
     def release_stopped(self) -> None:
         for _, gate in self._gates.values():

@@ -42,6 +42,7 @@ from headrace.schedule.outcomes import (
     Unusable,
     Wait,
 )
+from headrace.units import format_duration
 
 ABANDONED = Abandoned()
 # Paused as long as it is, a service that answers each of these with "busy" will not serve this question.
@@ -92,11 +93,22 @@ async def ask_in_turn(
         return reply
 
 
-class Gate:
-    """One endpoint's calls. `listen` is told each change of standing, with its reason."""
+class Reach(Enum):
+    """Whether an endpoint can be reached, when that changes."""
 
-    def __init__(self, limits: EndpointLimits) -> None:
+    AWAY = "model away"
+    BACK = "model back"
+
+
+class Gate:
+    """One endpoint's calls. `listen` is told each change of standing, with its reason.
+
+    `on_reach` is told the first connection that fails, and the one that succeeds again: once each an incident.
+    """
+
+    def __init__(self, limits: EndpointLimits, on_reach: Callable[[Reach, str], None] | None = None) -> None:
         self._endpoint = Endpoint(limits, random.random)
+        self._on_reach = on_reach
         self._line: deque[_Waiting] = deque()  # bounded by the window
         self._timer: asyncio.TimerHandle | None = None
         self._listeners: list[Callable[[Standing, str], None]] = []
@@ -125,7 +137,10 @@ class Gate:
         return self._go_at_once(tokens) or await self._turn(tokens, is_stopping)
 
     def ended(self, go: Go, outcome: Outcome) -> None:
+        away_since_s = self._endpoint.away_since_s
         self._endpoint.ended(time.monotonic(), go, outcome)
+        if self._endpoint.away_since_s != away_since_s:
+            self._tell_reach(away_since_s, outcome)
         if self._line:
             self._advance()
         self._tell_standing()
@@ -197,6 +212,14 @@ class Gate:
             for listener in self._listeners:
                 listener(standing, self._reason())
 
+    def _tell_reach(self, away_since_s: float | None, outcome: Outcome) -> None:
+        if self._on_reach is None:
+            return
+        if away_since_s is None and isinstance(outcome, Away):
+            self._on_reach(Reach.AWAY, outcome.message)
+        elif away_since_s is not None and self._endpoint.away_since_s is None:
+            self._on_reach(Reach.BACK, format_duration(time.monotonic() - away_since_s))
+
     def _reason(self) -> str:
         status = self.status()
         if status.closed_reason is not None:
@@ -239,7 +262,7 @@ def outcome_of(error: ProviderError) -> Outcome:
         case ProviderTimeout():
             return TimedOut()
         case NetworkAway():
-            return Away()
+            return Away(str(error))
         case ModelUnusable():
             return Unusable(str(error))
         case ProviderRefused():

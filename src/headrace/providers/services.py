@@ -6,7 +6,7 @@ from importlib import import_module
 
 from headrace.errors import ListError, nearest
 from headrace.providers.contract import Provider
-from headrace.survey.known_services import SERVICES, Wire
+from headrace.survey.known_services import SERVICES, WELL_KNOWN_MODELS, Wire
 from headrace.survey.models import Model
 
 # Module and maker. Not imported here: aiohttp alone is 26 MB, which a run of the test model has no use for.
@@ -35,7 +35,15 @@ def provider_for(model: Model) -> Provider:
 
 def _unknown(model: Model) -> ListError:
     known = sorted({*SERVICES, *_IN_PROCESS} - {"function"})
-    close = nearest(model.service_name, known)
-    hint = f"{close} " if close.startswith("Did") else ""
+    if model.service_name != model.name:
+        said = f"Model {model.name!r}: there is no service {model.service_name!r}."
+        return ListError(said, fix=f"{_meant(model.service_name, known)}There are {', '.join(known)}.")
+    hint = _meant(model.name, [*WELL_KNOWN_MODELS])
     told = f"Model({model.name!r}, service_name=...) with one of {', '.join(known)}"
     return ListError(f"No service is known for the model {model.name!r}.", fix=f"{hint}Name its service: {told}.")
+
+
+def _meant(name: str, known: list[str]) -> str:
+    """The known name that a mistyped one is close to, as a question; nothing where there is none."""
+    close = nearest(name.lower(), known)
+    return f"{close} " if close.startswith("Did") else ""

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import io
 import logging
+import os
 from collections.abc import Callable, Mapping
 
 import aiohttp
@@ -123,7 +124,7 @@ def network_problem(error: Exception, model: str, address: str) -> ProviderError
         case aiohttp.ClientConnectorError() if error.os_error.errno in _NO_DESCRIPTORS:
             return ProviderUnavailable(f"{where}: too many files are open here; lower concurrency or raise `ulimit -n`")
         case aiohttp.ClientConnectorError():
-            return NetworkAway(f"{where} cannot be reached: {error.os_error.strerror or type(error).__name__}")
+            return NetworkAway(f"{where} cannot be reached: {_reason(error.os_error)}")
         case OSError() if error.errno in _NO_ROOM:
             return ProviderUnavailable(f"{where}: no room on this machine's disk for its reply")
         case Misbehaved():
@@ -131,3 +132,10 @@ def network_problem(error: Exception, model: str, address: str) -> ProviderError
         case _:
             # Only the kind: the words of some of these errors quote headers.
             return ProviderUnavailable(f"{where}: the connection broke ({type(error).__name__})")
+
+
+def _reason(error: OSError) -> str:
+    """The system's words: asyncio's own repeat the address. A name that is not found has a number below 0."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or type(error).__name__

@@ -99,7 +99,7 @@ class EngineLoop:
         self._chronicle = Chronicle(self._writer, self._writes)
         self._pump = Pump(Scheduler(options.queue, options.breaker))
         self._listeners = Listeners()
-        self._endpoints = Endpoints()
+        self._endpoints = Endpoints(lambda reach, words: self._chronicle.record(reach.value, words))
         self._calls = AgentCalls(self._endpoints, self._response_cache, self._count_usage)
         self._cache: ResponseCache | None = None
         self._threads = ThreadPoolExecutor(options.workers.slots + 4, thread_name_prefix="headrace-step")

@@ -52,7 +52,9 @@ class Unavailable(msgspec.Struct, frozen=True, gc=False):
 
 
 class Away(msgspec.Struct, frozen=True, gc=False):
-    """The service was never reached: no route, no name, no connection."""
+    """The service was never reached: no route, no name, no connection. `message` says who, where and why."""
+
+    message: str = ""
 
 
 class Refused(msgspec.Struct, frozen=True, gc=False):

@@ -49,6 +49,13 @@ _PREFIXES = {
     "openai": ("gpt-", "chatgpt-", "ft:gpt-", "o1", "o3", "o4"),
     "anthropic": ("claude-",),
 }
+# Only for "did you mean": services have many more, and any name is sent to its service as it is written.
+WELL_KNOWN_MODELS = (
+    "chatgpt-4o-latest", "claude-3-5-haiku-latest", "claude-3-7-sonnet-latest", "claude-haiku-4-5", "claude-opus-4-1",
+    "claude-opus-4-5", "claude-sonnet-4-0", "claude-sonnet-4-5", "gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4.1",
+    "gpt-4.1-mini", "gpt-4.1-nano", "gpt-4o", "gpt-4o-mini", "gpt-5", "gpt-5-mini", "gpt-5-nano", "local", "o1", "o3",
+    "o3-mini", "o4-mini", "test",
+)  # fmt: skip
 
 
 def service_of(name: str, *, has_address: bool) -> str:
