@@ -25,7 +25,9 @@ _MOST_WORDS = 1_000
 _MOST_BRANCHES = 500
 _MOST_WEIGHT = 1 << 20
 _LONGEST_REPEATED = 10_000
-_NAME_PLAIN = r"\{\{[-+]?\s*[^\W\d]\w*(?:\.\w+){0,20}\s*[-+]?\}\}"
+# Filters that give back no more than they got, or a few times that.
+_HARMLESS = "abs|capitalize|count|first|float|int|last|length|lower|round|title|trim|upper"
+_NAME_PLAIN = rf"\{{\{{[-+]?\s*[^\W\d]\w*(?:\.\w+){{0,20}}(?:\s*\|\s*(?:{_HARMLESS})\b){{0,3}}\s*[-+]?\}}\}}"
 _PLAIN = re.compile(rf"(?:[^{{]++|\{{(?![{{%#])|{_NAME_PLAIN})*+", re.DOTALL)
 _MOST_PLAIN_NAMES = 200
 _START = re.compile(r"\{[{%#]")
@@ -75,7 +77,7 @@ class _Word:
 
 
 def is_plain(source: str) -> bool:
-    """Whether the text holds nothing but names to be filled in, and not too many: it can be no trouble."""
+    """Whether the text holds nothing but names to be filled in, perhaps through harmless filters, and not too many."""
     return source.count("{{") <= _MOST_PLAIN_NAMES and _PLAIN.fullmatch(source) is not None
 
 
