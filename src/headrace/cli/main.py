@@ -17,7 +17,7 @@ from headrace.cli.first_steps import demo, doctor
 from headrace.cli.log_lines import show_log_lines
 from headrace.cli.mapping import map_rows
 from headrace.cli.options import DEBUG
-from headrace.cli.reading import copy, results, runs
+from headrace.cli.reading import copy, results, runs, verify
 from headrace.cli.running import resume, run
 from headrace.cli.telling import told
 from headrace.cli.watching import pause, status, stop, tune
@@ -37,6 +37,7 @@ COMMANDS = {
     "results": results,
     "runs": runs,
     "copy": copy,
+    "verify": verify,
 }
 for name, command in COMMANDS.items():
     app.command(name)(told(command))

@@ -1,4 +1,4 @@
-"""The commands about what is on disk: `results`, `runs` and `copy`.
+"""The commands about what is on disk: `results`, `runs`, `copy` and `verify`.
 
 Does not cover: how it looks (cli.shown, cli.keeping).
 """
@@ -59,3 +59,12 @@ def copy(
     from headrace.cli.keeping import copy_run
 
     copy_run(path, target, without_log=without_log)
+
+
+def verify(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="A run file or an engine's file.")], json: Json = False
+) -> None:
+    """Look through a whole file for damage."""
+    from headrace.cli.verifying import show_verified
+
+    show_verified(path, as_json=json)

@@ -6,7 +6,7 @@ types that they must have. Does not cover: what SQLite says of the disk and the 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,3 +63,8 @@ def typed_rows(
 def one_value(connection: apsw.Connection, as_type: Any, sql: str, values: tuple[SqlValue, ...] = ()) -> Any:
     """The first value of the first row, None where there is no row; of this type."""
     return msgspec.convert(connection.execute(sql, values).get, as_type)
+
+
+def raw_rows(connection: apsw.Connection, sql: str, values: tuple[SqlValue, ...] = ()) -> Iterator[Any]:
+    """A statement's rows one by one, as they are: whoever looks for damage wants to see it."""
+    return iter(connection.execute(sql, values))

@@ -23,7 +23,7 @@ from headrace.store.transactions import transaction
 from headrace.survey.record import AnswerRecord, Usage, encode_record
 from headrace.survey.values import SqlValue
 
-_KINDS_OF_TYPE: dict[type, frozenset[Kind]] = {
+KINDS_OF_TYPE: dict[type, frozenset[Kind]] = {
     type(None): frozenset({Kind.NULL}),
     int: frozenset({Kind.INT}),
     float: frozenset({Kind.REAL}),
@@ -102,7 +102,7 @@ class Journal:
             if types <= seen:
                 continue
             seen |= types
-            kinds = frozenset[Kind]().union(*(_KINDS_OF_TYPE[kind] for kind in seen))
+            kinds = frozenset[Kind]().union(*(KINDS_OF_TYPE[kind] for kind in seen))
             self._connection.execute(
                 "UPDATE questions SET kinds = kinds | ? WHERE position = ?", (kinds_to_bits(kinds), position)
             )

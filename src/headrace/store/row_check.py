@@ -32,14 +32,18 @@ _STATUSES = frozenset(map(int, Status))
 
 
 def check_rows(page: list[Fetched], wanted: Wanted, book: RunBook) -> None:
-    models = range(len(book.models))
     for row in page:
-        try:
-            trouble = _trouble(row, wanted, models)
-        except UNREADABLE:
-            trouble = "what it holds has other types than it was written with"
+        trouble = row_trouble(row, wanted, book)
         if trouble is not None:
             raise damaged_row(book, row[ORDINAL], trouble)
+
+
+def row_trouble(row: Fetched, wanted: Wanted, book: RunBook) -> str | None:
+    """What is wrong with a row, in words; None where nothing is."""
+    try:
+        return _trouble(row, wanted, range(len(book.models)))
+    except UNREADABLE:
+        return "what it holds has other types than it was written with"
 
 
 def damaged_row(book: RunBook, ordinal: int, trouble: str) -> RunFileDamaged:

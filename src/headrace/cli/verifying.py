@@ -1,0 +1,72 @@
+"""`headrace verify`: what of a file is damaged, for people and for scripts. Looking for it is store.verification."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from headrace.cli.terminal import Terminal, path_text, print_json, showable
+from headrace.errors import RunFileDamaged
+from headrace.store.engine_verification import verify
+from headrace.store.verification import Finding, Verified
+
+_WHAT_TO_DO = {
+    "pages": "restore a copy; sqlite3's .recover saves what can be read",
+    "plan": "restore a copy: nothing in it can be trusted without its plan",
+    "counters": "restore a copy: what it took is not known; the answers can be read",
+    "agents": "restore a copy, or run the job again into a new file",
+    "scenarios": "restore a copy, or run the job again into a new file",
+    "interviews": "restore a copy; the others can be read: results.filter('interview.ordinal != ...')",
+    "details": "restore a copy; answers can be read, prompts and raw responses of these cannot",
+}
+
+
+def show_verified(path: Path, *, as_json: bool) -> None:
+    """Prints what was found; exits with 1 where anything is damaged."""
+    found = _verified(path)
+    findings = list(found.findings.values())
+    if as_json:
+        print_json(
+            {
+                "path": path_text(path),
+                "is_whole": not findings,
+                "rows": found.rows,
+                "unchecked": found.unchecked,
+                "findings": [asdict(finding) for finding in findings],
+            }
+        )
+    else:
+        _print(found, findings)
+    if findings:
+        raise typer.Exit(1)
+
+
+def _verified(path: Path) -> Verified:
+    try:
+        return verify(path)
+    except RunFileDamaged as error:  # so much so that it cannot even be opened
+        found = Verified(path)
+        found.note("file", error.message)
+        return found
+
+
+def _print(found: Verified, findings: list[Finding]) -> None:
+    rows = f"{found.rows:,} rows"
+    if found.unchecked:
+        rows += f", {found.unchecked:,} of them from before rows had checksums: readable, not checked"
+    print(f"{path_text(found.path)}: {'damaged' if findings else 'no damage found'} ({rows})")
+    terminal = Terminal()
+    for finding in findings:
+        print(
+            f"  {finding.kind}: {finding.count:,}{_places(finding)}: {showable(finding.what, 300, terminal.encoding)}"
+        )
+        print(f"    {_WHAT_TO_DO.get(finding.kind, 'restore a copy')}")
+
+
+def _places(finding: Finding) -> str:
+    if not finding.places:
+        return ""
+    more = ", ..." if finding.count > len(finding.places) else ""
+    return f" (at {', '.join(map(str, finding.places))}{more})"

@@ -1,0 +1,103 @@
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headrace.cli.main import app
+from tests.results.files import city
+from tests.store.format_1 import unpacked
+from tests.store.test_damage import ABOUT_THE_FILE, CHANGED, OF_THE_PLAN
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return city(tmp_path_factory.mktemp("finished") / "city.run", people=20)
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(finished, tmp_path / "copy.run"))
+
+
+def verified(path: Path) -> dict:
+    result = CliRunner().invoke(app, ["verify", str(path), "--json"])
+    told = json.loads(result.stdout)
+    assert result.exit_code == (0 if told["is_whole"] else 1)
+    return told
+
+
+def edit(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def test_a_whole_file_is_found_whole(copy: Path) -> None:
+    told = verified(copy)
+    assert (told["findings"], told["rows"], told["unchecked"]) == ([], 40 + 20 + 2, 0)
+    text = CliRunner().invoke(app, ["verify", str(copy)]).stdout
+    assert text == f"{copy}: no damage found (62 rows)\n"
+
+
+@pytest.mark.parametrize("name", ["plain", "failing", "mapped", "city", "wide", "pending", "engine"])
+def test_older_files_are_readable_and_unchecked(tmp_path: Path, name: str) -> None:
+    told = verified(unpacked(name, tmp_path))
+    assert told["findings"] == []
+    assert told["unchecked"] == told["rows"] > 0
+
+
+MORE = [
+    "UPDATE interviews SET checksum = NULL, agent = 5 WHERE ordinal = 9",
+    "UPDATE details SET detail = X'00' WHERE ordinal = 9",
+    "DELETE FROM details WHERE ordinal = 9",
+    "UPDATE details SET ordinal = 99 WHERE ordinal = 9",
+    "UPDATE failures SET message = 'other'",
+    "DELETE FROM failures",
+    "UPDATE failures SET ordinal = 4 WHERE ordinal = 3",
+    "DELETE FROM interviews WHERE ordinal = 9",
+    "UPDATE questions SET kinds = 1",
+    "UPDATE counters SET value = 0 WHERE name = 'failed'",
+    "UPDATE agents SET position = 77 WHERE position = 3",
+    "INSERT INTO pending VALUES(1, 0, X'93000000', 5)",
+]
+
+
+@pytest.mark.parametrize("change", [*CHANGED, *ABOUT_THE_FILE, *OF_THE_PLAN, *MORE])
+def test_every_change_is_found(copy: Path, change: str) -> None:
+    if "position = 4" in change:
+        edit(copy, "UPDATE interviews SET ordinal = ordinal")  # nothing: the list's own row is what changes
+    edit(copy, change)
+    assert verified(copy)["findings"], change
+
+
+def test_what_is_said_names_the_rows_and_what_to_do(copy: Path) -> None:
+    edit(copy, "UPDATE interviews SET a0 = 'Goad' WHERE ordinal IN (5, 9)")
+    text = CliRunner().invoke(app, ["verify", str(copy)]).stdout
+    assert "interviews: 2 (at 5, 9): its checksum is not that of its answers" in text
+    assert "restore a copy" in text
+
+
+def test_a_changed_engine_file_is_found(tmp_path: Path) -> None:
+    for number, change in enumerate(
+        [
+            "UPDATE steps SET result = X'7B'",
+            "DELETE FROM blobs",
+            "UPDATE runs SET state = 'x'",
+            "UPDATE runs SET arguments = X'5B'",
+        ]
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = unpacked("engine", folder)
+        edit(path, change)
+        assert verified(path)["findings"], change
+
+
+def test_a_file_cut_short_is_found(copy: Path) -> None:
+    copy.write_bytes(copy.read_bytes()[:20_000])
+    assert verified(copy)["findings"]
