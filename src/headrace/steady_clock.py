@@ -42,7 +42,7 @@ class ClockNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SteadyClock:
-    """`zero_s` is its time at the zero of `elapsed`: one that is made elsewhere on this host with it agrees."""
+    """`zero_s` is its time at the zero of `elapsed`."""
 
     def __init__(self, zero_s: float, elapsed: Callable[[], float] = elapsed_s) -> None:
         self.zero_s = zero_s
@@ -50,7 +50,12 @@ class SteadyClock:
 
     @classmethod
     def from_wall(cls) -> Self:
-        return cls(time.time() - elapsed_s())
+        return cls.since(time.time())
+
+    @classmethod
+    def since(cls, now_s: float) -> Self:
+        """A clock that shows this time now: how one on another host goes on with the engine's."""
+        return cls(now_s - elapsed_s())
 
     def now(self) -> float:
         return self.zero_s + self._elapsed()

@@ -22,7 +22,6 @@ from headrace.execute.contract import (
     StepStarting,
     Wanted,
 )
-from headrace.steady_clock import SteadyClock
 from tests.execute.agent_executors import EXECUTORS
 
 
@@ -140,7 +139,7 @@ async def test_a_run_without_its_message_is_parked_and_one_that_sleeps_says_unti
         assert (await told(executor))[-1].outcome is Outcome.PARKED
         executor.start(AgentRun(1, 2, "receiving", b"[[],{}]"))
         assert (await told(executor, answers={"$receive-0-1": b'"hello"'}))[-1].result == b'"hello"'
-        executor.start(AgentRun(2, 1, "sleeping", b"[[],{}]", clock_zero_s=SteadyClock.from_wall().zero_s))
+        executor.start(AgentRun(2, 1, "sleeping", b"[[],{}]", now_s=time.time()))
         end = (await told(executor))[-1]
         assert end.outcome is Outcome.PARKED
         assert end.resume_at == pytest.approx(time.time() + 3600, abs=60)
@@ -212,7 +211,7 @@ async def test_what_a_function_makes_of_being_stopped_is_neither_a_result_nor_a_
 
 async def test_a_run_that_keeps_its_own_parking_is_parked_all_the_same(opened):
     async with opened as executor:
-        executor.start(AgentRun(1, 1, "returning_instead_of_sleeping", b"[[],{}]", clock_zero_s=time.time()))
+        executor.start(AgentRun(1, 1, "returning_instead_of_sleeping", b"[[],{}]", now_s=time.time()))
         step, end = await told(executor)
         assert isinstance(step, StepDone)
         assert (end.outcome, end.result) == (Outcome.PARKED, None)

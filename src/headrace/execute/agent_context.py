@@ -61,7 +61,7 @@ class AgentContext:
         self._checkpoints = 0
         self._counted: dict[str, int] = {}
         self._state = work.state
-        self._clock = SteadyClock(work.clock_zero_s)
+        self._clock = SteadyClock.since(work.now_s)
 
     @property
     def state(self) -> Any:

@@ -68,7 +68,7 @@ class AgentRun(msgspec.Struct, tag="agent_run"):
 
     A result that is None is too large to travel before it is `Wanted`. `started` are steps with side effects that have
     started and not finished. `token` is the engine file's, for idempotency keys. Runs of one `slot` share a worker and
-    its memory: a run and its children. `clock_zero_s` makes a SteadyClock that agrees with the engine's on this host.
+    its memory: a run and its children. `now_s` is the engine's time: a clock on any host goes on from there.
 
     `marks` are the journaled steps' marks (execute.step_marks), `effects` those of them that have side effects, `again`
     the side effects whose owner wants them once more. Where it `is_strict`, a step that has changed is an error.
@@ -85,7 +85,7 @@ class AgentRun(msgspec.Struct, tag="agent_run"):
     checkpoints: int = 0
     token: str = ""
     slot: int = 0
-    clock_zero_s: float = 0.0
+    now_s: float = 0.0
     marks: dict[str, bytes] = {}
     effects: list[str] = []
     again: list[str] = []

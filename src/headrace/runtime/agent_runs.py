@@ -146,7 +146,7 @@ class AgentRuns:
             memory_bytes=command.memory_bytes,
             token=self._file.token,
             slot=command.slot,
-            clock_zero_s=self._clock.zero_s,
+            now_s=self._clock.now(),
             is_strict=self._is_strict,
         )
 
