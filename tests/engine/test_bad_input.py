@@ -14,6 +14,7 @@ from headrace.errors import (
     RunFailed,
     RunFileBusy,
     RunFileError,
+    RunFileGone,
     TaskError,
 )
 from headrace.limits import MemoryLimits
@@ -189,10 +190,10 @@ asyncio.run(main())
 
 
 async def test_an_engine_file_that_is_moved_meanwhile_is_told_and_complete_where_it_is(tmp_path):
-    with pytest.raises(RunFileError, match="was moved or removed"):  # noqa: PT012 - leaving raises
+    with pytest.raises(RunFileGone, match=r"was moved to .*b\.run"):  # noqa: PT012 - leaving raises
         async with Engine(tmp_path / "a.run", isolation="inline") as engine:
-            (tmp_path / "a.run").rename(tmp_path / "b.run")
             before = await (await engine.submit(fine, key="one")).result()
+            (tmp_path / "a.run").rename(tmp_path / "b.run")
     assert [entry.name for entry in tmp_path.iterdir()] == ["b.run"]
     async with Engine(tmp_path / "b.run", isolation="inline") as engine:
         run = await engine.find("one")

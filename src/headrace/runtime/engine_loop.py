@@ -227,7 +227,7 @@ class EngineLoop:
         if self._cache is not None:
             await asyncio.to_thread(self._cache.close)
         self._spools.cleanup()
-        self._file.close()
+        self._writer.close_file()
 
     # What the caller asks for, on this loop.
 

@@ -53,6 +53,11 @@ class EngineWriter:
         with self._lock, translated_errors(self._file.path):
             self._file.live.keep_log_short()
 
+    def close_file(self) -> None:
+        """When nothing is written any more; a checkpoint that is under way in another thread ends first."""
+        with self._lock:
+            self._file.close()
+
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as thread:

@@ -26,7 +26,7 @@ _KEY = "log"
 _MORE_FOLLOWS, _THE_END = 1, 0
 _MOST_PAGES = 4_000
 _MOST_S = 5.0
-_AGAIN_AFTER_PAGES = 1_000  # where a reader kept a checkpoint from being complete
+_AGAIN_AFTER_PAGES = 1_000  # where a reader keeps the log from beginning anew
 _HEADER_BYTES = 32
 _NO_ROOM = (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError)
 
@@ -59,9 +59,10 @@ class WriteAheadLog:
     def _shorten(self, check: Callable[[], None]) -> None:
         with suppress(*_NO_ROOM):  # then the next commit has the same trouble, and says so
             self._mark(_MORE_FOLLOWS, check)
-            pages, done = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self._mark(_THE_END, check)
-            self._try_at_pages = _MOST_PAGES if done >= pages else self._pages + _AGAIN_AFTER_PAGES
+        if self._pages >= _MOST_PAGES:
+            self._try_at_pages = self._pages + _AGAIN_AFTER_PAGES
         self._has_new, self._shortened_s = False, self._clock()
 
     def remove_mark(self) -> None:
@@ -74,6 +75,8 @@ class WriteAheadLog:
             check()
 
     def _note_commit(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
+        if pages < self._pages:  # it begins anew
+            self._try_at_pages = _MOST_PAGES
         self._pages, self._has_new = pages, True
         return apsw.SQLITE_OK
 
