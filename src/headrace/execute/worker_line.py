@@ -15,6 +15,7 @@ import asyncio
 import select
 import socket
 from collections import deque
+from contextlib import suppress
 
 import msgspec
 
@@ -36,8 +37,10 @@ class Line:
         self._frames = Frames(_decoder)
         self._arrived: deque[ToWorker] = deque()  # bounded by one read
         self._unsent: deque[memoryview] = deque()  # bounded by the callers: `send` waits, `post` is for small messages
-        self._written_bytes = self._sent_bytes = 0
+        self._written_bytes = self._sent_bytes = 0  # of what was queued
         self._senders: deque[tuple[int, asyncio.Future[None]]] = deque()  # each with the byte it waits for
+        self._poll = select.poll()
+        self._polled = 0  # for what
         self._loop: asyncio.AbstractEventLoop | None = None  # the one that waits until more can be sent
 
     @property
@@ -74,7 +77,8 @@ class Line:
 
     def write(self, message: FromWorker) -> None:
         """Returns when this message and all before it have left; a ConnectionError says that the controller is gone."""
-        self._queue(message)
+        if self._is_sent_at_once(message):
+            return
         while not self._pushed():
             self._wait_for(select.POLLOUT)
         self._unwatch()
@@ -82,8 +86,7 @@ class Line:
 
     def post(self, message: FromWorker) -> None:
         """Returns at once; what does not leave now leaves as the running loop finds the controller reading."""
-        self._queue(message)
-        if self._loop is None and not self._pushed():
+        if not self._is_sent_at_once(message) and self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._loop.add_writer(self.connection, self._push_on)
 
@@ -99,10 +102,17 @@ class Line:
             self._senders.append((self._written_bytes, sender))
             await sender
 
-    def _queue(self, message: FromWorker) -> None:
-        data = memoryview(frame(message))
-        self._unsent.append(data)
-        self._written_bytes += len(data)
+    def _is_sent_at_once(self, message: FromWorker) -> bool:
+        """Nearly every message leaves whole; what does not is queued."""
+        data, sent = frame(message), 0
+        if not self._unsent:
+            with suppress(BlockingIOError, InterruptedError):
+                sent = self.connection.send(data)
+            if sent == len(data):
+                return True
+        self._unsent.append(memoryview(data)[sent:])
+        self._written_bytes += len(data) - sent
+        return False
 
     def _pushed(self) -> bool:
         """Send what leaves now; whether that was all."""
@@ -144,9 +154,10 @@ class Line:
     # Waiting.
 
     def _wait_for(self, what: int) -> None:
-        waiting = select.poll()
-        waiting.register(self.connection, what)
-        waiting.poll()
+        if what != self._polled:
+            self._poll.register(self.connection, what)
+            self._polled = what
+        self._poll.poll()
 
     async def _readable(self) -> None:
         loop = asyncio.get_running_loop()
