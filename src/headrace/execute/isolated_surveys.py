@@ -280,7 +280,7 @@ class IsolatedExecutor:
             case Rows():
                 for ordinal in event.sheet.ordinals:
                     piece.left.pop(ordinal, None)
-                    lane.charges.sealed(ordinal)
+                lane.charges.sealed(event.sheet.ordinals)
                 self._losses = 0
                 self._handout.sealed(len(event.sheet))
                 self._widen(len(event.sheet))

@@ -23,9 +23,11 @@ class Charges:
         if (questions := self._usage.get(ordinal)) is not None:
             questions.pop(question, None)
 
-    def sealed(self, ordinal: int) -> None:
-        """A row has come that counts them all."""
-        self._usage.pop(ordinal, None)
+    def sealed(self, ordinals: Iterable[int]) -> None:
+        """Rows have come that count all of their calls."""
+        if self._usage:  # not with models that charge nothing
+            for ordinal in ordinals:
+                self._usage.pop(ordinal, None)
 
     def take(self, ordinals: Iterable[int]) -> Usage:
         """What no row of these will tell; forgotten here."""
