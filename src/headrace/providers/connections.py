@@ -10,10 +10,12 @@ HTTP/1.1 has no number that ties a response to its request. What holds instead:
   request fail and are made again: what they would get may be another's.
 - A response that nobody asked for and that arrives after the next request has left looks like its answer. So a server
   is watched first: until one connection has lain idle for a quarter of a second without a byte, each call has its own.
-- A connection that brings no progress is bounded: in 1xx responses, in bytes before the final response's headers, and
-  in bytes on the wire altogether.
+  After that a connection rests for some milliseconds before it is used again, as long as that at most doubles their
+  number. A server that begins later than that to send responses late can still misplace some, until the first is seen.
+- A connection that brings no progress is bounded: in 1xx responses, in bytes before the final response's headers, in
+  bytes on the wire altogether, and in time from the request on.
 
-Does not cover: how long a call may take (aiohttp's time-outs, set in providers.transport), or what is in a body.
+Does not cover: how long connecting may take (aiohttp's time-outs, set in providers.transport), or what is in a body.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 _KEPT_ALIVE_S = 4.0
 _NAMES_KEPT_S = 300
 _WATCHED_S = 0.25
+_REST_S = 0.005
+_LONGEST_SWEEP_S = 1.0
 _MOST_WATCHED = 8
 _MOST_INFORMATIONAL = 16
 _MOST_HEAD_BYTES = 64 << 10
@@ -74,25 +78,45 @@ class Connections(aiohttp.TCPConnector):
     As many connections as there are calls: whoever calls bounds them.
     """
 
-    def __init__(self, most_bytes: int, on_unasked: Callable[[], None]) -> None:
+    def __init__(self, most_bytes: int, timeout_s: float, on_unasked: Callable[[], None]) -> None:
         super().__init__(limit=0, keepalive_timeout=_KEPT_ALIVE_S, ttl_dns_cache=_NAMES_KEPT_S)  # pyright: ignore[reportUnknownMemberType]
         self._factory = partial(Exchanges, self._loop, self)
         self._on_unasked = on_unasked
+        self._timeout_s = timeout_s
+        self._sweep_s = min(_LONGEST_SWEEP_S, timeout_s / 8)
+        self._sweeping: asyncio.TimerHandle | None = None
         self._proven: set[ConnectionKey] = set()  # as many as the model has addresses
         self.most_wire_bytes = 2 * most_bytes + _MORE_ON_THE_WIRE
-        self.open: set[Exchanges] = set()  # bounded by the calls in flight and those kept
+        self._open: set[Exchanges] = set()  # bounded by the calls in flight and those kept
         self.reuses = True
+
+    def opened(self, exchanges: Exchanges) -> None:
+        self._open.add(exchanges)
+        if self._sweeping is None:
+            self._sweeping = self._loop.call_later(self._sweep_s, self._sweep)
+
+    def lost(self, exchanges: Exchanges) -> None:
+        self._open.discard(exchanges)
+
+    def _sweep(self) -> None:
+        """End the calls whose time is up. One timer for all: one for each call is a twentieth of what it costs."""
+        self._sweeping = None
+        begun_before_s = self._loop.time() - self._timeout_s
+        for exchanges in list(self._open):
+            exchanges.end_if_late(begun_before_s)
+        if self._open:
+            self._sweeping = self._loop.call_later(self._sweep_s, self._sweep)
 
     def distrust(self) -> None:
         """Bytes came that nobody asked for: no connection is used twice from now on."""
         if self.reuses:
             self.reuses = False
             self._on_unasked()
-            for exchanges in list(self.open):
+            for exchanges in list(self._open):
                 exchanges.give_up()
 
     async def _get(self, key: ConnectionKey, traces: list[Any]) -> Connection | None:
-        if not self.reuses or not (key in self._proven or self._proves(key)):
+        if not self.reuses or not (key in self._proven or self._proves(key)) or self._should_rest(key):
             return None
         return await super()._get(key, traces)
 
@@ -101,6 +125,12 @@ class Connections(aiohttp.TCPConnector):
         if not self.reuses or (is_watched and len(self._conns.get(key, ())) >= _MOST_WATCHED):
             should_close = True
         super()._release(key, protocol, should_close=should_close)
+
+    def _should_rest(self, key: ConnectionKey) -> bool:
+        """Whether even the longest idle connection has had its response a moment ago, and another may be opened."""
+        kept = self._conns.get(key)
+        is_fresh = bool(kept) and monotonic() - kept[0][1] < _REST_S
+        return is_fresh and len(self._open) < 2 * len(self._acquired) + _MOST_WATCHED
 
     def _proves(self, key: ConnectionKey) -> bool:
         """Whether a connection to this address has been silent for long enough since its response."""
@@ -121,6 +151,7 @@ class Exchanges(ResponseHandler):
         self._incoming: _Incoming | None = None
         self._stage = _IDLE
         self._requests = 0
+        self._begun_s = 0.0
         self._silent_since_s: float | None = None  # None while nothing is awaited
         # Of the response under way.
         self._answer: tuple[RawResponseMessage, StreamReader] | None = None
@@ -134,10 +165,10 @@ class Exchanges(ResponseHandler):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._incoming = _Incoming.of(transport)
-        self._connections.open.add(self)
+        self._connections.opened(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._connections.open.discard(self)
+        self._connections.lost(self)
         super().connection_lost(exc)
         if self._read_timeout_handle is not None:
             self._read_timeout_handle.cancel()
@@ -148,6 +179,7 @@ class Exchanges(ResponseHandler):
         if self._stage is not _ASKED:
             self._stage = _PREPARED
         self._requests += 1
+        self._begun_s = self._loop.time()
         self._answer, self._wire_bytes = None, 0
         super().set_response_params(**options)
 
@@ -178,6 +210,10 @@ class Exchanges(ResponseHandler):
             self.abort()
         elif self._stage is _ASKED and self._requests > 1:
             self._fail(Misbehaved("its server sent responses that nobody asked for", was_sent=True))
+
+    def end_if_late(self, begun_before_s: float) -> None:
+        if self._begun_s < begun_before_s and self._stage in (_PREPARED, _ASKED):
+            self._fail(aiohttp.ServerTimeoutError("no whole response in time"))
 
     def data_received(self, data: bytes) -> None:
         """`data` is empty where a body goes on that was held back here."""
@@ -265,7 +301,7 @@ class Exchanges(ResponseHandler):
     def _refuse(self, words: str) -> None:
         self._fail(Misbehaved(words, was_sent=False))
 
-    def _fail(self, error: Misbehaved) -> None:
+    def _fail(self, error: aiohttp.ClientError) -> None:
         self._stage = _OVER
         self._buffer.clear()
         answer, transport = self._answer, self.transport

@@ -96,11 +96,14 @@ class Transport:
         """Made here, not in the constructor: it belongs to the loop that uses it."""
         options = self._options
         self._session = aiohttp.ClientSession(
-            connector=Connections(options.max_response_bytes, self._say_unasked),
+            connector=Connections(options.max_response_bytes, options.timeout_s, self._say_unasked),
             request_class=CheckedRequest,
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(
-                total=options.timeout_s, sock_connect=options.connect_timeout_s, sock_read=options.read_timeout_s
+                total=None,  # providers.connections ends a call that takes longer than timeout_s
+                connect=options.timeout_s,
+                sock_connect=options.connect_timeout_s,
+                sock_read=options.read_timeout_s,
             ),
         )
         return self._session
