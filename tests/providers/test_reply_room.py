@@ -28,7 +28,7 @@ async def test_without_a_limit_nothing_waits():
 
 
 async def test_a_reply_waits_until_those_before_it_have_given_memory_back(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(reply_room, "_QUIET_S", 60.0)
+    monkeypatch.setattr(reply_room, "_QUIET_LOOKS", 10_000)
     memory = Memory(100 * MB)
     room = ReplyRoom(memory)
     await room.wait_for(10 * MB)
@@ -43,7 +43,7 @@ async def test_a_reply_waits_until_those_before_it_have_given_memory_back(monkey
 
 
 async def test_what_never_fits_is_read_when_nobody_else_is_busy(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(reply_room, "_QUIET_S", 0.05)
+    monkeypatch.setattr(reply_room, "_QUIET_LOOKS", 5)
     room = ReplyRoom(Memory(10 * MB))
     await asyncio.wait_for(room.wait_for(100 * MB), 10)
     await asyncio.wait_for(room.wait_for(100 * MB), 10)
