@@ -18,6 +18,7 @@ from benchmarks import (
     disk,
     engine,
     failpoints,
+    fuzz,
     growth,
     isolated_engine,
     killed_engine,
@@ -51,6 +52,7 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "failpoints": failpoints.measure,
     "workers": workers.measure,
     "overshoot": overshoot.measure,
+    "fuzz": fuzz.measure,
     "survey_workers": survey_workers.measure,
 }
 

@@ -19,6 +19,7 @@ from headrace.results.conditions import SORTS_IN_SQL, Conditions, Predicate, sql
 from headrace.results.records import Getter, Record, getter, wanted_for
 from headrace.results.views import SortKey, View
 from headrace.store.book import RunBook
+from headrace.store.contents import taken_from
 from headrace.store.interviews import (
     EVERYTHING,
     KEY,
@@ -78,7 +79,8 @@ class Stage:
         with self.reader.snapshot() as connection:
             condition, rest = self._conditions.split(connection)
             if not rest:
-                return count(connection, self._base, condition)
+                with taken_from(self._book.path, "what it has counted"):
+                    return count(connection, self._base, condition)
         return sum(map(len, self.pages(Wanted(), 0, None)))
 
     def choose(self, keys: tuple[SortKey, ...], start: int, stop: int | None) -> Base:
@@ -125,7 +127,8 @@ class Stage:
             condition, rest = self._conditions.split(connection)
             if rest:
                 return _BEFORE_ALL, start
-            return key_before(connection, self._base, condition, start), 0
+            with taken_from(self._book.path, "what it has counted"):
+                return key_before(connection, self._base, condition, start), 0
 
 
 def view_pages(reader: Reader, view: View, catalog: Catalog, book: RunBook, wanted: Wanted) -> Iterator[list[Fetched]]:

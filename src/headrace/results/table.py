@@ -106,7 +106,7 @@ class Table(Tabular):
         try:
             base = chosen(own, source.view, source.catalog, source.book)
             with own.snapshot() as connection, _explained(self.query, source.catalog):
-                define_self(connection, base)
+                define_self(connection, self.path, base)
                 with only_reading(connection):
                     yield iter(connection.execute(self.query))
         finally:
@@ -118,7 +118,7 @@ def _column_names(source: Source, query: str) -> list[str]:
     own = source.reader.twin()
     try:
         with own.snapshot() as connection, _explained(query, source.catalog):
-            define_self(connection)
+            define_self(connection, own.path)
             with only_reading(connection):
                 found = described(connection, query)
     finally:

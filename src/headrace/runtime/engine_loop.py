@@ -93,6 +93,14 @@ class EngineLoop:
         except BaseException:
             self._file.close()
             raise
+        try:
+            self._assemble(options, workers)
+        except BaseException:  # what the file holds is damaged: leave nothing beside it
+            self._spools.cleanup()
+            self._file.close()
+            raise
+
+    def _assemble(self, options: EngineOptions, workers: EngineWorkers) -> None:
         self._clock = LastingClock(self._file.clock_note())
         self._writer = EngineWriter(self._file)
         self._writes = Writes(self._file.highest("blobs"))

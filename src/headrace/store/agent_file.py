@@ -26,6 +26,7 @@ from headrace.store.agent_schema import (
     create_agent_tables,
 )
 from headrace.store.connections import open_checked_reader, roll_back
+from headrace.store.contents import raw_rows, taken_from
 from headrace.store.disk_errors import translated_errors
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock
@@ -58,6 +59,9 @@ class RunRow(msgspec.Struct, frozen=True):
     executed_s: float
     resume_at: float
     error: str
+
+
+_RunTypes = tuple[int | None, int, str, str, bytes, int, RunState, int, int, int, int, float, float, str]
 
 
 class StoredStep(msgspec.Struct, frozen=True):
@@ -133,7 +137,9 @@ class AgentFile:
         return next(self._rows("WHERE key = ?", (key,)), None)
 
     def keys(self) -> Iterator[bytes]:
-        return (key for (key,) in self._reader.execute("SELECT key FROM runs WHERE key IS NOT NULL"))
+        with taken_from(self.path, "the keys of its runs"):
+            for (key,) in raw_rows(self._reader, "SELECT key FROM runs WHERE key IS NOT NULL"):
+                yield msgspec.convert(key, bytes)
 
     def backlog(self, priority: int, kinds: list[str], most: int) -> list[RunRow]:
         """Runs of these kinds that wait for their turn, in the order they came; at most `most`. A child is not among
@@ -206,14 +212,9 @@ class AgentFile:
         return dict(self._reader.execute("SELECT name, value FROM usage"))
 
     def _rows(self, where: str, bindings: tuple[SqlValue, ...]) -> Iterator[RunRow]:
-        for parent, number, name, kind, arguments, priority, state, *rest in self._reader.execute(
-            f"SELECT {_COLUMNS} FROM runs {where}", bindings
-        ):
-            epoch, preemptions, deaths, failures, executed_s, resume_at, error = rest
-            yield RunRow(
-                parent, number, name, kind, arguments, priority, RunState(state),
-                epoch, preemptions, deaths, failures, executed_s, resume_at, error,
-            )  # fmt: skip
+        with taken_from(self.path, "its runs"):
+            for row in raw_rows(self._reader, f"SELECT {_COLUMNS} FROM runs {where}", bindings):
+                yield RunRow(*msgspec.convert(row, _RunTypes))
 
     def _value(self, sql: str, bindings: tuple[SqlValue, ...]) -> bytes | None:
         found = next(iter(self._reader.execute(sql, bindings)), None)

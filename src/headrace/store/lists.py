@@ -23,6 +23,7 @@ from headrace.store.kept_budgets import read_budgets
 from headrace.store.stored_plan import check_lists, read_plan
 from headrace.survey.models import Model
 from headrace.survey.survey import Survey
+from headrace.survey.values import decode_fields
 
 _PAGE = 1_000
 
@@ -72,6 +73,7 @@ def read_list(connection: apsw.Connection, path: Path, table: str, positions: Se
 def _checked(position: int, fields: bytes, checksum: int | None) -> bytes:
     if checksum is not None and checksum != fields_checksum(position, fields):
         raise ValueError(f"the row at {position} is not as it was written")
+    decode_fields(fields)  # who conducts the interview could say no more than that it is not JSON
     return fields
 
 

@@ -17,6 +17,7 @@ from headrace.store.rows import DetailPacker
 from headrace.survey.record import Detail, Usage
 
 _COUNTED = frozenset({"done", "failed", *Usage.__struct_fields__})
+_MOST_COUNTED = 2**60
 FailureRow: TypeAlias = tuple[int, int, str, str]
 
 
@@ -59,6 +60,7 @@ def read_counters(connection: apsw.Connection, path: Path) -> dict[str, Any]:
         found = typed_rows(connection, tuple[str, int | float], "SELECT name, value FROM counters LIMIT 100")
         counters: dict[str, Any] = dict(found)
         is_changed = CHECK in counters and counters[CHECK] != counters_checksum(counters)
+        is_changed |= any(not abs(value) < _MOST_COUNTED for value in counters.values())
     if is_changed or not counters.keys() >= _COUNTED or min(counters["done"], counters["failed"]) < 0:
         raise damaged(path, "what it has counted is not as it was written")
     return counters

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import apsw
 
+from headrace.store.contents import taken_from
 from headrace.store.hardening import scratch
 from headrace.store.interviews import EVERYTHING, Base
 from headrace.store.quoting import quote_name
@@ -22,9 +24,10 @@ QueryRow: TypeAlias = tuple[Any, ...]
 _PAGE = 1_000
 
 
-def define_self(connection: apsw.Connection, base: Base = EVERYTHING) -> None:
+def define_self(connection: apsw.Connection, path: Path, base: Base = EVERYTHING) -> None:
     """Make `self` name these interviews, in their order, with the columns of the readable view."""
-    columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in view_columns(connection))
+    with taken_from(path, "its questions and fields"):
+        columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in view_columns(connection))
     with scratch(connection):
         connection.execute(
             f"CREATE TEMP VIEW self AS SELECT {columns} FROM {base.tables}"

@@ -12,6 +12,8 @@ from pathlib import Path
 import apsw
 
 from headrace.errors import RESTORE, RunFileDamaged
+from headrace.plan.census import MOST_FIELDS
+from headrace.store.contents import typed_rows
 from headrace.store.quoting import has_path, json_field, quote_name
 from headrace.store.rows import ANSWER_COLUMNS
 from headrace.store.schema_check import accepted_tables, check_schema
@@ -115,7 +117,7 @@ def create_view(connection: apsw.Connection) -> None:
 
 def view_columns(connection: apsw.Connection) -> list[tuple[str, str]]:
     """Name and SQL of each column of the view; answers come first, since the number of columns is bounded."""
-    asked = list(connection.execute("SELECT name, kind FROM questions ORDER BY position"))
+    asked = typed_rows(connection, tuple[str, str], "SELECT name, kind FROM questions ORDER BY position")
     names, is_mapped = [name for name, _ in asked], asked[0][1] == MAPPED
     columns = [(name, answer_column(position)) for position, name in enumerate(names)]
     columns += [
@@ -126,7 +128,8 @@ def view_columns(connection: apsw.Connection) -> list[tuple[str, str]]:
     ]
     owners = {"agent": "a.fields", "scenario": "s.fields"}
     taken = {name.lower() for name, _ in columns}
-    for owner, name in connection.execute("SELECT owner, name FROM fields ORDER BY owner, position"):
+    fields = "SELECT owner, name FROM fields ORDER BY owner, position LIMIT ?"
+    for owner, name in typed_rows(connection, tuple[str, str], fields, (2 * MOST_FIELDS,)):
         if has_path(name):
             is_own = is_mapped and owner == "scenario" and name.lower() not in taken
             shown = name if is_own else f"{owner}.{name}"

@@ -29,6 +29,7 @@ _ONLY_TEXT = {str}
 _encode_json = msgspec.json.Encoder().encode
 _encode_large = encode_with(msgspec.json.Encoder())
 _decode_json = msgspec.json.Decoder().decode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class UnusableValue(InvalidInput):
@@ -55,7 +56,7 @@ def encode_fields(fields: Mapping[str, object]) -> tuple[bytes, Remark]:
 
 def decode_fields(encoded: bytes | str) -> Fields:
     """The reverse of `encode_fields`."""
-    fields = _decode_json(encoded)
+    fields = _decode_object(encoded)
     return {name: _untag(value) for name, value in fields.items()} if _is_marked(encoded) else fields
 
 

@@ -1,0 +1,206 @@
+"""Mutated files: each opens right or is refused in our words, in time and memory, with nothing executed or written.
+
+Each mutant is opened, read, summed, shown, run and verified in a process of its own, two at a time.
+"""
+
+import asyncio
+import gzip
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.bench import Bench
+from benchmarks.mutants import mutate
+from benchmarks.report import Line, Table
+
+MOST_S, MOST_BYTES = 2.0, 200_000_000
+_GIVE_UP_S = 20.0
+_AT_ONCE = 2
+_BASES = Path(__file__).parents[1] / "tests" / "data" / "format_1"
+
+
+@dataclass
+class Outcome:
+    """What became of one mutant. `faults` are what must never happen."""
+
+    seed: int
+    kind: str
+    refused: int = 0
+    seconds: float = 0.0
+    bytes: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+def bases(folder: Path) -> list[Path]:
+    """Files to be changed: of the first version, as they were kept, and of this one, by a run of the same jobs."""
+    from headrace import Job
+
+    made: list[Path] = []
+    for packed in sorted(_BASES.glob("*.run.gz")):
+        if packed.name.startswith("wide"):
+            continue  # its 1,003 questions take most of the time, and have no code of their own
+        old = folder / packed.name.removesuffix(".gz")
+        old.write_bytes(gzip.decompress(packed.read_bytes()))
+        made.append(old)
+        if "engine" not in packed.name:
+            new = folder / f"new-{old.name}"
+            Job.open(old).run(new, limit=7).close()
+            made.append(new)
+    return made
+
+
+def play(seeds: Iterator[int], files: list[Path], folder: Path) -> Iterator[Outcome]:
+    """The outcome of each seed's mutant, as they end."""
+    running: dict[int, tuple[int, float, Path, bytearray]] = {}  # by the pipe's descriptor
+    left = iter(seeds)
+    is_over = False
+    while running or not is_over:
+        while not is_over and len(running) < _AT_ONCE:
+            seed = next(left, None)
+            if seed is None:
+                is_over = True
+                break
+            reading, pid, place = _start(seed, files, folder)
+            running[reading] = (pid, time.monotonic(), place, bytearray())
+        yield from _collected(running)
+
+
+def _start(seed: int, files: list[Path], folder: Path) -> tuple[int, int, Path]:
+    place = folder / f"mutant-{seed}"
+    place.mkdir()
+    base = files[seed % len(files)]
+    path = Path(shutil.copy(base, place / "x.run"))
+    kind = f"{mutate(path, seed)} of {base.name}"
+    for beside in place.iterdir():
+        if beside != path:
+            beside.unlink()
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.close(reading)
+            os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+            os.write(writing, json.dumps(vars(_exercise(seed, kind, path))).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    return reading, pid, place
+
+
+def _collected(running: dict[int, tuple[int, float, Path, bytearray]]) -> Iterator[Outcome]:
+    for reading in select.select(list(running), [], [], 0.5)[0]:
+        content = running[reading][-1]
+        piece = os.read(reading, 65_536)
+        content += piece
+        if not piece:
+            yield _ended(running, reading, "" if content else "it died without a word")
+    for reading, (pid, started_s, _, _) in list(running.items()):
+        if time.monotonic() - started_s > _GIVE_UP_S:
+            os.kill(pid, signal.SIGKILL)
+            yield _ended(running, reading, f"it took more than {_GIVE_UP_S} s")
+
+
+def _ended(running: dict[int, tuple[int, float, Path, bytearray]], reading: int, fault: str) -> Outcome:
+    pid, _, place, content = running.pop(reading)
+    os.close(reading)
+    os.waitpid(pid, 0)
+    shutil.rmtree(place)
+    if fault:
+        return Outcome(int(place.name.rpartition("-")[2]), "?", faults=[fault])
+    return Outcome(**json.loads(content))
+
+
+def _exercise(seed: int, kind: str, path: Path) -> Outcome:
+    from headrace.errors import HeadraceError, Interrupted
+
+    outcome = Outcome(seed, kind)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    os.environ["HEADRACE_HOME"] = str(path.parent / "home")
+    for name, way in _ways(path):
+        started_s = time.process_time()
+        try:
+            way()
+        except (HeadraceError, Interrupted):
+            outcome.refused += name != "engine"
+        except BaseException:  # noqa: BLE001 - whatever it is, it is what is looked for
+            outcome.faults.append(f"{name}: {traceback.format_exc(limit=-4)}")
+        took_s = time.process_time() - started_s
+        outcome.seconds = max(outcome.seconds, took_s)
+        if took_s > MOST_S:
+            outcome.faults.append(f"{name}: took {took_s:.1f} s")
+    outcome.bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    if outcome.bytes > MOST_BYTES:
+        outcome.faults.append(f"took {outcome.bytes / 1e6:.0f} MB")
+    strays = [
+        beside.name for beside in path.parent.iterdir() if not beside.name.startswith("x.") and beside.name != "home"
+    ]
+    outcome.faults += [f"wrote {name}" for name in strays]
+    return outcome
+
+
+def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Everything that is done with a file; the run comes last, since it writes."""
+    from headrace import Job, Results
+    from headrace.cli.steered import show_status
+    from headrace.store.engine_verification import verify
+
+    def results() -> Results:
+        return Results.open(path)
+
+    yield "read", lambda: [(r.answer, r.agent, r.scenario) for r in results()]
+    yield "details", lambda: [(r.prompts, r.failures, r.times) for r in results()]
+    yield "export", lambda: results().to_dicts()
+    yield "filter", lambda: results().filter("interview.ordinal > 1 and iteration.iteration == 0").to_dicts()
+    yield "sort", lambda: results().sort_by("model.model", "interview.ordinal").to_dicts()
+    yield "sql", lambda: results().sql("select count(*), * from self").to_dicts()
+    yield "failed", lambda: list(results().failed())
+    yield "stats", lambda: (len(results()), results().stats(), repr(results()), results()[:3])
+    yield "status", lambda: show_status(path, as_json=True)
+    yield "verify", lambda: verify(path)
+    yield "engine", lambda: asyncio.run(_open_engine(path))
+    yield "run", lambda: Job.open(path).run(path, retry_failed=True, memory="+200MB").close()
+
+
+async def _open_engine(path: Path) -> None:
+    from headrace import Engine
+
+    async with Engine(path, isolation="inline") as engine:
+        engine.status()
+        await asyncio.sleep(0.02)
+
+
+def measure(bench: Bench) -> Table:
+    count = 10_000 if bench.sizes.slow_peers else 300
+    first = int(os.environ.get("FUZZ_SEED", "0"))
+    folder = bench.directory / "fuzz"
+    folder.mkdir()
+    started_s, outcomes = time.monotonic(), Counter[str]()
+    slowest, largest, faulty = 0.0, 0, 0
+    for outcome in play(iter(range(first, first + count)), bases(folder), folder):
+        outcomes["refused" if outcome.refused else "as if unchanged"] += 1
+        slowest, largest = max(slowest, outcome.seconds), max(largest, outcome.bytes)
+        faulty += bool(outcome.faults)
+        for fault in outcome.faults:
+            print(f"seed {outcome.seed} ({outcome.kind}): {fault}", file=sys.stderr, flush=True)
+    return Table(
+        f"fuzz: {count:,} mutated run files and engine files",
+        [
+            Line("opened right, or refused in our words", f"{count - faulty:,}", f"{count:,}", faulty == 0),
+            Line("refused somewhere", f"{outcomes['refused']:,}"),
+            Line("longest of one reading or run", f"{slowest:.2f} s", f"<= {MOST_S:.0f} s", slowest <= MOST_S),
+            Line("most memory", f"{largest / 1e6:.0f} MB", f"<= {MOST_BYTES / 1e6:.0f} MB", largest <= MOST_BYTES),
+        ],
+        [f"seeds {first} to {first + count - 1}, in {time.monotonic() - started_s:.0f} s; FUZZ_SEED= begins elsewhere"],
+    )
