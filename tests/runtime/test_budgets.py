@@ -20,9 +20,9 @@ __all__ = ["forks"]
 PRICE = {"input": 1000.0, "output": 1000.0}  # a tenth of a cent a token
 GIVEN: list[tuple[str, Any]] = [
     ("memory", "60%"),
-    ("memory", "512MB"),
+    ("memory", "4096MB"),  # more than a process has that has run other tests
     ("memory", "+512MB"),
-    ("memory", 900_000_000),
+    ("memory", 4_000_000_000),
     ("max_cost", 2.5),
     ("max_tokens_total", 10_000),
     ("concurrency", 7),

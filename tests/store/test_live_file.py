@@ -232,6 +232,27 @@ def test_the_log_is_brought_into_the_file_after_some_seconds_of_writing(tmp_path
         assert copy.execute("SELECT value FROM meta WHERE key = 'log'").get == 1, "the file itself says: more follows"
 
 
+def test_a_reader_in_the_way_when_the_log_begins_is_waited_for(tmp_path: Path) -> None:
+    path, alone = tmp_path / "a.db", tmp_path / "alone.db"
+    path.touch()
+    with closing(apsw.Connection(str(path))) as connection, closing(apsw.Connection(str(path))) as reader:
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
+        connection.execute("CREATE TABLE meta(key PRIMARY KEY, value)")
+        reader.execute("BEGIN; SELECT count(*) FROM meta").fetchall()
+        waits: list[float] = []
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 3:
+                reader.execute("COMMIT")
+
+        WriteAheadLog(connection).begin(lambda: None, wait)
+        alone.write_bytes(path.read_bytes())
+    assert len(waits) == 3
+    with closing(apsw.Connection(str(alone))) as copy:
+        assert copy.execute("SELECT value FROM meta WHERE key = 'log'").get == 1, "the file itself says: more follows"
+
+
 # --- one writer
 
 

@@ -65,6 +65,10 @@ async def _send_all(port, count, size):
         await port.send_async(bytes([number]) * size)
 
 
+def return_much(_port, payload):
+    return bytes(int(payload))
+
+
 async def exchange_posted(port, payload):
     """Nobody waits until they have left, and the last words follow them."""
     count, size = map(int, payload.split())

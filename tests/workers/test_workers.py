@@ -11,7 +11,7 @@ from headrace.execute.enforcement import enforcement_layers
 from headrace.execute.function_names import refer_to
 from headrace.execute.worker_handle import Worker
 from headrace.execute.worker_pool import PoolOptions, WorkerPool
-from headrace.execute.worker_protocol import DeathKind, Done, Failed, Message, Task
+from headrace.execute.worker_protocol import DeathKind, Done, Failed, Message, OutOfMemory, Task
 from tests.workers import entries
 from tests.workers.trees import MB, children_of, gone_within, memory_of, soon
 
@@ -42,7 +42,7 @@ EXCHANGES = [entries.exchange, entries.exchange_blocking, entries.exchange_poste
 async def test_messages_larger_than_a_socket_buffer_cross_each_other_whole(pool, entry):
     """A buffer holds some 200 KB, so that each is sent and received in many parts, in both directions at once."""
     count, size = 3, 5 * MB
-    worker = await pool.worker(LIMIT)
+    worker = await pool.worker(2 * LIMIT)  # what is queued both ways, and a result of all of it
     for task in (1, 2):  # the second finds the channel as the first has left it
         worker.start(Task(task, 1, refer_to(entry), b"%d %d" % (count, size)))
         for number in range(count):
@@ -51,6 +51,13 @@ async def test_messages_larger_than_a_socket_buffer_cross_each_other_whole(pool,
             assert await asyncio.wait_for(worker.receive(), 20) == Message(task, 1, bytes([number]) * size)
         ending = await asyncio.wait_for(worker.receive(), 20)
         assert ending == Done(task, 1, b"".join(bytes([100 + number]) * size for number in range(count)))
+
+
+async def test_a_result_that_does_not_fit_beside_its_encoding_is_out_of_memory(pool):
+    worker = await pool.worker(LIMIT)
+    worker.start(Task(1, 1, refer_to(entries.return_much), b"%d" % (50 * MB)))
+    ending = await asyncio.wait_for(worker.receive(), 20)
+    assert isinstance(ending, OutOfMemory), ending
 
 
 async def test_a_worker_goes_on_while_the_controller_does_not_read(pool):

@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
@@ -35,6 +35,7 @@ from headrace.execute.worker_protocol import (
     ToWorker,
 )
 
+_Ending: TypeAlias = Done | Failed | OutOfMemory
 _LONGEST_REASON = 4000
 _LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say so
 
@@ -122,13 +123,12 @@ def work(channel: int, place: Place | None = None) -> int:
         _set_busy(place, True)
         ending = _performed(message, line, place)
         _set_busy(place, False)
-        _tell(line, ending)
-        if isinstance(ending, OutOfMemory):
+        if isinstance(_said(line, message, ending), OutOfMemory):
             return 0
     return 0
 
 
-def _performed(task: Task, line: Line, place: Place | None) -> Done | Failed | OutOfMemory:
+def _performed(task: Task, line: Line, place: Place | None) -> _Ending:
     try:
         function = find_function(task.entry)
         payload = _called(function, Port(line, task, place), task.payload, place)
@@ -179,13 +179,20 @@ def lend_last_words() -> tuple[int, int]:
     return peak, reserved
 
 
-def _tell(line: Line, ending: Done | Failed | OutOfMemory) -> None:
+def _said(line: Line, task: Task, ending: _Ending) -> _Ending:
+    """Send how a task ended; what was sent may be less, where the result itself cannot be."""
     try:
         line.write(ending)
     except BadFrame as error:
-        line.write(Failed(ending.id, ending.epoch, f"The result is {error}. Return less, or write it to a file."))
+        ending = Failed(task.id, task.epoch, f"The result is {error}. Return less, or write it to a file.")
+    except MemoryError as error:  # the limit holds the result, but not beside its encoding
+        ending = _out_of_memory(task, error)
     except (TypeError, msgspec.MsgspecError) as error:
-        line.write(Failed(ending.id, ending.epoch, f"The result is not bytes: {error}"))
+        ending = Failed(task.id, task.epoch, f"The result is not bytes: {error}")
+    else:
+        return ending
+    line.write(ending)
+    return ending
 
 
 def _told(error: BaseException) -> str:

@@ -43,7 +43,7 @@ class LiveFile:
             self._log = WriteAheadLog(self.connection)
             with unsynced(self.connection), transaction(self.connection):
                 self._claim.take()
-            self._log.shorten(self._claim.check)
+            self._log.begin(self._claim.check)
             self._file = _identity(path)
             self._log_file = _identity(self._log_path)
             self._saved_at = time.strftime("%Y%m%d-%H%M%S")

@@ -26,6 +26,7 @@ _KEY = "log"
 _MORE_FOLLOWS, _THE_END = 1, 0
 _MOST_PAGES = 4_000
 _MOST_S = 5.0
+_AGAIN_AFTER_S = 0.2  # where a reader's transaction kept part of the log from being brought in
 _AGAIN_AFTER_PAGES = 1_000  # where a reader keeps the log from beginning anew
 _HEADER_BYTES = 32
 _NO_ROOM = (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError)
@@ -40,7 +41,7 @@ class WriteAheadLog:
         self._pages = 0
         self._try_at_pages = _MOST_PAGES
         self._has_new = False
-        self._shortened_s = clock()
+        self._due_s = clock() + _MOST_S
         connection.execute("PRAGMA wal_autocheckpoint=0").fetchall()
         connection.set_wal_hook(self._note_commit)
 
@@ -49,7 +50,17 @@ class WriteAheadLog:
         """Whether it should be brought into the file now."""
         if self._pages >= self._try_at_pages:
             return True
-        return self._has_new and self._clock() - self._shortened_s >= _MOST_S
+        return self._has_new and self._clock() >= self._due_s
+
+    def begin(self, check: Callable[[], None], wait: Callable[[float], None] = time.sleep) -> None:
+        """Before the first rows: what is committed from here on is missed if the log is lost. Readers' transactions are
+        short, so one that is in the way is waited for, a second at most.
+        """
+        for _ in range(100):
+            self.shorten(check)
+            if not self._has_new:
+                return
+            wait(0.01)
 
     def shorten(self, check: Callable[[], None]) -> None:
         """Bring it into the file. `check` is called inside each transaction and may raise."""
@@ -57,13 +68,16 @@ class WriteAheadLog:
             self._shorten(check)
 
     def _shorten(self, check: Callable[[], None]) -> None:
+        is_whole = True
         with suppress(*_NO_ROOM):  # then the next commit has the same trouble, and says so
             self._mark(_MORE_FOLLOWS, check)
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            pages, brought_in = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            is_whole = pages == brought_in
             self._mark(_THE_END, check)
         if self._pages >= _MOST_PAGES:
             self._try_at_pages = self._pages + _AGAIN_AFTER_PAGES
-        self._has_new, self._shortened_s = False, self._clock()
+        self._has_new = not is_whole
+        self._due_s = self._clock() + (_MOST_S if is_whole else _AGAIN_AFTER_S)
 
     def remove_mark(self) -> None:
         """Inside the caller's transaction: what follows is the end of the log's use."""
