@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
@@ -61,6 +62,7 @@ class RunRow(msgspec.Struct, frozen=True):
     error: str
 
 
+_Row = TypeVar("_Row")
 _RunTypes = tuple[int | None, int, str, str, bytes, int, RunState, int, int, int, int, float, float, str]
 
 
@@ -89,7 +91,7 @@ class AgentFile:
             self._reader.close()
             raise
         self.connection = self.live.connection
-        self.token: str = self._one("SELECT value FROM meta WHERE key = 'token'")
+        self.token: str = self._one("SELECT value FROM meta WHERE key = 'token'") or ""
 
     @classmethod
     def open(cls, path: Path) -> AgentFile:
@@ -137,9 +139,7 @@ class AgentFile:
         return next(self._rows("WHERE key = ?", (key,)), None)
 
     def keys(self) -> Iterator[bytes]:
-        with taken_from(self.path, "the keys of its runs"):
-            for (key,) in raw_rows(self._reader, "SELECT key FROM runs WHERE key IS NOT NULL"):
-                yield msgspec.convert(key, bytes)
+        return (key for (key,) in self._read(tuple[bytes], "SELECT key FROM runs WHERE key IS NOT NULL"))
 
     def backlog(self, priority: int, kinds: list[str], most: int) -> list[RunRow]:
         """Runs of these kinds that wait for their turn, in the order they came; at most `most`. A child is not among
@@ -157,17 +157,15 @@ class AgentFile:
     def unfinished_children(self, parent: int) -> list[int]:
         """Whatever their state; as many as one run has asked for at once."""
         sql = "SELECT id FROM runs WHERE parent = ? AND ended_at IS NULL"
-        return [child for (child,) in self._reader.execute(sql, (parent,))]
+        return [child for (child,) in self._read(tuple[int], sql, (parent,))]
 
     def unfinished(self, most: int) -> list[RunRow]:
         return list(self._rows("WHERE ended_at IS NULL ORDER BY id LIMIT ?", (most,)))
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Unfinished runs by kind and state; as many entries as there are kinds and states."""
-        found = self._reader.execute(
-            "SELECT kind, state, count(*) FROM runs WHERE ended_at IS NULL GROUP BY kind, state"
-        )
-        return {(kind, state): count for kind, state, count in found}
+        sql = "SELECT kind, state, count(*) FROM runs WHERE ended_at IS NULL GROUP BY kind, state"
+        return {(kind, state.value): count for kind, state, count in self._read(tuple[str, RunState, int], sql)}
 
     def next_wake_s(self) -> float | None:
         return self._one("SELECT min(resume_at) FROM runs WHERE state = 'sleeping' AND ended_at IS NULL")
@@ -178,7 +176,8 @@ class AgentFile:
             "SELECT name, CASE WHEN length(result) <= ? THEN result END, started_at IS NOT NULL,"
             " finished_at IS NOT NULL, has_side_effect, mark FROM steps WHERE run = ?"
         )
-        for name, result, is_started, is_finished, effect, mark in self._reader.execute(sql, (most_bytes, id)):
+        types = tuple[str, bytes | None, int, int, int, bytes | None]
+        for name, result, is_started, is_finished, effect, mark in self._read(types, sql, (most_bytes, id)):
             yield StoredStep(name, result, bool(is_started), bool(is_finished), bool(effect), mark or b"")
 
     def step_result(self, id: int, name: str) -> bytes | None:
@@ -201,29 +200,33 @@ class AgentFile:
     def first_message(self, id: int, taken: set[int]) -> tuple[int, bytes] | None:
         """The oldest one that nobody has taken; `taken` are those whose removal is not on disk yet."""
         sql = "SELECT id, payload FROM messages WHERE run = ? ORDER BY id"
-        return next((row for row in self._reader.execute(sql, (id,)) if row[0] not in taken), None)
+        return next((row for row in self._read(tuple[int, bytes], sql, (id,)) if row[0] not in taken), None)
 
     def events(self, most: int) -> list[tuple[float, int | None, str, str, str | None]]:
         """The latest ones, oldest first."""
         sql = "SELECT at, run, what, reason, reading FROM events ORDER BY id DESC LIMIT ?"
-        return list(self._reader.execute(sql, (most,)))[::-1]
+        return list(self._read(tuple[float, int | None, str, str, str | None], sql, (most,)))[::-1]
 
     def usage(self) -> dict[str, float]:
-        return dict(self._reader.execute("SELECT name, value FROM usage"))
+        return dict(self._read(tuple[str, float], "SELECT name, value FROM usage"))
 
     def _rows(self, where: str, bindings: tuple[SqlValue, ...]) -> Iterator[RunRow]:
-        with taken_from(self.path, "its runs"):
-            for row in raw_rows(self._reader, f"SELECT {_COLUMNS} FROM runs {where}", bindings):
-                yield RunRow(*msgspec.convert(row, _RunTypes))
+        return (RunRow(*row) for row in self._read(_RunTypes, f"SELECT {_COLUMNS} FROM runs {where}", bindings))
+
+    def _read(self, as_type: type[_Row], sql: str, bindings: tuple[SqlValue, ...] = ()) -> Iterator[_Row]:
+        """Rows of these types; anything else is the damage of a file that may come from elsewhere."""
+        with translated_errors(self.path), taken_from(self.path, "what it keeps of its runs"):
+            for row in raw_rows(self._reader, sql, bindings):
+                yield msgspec.convert(row, as_type)
 
     def _value(self, sql: str, bindings: tuple[SqlValue, ...]) -> bytes | None:
-        found = next(iter(self._reader.execute(sql, bindings)), None)
+        found = next(self._read(tuple[bytes | None, int | None], sql, bindings), None)
         if found is None:
             return None
         return found[0] if found[1] is None else self._one("SELECT data FROM blobs WHERE id = ?", (found[1],))
 
-    def _one(self, sql: str, bindings: tuple[SqlValue, ...] = ()):
-        return self._reader.execute(sql, bindings).get
+    def _one(self, sql: str, bindings: tuple[SqlValue, ...] = ()) -> Any:
+        return next(self._read(tuple[Any], sql, bindings), (None,))[0]
 
 
 def _opened_live(path: Path, lock: WriterLock) -> LiveFile:
