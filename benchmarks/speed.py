@@ -1,11 +1,22 @@
 """Speed: CPU per further interview, everything on. The difference of two runs leaves out what every run costs once."""
 
 import statistics
+import time
 
 from benchmarks.bench import Bench
 from benchmarks.report import NOT_MEASURED, Line, Table, loops
+from headrace.store.checksums import interview_checksum
 
 _MOST_US = 60.0
+
+
+def _checksum_us(repeats: int = 200_000) -> float:
+    """Of a row of three answers with a detail of 300 bytes."""
+    values, detail = (123_456, 0, 123_456, 1, 0, 0, "Good", 7, "a sentence of the usual length", None), bytes(300)
+    started_s = time.process_time()
+    for _ in range(repeats):
+        interview_checksum(values, detail)
+    return (time.process_time() - started_s) / repeats * 1e6
 
 
 def measure(bench: Bench) -> Table:
@@ -26,6 +37,7 @@ def measure(bench: Bench) -> Table:
             f"{peer.cpu_us:,.0f} us" if peer else NOT_MEASURED,
         )
     ]
+    lines.append(Line("of that, the row's checksum", f"{_checksum_us():.2f} us"))
     notes = [
         f"user + system, from {sizes.speed_from:,} to {sizes.speed_to:,} interviews of three questions",
         f"median of {', '.join(f'{cost:.1f}' for cost in costs_us)} us",
