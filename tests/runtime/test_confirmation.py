@@ -160,6 +160,8 @@ def test_the_default_address_and_key_of_a_service_are_claims_too():
          ["https://evil.example/v1", "OPENAI_API_KEY"]),
         (Model("gpt-4o", api_key_env="GITHUB_TOKEN"), ["https://api.openai.com/v1", "GITHUB_TOKEN"]),
         (Model("claude-x", base_url="https://evil.example/v1"), ["https://evil.example/v1"]),
+        (Model("gpt-4o", base_url="https://[fe80::1%25.openai.com]/v1", api_key_env="OPENAI_API_KEY"),
+         ["https://[fe80::1%25.openai.com]/v1", "OPENAI_API_KEY"]),
         (Model("x", service_name="ollama"), ["http://localhost:11434/v1"]),
         (Model("local", path="/etc/passwd"), ["/etc/passwd"]),
         (Model("local"), []),

@@ -11,11 +11,13 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 
 from headrace import Engine, Job, Results
 from headrace.errors import HeadraceError, InvalidInput, RunFileDamaged
 from headrace.store.connections import open_reader, open_writer
+from tests.store.forging import fitted
 from tests.store.format_1 import plain_job, unpacked
 
 
@@ -203,3 +205,44 @@ table.to_dicts()
         _, err = child.communicate(timeout=30)
     assert child.returncode != 0
     assert b"KeyboardInterrupt" in err
+
+
+FORGED = [
+    "UPDATE counters SET value = -1000000 WHERE name = 'cost'",
+    "UPDATE counters SET value = 9223372036854775807 WHERE name = 'calls'",
+    "UPDATE counters SET value = 9e999 WHERE name = 'cost'",
+    "UPDATE agents SET fields = 'null'",
+    "UPDATE agents SET fields = '{\"age\": 1e999}'",
+    f"UPDATE agents SET fields = '{{\"age\": {'[' * 100_000}{']' * 100_000}}}'",
+    'UPDATE models SET model = \'{"name": "test", "service": ["test"], "parameters": {}}\'',
+]
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_values_that_no_run_writes_are_refused_although_their_checksums_fit(copy: Path, change: str) -> None:
+    edit(copy, change)
+    with pytest.raises(RunFileDamaged):
+        Job.open(fitted(copy)).run()
+
+
+@pytest.mark.parametrize(
+    ("question", "record"),
+    [
+        (9_999, [9_999, 0, None]),
+        (-1, [-1, 0, None]),
+        (0, [0, 0, ["a list"]]),
+        (0, [0, 0, 2**64 - 1]),
+        (0, [0, 0, "x", "", b"", None, 1, -1_000_000]),  # tokens that would be given back to a budget
+        (0, [0, 0, "x", "", b"", None, 1, 0, 0, 0, 0, False, None, [0, 0, -1e6]]),  # and money
+    ],
+)
+def test_an_answer_in_flight_that_no_run_writes_is_refused(copy: Path, question: int, record: list[object]) -> None:
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        last = connection.execute("SELECT max(ordinal) FROM interviews").fetchone()
+        for table in ("interviews", "details"):
+            connection.execute(f"DELETE FROM {table} WHERE ordinal = ?", last)
+        connection.execute("UPDATE counters SET value = value - 1 WHERE name = 'done'")
+        in_flight = (*last, question, msgspec.msgpack.encode(record))
+        connection.execute("INSERT INTO pending(ordinal, question, record) VALUES(?, ?, ?)", in_flight)
+    with pytest.raises(RunFileDamaged, match="in flight"):
+        Job.open(fitted(copy)).run()

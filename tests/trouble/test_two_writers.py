@@ -2,6 +2,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headrace import Results
 from tests.trouble.children import Child, run_child, until
 from tests.trouble.programs.town import CITIES, expected
@@ -83,3 +85,10 @@ def test_a_second_thread_of_the_same_process_is_refused_too(tmp_path: Path) -> N
     assert f"process {told['pid']})" in told["second"]["message"]
     assert told["first"]["error"] is None
     assert told["answers"] == RIGHT
+
+
+@pytest.mark.parametrize(("how", "status"), [("exits", 7), ("raises", 1)])
+def test_a_fork_that_leaves_the_run_behind_ends_at_once_and_harms_nothing(tmp_path: Path, how: str, status: int):
+    """It has none of the threads that it would otherwise wait for."""
+    (told,) = run_child("fork_in_run", tmp_path / "town.run", how)
+    assert told == {"statuses": [status], "answers": RIGHT}

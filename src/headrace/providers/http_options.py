@@ -64,7 +64,10 @@ def usual_key(service: Service, base_urls: tuple[str, ...]) -> str | None:
         return None
     own = ".".join((urlsplit(service.base_url).hostname or "").split(".")[-2:])
     hosts = [urlsplit(url) for url in base_urls]
-    is_own = all(host.scheme == "https" and f".{host.hostname}".endswith(f".{own}") for host in hosts)
+    is_own = all(
+        host.scheme == "https" and f".{host.hostname}".endswith(f".{own}") and ":" not in (host.hostname or "")
+        for host in hosts  # an IPv6 address may end in any text, its zone: [::1%25.openai.com]
+    )
     return service.key_env if is_own else None
 
 

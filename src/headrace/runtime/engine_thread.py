@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 Outcome = TypeVar("Outcome")
+
+_running: WeakSet[EngineThread[Any]] = WeakSet()
 
 
 class EngineThread(Generic[Outcome]):
@@ -31,6 +35,7 @@ class EngineThread(Generic[Outcome]):
 
     def start(self) -> None:
         self.is_running = True
+        _running.add(self)
         self._thread.start()
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
@@ -41,6 +46,10 @@ class EngineThread(Generic[Outcome]):
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(function, *arguments)
+
+    def leave_to_parent(self) -> None:
+        """In a fork, which has no such thread: nothing there may wait for it."""
+        self.is_running = False
 
     def join(self) -> None:
         if self._thread.ident is not None:
@@ -70,3 +79,12 @@ def _network_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:  # Windows has none
         return None
     return uvloop.new_event_loop
+
+
+def _after_fork() -> None:
+    for thread in list(_running):
+        thread.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -17,7 +17,8 @@ from headrace.store.rows import DetailPacker
 from headrace.survey.record import Detail, Usage
 
 _COUNTED = frozenset({"done", "failed", *Usage.__struct_fields__})
-_MOST_COUNTED = 2**60
+# Less than nothing would lift a budget, and SQLite holds 64 bits. What is added to and taken from a cost leaves a rest.
+_LEAST, _MOST = -1e-6, 2**60
 FailureRow: TypeAlias = tuple[int, int, str, str]
 
 
@@ -60,8 +61,8 @@ def read_counters(connection: apsw.Connection, path: Path) -> dict[str, Any]:
         found = typed_rows(connection, tuple[str, int | float], "SELECT name, value FROM counters LIMIT 100")
         counters: dict[str, Any] = dict(found)
         is_changed = CHECK in counters and counters[CHECK] != counters_checksum(counters)
-        is_changed |= any(not abs(value) < _MOST_COUNTED for value in counters.values())
-    if is_changed or not counters.keys() >= _COUNTED or min(counters["done"], counters["failed"]) < 0:
+    is_whole = counters.keys() >= _COUNTED and all(_LEAST <= counters[name] <= _MOST for name in _COUNTED)
+    if is_changed or not is_whole:
         raise damaged(path, "what it has counted is not as it was written")
     return counters
 

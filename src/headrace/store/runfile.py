@@ -62,6 +62,7 @@ class RunFile:
     journal: Journal
     last_run_at: float | None
     retry_failed: bool
+    questions: int
     _packer: DetailPacker
     _lists: apsw.Connection  # reads while the journal's thread writes
     _pending: dict[int, list[AnswerRecord]]
@@ -120,7 +121,7 @@ class RunFile:
         with taken_from(path, "what is finished"):
             stored, done = _finished(connection, path, plan, retry_failed=options.retry_failed)
         with taken_from(path, "the answers of interviews in flight"):
-            pending = _pending_records(connection, plan)
+            pending = _pending_records(connection, plan, questions)
             dictionary = read_dictionary(connection)
             last_run_at = one_value(connection, float | None, "SELECT max(started_at) FROM runs")
         return cls(
@@ -132,6 +133,7 @@ class RunFile:
             done=done,
             stored=stored,
             journal=Journal(live, questions, stored, pending),
+            questions=questions,
             last_run_at=last_run_at,
             retry_failed=options.retry_failed,
             _packer=DetailPacker(dictionary),
@@ -174,6 +176,9 @@ class RunFile:
         sealed: list[AnswerRecord] = []
         if ordinal in self.stored:
             sealed = stored_detail(self._lists, self._packer, ordinal, self.path).records
+            with taken_from(self.path, f"the detail of interview {ordinal}"):
+                for record in sealed:
+                    _check_record(record, self.questions)
         # What is pending came after what was sealed, so it stands where both have a record.
         kept = {record.question: record for record in (*sealed, *pending) if self._is_settled(record)}
         return list(kept.values()), uncounted
@@ -330,12 +335,21 @@ def _finished(connection: apsw.Connection, path: Path, plan: Plan, *, retry_fail
     return stored, done
 
 
-def _pending_records(connection: apsw.Connection, plan: Plan) -> dict[int, list[AnswerRecord]]:
+def _check_record(record: AnswerRecord, questions: int) -> None:
+    """Refuse a record that a run would go on with and that no run can have written."""
+    value = record.value
+    is_value = value is None or isinstance(value, (str, bytes, float)) or (type(value) is int and value < 2**63)
+    if record.question >= questions or not is_value:
+        raise ValueError(f"it has an answer to question {record.question} that is none of its survey")
+
+
+def _pending_records(connection: apsw.Connection, plan: Plan, questions: int) -> dict[int, list[AnswerRecord]]:
     pending: dict[int, list[AnswerRecord]] = {}  # bounded by the window of the run that was cut short
     for ordinal, question, encoded, checksum in typed_rows(
         connection, tuple[int, int, bytes, int | None], "SELECT ordinal, question, record, checksum FROM pending"
     ):
         record = decode_record(encoded)
+        _check_record(record, questions)
         is_checked = checksum is None or checksum == record_checksum(ordinal, question, encoded)
         if not is_checked or record.question != question or ordinal not in range(len(plan)):
             raise ValueError(f"that of interview {ordinal} to question {question} is not as it was written")

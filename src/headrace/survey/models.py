@@ -45,6 +45,8 @@ class Model:
     def __init__(self, name: str, *, service_name: str | None = None, **parameters: Any) -> None:
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ListError(f"{name!r} is not the name of a model.", fix='Write it like Model("test").')
+        if service_name is not None and not isinstance(service_name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ListError(f"Model {name!r}: service_name={service_name!r} is not the name of a service.")
         refuse_secrets(name, parameters)
         self.name = name
         self.service_name = service_name or service_of(name, has_address="base_url" in parameters)

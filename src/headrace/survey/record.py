@@ -6,7 +6,7 @@ Covers: the shapes and their encoding. Does not cover: where they are stored (st
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -14,6 +14,9 @@ from headrace.encoding import encode_with
 
 MOST_RECORDS = 100_000
 _LARGE_BYTES = 1_000_000
+# Checked where one is decoded: a record may come from a file, and what is below zero would lift a budget.
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+Cost: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 # The first bytes of msgpack's lists and maps.
 _LISTS_AND_MAPS = frozenset(bytes([first]) for first in (*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF))
 
@@ -87,25 +90,25 @@ class Usage(msgspec.Struct, array_like=True, gc=False):
 class ServiceUsage(msgspec.Struct, array_like=True, gc=False):
     """What a real service's calls for one question took beyond their tokens; the test model has none of it."""
 
-    cached_tokens: int = 0
-    reasoning_tokens: int = 0
-    cost: float = 0.0
-    unpriced: int = 0
-    cache_hits: int = 0
+    cached_tokens: Count = 0
+    reasoning_tokens: Count = 0
+    cost: Cost = 0.0
+    unpriced: Count = 0
+    cache_hits: Count = 0
 
 
 class AnswerRecord(msgspec.Struct, array_like=True, gc=False):
     """One question of one interview. `value` is the answer in its SQL form, `raw` the model's bytes."""
 
-    question: int
+    question: Count
     state: State
     value: Any = None  # a SqlValue: msgspec decodes no union of text and bytes
     prompt: str = ""
     raw: bytes = b""
     comment: str | None = None
-    attempts: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    attempts: Count = 0
+    input_tokens: Count = 0
+    output_tokens: Count = 0
     started_ms: int = 0
     took_ms: int = 0
     repaired: bool = False
