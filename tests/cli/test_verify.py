@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from headrace import Engine
 from headrace.cli.main import app
 from tests.results.files import city
 from tests.store.format_1 import unpacked
@@ -101,3 +102,32 @@ def test_a_changed_engine_file_is_found(tmp_path: Path) -> None:
 def test_a_file_cut_short_is_found(copy: Path) -> None:
     copy.write_bytes(copy.read_bytes()[:20_000])
     assert verified(copy)["findings"]
+
+
+@pytest.mark.parametrize("command", [["verify"], ["copy"]])
+def test_what_is_no_file_of_ours_is_named_for_what_it_is(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("name\nada\n")
+    (tmp_path / "empty.run").touch()
+    (tmp_path / "folder").mkdir()
+    said = {
+        "missing.run": "There is no run file at",
+        "people.csv": "is not a run file",
+        "empty.run": "is empty, not a run file",
+        "folder": "is a directory",
+    }
+    for name, words in said.items():
+        target = [str(tmp_path / "new.run")] if command == ["copy"] else []
+        result = CliRunner().invoke(app, [*command, str(tmp_path / name), *target])
+        assert result.exit_code == 1
+        assert words in f"{result.stderr}{result.exception}"
+
+
+async def _one_step(ctx):
+    return await ctx.step("one", len, [1])
+
+
+async def test_an_engine_file_without_large_values_is_found_whole(tmp_path: Path) -> None:
+    path = tmp_path / "agents.run"
+    async with Engine(path, memory="+512MB", slots=1, isolation="inline") as engine:
+        assert await (await engine.submit(_one_step)).result() == 1
+    assert verified(path)["findings"] == []

@@ -54,6 +54,32 @@ def test_a_second_ctrl_c_is_heard_too(tmp_path: Path):
     assert (code, len(told)) == (130, 3)
 
 
+ASYNC = """
+import asyncio
+async def main():
+    BODY
+asyncio.run(main())
+"""
+
+
+def test_a_blocking_run_under_asyncio_hears_the_first_ctrl_c_too(tmp_path: Path):
+    code, told, _ = interrupted(tmp_path, ASYNC.replace("BODY", RUN))
+    assert [line.split(" ", 1)[0] for line in told] == ["stopping:", "Stopped"]
+    assert code == 130
+
+
+def test_between_two_results_of_a_stream_ctrl_c_is_asyncios_own(tmp_path: Path):
+    body = """
+    for result in job.stream('a.run', concurrency=10):
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            print('cancelled')
+            raise"""
+    _, _, printed = interrupted(tmp_path, ASYNC.replace("BODY", body.strip()), latency_s=0.01)
+    assert "cancelled" in printed
+
+
 def test_a_stream_ends_in_one_line_too(tmp_path: Path):
     code, told, _ = interrupted(tmp_path, "for result in job.stream('a.run', concurrency=10): pass")
     assert [line.split(" ", 1)[0] for line in told] == ["stopping:", "Stopped"]

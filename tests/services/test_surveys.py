@@ -72,6 +72,22 @@ def test_another_run_pays_nothing_for_what_the_cache_has(server: HostileServer, 
     assert server.calls == 90
 
 
+@pytest.mark.parametrize("name", ["max_tokens_total", "max_cost"])
+def test_answers_from_the_cache_do_not_make_the_others_look_cheaper(name: str, server: HostileServer, tmp_path: Path):
+    first = a_job(15, a_model(server, price=PRICE)).run(tmp_path / "a.run").stats()
+    most = 4 * (first.tokens if name == "max_tokens_total" else first.cost or 0.0)
+    with pytest.raises(BudgetSpent):
+        a_job(200, a_model(server, price=PRICE)).run(tmp_path / "b.run", **{name: most})
+    stats = Results.open(tmp_path / "b.run").stats()
+    assert stats.cache_hits == 15
+    assert ((stats.tokens if name == "max_tokens_total" else stats.cost) or 0.0) <= most * 1.001
+
+
+def test_a_spent_budget_tells_no_cost_that_is_not_known(server: HostileServer, tmp_path: Path):
+    with pytest.raises(BudgetSpent, match=r"\([\d,]+ tokens\)"):
+        a_job(200, a_model(server)).run(tmp_path / "a.run", max_tokens_total=500)
+
+
 def test_identical_respondents_of_one_run_are_each_asked(server: HostileServer, tmp_path: Path):
     asked = Survey([QuestionFreeText(question_name="q", question_text="Who?")])
     asked.by(AgentList.from_list("n", [1] * 5), a_model(server)).run(tmp_path / "a.run", concurrency=1)

@@ -26,7 +26,9 @@ def _count(text: str) -> int | str:
 
 
 def _workers(text: str) -> int | str:
-    return 0 if text == "0" else _count(text)
+    if text == "0" or text.lower() == NONE:
+        return 0 if text == "0" else NONE
+    return _number(text, int, "a whole number from 0 on")
 
 
 def _amount(text: str) -> float | str:
@@ -46,7 +48,9 @@ def _number(text: str, kind: Callable[[str], _Number], what: str) -> _Number:
 
 RunFileArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-Memory = Annotated[str | None, typer.Option(help='A budget: "512MB", "60%" of the machine, or "+512MB" on top.')]
+Memory = Annotated[
+    str | None, typer.Option(help='A budget: "512MB", "60%" of the machine, or "+512MB" on top; none: the default.')
+]
 Concurrency = Annotated[
     int | None,
     typer.Option(parser=_count, metavar="N", help="How many interviews may be in flight; none: 200."),

@@ -47,9 +47,10 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
 
 
 def spent_text(stats: Stats) -> str:
-    """What a run file took: `8 calls, 396 tokens`, and what earlier runs had paid for already."""
+    """What a run file took: `8 calls, 396 tokens, $0.12`, and what earlier runs had paid for already."""
+    cost = f", {_dollars(stats.cost)}" if stats.cost else ""
     cached = f", {stats.cache_hits:,} answers from the cache" if stats.cache_hits else ""
-    return f"{stats.calls:,} calls, {stats.tokens:,} tokens{cached}"
+    return f"{stats.calls:,} calls, {stats.tokens:,} tokens{cost}{cached}"
 
 
 def show_estimate(estimate: Estimate, *, as_json: bool) -> None:

@@ -29,6 +29,7 @@ from headrace.runtime.steering import ask, state_of
 from headrace.store.kept_budgets import kept_budgets
 from headrace.store.lists import latest_start, planned_interviews
 from headrace.store.lock import writer_of
+from headrace.store.removal import disk_bytes
 from headrace.units import format_bytes, format_duration
 
 
@@ -57,13 +58,12 @@ class _Look:
         if (live or holder) and (started_at := latest_start(path)) is not None:
             # What the run has taken so far is in its file only when it ends.
             stats = replace(stats, seconds=stats.seconds + max(0.0, time.time() - started_at))
-        size_bytes = path.stat().st_size
         return cls(
             path=path,
             stats=stats,
             total=planned_interviews(path),
             budgets=kept_budgets(path),
-            size_bytes=size_bytes,
+            size_bytes=disk_bytes(path.expanduser().resolve()),
             live=live,
             holder=holder,
         )

@@ -14,15 +14,15 @@ from headrace.execute.step_marks import StepMark
 
 _MOST_TOLD = 10  # differences told in one attempt: a function that differs everywhere is told by the first ones
 _CHANGED = (
-    "Put the old code back and await run.retry(); or give the step another name, to have it run as it is now; or open"
-    " the engine without strict=True, to go on with the journaled result."
+    "Put the old code back; or give the step another name, to have it run as it is now; or open the engine without"
+    " strict=True, to go on with the journaled result. Then await run.retry()."
 )
 _RENAMED = (
     "If it is the same effect, name it {former!r} again, and it is not done twice. If it is another one, give it"
-    " arguments of its own, or open the engine without strict=True."
+    " arguments of its own, or open the engine without strict=True. Then await run.retry()."
 )
 _UNREACHED = "its side effect was journaled in an earlier attempt, and this one came to its end without it"
-_PUT_BACK = "Put the step back and await run.retry(), or open the engine without strict=True."
+_PUT_BACK = "Put the step back, or open the engine without strict=True. Then await run.retry()."
 
 
 class Replay:

@@ -20,7 +20,7 @@ from headrace.errors import Interrupted
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.results.result import Result
-from headrace.runtime.ctrl_c import end_in_one_line, say_stopping
+from headrace.runtime.ctrl_c import end_in_one_line, heard, say_stopping
 from headrace.runtime.notebook import panel_for
 from headrace.runtime.progress import Progress
 from headrace.runtime.progress_display import Display
@@ -59,7 +59,8 @@ class Arrivals:
 
     def opened(self) -> Opened:
         self._session.start()
-        opened = self._session.opened.result()
+        with heard():
+            opened = self._session.opened.result()
         _show(self._display, self._session)
         return opened
 
@@ -72,8 +73,9 @@ class Arrivals:
                 self._session.delivered(len(batch))
 
     def ended(self) -> None:
-        while wait([self._session.ended], self._look_every_s).not_done:
-            _show(self._display, self._session)
+        with heard():
+            while wait([self._session.ended], self._look_every_s).not_done:
+                _show(self._display, self._session)
         self._session.ended.result()
 
     def progress(self, every_s: float) -> Iterator[Progress]:
@@ -85,13 +87,14 @@ class Arrivals:
     def _next_batch(self) -> list[Sealed] | None:
         while True:
             _show(self._display, self._session)
-            with suppress(Empty):
+            with heard(), suppress(Empty):
                 return self._queue.get(timeout=self._look_every_s)
 
     def _wait_for_end(self) -> None:
         while self._session.is_running:
             try:
-                self._session.ended.exception()
+                with heard():
+                    self._session.ended.exception()
             except KeyboardInterrupt:
                 say_stopping(self._in_flight(), is_second=True)
                 self._session.stop()

@@ -1,12 +1,19 @@
 """What a program says when Ctrl-C stops its run: one line at once, and one line at the end instead of a traceback.
 
-Covers: both lines, on standard error, for every program that calls `run` or `stream`. Does not cover: stopping the run
-(runtime.arrivals), the command's own last words (cli.telling), or asyncio's, which ends such a program by itself.
+Covers: both lines, on standard error, for every program that calls `run` or `stream`, and that the key reaches them.
+Does not cover: stopping the run (runtime.arrivals), the command's own last words (cli.telling), or `run_async` and
+`astream`, whose task asyncio cancels.
 """
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import signal
 import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import TracebackType
 
 from headrace.display import visible
@@ -21,6 +28,29 @@ def say_stopping(in_flight: int, *, is_second: bool = False) -> None:
         _say("stopping now")
     else:
         _say(f"stopping: {in_flight:,} in flight; again to stop now" if in_flight else "stopping; again to stop now")
+
+
+@contextmanager
+def heard() -> Generator[None]:
+    """While this thread waits for a run: a Ctrl-C is a KeyboardInterrupt here also under `asyncio.run`, whose handler
+    cancels the main task, which the blocked event loop cannot deliver. Any other handler of the program stays.
+    """
+    if threading.current_thread() is not threading.main_thread() or not _is_asyncios(
+        before := signal.getsignal(signal.SIGINT)
+    ):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_asyncios(handler: object) -> bool:
+    return isinstance(handler, functools.partial) and isinstance(
+        getattr(handler.func, "__self__", None), asyncio.Runner
+    )
 
 
 def end_in_one_line() -> None:

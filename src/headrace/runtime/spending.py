@@ -30,8 +30,9 @@ class Spending:
             expected, count = job.estimate(), max(interviews_before, 1)
             expected_tokens = expected.input_tokens + expected.output_tokens
             # What earlier runs took says more than an estimate, which may be ten times too low.
-            self._first_cost = before.cost / count or (expected.cost or 0.0) / expected.interviews
-            self._first_tokens = _tokens(before) / count or expected_tokens / expected.interviews
+            each = _uncached(before) / count
+            self._first_cost = before.cost * each or (expected.cost or 0.0) / expected.interviews
+            self._first_tokens = _tokens(before) * each or expected_tokens / expected.interviews
 
     @property
     def is_limited(self) -> bool:
@@ -65,13 +66,14 @@ class Spending:
     def spent(self, done: int, total: int) -> BudgetSpent:
         """The error that ends a run whose budget has no room for another interview."""
         cost, tokens = self._before.cost + self.run.cost, _tokens(self._before) + _tokens(self.run)
+        paid = f"${cost:,.4f}, " if cost and not self._before.unpriced + self.run.unpriced else ""
         given = {"max_cost": self._most_cost, "max_tokens_total": self._most_tokens}
         limits = {name: most for name, most in given.items() if most is not None}
         told = " or ".join(f"{name}={most:,}" for name, most in limits.items())
         lifted = ", ".join(f'{name}="none" (--{name.replace("_", "-")} none)' for name in limits)
         return BudgetSpent(
             f"The budget is spent: {told} has no room for another interview after {done:,} of {total:,}"
-            f" (${cost:,.4f}, {tokens:,} tokens).",
+            f" ({paid}{tokens:,} tokens).",
             fix=f"Everything is saved; to go on, give a larger one, or none: {lifted}.",
         )
 
@@ -81,14 +83,25 @@ class Spending:
         return spent / answered * self._unanswered if answered > 0 else 0.0
 
     def _mean(self, spent: float, expected: float) -> float:
-        """What an interview takes, from those that ended; before any has, from earlier runs or the estimate."""
-        return spent / self._interviews if self._interviews else expected
+        """What an interview without cached answers takes, from those that ended; before any has taken something, from
+        earlier runs or the estimate.
+        """
+        each = _uncached(self.run, self._lost.calls)
+        return spent / self._interviews * each if self._interviews and each else expected
 
 
 def _room(left: float, each: float) -> float:
     if left <= 0:
         return 0.0
     return left // each if each > 0 else 1e12
+
+
+def _uncached(usage: Usage, lost_calls: int = 0) -> float:
+    """How many times as much the interviews would have taken without the response cache; 0 where none made a call.
+    The interviews to come may find nothing in it.
+    """
+    calls = usage.calls - lost_calls
+    return 1 + usage.cache_hits / calls if calls > 0 else 0.0
 
 
 def _tokens(usage: Usage) -> int:

@@ -1,7 +1,8 @@
 """The four ways to run a job, and making one from its file. Covers: the caller's side.
 
 `run` and `stream` serve the caller's own thread: callbacks are called there, and Ctrl-C arrives there as
-KeyboardInterrupt; no signal handler is installed. `run_async` and `astream` do the same on the caller's event loop.
+KeyboardInterrupt; while they wait, asyncio's SIGINT handler is replaced by Python's own. `run_async` and
+`astream` do the same on the caller's event loop.
 """
 
 from __future__ import annotations

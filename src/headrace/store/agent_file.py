@@ -26,7 +26,7 @@ from headrace.store.agent_schema import (
     check_engine_file_schema,
     create_agent_tables,
 )
-from headrace.store.connections import open_checked_reader, roll_back
+from headrace.store.connections import check_is_run_file, open_checked_reader, roll_back
 from headrace.store.contents import raw_rows, taken_from
 from headrace.store.disk_errors import translated_errors
 from headrace.store.live_file import LiveFile
@@ -268,3 +268,15 @@ def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:
             fix="Open it with the Headrace that wrote it, or a newer one.",
         )
     check_engine_file_schema(connection, path)
+
+
+def check_is_ours(connection: apsw.Connection, path: Path) -> None:
+    """Refuse what is neither a run file nor an engine file of a version we know."""
+    (check_is_engine_file if is_engine_file(connection) else check_is_run_file)(connection, path)
+
+
+def is_engine_file(connection: apsw.Connection) -> bool:
+    try:
+        return connection.pragma("application_id") == ENGINE_APPLICATION_ID
+    except apsw.NotADBError:
+        return False  # the check of a run file says what it is instead

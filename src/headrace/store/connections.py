@@ -90,10 +90,6 @@ def open_reader(path: Path, *, needs_log: bool = True) -> apsw.Connection:
     """A connection that only reads a run file; also while another process writes. `needs_log=False` is for one that is
     read although rows are missing.
     """
-    if not path.exists():
-        raise RunFileError(f"There is no run file at {path}.", path=path, fix="Check the path, or run a job.")
-    if path.is_dir():
-        raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
     return open_checked_reader(path, check_is_run_file, needs_log=needs_log)
 
 
@@ -101,6 +97,10 @@ def open_checked_reader(path: Path, check: Check, *, needs_log: bool = True) -> 
     """A connection that only reads, to a file that `check` accepts. What a killed writer left half done is rolled back
     first, by a writer that holds the lock, unless a live one has it: then that one is about to.
     """
+    if not path.exists():
+        raise RunFileError(f"There is no run file at {path}.", path=path, fix="Check the path, or run a job.")
+    if path.is_dir():
+        raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
     give_up_s = time.monotonic() + _BUSY_WAIT_MS / 1000
     with translated_errors(path):
         while True:

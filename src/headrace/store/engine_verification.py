@@ -9,10 +9,9 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import NotARunFile
-from headrace.store.agent_file import check_is_engine_file
+from headrace.store.agent_file import check_is_ours, is_engine_file
 from headrace.store.agent_schema import RunState
-from headrace.store.connections import check_is_run_file, open_checked_reader
+from headrace.store.connections import open_checked_reader
 from headrace.store.contents import UNREADABLE, raw_rows
 from headrace.store.verification import Verified, check_pages, verify_run_file
 from headrace.survey.values import decode_value
@@ -27,22 +26,17 @@ _KEPT = (
     ("blobs", "SELECT id, data FROM blobs"),
 )
 _NAMED = (
-    ("steps", "SELECT run FROM steps WHERE blob NOT IN (SELECT id FROM blobs)"),
-    ("checkpoints", "SELECT run FROM checkpoints WHERE blob NOT IN (SELECT id FROM blobs)"),
-    ("runs", "SELECT id FROM runs WHERE result_blob NOT IN (SELECT id FROM blobs)"),
+    ("steps", "SELECT run FROM steps WHERE blob IS NOT NULL AND blob NOT IN (SELECT id FROM blobs)"),
+    ("checkpoints", "SELECT run FROM checkpoints WHERE blob IS NOT NULL AND blob NOT IN (SELECT id FROM blobs)"),
+    ("runs", "SELECT id FROM runs WHERE result_blob IS NOT NULL AND result_blob NOT IN (SELECT id FROM blobs)"),
 )
 
 
 def verify(path: Path) -> Verified:
     """Of a run file or an engine file; raises where it is neither, or cannot be read at all."""
+    connection = open_checked_reader(path, check_is_ours)
     try:
-        connection = open_checked_reader(path, check_is_run_file)
-        look = verify_run_file
-    except NotARunFile:
-        connection = open_checked_reader(path, check_is_engine_file)
-        look = _verify_engine_file
-    try:
-        return look(connection, path)
+        return (_verify_engine_file if is_engine_file(connection) else verify_run_file)(connection, path)
     finally:
         connection.close()
 
