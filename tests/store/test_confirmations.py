@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,14 @@ def test_a_record_that_others_may_write_or_that_is_a_link_is_not_trusted(headrac
     record.rename(tmp_path / "planted")
     record.symlink_to(tmp_path / "planted")
     assert read_confirmed(PLAN) is None
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_record_that_is_no_plain_file_counts_as_not_confirmed(make: Callable[[Path], None], headrace_home: Path):
+    remember("another plan", confirmed("http://a"))  # makes the directory
+    make(headrace_home / "confirmed" / PLAN)
+    assert read_confirmed(PLAN) is None
+    remember(PLAN, confirmed("http://a"))  # replaces the pipe; a directory stays, and nothing fails
 
 
 def test_where_nothing_can_be_written_nothing_is_remembered_and_nothing_fails(headrace_home: Path):

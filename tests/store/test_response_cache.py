@@ -2,6 +2,7 @@ import os
 import shutil
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,14 @@ def test_a_reply_whose_bytes_changed_is_as_good_as_missing(tmp_path: Path):
         connection.execute("UPDATE replies SET reply = ? WHERE number = ?", (bytes(flipped), number))
     connection.close()
     assert found(path, 10) == 0
+
+
+@pytest.mark.parametrize("forged", ["'text'", "9223372036854775807"])
+def test_a_reply_of_another_type_is_as_good_as_missing(tmp_path: Path, forged: str):
+    path = filled(tmp_path / "cache.sqlite")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"UPDATE replies SET reply = {forged} WHERE number <= 10")
+    assert found(path) == 90
 
 
 def test_a_locked_file_is_skipped(tmp_path: Path):

@@ -38,7 +38,7 @@ CREATE TABLE replies(number INTEGER PRIMARY KEY, key INTEGER NOT NULL UNIQUE, re
                      at REAL NOT NULL, reply BLOB NOT NULL);
 PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};
 """
-_FIND = "SELECT reply FROM replies WHERE key = ? AND rest = ? AND at < ?"
+_FIND = "SELECT reply FROM replies WHERE key = ? AND rest = ? AND at < ? AND typeof(reply) = 'blob'"
 _INSERT = "INSERT OR REPLACE INTO replies(key, rest, at, reply) VALUES "
 _ROWS_AT_ONCE = 16  # SQLite's library gives up Python's lock for every statement; getting it back costs the most
 _EVICT_AT_ONCE = 500

@@ -10,6 +10,7 @@ Does not cover: what needs to be confirmed (runtime.terms).
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -64,8 +65,12 @@ class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
 def read_confirmed(plan: str) -> Confirmed | None:
     """What this user has confirmed for a plan; None where that is nothing, or cannot be trusted."""
     try:
-        descriptor = os.open(_directory() / plan, os.O_RDONLY | NO_LINK)
+        # Not blocking: a pipe of that name would have to be written to before it opens.
+        descriptor = os.open(_directory() / plan, os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0))
     except OSError:
+        return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         return None
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(file.fileno())
