@@ -140,7 +140,7 @@ def main() -> None:
             server = load(settings, directory / "unused.sock")
     except _CANNOT_LOAD as error:
         line.write(0, _failed(400, str(error)))
-        os._exit(1)
+        sys.exit(1)  # an orderly exit: llama.cpp writes its log in a thread of its own, and the cause is in there
     shutil.rmtree(directory, ignore_errors=True)
     line.write(0, b"{}")
     calls: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()  # the parent bounds what is in flight
