@@ -88,7 +88,8 @@ def test_a_key_written_into_a_model_is_refused_with_the_way_out_and_not_repeated
     ],
 )
 def test_what_is_no_secret_is_taken(parameters):
-    Model("m", service_name="openai_compatible", **parameters)
+    model = Model("m", service_name="openai_compatible", **parameters)
+    assert parameters.items() <= model.parameters.items()
 
 
 @pytest.mark.parametrize(

@@ -298,6 +298,8 @@ def test_a_claim_of_a_dead_process_or_another_host_is_no_obstacle(tmp_path: Path
         with closing(apsw.Connection(str(path))) as other:
             other.execute("INSERT OR REPLACE INTO meta VALUES('writer', ?)", (left,))
         AgentFile.open(path).close()
+        with closing(apsw.Connection(str(path))) as other:
+            assert other.execute("SELECT count(*) FROM meta WHERE key = 'writer'").get == 0, left
 
 
 def test_a_copy_of_a_live_file_by_hand_is_not_taken_for_the_file_itself(tmp_path: Path) -> None:
@@ -306,7 +308,9 @@ def test_a_copy_of_a_live_file_by_hand_is_not_taken_for_the_file_itself(tmp_path
     try:
         for suffix in ("", "-wal"):
             copy.with_name(copy.name + suffix).write_bytes(path.with_name(path.name + suffix).read_bytes())
-        AgentFile.open(copy).close()
+        second = AgentFile.open(copy)
+        assert second.token == first.token
+        second.close()
     finally:
         first.close()
 
