@@ -9,17 +9,28 @@ MB = 1 << 20
 _LOOK_EVERY_S = 0.005
 
 
-def memory_of(pid: int) -> int:
-    """Private and shared memory of a process and its descendants, each page counted once."""
+def memory_of(pid: int, parent: tuple[int, int] = (0, 0)) -> int:
+    """Private and shared memory of a process and its descendants, each page counted once.
+
+    A child between vfork and exec shares its parent's address space and shows all of its memory, `parent`, as its own.
+    """
     try:
         told = Path(f"/proc/{pid}/smaps_rollup").read_text()
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
     except OSError:
         return 0
-    fields = dict(line.split(":", 1) for line in told.splitlines()[1:])
-    own = sum(int(fields[name].split()[0]) for name in ("Pss_Anon", "Pss_Shmem")) << 10
-    return own + sum(memory_of(child) for child in children)
+    fields = {
+        name: int(value.split()[0]) << 10 for name, value in (line.split(":", 1) for line in told.splitlines()[1:])
+    }
+    own = fields["Pss_Anon"] + fields["Pss_Shmem"]
+    if all(_nearly(here, there) for here, there in zip((fields["Rss"], own), parent, strict=True)):
+        return 0
+    return own + sum(memory_of(child, (fields["Rss"], own)) for child in children)
+
+
+def _nearly(one: int, other: int) -> bool:
+    return abs(one - other) < other / 50
 
 
 def children_of(pid: int) -> list[int]:
