@@ -26,7 +26,7 @@ def tree_bytes() -> int:
     """Resident memory of this process and all its descendants."""
     if not sys.platform.startswith("linux"):
         return _tree_bytes_by_psutil()
-    return sum(map(_resident_bytes, _tree()))
+    return _resident_tree_bytes(_tree())
 
 
 class TreeGauge:
@@ -54,7 +54,7 @@ class TreeGauge:
 
     def read_without(self, pids: set[int]) -> int:
         """The same without these and their children, and uncorrected: they may come to own what they share now."""
-        return sum(map(_resident_bytes, _tree(pids))) if sys.platform.startswith("linux") else tree_bytes()
+        return _resident_tree_bytes(_tree(pids)) if sys.platform.startswith("linux") else tree_bytes()
 
     def correct(self) -> None:
         """From any thread; needed only where there are forks."""
@@ -155,11 +155,29 @@ def _proportional_bytes(pid: int) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Pss:")), 0)
 
 
+def _resident_tree_bytes(pids: list[int]) -> int:
+    own = _sizes(os.getpid())[1]
+    others = (_sizes(pid) for pid in pids if pid != os.getpid())
+    return own + sum(resident for size, resident in others if not _is_own_memory(size, resident))
+
+
+def _is_own_memory(size: int, resident: int) -> bool:
+    """Whether a child shows this process's memory: one about to start a program shares all of it."""
+    own_size, own_resident = _sizes(os.getpid())  # now: other threads go on
+    return size == own_size and abs(resident - own_resident) < own_resident / 50
+
+
 def _resident_bytes(pid: int) -> int:
+    return _sizes(pid)[1]
+
+
+def _sizes(pid: int) -> tuple[int, int]:
+    """Of address space and of resident memory, in bytes; 0 where the process has ended."""
     try:
-        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE_BYTES
-    except (OSError, IndexError):
-        return 0  # it ended meanwhile
+        size, resident, *_ = Path(f"/proc/{pid}/statm").read_bytes().split()
+    except (OSError, ValueError):
+        return 0, 0
+    return int(size) * _PAGE_BYTES, int(resident) * _PAGE_BYTES
 
 
 def _children(pid: int) -> list[int]:
