@@ -6,7 +6,7 @@ types that they must have. Does not cover: what SQLite says of the disk and the 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,6 +41,14 @@ def taken_from(path: Path, what: str) -> Generator[None]:
         yield
     except UNREADABLE as error:
         raise damaged(path, f"{what} cannot be read ({told(error)})") from error
+
+
+def check_is_behind(page: Sequence[Sequence[Any]], after: int) -> None:
+    """Refuse a page whose last key is not behind the page before: in a damaged table, keys that are out of order
+    would be read again and again.
+    """
+    if page and page[-1][0] <= after:
+        raise apsw.CorruptError(f"its rows are out of order at {page[-1][0]}")
 
 
 def damaged(path: Path, what: str) -> RunFileDamaged:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from headrace.expressions import Sql
-from headrace.store.contents import damaged, one_value, taken_from
+from headrace.store.contents import check_is_behind, damaged, one_value, taken_from
 from headrace.store.hardening import scratch
 from headrace.store.rows import ANSWER_COLUMNS
 from headrace.survey.values import SqlValue
@@ -114,7 +114,9 @@ def fetch(
         found.append(row)
         held_bytes += sum([len(value) for value in row if type(value) is str or type(value) is bytes])
         if held_bytes > _MOST_BYTES:
+            check_is_behind(found, after)
             return found, True
+    check_is_behind(found, after)
     return found, len(found) == limit
 
 

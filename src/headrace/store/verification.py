@@ -19,7 +19,7 @@ from headrace.expressions import Kind
 from headrace.plan.product import Plan
 from headrace.store.book import RunBook, has_checked_rows
 from headrace.store.checksums import fields_checksum, has_detail, record_checksum
-from headrace.store.contents import UNREADABLE, raw_rows, taken_from, told
+from headrace.store.contents import UNREADABLE, check_is_behind, raw_rows, taken_from, told
 from headrace.store.creation import bits_to_kinds, read_identity, read_meta
 from headrace.store.disk_errors import translated_errors
 from headrace.store.interviews import (
@@ -150,6 +150,7 @@ def _paged(connection: apsw.Connection, sql: str) -> Iterator[tuple[Any, ...]]:
     after = -(2**63)
     while page := list(raw_rows(connection, sql, (after,))):
         yield from page
+        check_is_behind(page, after)
         after = page[-1][0]
 
 
