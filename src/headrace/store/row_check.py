@@ -16,7 +16,6 @@ from headrace.store.interviews import (
     AGENT_CHECKSUM,
     ANSWERS,
     CHECKSUM,
-    ITERATION,
     MODEL,
     ORDINAL,
     SCENARIO,
@@ -29,6 +28,7 @@ from headrace.store.interviews import (
 from headrace.store.rows import Status
 
 _STATUSES = frozenset(map(int, Status))
+_WHOLE = {int}
 
 
 def check_rows(page: list[Fetched], wanted: Wanted, book: RunBook) -> None:
@@ -76,7 +76,8 @@ def _trouble(row: Fetched, wanted: Wanted, models: range) -> str | None:
     checksum = row[CHECKSUM]
     if checksum is not None and not has_values(checksum, row[ORDINAL : STATUS + 1] + row[ANSWERS:]):
         return "its checksum is not that of its answers"
-    if type(row[ITERATION]) is not int or row[MODEL] not in models or row[STATUS] not in _STATUSES:
+    are_whole = {*map(type, row[ORDINAL : STATUS + 1])} == _WHOLE  # 1.0 is in a range, and no index
+    if not are_whole or row[MODEL] not in models or row[STATUS] not in _STATUSES:
         return "its iteration, model or status is none that there is"
     if wanted.agent and not _has_fields(row[AGENT_AT], row[AGENT], row[AGENT_CHECKSUM]):
         return f"its agent {row[AGENT_AT]} is missing, or not as it was written"
