@@ -91,14 +91,15 @@ def test_large_replies_that_come_together_are_taken_as_memory_allows(server: Hos
 
 def test_what_killed_workers_had_paid_for_is_counted(server: HostileServer, tmp_path: Path):
     server.behave("ok", latency=lambda _: 0.1)
-    kill = Killer(every=60, most=2)
+    window, kill = 20, Killer(every=60, most=2)
     job = job_at(server, 300, questions=2)
-    stats = job.run(tmp_path / "a.run", workers=2, concurrency=20, on_result=kill).stats()
+    stats = job.run(tmp_path / "a.run", workers=2, concurrency=window, on_result=kill).stats()
     assert len(kill.killed) >= 4
     assert (stats.interviews, stats.failed) == (300, 0), why_failed(tmp_path / "a.run")
     assert server.calls > 600  # some were paid for twice
-    # Between saying that a call begins and its request's arrival there is a moment too, in which a kill may fall.
-    assert stats.calls == pytest.approx(server.calls, abs=len(kill.killed))
+    # A worker says that a call begins before it sends the request: what was paid for is never missing. A kill between
+    # the two makes the count too high, by the calls that the worker had in flight at most.
+    assert server.calls <= stats.calls <= server.calls + len(kill.killed) * window // 2
     assert 600 * TOKENS <= stats.tokens <= server.calls * TOKENS
     assert stats.cost == pytest.approx((stats.input_tokens * 1000 + stats.output_tokens * 2000) / 1e6)
 
