@@ -26,7 +26,7 @@ async def looks(memory: Memory, count: int) -> None:
     """Wait until the memory was looked at so many times more."""
     until = memory.looks + count
     async with asyncio.timeout(60):
-        while memory.looks < until:  # noqa: ASYNC110 - polled as the room itself does
+        while memory.looks < until:
             await asyncio.sleep(0.01)
 
 

@@ -68,6 +68,68 @@ def test_a_blocking_run_under_asyncio_hears_the_first_ctrl_c_too(tmp_path: Path)
     assert code == 130
 
 
+def test_a_run_on_the_callers_loop_says_both_lines(tmp_path: Path):
+    code, told, _ = interrupted(tmp_path, ASYNC.replace("BODY", "await job.run_async('a.run', concurrency=10)"))
+    first, last = told
+    assert re.fullmatch(r"stopping: \d+ in flight; again to stop now", first)
+    assert re.match(r"Stopped after \d+ of 200 interviews; all of them are saved in /", last)
+    assert code == 130
+
+
+def test_a_run_on_the_callers_loop_hears_the_second_ctrl_c_too(tmp_path: Path):
+    body = "async for result in job.astream('a.run', concurrency=10): pass"
+    code, told, _ = interrupted(tmp_path, ASYNC.replace("BODY", body), times=2, latency_s=30)
+    assert re.fullmatch(r"stopping: \d+ in flight; again to stop now", told[0])
+    assert told[1] == "stopping now"
+    assert told[2].startswith("Stopped after 0 of 200")
+    assert (code, len(told)) == (130, 3)
+
+
+def test_a_run_in_a_thread_of_asyncio_hears_ctrl_c(tmp_path: Path):
+    body = "await asyncio.to_thread(job.run, 'a.run', concurrency=10)"
+    code, told, _ = interrupted(tmp_path, ASYNC.replace("BODY", body))
+    first, last = told
+    assert re.fullmatch(r"stopping: \d+ in flight", first)
+    assert re.match(r"Stopped after \d+ of 200 interviews", last)
+    assert code == 130
+
+
+def test_an_engine_says_what_it_waits_for_and_how_to_go_on(tmp_path: Path):
+    body = """
+    import headrace
+    async with headrace.Engine('e.run', memory='+400MB', isolation='inline') as engine:
+        await engine.run(job, 'a.run', concurrency=10)"""
+    code, told, _ = interrupted(tmp_path, ASYNC.replace("BODY", body.strip()))
+    first, last = told
+    assert re.fullmatch(r"stopping: \d+ in flight", first)
+    assert last == "Stopped. Everything journaled is saved; run the same program again to go on."
+    assert code == 130
+
+
+def test_a_task_that_the_program_cancels_itself_says_nothing(tmp_path: Path):
+    body = """
+    task = asyncio.create_task(job.run_async('a.run', concurrency=10))
+    await asyncio.sleep(1)
+    task.cancel()
+    await asyncio.wait([task])
+    print('cancelled:', task.cancelled())"""
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM.replace("LATENCY", "0.5") + ASYNC.replace("BODY", body.strip())],
+        cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert (ran.stderr, ran.stdout) == ("", "cancelled: True\nclosed down\n")
+
+
+def test_ctrl_c_after_a_run_is_asyncios_own(tmp_path: Path):
+    body = """
+    await job.run_async('b.run', concurrency=10, limit=10)
+    open('a.run.sock', 'w').close()
+    await asyncio.sleep(30)"""
+    _, told, _ = interrupted(tmp_path, ASYNC.replace("BODY", body.strip()), latency_s=0.01)
+    assert told[0].startswith("Traceback")
+    assert told[-1] == "KeyboardInterrupt"
+
+
 def test_between_two_results_of_a_stream_ctrl_c_is_asyncios_own(tmp_path: Path):
     body = """
     for result in job.stream('a.run', concurrency=10):

@@ -20,13 +20,15 @@ from headrace.errors import Interrupted
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.results.result import Result
-from headrace.runtime.ctrl_c import end_in_one_line, heard, say_stopping
+from headrace.runtime.ctrl_c import AsyncioKey, end_in_one_line, heard, say_stopping, say_stopping_now
 from headrace.runtime.notebook import panel_for
 from headrace.runtime.progress import Progress
 from headrace.runtime.progress_display import Display
 from headrace.runtime.session import Opened, Session
 from headrace.runtime.survey_run import Sealed
 from headrace.store.book import RunBook
+
+_POLL_EVERY_S = 0.2
 
 
 class Arrivals:
@@ -37,7 +39,8 @@ class Arrivals:
         self._session = Session(job, path, options, self._queue.put if listening else None)
         panel = panel_for(options.progress_bar)
         self._display = Display(panel)
-        self._look_every_s = panel.every_s if panel is not None else None
+        self._key = AsyncioKey()
+        self._look_every_s = panel.every_s if panel is not None else _POLL_EVERY_S if self._key.is_elsewhere else None
 
     def __enter__(self) -> Self:
         return self
@@ -49,12 +52,14 @@ class Arrivals:
             end_in_one_line()
         if kind is not None:
             if kind is KeyboardInterrupt and self._session.is_running:
-                say_stopping(self._in_flight())
+                say_stopping(_in_flight(self._session), may_repeat=not self._key.is_elsewhere)
             self._session.stop()
             self._wait_for_end()
         self._session.join()
         _close(self._display, self._session)
         if kind is KeyboardInterrupt and isinstance(stopped := self._session.failure(), Interrupted):
+            if self._key.is_elsewhere:
+                end_in_one_line(under_asyncio=str(stopped))
             raise stopped from None  # the same, but it says what is saved and how to go on
 
     def opened(self) -> Opened:
@@ -75,7 +80,7 @@ class Arrivals:
     def ended(self) -> None:
         with heard():
             while wait([self._session.ended], self._look_every_s).not_done:
-                _show(self._display, self._session)
+                self._look()
         self._session.ended.result()
 
     def progress(self, every_s: float) -> Iterator[Progress]:
@@ -86,7 +91,7 @@ class Arrivals:
 
     def _next_batch(self) -> list[Sealed] | None:
         while True:
-            _show(self._display, self._session)
+            self._look()
             with heard(), suppress(Empty):
                 return self._queue.get(timeout=self._look_every_s)
 
@@ -96,12 +101,13 @@ class Arrivals:
                 with heard():
                     self._session.ended.exception()
             except KeyboardInterrupt:
-                say_stopping(self._in_flight(), is_second=True)
+                say_stopping_now()
                 self._session.stop()
 
-    def _in_flight(self) -> int:
-        progress = self._session.progress()
-        return progress.in_flight if progress is not None else 0
+    def _look(self) -> None:
+        _show(self._display, self._session)
+        if self._key.is_elsewhere and self._key.is_pressed:
+            raise KeyboardInterrupt
 
 
 class AsyncArrivals:
@@ -113,6 +119,7 @@ class AsyncArrivals:
         self._session = Session(job, path, options, self._deliver if listening else None)
         self._panel = panel_for(options.progress_bar)
         self._display = Display(self._panel)
+        self._key = AsyncioKey()
         self._looking: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -123,20 +130,25 @@ class AsyncArrivals:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        is_ctrl_c = kind is asyncio.CancelledError and self._key.is_pressed
         if kind is not None:
+            if is_ctrl_c and self._session.is_running:
+                say_stopping(_in_flight(self._session))
             self._session.stop()
-            await self._wait_for_end()
+            await self._wait_for_end(is_ctrl_c=is_ctrl_c)
         self._session.join()
         if self._looking is not None:
             self._looking.cancel()
         _close(self._display, self._session)
+        if is_ctrl_c and isinstance(stopped := self._session.failure(), Interrupted):
+            end_in_one_line(under_asyncio=str(stopped))
 
     async def _look_every(self, seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
             _show(self._display, self._session)
 
-    async def _wait_for_end(self) -> None:
+    async def _wait_for_end(self, *, is_ctrl_c: bool) -> None:
         if not self._session.is_running:
             return
         ended = asyncio.wrap_future(self._session.ended)
@@ -144,6 +156,8 @@ class AsyncArrivals:
             try:
                 await asyncio.wait([ended])
             except asyncio.CancelledError:
+                if is_ctrl_c:
+                    say_stopping_now()
                 self._session.stop()
         ended.exception()  # looked at: it is the caller's own error that goes on from here
 
@@ -169,6 +183,11 @@ class AsyncArrivals:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, batch)
         except RuntimeError:
             self._session.stop()  # the caller's loop is gone: nobody will take this, or anything after it
+
+
+def _in_flight(session: Session) -> int:
+    progress = session.progress()
+    return progress.in_flight if progress is not None else 0
 
 
 def _show(display: Display, session: Session) -> None:

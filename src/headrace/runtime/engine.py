@@ -26,6 +26,7 @@ from headrace.providers.services import provider_for
 from headrace.results.results import Results
 from headrace.runtime.agent_run import Run, RunStatus
 from headrace.runtime.crossing import Crossing, Reply
+from headrace.runtime.ctrl_c import AsyncioKey, end_in_one_line, say_stopping
 from headrace.runtime.engine_beats import Beat
 from headrace.runtime.engine_events import EngineEvent
 from headrace.runtime.engine_loop import EngineLoop
@@ -49,6 +50,7 @@ _Asked: TypeAlias = Callable[[EngineLoop, Reply[Any]], None]
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
 _LOOK_WITHIN_S = 5.0
 _LONGEST_NAME = 120
+_STOPPED = "Stopped. Everything journaled is saved; run the same program again to go on."
 _NOT_OPEN = 'Use "async with Engine(...) as engine:".'
 
 
@@ -117,6 +119,9 @@ class Engine:
     ) -> None:
         thread = self._thread
         assert thread is not None
+        is_ctrl_c = kind is asyncio.CancelledError and AsyncioKey().is_pressed
+        if is_ctrl_c:
+            self.tell(lambda loop: say_stopping(loop.in_flight, may_repeat=False))
         self.tell(lambda loop: loop.close())
         ended = asyncio.wrap_future(thread.future)
         while not ended.done():
@@ -125,6 +130,8 @@ class Engine:
             except asyncio.CancelledError:
                 continue  # parking takes a moment, and is not to be cut short
         thread.join()
+        if is_ctrl_c:
+            end_in_one_line(under_asyncio=_STOPPED)
         if kind is None:
             ended.result()
         else:

@@ -262,6 +262,12 @@ class EngineLoop:
         sleeping = RunState.SLEEPING.value
         return any(state == sleeping and kind in self.kinds for kind, state in self._file.counts())
 
+    @property
+    def in_flight(self) -> int:
+        """Agent runs and interviews that are under way."""
+        interviews = sum(run.in_flight for run in self.surveys.running.values())
+        return self._pump.scheduler.snapshot().running_count + interviews
+
     def status(self) -> EngineStatus:
         return status_of(
             snapshot=self._pump.scheduler.snapshot(),
