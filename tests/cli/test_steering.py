@@ -108,6 +108,15 @@ def test_a_process_of_another_user_is_not_asked(place: Path, monkeypatch: pytest
         assert not ask(place / "a.run", AskState()).progress.is_paused
 
 
+def test_the_time_of_a_killed_run_is_counted_until_its_last_commit(place: Path):
+    with live(place, *endless("a.run")) as run:
+        until(lambda: told(place, "status", "a.run")["seconds"] > 3 if run.state_once(place / "a.run") else None, "3 s")
+        run.kill()
+    status = told(place, "status", "a.run")
+    assert (status["state"], status["pid"]) == ("not running", None)
+    assert 1 <= status["seconds"] < 60
+
+
 def test_a_killed_run_leaves_a_socket_that_nobody_answers_and_the_next_run_replaces(place: Path):
     path = place / "a.run"
     with live(place, *endless("a.run")) as run:

@@ -27,7 +27,7 @@ from headrace.results.stats import Stats
 from headrace.runtime.control_protocol import Request, Resume, RunState
 from headrace.runtime.steering import ask, state_of
 from headrace.store.kept_budgets import kept_budgets
-from headrace.store.lists import latest_start, planned_interviews
+from headrace.store.lists import latest_note, planned_interviews
 from headrace.store.lock import writer_of
 from headrace.store.removal import disk_bytes
 from headrace.units import format_bytes, format_duration
@@ -55,9 +55,9 @@ class _Look:
         # The file after the process: of a run that has just ended, the end is seen.
         with Results.open(path) as results:
             stats = results.stats()
-        if (live or holder) and (started_at := latest_start(path)) is not None:
-            # What the run has taken so far is in its file only when it ends.
-            stats = replace(stats, seconds=stats.seconds + max(0.0, time.time() - started_at))
+        if (live or holder) and (noted_at := latest_note(path)) is not None:
+            # What the run has taken since then is not in its file yet.
+            stats = replace(stats, seconds=stats.seconds + max(0.0, time.time() - noted_at))
         return cls(
             path=path,
             stats=stats,

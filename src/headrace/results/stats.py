@@ -33,7 +33,8 @@ class Stats:
     `cached_tokens`, of the input, are those the service itself had cached; `cache_hits` are answers that the response
     cache had, at no cost. `reasoning_tokens` are among the output's.
 
-    `seconds` leaves out a run that has not ended, or never noted its end; `peak_memory` is in bytes.
+    `seconds` counts a run that goes on, or was killed, until about its last commit; `peak_memory`, in bytes, leaves it
+    out.
     """
 
     interviews: int

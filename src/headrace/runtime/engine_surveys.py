@@ -25,10 +25,8 @@ from headrace.runtime.survey_run import SurveyRun
 from headrace.runtime.terms import Terms
 from headrace.schedule.events import Grant, TenantClosed, TenantOpened, TenantUsed
 from headrace.schedule.priority import Priority
-from headrace.steady_clock import SteadyClock
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import default_path
-from headrace.store.journal import run_ended, run_started
 from headrace.store.response_cache import ResponseCache
 from headrace.store.runfile import RunFile
 from headrace.units import NONE
@@ -83,10 +81,9 @@ class EngineSurveys:
     async def _run_tenant(self, tenant: str, run: SurveyRun, file: RunFile, priority: Priority) -> None:
         run.pause()  # until the first grant
         self.running[tenant] = run
-        clock = SteadyClock.from_wall()
         with translated_errors(file.path):
             file.keep_budgets()
-            number = run_started(file.connection, clock.now(), run.reused)
+            note = file.journal.begin_run(run.reused)
         outcome = "failed"
         opened = TenantOpened(
             now_s=time.monotonic(), tenant=tenant, host=self._host, wanted=file.budgets.window, priority=priority
@@ -100,8 +97,7 @@ class EngineSurveys:
         finally:
             del self.running[tenant]
             self._pump.tell(TenantClosed(now_s=time.monotonic(), tenant=tenant))
-            endpoints = self._endpoints.figures().decode()
-            run_ended(file.connection, number, clock.now(), run.peak_bytes, outcome, endpoints)
+            note.ended(run.peak_bytes, outcome, self._endpoints.figures().decode())
 
     def report(self, tenant: str) -> None:
         if run := self.running.get(tenant):

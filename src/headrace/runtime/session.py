@@ -31,11 +31,9 @@ from headrace.runtime.spending import check_priced
 from headrace.runtime.survey_run import Sealed, SurveyRun
 from headrace.runtime.terminal import canvas_for, say_reused
 from headrace.runtime.terms import Terms
-from headrace.steady_clock import SteadyClock
 from headrace.store.book import RunBook
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import cache_path, default_path
-from headrace.store.journal import run_ended, run_started
 from headrace.store.response_cache import ResponseCache
 from headrace.store.runfile import RunFile
 from headrace.survey.known_services import SERVICES
@@ -136,22 +134,20 @@ class Session:
     async def _run_file(self, workers: SurveyWorkers | None) -> None:
         self._terms.remember()
         file = RunFile.open(self.path, self._job, self._options, self._pause, self.limits.budget_bytes)
-        outcome, cache, clock = "failed", self._cache(), SteadyClock.from_wall()
+        outcome, cache = "failed", self._cache()
         try:
             self._check_budgets(file)
             run = self._run = self._prepared(file, cache, workers)
             with translated_errors(self.path):
                 file.keep_budgets()
-                number = run_started(file.connection, clock.now(), run.reused)
+                note = file.journal.begin_run(run.reused)
             try:
                 async with steerable(self.path, run):
                     with nullcontext() if self._job.is_test else rare_collections():
                         await self._run_with_progress(run, file)
                 outcome = "complete" if run.progress().done == run.total else "stopped"
             finally:
-                run_ended(
-                    file.connection, number, clock.now(), run.peak_bytes, outcome, self._endpoints.figures().decode()
-                )
+                note.ended(run.peak_bytes, outcome, self._endpoints.figures().decode())
         finally:
             try:
                 file.close()

@@ -6,7 +6,6 @@ One thread at a time. Does not cover: when a batch is written (runtime.survey_ru
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from itertools import chain
 
 import apsw
@@ -18,8 +17,8 @@ from headrace.store.creation import kinds_to_bits
 from headrace.store.live_file import LiveFile
 from headrace.store.outcomes import read_counters
 from headrace.store.rows import ANSWER_COLUMNS
+from headrace.store.run_note import RunNote
 from headrace.store.sheets import HEAD, Sheet
-from headrace.store.transactions import transaction
 from headrace.survey.record import AnswerRecord, Usage, encode_record
 from headrace.survey.values import SqlValue
 
@@ -50,6 +49,12 @@ class Journal:
         self._totals: dict[str, float] = read_counters(live.connection, live.path)
         self._interviews = _Insert("interviews", self._width)
         self._details = _Insert("details", 2)
+        self._note: RunNote | None = None
+
+    def begin_run(self, reused: int) -> RunNote:
+        """Note that a run of this file begins, and until when it goes on."""
+        self._note = RunNote(self._connection, reused)
+        return self._note
 
     def commit(
         self, sheets: Sequence[Sheet], records: Iterable[tuple[int, AnswerRecord]], spent: Sequence[Usage] = ()
@@ -65,6 +70,8 @@ class Journal:
                 self._forget_earlier(ordinals, replaced)
                 self._write_sheets(sheets, ordinals)
             totals = self._write_totals(_counted(sheets, spent, len(replaced)))
+            if self._note is not None:
+                self._note.goes_on()
         self._totals = totals
         for ordinal in ordinals:
             self._stored.add(ordinal)
@@ -144,21 +151,3 @@ class _Insert:
         for first in range(0, len(values), step):
             some = values[first : first + step]
             connection.execute(self._statements[len(some) // self._columns], some)
-
-
-def run_started(connection: apsw.Connection, started_at: float, reused: int) -> int:
-    """Note that a run of this file began; returns its number."""
-    with transaction(connection):
-        connection.execute("INSERT INTO runs(started_at, reused) VALUES(?, ?)", (started_at, reused))
-    return connection.last_insert_rowid()
-
-
-def run_ended(
-    connection: apsw.Connection, number: int, ended_at: float, peak_bytes: int, outcome: str, endpoints: str
-) -> None:
-    """Note how a run ended. On a full disk the note is lost, and nothing else: the run's own error must stand."""
-    with suppress(apsw.FullError, apsw.IOError), transaction(connection):
-        connection.execute(
-            "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ?, endpoints = ? WHERE number = ?",
-            (ended_at, peak_bytes, outcome, endpoints, number),
-        )

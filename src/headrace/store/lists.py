@@ -131,12 +131,13 @@ def planned_interviews(path: Path) -> int:
         connection.close()
 
 
-def latest_start(path: Path) -> float | None:
-    """When the latest run of a file began; None before the first."""
+def latest_note(path: Path) -> float | None:
+    """Until when the time of the latest run of a file is noted in it; None before the first."""
+    sql = "SELECT coalesce(ended_at, started_at) FROM runs ORDER BY number DESC LIMIT 1"
     connection = open_reader(path)
     try:
         with translated_errors(path), taken_from(path, "what it says of its runs"):
-            return one_value(connection, float | None, "SELECT started_at FROM runs ORDER BY number DESC LIMIT 1")
+            return one_value(connection, float | None, sql)
     finally:
         connection.close()
 
