@@ -52,9 +52,14 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: s
     return f"{table}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{html_note(caption + note)}"
 
 
+def counted(count: int, what: str) -> str:
+    """`1 interview`, `2,000 interviews`."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def first_of(shown: int, total: int, what: str) -> str:
     """A caption: `the first 10 of 2,000 agents`."""
-    return f"the first {shown:,} of {total:,} {what}s" if shown < total else f"{total:,} {what}{'s' * (total != 1)}"
+    return f"the first {shown:,} of {counted(total, what)}" if shown < total else counted(total, what)
 
 
 def html_note(text: str) -> str:

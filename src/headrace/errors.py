@@ -50,7 +50,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from headrace.display import visible
+from headrace.display import counted, visible
 from headrace.installing import install_command
 
 _MOST_DIFFERENCES = 4
@@ -318,7 +318,7 @@ class RunUndecided(RunFailed):
 class Interrupted(KeyboardInterrupt):
     def __init__(self, path: Path, *, done: int, total: int) -> None:
         super().__init__(
-            f"Stopped after {done:,} of {total:,} interviews; all of them are saved in {visible(str(path))}."
+            f"Stopped after {done:,} of {counted(total, 'interview')}; all of them are saved in {visible(str(path))}."
             " Run the same job again to go on."
         )
         self.path = path

@@ -41,7 +41,7 @@ def run_city(place: Path, *more: str, answers: str = '{"mood": "Yes"}') -> subpr
 def test_a_survey_in_a_file_runs_goes_on_and_is_shown(place: Path):
     first = run_city(place, "-o", "city.run", "--limit", "1", answers="No")
     assert (first.returncode, first.stderr) == (0, "")
-    assert "1 interviews in city.run" in first.stdout
+    assert "1 interview in city.run; 1 call, " in first.stdout
     assert "1 of 4 interviews" in headrace(place, "status", "city.run").stdout
     assert headrace(place, "resume", "city.run").returncode == 0
     told = json.loads(headrace(place, "status", "city.run", "--json").stdout)

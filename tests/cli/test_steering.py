@@ -117,6 +117,17 @@ def test_the_time_of_a_killed_run_is_counted_until_its_last_commit(place: Path):
     assert 1 <= status["seconds"] < 60
 
 
+def test_a_file_that_is_moved_is_told_when_that_is_seen_and_at_the_end_where_it_is(place: Path):
+    with live(place, *endless("a.run", latency_s=0.5)) as run:
+        run.state_once(place / "a.run")
+        (place / "a.run").rename(place / "b.run")
+        code, _, err = run.ended()
+    seen, last = err.splitlines()
+    assert re.fullmatch(r"headrace: .*a\.run: the file or its log was moved, .*; stopping: \d+ in flight", seen)
+    assert re.fullmatch(r"headrace: .*a\.run was moved to .*b\.run .* go on with that path: .*b\.run", last)
+    assert code == 1
+
+
 def test_a_killed_run_leaves_a_socket_that_nobody_answers_and_the_next_run_replaces(place: Path):
     path = place / "a.run"
     with live(place, *endless("a.run")) as run:

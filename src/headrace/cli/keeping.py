@@ -13,6 +13,7 @@ import typer
 
 from headrace.cli.tables import print_rows, table_width
 from headrace.cli.terminal import Terminal, path_text, print_json, say, showable
+from headrace.display import counted
 from headrace.errors import HeadraceError, OptionError
 from headrace.results.results import Results
 from headrace.store.copying import copy_file
@@ -93,8 +94,7 @@ def _row(run: Kept, name: str, encoding: str) -> list[str]:
 def _age(age_s: float) -> str:
     for unit, length_s in _AGES_S:
         if age_s >= length_s:
-            count = int(age_s // length_s)
-            return f"{count} {unit}{'s' if count > 1 else ''}"
+            return counted(int(age_s // length_s), unit)
     return "now"
 
 

@@ -17,6 +17,7 @@ from headrace.cli.terminal import (
     seen_from_here,
     showable,
 )
+from headrace.display import counted
 from headrace.errors import OptionError
 from headrace.limits import Budgets
 from headrace.plan.estimate import Estimate
@@ -37,7 +38,7 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
         return stats.failed > 0
     failed = f", {stats.failed:,} failed" if stats.failed else ""
     path = seen_from_here(results.path)
-    say(f"{stats.interviews:,} interviews in {path}{failed}; {spent_text(stats)}")
+    say(f"{counted(stats.interviews, 'interview')} in {path}{failed}; {spent_text(stats)}")
     say(f"look at them: {own_command()} results {path}")
     if stats.failed:
         first = next(iter(results.failed()))
@@ -49,8 +50,8 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
 def spent_text(stats: Stats) -> str:
     """What a run file took: `8 calls, 396 tokens, $0.12`, and what earlier runs had paid for already."""
     cost = f", {_dollars(stats.cost)}" if stats.cost else ""
-    cached = f", {stats.cache_hits:,} answers from the cache" if stats.cache_hits else ""
-    return f"{stats.calls:,} calls, {stats.tokens:,} tokens{cost}{cached}"
+    cached = f", {counted(stats.cache_hits, 'answer')} from the cache" if stats.cache_hits else ""
+    return f"{counted(stats.calls, 'call')}, {counted(stats.tokens, 'token')}{cost}{cached}"
 
 
 def show_estimate(estimate: Estimate, *, as_json: bool) -> None:
@@ -72,7 +73,7 @@ def budgets_text(budgets: Budgets, stats: Stats) -> str:
         spent = "an unknown part" if stats.cost is None else _dollars(stats.cost)
         parts.append(f"{spent} of {_dollars(budgets.max_cost)}")
     if budgets.max_tokens_total is not None:
-        parts.append(f"{stats.tokens:,} of {budgets.max_tokens_total:,} tokens")
+        parts.append(f"{stats.tokens:,} of {counted(budgets.max_tokens_total, 'token')}")
     if budgets.concurrency is not None:
         parts.append(f"concurrency {budgets.concurrency:,}")
     if budgets.workers is not None:

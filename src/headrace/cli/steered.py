@@ -19,7 +19,7 @@ from msgspec import structs
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
 from headrace.cli.shown import budgets_text, larger_budgets, spent_text
 from headrace.cli.terminal import own_command, print_json, say, seen_from_here
-from headrace.display import visible
+from headrace.display import counted, visible
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy
 from headrace.limits import Budgets
 from headrace.results.results import Results
@@ -82,7 +82,7 @@ class _Look:
 
     @property
     def counted(self) -> str:
-        return f"{self.stats.interviews:,} of {self.total:,} interviews, {self.stats.failed:,} failed"
+        return f"{self.stats.interviews:,} of {counted(self.total, 'interview')}, {self.stats.failed:,} failed"
 
     def as_dict(self) -> dict[str, Any]:
         told: dict[str, Any] = {"path": str(self.path), "state": self.state, "total": self.total}
@@ -125,7 +125,7 @@ def go_on_elsewhere(path: Path, *, has_options: bool, as_json: bool) -> bool:
     if live.is_stopping or not live.progress.is_paused:
         raise RunFileBusy(
             f"{path} is already {_state(live)} in process {live.pid},"
-            f" {live.progress.done:,} of {live.progress.total:,} interviews.",
+            f" {live.progress.done:,} of {counted(live.progress.total, 'interview')}.",
             path=path,
             fix=f"Watch it with: {own_command()} status {seen_from_here(path)} --watch",
         )
@@ -147,7 +147,7 @@ def _say(path: Path, live: RunState, *, as_json: bool) -> None:
         print_json({"path": str(path), "state": _state(live), **_live_facts(live)})
         return
     progress = live.progress
-    say(f"{path}: {progress.done:,} of {progress.total:,} interviews")
+    say(f"{path}: {progress.done:,} of {counted(progress.total, 'interview')}")
     say(_process_line(live))
     if hint := _hint(_state(live), path):
         say(hint)

@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from headrace.cli.terminal import Terminal, path_text, print_json, showable
+from headrace.display import counted
 from headrace.errors import RunFileDamaged
 from headrace.store.engine_verification import verify
 from headrace.store.verification import Finding, Verified
@@ -53,7 +54,7 @@ def _verified(path: Path) -> Verified:
 
 
 def _print(found: Verified, findings: list[Finding]) -> None:
-    rows = f"{found.rows:,} rows"
+    rows = counted(found.rows, "row")
     if found.unchecked:
         rows += f", {found.unchecked:,} of them from before rows had checksums: readable, not checked"
     print(f"{path_text(found.path)}: {'damaged' if findings else 'no damage found'} ({rows})")

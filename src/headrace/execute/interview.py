@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
+from headrace.display import counted
 from headrace.errors import InvalidAnswer, ModelUnusable, ProviderRefused, ProviderUnavailable
 from headrace.execute.calls import ModelCalls
 from headrace.execute.contract import Interview
@@ -322,7 +323,7 @@ def _cut_short(reply: Reply) -> InvalidAnswer | NoAnswer:
     """Why a reply that did not end by itself is no answer, whatever it says."""
     if reply.finish is Finish.REFUSED:
         return NoAnswer(f"the model refused to answer: {reply.text[:_LONGEST_QUOTE]}")
-    return InvalidAnswer(f"the answer was cut off after {reply.output_tokens} tokens; be brief")
+    return InvalidAnswer(f"the answer was cut off after {counted(reply.output_tokens, 'token')}; be brief")
 
 
 def _fail(record: AnswerRecord, cause: Cause, message: str) -> None:

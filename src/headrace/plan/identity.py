@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from headrace.display import counted
 from headrace.errors import PlanMismatch
 
 
@@ -43,4 +44,4 @@ def digest(content: bytes) -> str:
 
 def described(length: int, what: str, content_digest: str) -> str:
     """A part of an identity that a person can read too: `1,000 agents #3f2a...`."""
-    return f"{length:,} {what}{'' if length == 1 else 's'} #{content_digest}"
+    return f"{counted(length, what)} #{content_digest}"

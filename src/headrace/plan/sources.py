@@ -23,6 +23,7 @@ from typing import Any, Protocol, Self, cast
 
 import msgspec
 
+from headrace.display import counted
 from headrace.errors import ListError, StorageFull, nearest
 from headrace.expressions import Kind
 from headrace.plan.census import FieldCensus
@@ -303,7 +304,7 @@ def _separator(header: str) -> str:
 
 
 def _cells_text(count: int) -> str:
-    return f"{count} cell{'s' * (count != 1)}"
+    return counted(count, "cell")
 
 
 def _check_line(path: Path, number: int, length: int) -> None:

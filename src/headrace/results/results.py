@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, overload
 
-from headrace.display import SHOWN_ROWS, html_table
+from headrace.display import SHOWN_ROWS, counted, html_table
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import Kind, parse
 from headrace.results.columns import Catalog, ResultColumn, column_kinds, read_catalog
@@ -140,7 +140,7 @@ class Results(Tabular):
         except HeadraceError as error:
             return f"Results({str(self.path)!r}: {error.message})"
         of = "" if self._view.is_everything else "a view of the "
-        return f"Results({str(self.path)!r}: {of}{stats.interviews:,} interviews, {stats.failed:,} failed)"
+        return f"Results({str(self.path)!r}: {of}{counted(stats.interviews, 'interview')}, {stats.failed:,} failed)"
 
     def _repr_html_(self) -> str:
         rows = list(self.head(SHOWN_ROWS)._values())  # no more than these

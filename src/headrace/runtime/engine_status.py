@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.display import counted
 from headrace.runtime.engine_beats import Beat
 from headrace.schedule.snapshot import Snapshot
 from headrace.store.agent_schema import RunState
@@ -28,7 +29,7 @@ class BeatStatus:
 
     def __str__(self) -> str:
         failed = f", {self.failures} of them failed" if self.failures else ""
-        return f"{self.name}: {self.runs} beats{failed}, {self.skips} skipped"
+        return f"{self.name}: {counted(self.runs, 'beat')}{failed}, {self.skips} skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from headrace.display import counted
 from headrace.errors import EngineClosed, OptionError
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline import InlineExecutor
@@ -132,6 +133,7 @@ def _opened(path: Path, job: Job, options: RunOptions, budget_bytes: int) -> Run
 def _stopped(progress: Progress, path: Path) -> EngineClosed:
     # Not Interrupted: a KeyboardInterrupt in a task would end the whole loop.
     return EngineClosed(
-        f"The survey was stopped after {progress.done:,} of {progress.total:,} interviews; all of them are in {path}.",
+        f"The survey was stopped after {progress.done:,} of {counted(progress.total, 'interview')};"
+        f" all of them are in {path}.",
         fix="Run the same job with the same path to go on.",
     )

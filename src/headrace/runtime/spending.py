@@ -6,6 +6,7 @@ Does not cover: prices (plan.prices), or stopping (runtime.survey_run).
 
 from __future__ import annotations
 
+from headrace.display import counted
 from headrace.errors import BudgetSpent, OptionError
 from headrace.installing import install_command
 from headrace.limits import Budgets
@@ -73,7 +74,7 @@ class Spending:
         lifted = ", ".join(f'{name}="none" (--{name.replace("_", "-")} none)' for name in limits)
         return BudgetSpent(
             f"The budget is spent: {told} has no room for another interview after {done:,} of {total:,}"
-            f" ({paid}{tokens:,} tokens).",
+            f" ({paid}{counted(tokens, 'token')}).",
             fix=f"Everything is saved; to go on, give a larger one, or none: {lifted}.",
         )
 

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from headrace.display import counted
 from headrace.errors import HeadraceError, InterviewFailed, RunFileGone
 from headrace.execute.contract import (
     Answers,
@@ -134,7 +135,7 @@ class SurveyRun:
         if self._spending.is_limited:  # of interviews that a dead worker had, too
             return self._spending.spent(done, self.total)
         return HeadraceError(
-            f"The run ended with {done:,} of {self.total:,} interviews.",
+            f"The run ended with {done:,} of {counted(self.total, 'interview')}.",
             fix="This is a fault of Headrace: please report it. Everything journaled is safe.",
         )
 
@@ -420,7 +421,9 @@ class SurveyRun:
             try:
                 self._file.live.check_is_in_place()
             except RunFileGone as gone:
-                _log.warning("%s", gone)
+                # What became of it and where its contents are is in the error; calls in flight may take minutes first.
+                lost = "the file or its log was moved, removed or replaced"
+                _log.warning("%s: %s; stopping: %d in flight", gone.path, lost, self.in_flight)
                 self._failure = gone
                 self._stop(Signal.CANCEL)
         if self._file.live.has_long_log and self._writer is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 
+from headrace.display import counted
 from headrace.errors import RunFileError
 from headrace.plan.product import Box, Cell, Plan
 from headrace.store.contents import damaged, taken_from, typed_rows
@@ -50,7 +51,7 @@ def check_fits(plan: Plan, path: Path, budget_bytes: int) -> None:
     needed_bytes = plan.size * _BITS_EACH // 8
     if needed_bytes > budget_bytes // 2:
         raise RunFileError(
-            f"{path} has a plan of {plan.size:,} interviews, and to keep track of them takes"
+            f"{path} has a plan of {counted(plan.size, 'interview')}, and to keep track of them takes"
             f" {format_bytes(needed_bytes)} of a memory budget of {format_bytes(budget_bytes)}.",
             path=path,
             fix="Raise the budget (memory=, --memory), or split the job into several run files.",
