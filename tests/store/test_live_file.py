@@ -359,3 +359,37 @@ def test_looking_after_a_file_costs_microseconds(tmp_path: Path) -> None:
         assert time.process_time() - began_s < 0.1, "ten times a second is to be nothing"
     finally:
         live.close()
+
+
+READER = """
+import sqlite3, sys
+file = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
+print(file.execute("select count(*) from interviews").fetchone(), flush=True)
+sys.stdin.read()
+file.close()
+"""
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_reader_that_leaves_while_a_run_ends_leaves_no_log_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaves: bool
+):
+    path = tmp_path / "a.run"
+    job([]).run(path, limit=1).close()
+    reading = [sys.executable, "-c", READER, str(path)]
+    live = LiveFile(path, WriterLock(path))
+    with subprocess.Popen(reading, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "(1,)\n"
+        waits: list[float] = []
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            if leaves and reader.poll() is None:
+                reader.communicate()
+
+        monkeypatch.setattr("headrace.store.live_file.time.sleep", wait)
+        live.close()
+        monkeypatch.undo()
+        assert 0 < sum(waits) < 1  # nobody waits long for a reader that stays
+        assert Path(f"{path}-wal").exists() != leaves

@@ -28,6 +28,7 @@ from headrace.store.transactions import transaction
 from headrace.store.write_ahead_log import WriteAheadLog, unsynced
 
 _Identity: TypeAlias = tuple[int, int]
+_TRIES_TO_LEAVE_WAL, _TRIED_AGAIN_AFTER_S = 50, 0.005
 _OPEN_FILES = Path("/proc/self/fd")
 
 
@@ -161,8 +162,17 @@ class LiveFile:
 
 
 def seal(connection: apsw.Connection) -> None:
-    """Bring the log into the file and leave WAL mode: one plain file that can be copied as it is."""
+    """Bring the log into the file and leave WAL mode: one plain file that can be copied as it is.
+
+    Every open reader keeps the file in WAL mode, and SQLite does not wait for it. Most read for milliseconds
+    (`headrace status --watch`): a log left behind for one of them would stay for good.
+    """
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    for _ in range(_TRIES_TO_LEAVE_WAL - 1):
+        with suppress(apsw.BusyError, apsw.LockedError):
+            connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+            return
+        time.sleep(_TRIED_AGAIN_AFTER_S)
     connection.execute("PRAGMA journal_mode=DELETE").fetchall()
 
 
