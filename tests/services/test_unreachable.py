@@ -76,6 +76,33 @@ def test_a_program_gets_one_warning_and_hears_when_the_service_is_back(port, tmp
 
 
 @pytest.mark.usefixtures("_quick_probes")
+@pytest.mark.parametrize("others", [0, 1])
+def test_each_address_that_is_away_is_told_once(port, tmp_path, caplog, others):
+    """Of several: one beside a server that answers, and all of them until one is back."""
+    caplog.set_level(logging.INFO, logger="headrace")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        second = probe.getsockname()[1]
+    addresses = [f"http://127.0.0.1:{each}/v1" for each in (port, second)]
+    model = Model("m", service_name="openai_compatible", base_url=addresses)
+    survey = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ scenario.n }}?")])
+    job = survey.by(ScenarioList.from_list("n", range(20)), model)
+    with HostileServer(second) if others else back_later(second, caplog):
+        results = job.run(tmp_path / "a.run", concurrency=8)
+    assert (len(results), results.stats().failed) == (20, 0)
+    told = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "headrace"]
+    away = f"m at {{}} {REFUSED}. Its other addresses are asked meanwhile."
+    assert told.count(("WARNING", away.format(addresses[0]))) == 1
+    if others:
+        assert len(told) == 1
+    else:
+        assert told.count(("WARNING", away.format(addresses[1]))) == 1
+        assert ("INFO", f"m at {addresses[1]} is reached again.") in told
+        none = "m: none of its 2 addresses can be reached. It is tried again until it answers."
+        assert told.count(("WARNING", none)) == 1
+
+
+@pytest.mark.usefixtures("_quick_probes")
 def test_an_engine_records_it_as_an_event(port, tmp_path, caplog):
     async def agent(ctx):
         return await ctx.ask(a_model(port), "Well?")

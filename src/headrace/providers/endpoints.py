@@ -1,24 +1,29 @@
 """The addresses of one model, and which of them gets the next call: the one with the least to do that works.
 
-Does not cover: limits and breakers of a model as a whole (schedule).
+Also says which of several cannot be reached. Does not cover: limits and breakers of a model as a whole (schedule).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
 
+from headrace.errors import NetworkAway, ProviderUnavailable
 from headrace.providers.redaction import SENT
 
+_log = logging.getLogger("headrace")
 _AVOIDED_S = 5.0  # how long an address that failed is only used when there is no other
 
 
 class Endpoint:
-    """One address. `takes_schema` is False once it has refused to be told the shape of an answer."""
+    """One address. `takes_schema` is False once it has refused to be told the shape of an answer; `is_away` where the
+    latest call did not reach it.
+    """
 
-    __slots__ = ("avoided_until_s", "in_flight", "proxy", "shown", "takes_schema", "url")
+    __slots__ = ("avoided_until_s", "in_flight", "is_away", "proxy", "shown", "takes_schema", "url")
 
     def __init__(self, base_url: str, path: str) -> None:
         before, mark, query = base_url.partition("?")
@@ -29,6 +34,7 @@ class Endpoint:
         self.in_flight = 0
         self.avoided_until_s = 0.0
         self.takes_schema = True
+        self.is_away = False
 
 
 class Endpoints:
@@ -50,8 +56,21 @@ class Endpoints:
         left = [endpoint for endpoint in turned if endpoint not in tried]
         return min(left, key=lambda one: (one.avoided_until_s > now_s, one.in_flight), default=None)
 
-    def failed(self, endpoint: Endpoint) -> None:
+    def answered(self, endpoint: Endpoint, model: str) -> None:
+        if endpoint.is_away:
+            endpoint.is_away = False
+            _log.info("%s at %s is reached again.", model, endpoint.shown)
+
+    def failed(self, endpoint: Endpoint, error: ProviderUnavailable) -> None:
+        """An address that is away is told once, where it is one of several: that all are away is told by the gate."""
         endpoint.avoided_until_s = self._clock() + _AVOIDED_S
+        if isinstance(error, NetworkAway) and len(self._all) > 1 and not endpoint.is_away:
+            endpoint.is_away = True
+            _log.warning("%s. Its other addresses are asked meanwhile.", error.message)
+
+    def all_away(self, model: str) -> NetworkAway:
+        """Of several: each of them was told already."""
+        return NetworkAway(f"{model}: none of its {len(self._all)} addresses can be reached")
 
 
 def _proxy_for(url: URL) -> str | None:

@@ -97,17 +97,20 @@ class HttpProvider:
         first: ProviderUnavailable | None = None
         while (endpoint := self._endpoints.pick(tried)) is not None:
             try:
-                return await self._ask_at(endpoint, request)
-            except ProviderTimeout:
-                self._endpoints.failed(endpoint)
+                reply = await self._ask_at(endpoint, request)
+            except ProviderTimeout as error:
+                self._endpoints.failed(endpoint, error)
                 raise  # its time is up
             except ProviderUnavailable as error:
-                self._endpoints.failed(endpoint)
+                self._endpoints.failed(endpoint, error)
                 tried.append(endpoint)
                 # One address that answered at all says more than one that was not reached.
                 first = error if first is None or isinstance(first, NetworkAway) else first
+            else:
+                self._endpoints.answered(endpoint, self._model)
+                return reply
         assert first is not None
-        raise first
+        raise self._endpoints.all_away(self._model) if isinstance(first, NetworkAway) and len(tried) > 1 else first
 
     async def close(self) -> None:
         await self._transport.close()
