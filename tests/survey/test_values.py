@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.errors import InvalidInput
 from headrace.survey.values import (
     Remark,
     UnusableValue,
+    check_fields,
     decode_fields,
     decode_value,
     encode_fields,
@@ -99,3 +101,27 @@ def test_a_value_nested_without_end_is_refused():
     endless.append(endless)
     with pytest.raises(UnusableValue, match="nested"):
         encode_fields({"a": endless})
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [b'{"a":1}{"b":2}'],
+        [b'{"a":1,', b'"b":2}', b'{"c":1}{"d":1}'],
+        [b'{"a":1}', b'{"a":1}\n{"b":2}', b""],
+        [b'{"a":[{}', b"{}]}"],
+        [b'{"a":1}', b'{"a":{"$int":"x"}}'],
+        [b'{"a":1}', b"[1]"],
+        [b'{"a":1}', b""],
+    ],
+)
+def test_a_row_that_cannot_be_decoded_is_found_among_others(rows: list[bytes]) -> None:
+    with pytest.raises((ValueError, TypeError, InvalidInput)):
+        check_fields(rows)
+
+
+def test_rows_that_can_be_decoded_pass_the_check() -> None:
+    encoded = [encode_fields(fields)[0] for fields in ({"a": "x\n}\n{"}, {"b": float("nan")}, {}, {"c": {"d": [1]}})]
+    check_fields(encoded)
+    check_fields([])
+    assert [decode_fields(row) for row in encoded[2:]] == [{}, {"c": {"d": [1]}}]

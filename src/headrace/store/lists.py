@@ -23,7 +23,7 @@ from headrace.store.kept_budgets import read_budgets
 from headrace.store.stored_plan import check_lists, read_plan
 from headrace.survey.models import Model
 from headrace.survey.survey import Survey
-from headrace.survey.values import decode_fields
+from headrace.survey.values import check_fields
 
 _PAGE = 1_000
 
@@ -39,42 +39,54 @@ class TableSource:
         self._table = table
 
     def rows(self) -> Iterator[bytes]:
-        connection = open_reader(self._path)
+        lists = StoredLists(self._path)
         try:
             for first in range(0, self.length, _PAGE):
                 positions = range(first, min(first + _PAGE, self.length))
                 with translated_errors(self._path):
-                    page = read_list(connection, self._path, self._table, positions)
+                    page = lists.rows(self._table, positions)
                 yield from page.values()
         finally:
-            connection.close()
+            lists.close()
 
 
-def read_list(connection: apsw.Connection, path: Path, table: str, positions: Sequence[int]) -> dict[int, bytes]:
-    """The rows of agents or scenarios at these positions, as JSON, in the order of the list; each is checked."""
-    low, high = min(positions), max(positions)
-    if high - low < 2 * len(positions):  # mostly neighbours: one range reads them all
-        where, values = "BETWEEN ? AND ?", (low, high)
-    else:
-        where, values = f"IN ({', '.join('?' * len(positions))})", tuple(positions)
-    checksum = "checksum" if has_checked_rows(connection) else "NULL"
-    sql = f"SELECT position, fields, {checksum} FROM {table} WHERE position {where} ORDER BY position"
-    with taken_from(path, f"its {table}"):
-        found = {
-            position: _checked(position, fields.encode(), checksum)
-            for position, fields, checksum in typed_rows(connection, tuple[int, str, int | None], sql, values)
-        }
-    missing = next((position for position in positions if position not in found), None)
-    if missing is not None:
-        raise damaged(path, f"its {table[:-1]} {missing} is missing")
+class StoredLists:
+    """The agents and scenarios of a run file, read through a connection of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.connection = open_reader(path)
+        # Asked once: each statement gives up Python's lock, which the journal's thread then has to hand back.
+        self._checksum = "checksum" if has_checked_rows(self.connection) else "NULL"
+
+    def rows(self, table: str, positions: Sequence[int]) -> dict[int, bytes]:
+        """The rows of agents or scenarios at these positions, as JSON, in the order of the list; each is checked."""
+        low, high = min(positions), max(positions)
+        if high - low < 2 * len(positions):  # mostly neighbours: one range reads them all
+            where, values = "BETWEEN ? AND ?", (low, high)
+        else:
+            where, values = f"IN ({', '.join('?' * len(positions))})", tuple(positions)
+        sql = f"SELECT position, fields, {self._checksum} FROM {table} WHERE position {where} ORDER BY position"
+        with taken_from(self._path, f"its {table}"):
+            found = _checked(typed_rows(self.connection, tuple[int, str, int | None], sql, values))
+        missing = next((position for position in positions if position not in found), None)
+        if missing is not None:
+            raise damaged(self._path, f"its {table[:-1]} {missing} is missing")
+        return found
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _checked(rows: list[tuple[int, str, int | None]]) -> dict[int, bytes]:
+    """The fields of these rows by position. Written out for speed: every interview passes here."""
+    found: dict[int, bytes] = {}
+    for position, fields, checksum in rows:
+        encoded = found[position] = fields.encode()
+        if checksum is not None and checksum != fields_checksum(position, encoded):
+            raise ValueError(f"the row at {position} is not as it was written")
+    check_fields(list(found.values()))  # who conducts the interview could say no more than that it is not JSON
     return found
-
-
-def _checked(position: int, fields: bytes, checksum: int | None) -> bytes:
-    if checksum is not None and checksum != fields_checksum(position, fields):
-        raise ValueError(f"the row at {position} is not as it was written")
-    decode_fields(fields)  # who conducts the interview could say no more than that it is not JSON
-    return fields
 
 
 def read_job(path: Path, allowed: frozenset[str]) -> Job:

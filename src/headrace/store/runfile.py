@@ -31,7 +31,7 @@ from headrace.store.disk_errors import translated_errors
 from headrace.store.interviews import check_none_is_missing
 from headrace.store.journal import Journal
 from headrace.store.kept_budgets import read_budgets, write_budgets
-from headrace.store.lists import read_list
+from headrace.store.lists import StoredLists
 from headrace.store.live_file import LiveFile, seal
 from headrace.store.lock import WriterLock
 from headrace.store.making import made_whole
@@ -64,7 +64,7 @@ class RunFile:
     retry_failed: bool
     questions: int
     _packer: DetailPacker
-    _lists: apsw.Connection  # reads while the journal's thread writes
+    _lists: StoredLists  # reads while the journal's thread writes
     _pending: dict[int, list[AnswerRecord]]
 
     @classmethod
@@ -137,7 +137,7 @@ class RunFile:
             last_run_at=last_run_at,
             retry_failed=options.retry_failed,
             _packer=DetailPacker(dictionary),
-            _lists=open_reader(path),
+            _lists=StoredLists(path),
             _pending=pending,
         )
 
@@ -147,7 +147,7 @@ class RunFile:
 
     def rows(self, table: str, positions: list[int]) -> dict[int, bytes]:
         """The rows of agents or scenarios at these positions, as JSON."""
-        return read_list(self._lists, self.path, table, positions)
+        return self._lists.rows(table, positions)
 
     def usage_before(self) -> tuple[Usage, int]:
         """What all runs of this file have taken so far, and for how many interviews."""
@@ -175,7 +175,7 @@ class RunFile:
             uncounted.add(record)
         sealed: list[AnswerRecord] = []
         if ordinal in self.stored:
-            sealed = stored_detail(self._lists, self._packer, ordinal, self.path).records
+            sealed = stored_detail(self._lists.connection, self._packer, ordinal, self.path).records
             with taken_from(self.path, f"the detail of interview {ordinal}"):
                 for record in sealed:
                     _check_record(record, self.questions)

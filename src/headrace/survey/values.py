@@ -30,6 +30,7 @@ _encode_json = msgspec.json.Encoder().encode
 _encode_large = encode_with(msgspec.json.Encoder())
 _decode_json = msgspec.json.Decoder().decode
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_objects = msgspec.json.Decoder(dict[str, Any]).decode_lines
 
 
 class UnusableValue(InvalidInput):
@@ -58,6 +59,16 @@ def decode_fields(encoded: bytes | str) -> Fields:
     """The reverse of `encode_fields`."""
     fields = _decode_object(encoded)
     return {name: _untag(value) for name, value in fields.items()} if _is_marked(encoded) else fields
+
+
+def check_fields(rows: list[bytes]) -> None:
+    """Raise where one of these rows cannot be decoded. Rows of ours are read in one call, an unusual one by itself."""
+    joined = b"\n".join(rows)
+    # A line break between braces is where a row ends: no JSON has it inside a value.
+    are_lines = joined.count(b"}\n{") == joined.count(b"\n") == len(rows) - 1
+    if _is_marked(joined) or not are_lines or len(_decode_objects(joined)) != len(rows):
+        for row in rows:
+            decode_fields(row)
 
 
 def encode_value(value: object, *, with_bytes: bool = False) -> bytes:
