@@ -49,6 +49,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 from headrace.display import counted, visible
 from headrace.installing import install_command
@@ -56,16 +57,47 @@ from headrace.installing import install_command
 _MOST_DIFFERENCES = 4
 
 
+class Spelled(str):
+    """What an error says to a program, with `command`: the same in the words of the command, which has options."""
+
+    __slots__ = ("command",)
+    command: str
+
+    def __new__(cls, program: str, *, command: str) -> Self:
+        made = super().__new__(cls, program)
+        made.command = command
+        return made
+
+
+def spelled(text: str, **options: object) -> Spelled:
+    """A text that names options of a run: `{memory}` in it is `memory="2GB"` to programs and `--memory 2GB` to the
+    command, `{fresh}` of True is `fresh=True` and `--fresh`, and an option of None is its name alone.
+    """
+    program = command = text
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        written = "" if value is None else f'"{value}"' if isinstance(value, str) else repr(value)
+        program = program.replace(f"{{{name}}}", f"{name}={written}")
+        command = command.replace(f"{{{name}}}", flag if value is None or value is True else f"{flag} {value}")
+    return Spelled(program, command=command)
+
+
 class HeadraceError(Exception):
     """The root: catch this to catch everything Headrace raises on purpose.
 
     A message may quote a service, a model or a file, and mostly ends at a terminal: nothing in it steers one.
+    `at_command` is what the command says: a message or a fix that is Spelled has other words there.
     """
 
     def __init__(self, message: str, *, fix: str = "") -> None:
-        self.message = visible(message)
-        self.fix = visible(fix)
+        self.message = visible(str(message))
+        self.fix = visible(str(fix))
+        self.at_command = visible(f"{_at_command(message)} {_at_command(fix)}".rstrip())
         super().__init__(f"{self.message} {self.fix}".rstrip())
+
+
+def _at_command(text: str) -> str:
+    return text.command if isinstance(text, Spelled) else text
 
 
 class InvalidInput(HeadraceError):

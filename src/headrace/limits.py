@@ -15,7 +15,7 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import force_setattr
 
-from headrace.errors import OptionError
+from headrace.errors import OptionError, spelled
 from headrace.units import NONE, parse_budget
 
 _CONCURRENCY = 200
@@ -237,7 +237,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.fresh and self.extend:
             raise OptionError(
-                "fresh=True (--fresh) starts over and extend=True (--extend) goes on.", fix="Choose one of them."
+                spelled("{fresh} starts over and {extend} goes on.", fresh=True, extend=True),
+                fix="Choose one of them.",
             )
 
     def budgets(self, kept: Budgets) -> Budgets:
@@ -273,7 +274,9 @@ def _count(name: str, value: Any) -> int | None:
 def _workers(name: str, value: Any) -> int | None:
     workers = _whole(name, value, may_be_none=True)
     if workers is not None and workers > _MOST_WORKERS:
-        raise OptionError(f"workers={workers} is more than {_MOST_WORKERS}.", fix="About one per core is best.")
+        raise OptionError(
+            spelled(f"{{workers}} is more than {_MOST_WORKERS}.", workers=workers), fix="About one per core is best."
+        )
     return workers
 
 

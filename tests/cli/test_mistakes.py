@@ -1,5 +1,6 @@
 """A table of mistakes and what is printed: what happened, where, and what to do next; never a traceback."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, forks: None) -> Path:
     return place
 
 
+PYTHON = re.compile(r"=True|\.by\(|Model\(|Results\.|Job\.|\b(memory|workers|n|max_cost|max_tokens_total|concurrency)=")
 MISTAKES = {
     ("run", "nothere.yaml"): "nothere.yaml cannot be read: No such file or directory. Check the path.",
     ("run", "tab.yaml"): "tab.yaml, line 2: found character '\\t' that cannot start any token. "
@@ -68,16 +70,20 @@ MISTAKES = {
         "--model",
         "test",
     ): "notes.txt ends in '.txt'. Give a .csv or a .jsonl file.",
-    (*RUN[:2], "--model", "test"): "no scenario has a field 'city'. No scenarios with fields were given",
-    (*RUN[:4],): "The job has no model.",
+    (*RUN[:2], "--model", "test"): "No scenarios with fields were given: add them with --scenarios.",
+    (*RUN[:4],): "The job has no model. Add one with --model: local needs no key",
+    (*RUN[:4], "--model", "qwen"): "Name its service: --model qwen,service_name=... with one of",
+    (*RUN, "--extend"): "--extend needs to know which file. Name the run file with -o.",
+    (*RUN[:4], "--model", "m,base_url=http://127.0.0.1:9/v1", "--max-cost", "1"): "--max-cost 1.0 needs prices,",
+    (*RUN, "--model", "test", "-o", "city.run"): "start over with --fresh (the old file is kept under another name).",
     (*RUN[:4], "--model", "test,latency=2"): "no parameter 'latency'. Did you mean 'latency_s'?",
     (*RUN[:4], "--model", "test,latency_s"): "'latency_s' is not a parameter. Write name,key=value,...",
     (*RUN, "-o", "notes.txt"): "notes.txt is not a run file.",
     (*RUN, "-o", "notes.txt/x.run"): "notes.txt",
     (*RUN, "-o", "/proc/x.run"): "/proc/x.run cannot be",
     (*RUN, "--memory", "12 parsecs"): "12 parsecs",
-    (*RUN, "--memory", "1MB"): "the process already uses",
-    (*RUN, "--fresh", "--extend"): "Choose one of them.",
+    (*RUN, "--memory", "1MB"): "write --memory +256MB for that much on top",
+    (*RUN, "--fresh", "--extend"): "--fresh starts over and --extend goes on. Choose one of them.",
     (
         *RUN,
         "--n",
@@ -117,6 +123,7 @@ def test_a_mistake_is_told_in_words(place: Path, words: tuple[str, ...]):
     assert ended.stderr.startswith("headrace: ")
     assert MISTAKES[words] in ended.stderr
     assert "Traceback" not in ended.stderr
+    assert not PYTHON.search(ended.stderr)
 
 
 @pytest.mark.parametrize(

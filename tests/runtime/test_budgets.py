@@ -54,7 +54,7 @@ def test_a_budget_holds_for_every_later_run_until_it_is_given_again(tmp_path: Pa
     with pytest.raises(BudgetSpent):
         a_job().run(path, max_tokens_total=1000)
     for run in (a_job().run, Job.open(path).run):
-        with pytest.raises(BudgetSpent, match="max_tokens_total=1,000"):
+        with pytest.raises(BudgetSpent, match="max_tokens_total=1000"):
             run(path)
     assert tokens_in(path) <= 1000
     with pytest.raises(BudgetSpent):
@@ -126,7 +126,7 @@ def test_a_refused_budget_leaves_the_file_as_it_was(tmp_path: Path):
 def test_a_limit_of_cost_that_is_refused_for_want_of_a_price_is_not_kept(tmp_path: Path):
     path = tmp_path / "a.run"
     unpriced = a_job(1).survey.by(AgentList.from_list("n", [1])).by(Model("m", base_url="http://127.0.0.1:9/v1"))
-    with pytest.raises(OptionError, match="max_cost needs prices"):
+    with pytest.raises(OptionError, match=r"max_cost=1\.0 needs prices"):
         unpriced.run(path, max_cost=1.0)
     assert not path.exists()
 

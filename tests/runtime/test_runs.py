@@ -130,7 +130,7 @@ def test_extend_appends_agents_and_scenarios(path: Path):
     respondent = Respondent()
     before = {r.ordinal: (r.agent, r.scenario) for r in job_of(respondent).run(path, n=2)}
     larger = job_of(respondent, agents=6, cities=[*CITIES, "Bonn"])
-    with pytest.raises(PlanMismatch, match="--extend goes on in the same file"):
+    with pytest.raises(PlanMismatch, match="extend=True goes on in the same file"):
         larger.run(path)
     results = larger.run(path, extend=True)
     assert len(results) == 2 * 6 * 4

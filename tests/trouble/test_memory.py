@@ -56,5 +56,5 @@ def test_a_budget_below_what_is_in_use_is_refused_with_the_figure_and_the_way_ou
         letters_job(3, chars=10).run(path, memory="1MB")
     assert raised.value.budget_bytes == 1 * MB
     assert raised.value.used_bytes > 10 * MB
-    assert re.search(r"'1MB' is 1\.0 MB", str(raised.value))
+    assert re.search(r'"1MB" is 1\.0 MB', str(raised.value))
     assert list(tmp_path.iterdir()) == []

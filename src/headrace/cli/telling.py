@@ -1,5 +1,7 @@
 """How a command's errors become messages and exit codes. Covers: users' mistakes, Ctrl-C, closed pipes, our own faults.
 
+Errors that name options of a run carry the command's own words for them (errors.Spelled).
+
 Exit codes: 0 done; 1 an error, told in words; 2 a command that cannot be read; 3 done, and some interviews failed;
 4 stopped at --max-cost or --max-tokens-total, resumable; 130 stopped by Ctrl-C, resumable.
 """
@@ -34,7 +36,7 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
             print(visible(_how_to_go_on(stopped)), file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         except BudgetSpent as spent:
-            print(spent, file=sys.stderr)
+            print(spent.at_command, file=sys.stderr)
             raise typer.Exit(BUDGET_SPENT) from None
         except HeadraceError as error:
             _tell_mistake(error)
@@ -74,7 +76,7 @@ def _tell_mistake(error: HeadraceError) -> None:
         import traceback
 
         print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-    print(visible(f"headrace: {error}"), file=sys.stderr)
+    print(visible(f"headrace: {error.at_command}"), file=sys.stderr)
 
 
 def _tell_fault() -> None:

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, spelled
 from headrace.execute.contract import Answers, AnyEvent, Batch, Chunk, Ended, Lease, Observed, Rows, Signal, Spec, Work
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.gate import Gate, Standing
@@ -186,7 +186,7 @@ class IsolatedExecutor:
         if self._failed_starts >= _MOST_FAILED_STARTS or (not has_opened and isinstance(ending, Failed)):
             raise HeadraceError(
                 f"No worker can be had for these interviews: {told_of(ending).rstrip('.')}.",
-                fix="Run it without workers=; everything journaled is safe.",
+                fix=spelled("Run it without {workers}; everything journaled is safe.", workers=None),
             )
         if self._losses >= _MOST_LOSSES * self._workers:
             raise HeadraceError(

@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 
-from headrace.errors import BudgetTooSmall
+from headrace.errors import BudgetTooSmall, spelled
 from headrace.execute.survey_endings import Blame, blame_of, cause_of, may_need_more_memory, told_of
 from headrace.execute.survey_flights import Flights
 from headrace.execute.survey_lane import Lane
@@ -160,7 +160,11 @@ class Handout:
                 f" may use: {told_of(ending)}.",
                 budget_bytes=self._all_bytes,
                 used_bytes=_peak_bytes(ending),
-                fix="Give a larger memory=, or run without workers=. Everything journaled is safe.",
+                fix=spelled(
+                    "Give a larger {memory}, or run without {workers}. Everything journaled is safe.",
+                    memory=None,
+                    workers=None,
+                ),
             )
 
     def _followers(self, flight: Flight, after: Aftermath) -> Iterator[Piece]:

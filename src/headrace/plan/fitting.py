@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from headrace.errors import SurveyError, nearest
+from headrace.errors import Spelled, SurveyError, nearest
 from headrace.survey.prompts import AskedQuestion, Context
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, decode_fields
@@ -43,7 +43,8 @@ def _missing(job: Job, question: str, place: str, root: str, field: str) -> str:
 
 
 def _known(root: str, field: str, names: Iterable[str]) -> str:
-    return nearest(field, names) or f"No {root}s with fields were given: add them with .by()."
+    none = f"No {root}s with fields were given: add them with"
+    return nearest(field, names) or Spelled(f"{none} .by().", command=f"{none} --{root}s.")
 
 
 def _check_rows_without(job: Job, field: str) -> None:

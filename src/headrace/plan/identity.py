@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headrace.display import counted
-from headrace.errors import PlanMismatch
+from headrace.errors import PlanMismatch, spelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +32,10 @@ class Identity:
 
     def mismatch(self, found: Identity, path: Path, differences: Iterable[str]) -> PlanMismatch:
         """The error that the file's plan is another one; `differences` say it in words."""
-        fix = "Use another path, or start over with fresh=True or --fresh (the old file is kept under another name)."
+        fix = "Use another path, or start over with {fresh} (the old file is kept under another name)."
         if self.may_extend(found):
-            fix = "If the list only grew at its end, extend=True or --extend goes on in the same file. " + fix
+            fix = "If the list only grew at its end, {extend} goes on in the same file. " + fix
+        fix = spelled(fix, fresh=True, extend=True)
         return PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=fix, differences=differences)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from headrace.display import SHOWN_ROWS, first_of, html_note, html_table
-from headrace.errors import ListError
+from headrace.errors import ListError, Spelled
 from headrace.limits import Lifted, ProgressBar, RunOptions
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit
@@ -72,7 +72,7 @@ class Job:
     @property
     def models(self) -> ModelList:
         if self._models is None:
-            raise ListError("The job has no model.", fix=f"Add one with job.by(...) or --model: {_models_at_hand()}")
+            raise ListError("The job has no model.", fix=_models_at_hand())
         return self._models
 
     @property
@@ -258,15 +258,18 @@ def _only_once(what: str, before: Any, given: Any) -> Any:
     return given
 
 
-def _models_at_hand() -> str:
-    """Which models could answer here, as the end of an error's fix."""
+def _models_at_hand() -> Spelled:
+    """How to add a model, and which could answer here."""
     looked_for = key_names()
     found = [name for name in looked_for if os.environ.get(name)]
     keys = f"found {', '.join(found)}" if found else f"none is set of {', '.join(looked_for)}"
-    return (
-        'Model("local") needs no key and no network, Model("test", canned_response="...") answers what you tell it to,'
-        f' and Model("gpt-4o") or another service\'s reads its key from the environment ({keys}).'
+    words = (
+        "Add one with {}: {} needs no key and no network, {} answers what you tell it to, and {} or another service's"
+        f" reads its key from the environment ({keys})."
     )
+    program = words.format("job.by(...)", 'Model("local")', 'Model("test", canned_response="...")', 'Model("gpt-4o")')
+    command = words.format("--model", "local", "test,canned_response=...", "gpt-4o")
+    return Spelled(program, command=command)
 
 
 def _surveys() -> Any:

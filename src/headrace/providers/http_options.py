@@ -108,7 +108,7 @@ def without_none(constant: dict[str, Any]) -> dict[str, Any]:
 def _addresses(model: str, given: Any) -> tuple[str, ...]:
     """The addresses, in the order given and each once."""
     listed = cast("list[Any]", list(given)) if isinstance(given, (list, tuple)) else [given]  # pyright: ignore[reportUnknownArgumentType]
-    fix = 'Give where its paths begin, like base_url="http://localhost:8000/v1", or a list of these.'
+    fix = "Give where its paths begin, like base_url=http://localhost:8000/v1, or a list of these."
     if given is None or not listed:
         raise ListError(f"Model {model!r} needs a base_url.", fix=fix)
     for url in listed:

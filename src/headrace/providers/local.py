@@ -168,7 +168,7 @@ def _model_file(path: Any) -> Path:
     for place in (spec.submodule_search_locations if spec else None) or ():
         for file in sorted(Path(place).glob("*.gguf")):
             return file
-    raise ModelUnusable('No model file for Model("local") is installed.', fix=_no_file_fix())
+    raise ModelUnusable("No model file for the model 'local' is installed.", fix=_no_file_fix())
 
 
 def _checked_file(path: Path) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from headrace.errors import ListError, nearest
+from headrace.errors import ListError, Spelled, nearest
 from headrace.providers.contract import Provider
 from headrace.survey.known_services import SERVICES, WELL_KNOWN_MODELS, Wire
 from headrace.survey.models import Model
@@ -39,8 +39,14 @@ def _unknown(model: Model) -> ListError:
         said = f"Model {model.name!r}: there is no service {model.service_name!r}."
         return ListError(said, fix=f"{_meant(model.service_name, known)}There are {', '.join(known)}.")
     hint = _meant(model.name, [*WELL_KNOWN_MODELS])
-    told = f"Model({model.name!r}, service_name=...) with one of {', '.join(known)}"
-    return ListError(f"No service is known for the model {model.name!r}.", fix=f"{hint}Name its service: {told}.")
+    fix, one_of = f"{hint}Name its service:", f"with one of {', '.join(known)}."
+    return ListError(
+        f"No service is known for the model {model.name!r}.",
+        fix=Spelled(
+            f"{fix} Model({model.name!r}, service_name=...) {one_of}",
+            command=f"{fix} --model {model.name},service_name=... {one_of}",
+        ),
+    )
 
 
 def _meant(name: str, known: list[str]) -> str:

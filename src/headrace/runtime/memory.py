@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from headrace.errors import BudgetTooSmall
+from headrace.errors import BudgetTooSmall, spelled
 from headrace.limits import MemoryLimits
 from headrace.units import BudgetKind, format_bytes, parse_budget
 
@@ -94,10 +94,16 @@ def memory_limits(written: str | int | None) -> MemoryLimits:
             asked = int(total_bytes() * budget.amount)
     if asked <= used:
         raise BudgetTooSmall(
-            f"memory={written!r} is {format_bytes(asked)}, and the process already uses {format_bytes(used)}.",
+            spelled(
+                f"{{memory}} is {format_bytes(asked)}, and the process already uses {format_bytes(used)}.",
+                memory=written,
+            ),
             budget_bytes=asked,
             used_bytes=used,
-            fix='Give more, write memory="+256MB" for that much on top of what is in use, or "none" for the default.',
+            fix=spelled(
+                'Give more, write {memory} for that much on top of what is in use, or "none" for the default.',
+                memory="+256MB",
+            ),
         )
     return MemoryLimits(budget_bytes=min(asked, used + free))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import HeadraceError, Interrupted, OptionError, RunFileBusy
+from headrace.errors import HeadraceError, Interrupted, OptionError, RunFileBusy, Spelled, spelled
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.inline import InlineExecutor
 from headrace.limits import RunOptions
@@ -63,7 +63,10 @@ class Session:
         deliver: Callable[[list[Sealed] | None], None] | None,
     ) -> None:
         if path is None and options.extend:
-            raise OptionError("extend=True needs to know which file.", fix="Give the path of the run file to extend.")
+            raise OptionError(
+                spelled("{extend} needs to know which file.", extend=True),
+                fix=Spelled("Give the path of the run file to extend.", command="Name the run file with -o."),
+            )
         job.check()
         # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
         self.path = (Path(path) if path is not None else default_path(job)).expanduser().resolve()

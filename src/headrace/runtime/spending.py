@@ -7,7 +7,7 @@ Does not cover: prices (plan.prices), or stopping (runtime.survey_run).
 from __future__ import annotations
 
 from headrace.display import counted
-from headrace.errors import BudgetSpent, OptionError
+from headrace.errors import BudgetSpent, OptionError, Spelled, spelled
 from headrace.installing import install_command
 from headrace.limits import Budgets
 from headrace.plan.job import Job
@@ -70,12 +70,16 @@ class Spending:
         paid = f"${cost:,.4f}, " if cost and not self._before.unpriced + self.run.unpriced else ""
         given = {"max_cost": self._most_cost, "max_tokens_total": self._most_tokens}
         limits = {name: most for name, most in given.items() if most is not None}
-        told = " or ".join(f"{name}={most:,}" for name, most in limits.items())
-        lifted = ", ".join(f'{name}="none" (--{name.replace("_", "-")} none)' for name in limits)
+        told, named = " or ".join(f"{{{name}}}" for name in limits), ", ".join(f"{{{name}}}" for name in limits)
         return BudgetSpent(
-            f"The budget is spent: {told} has no room for another interview after {done:,} of {total:,}"
-            f" ({paid}{counted(tokens, 'token')}).",
-            fix=f"Everything is saved; to go on, give a larger one, or none: {lifted}.",
+            spelled(
+                f"The budget is spent: {told} has no room for another interview after {done:,} of {total:,}"
+                f" ({paid}{counted(tokens, 'token')}).",
+                **limits,
+            ),
+            fix=spelled(
+                f"Everything is saved; to go on, give a larger one, or none: {named}.", **dict.fromkeys(limits, "none")
+            ),
         )
 
     def _unseen(self, spent: float) -> float:
@@ -113,8 +117,13 @@ def check_priced(job: Job, budgets: Budgets) -> None:
     """Refuse a limit of cost where a price is not known; before a file is made that would keep it."""
     unpriced = [model.name for model in job.models if price_of(model) is None]
     if budgets.max_cost is not None and unpriced:
+        prices = f"install prices with: {install_command('genai-prices')}"
         raise OptionError(
-            f"max_cost needs prices, and none is known of {', '.join(unpriced)}.",
-            fix='Give Model(..., price={"input": 2.5, "output": 10}), or install prices with:'
-            f" {install_command('genai-prices')}",
+            spelled(
+                f"{{max_cost}} needs prices, and none is known of {', '.join(unpriced)}.", max_cost=budgets.max_cost
+            ),
+            fix=Spelled(
+                f'Give Model(..., price={{"input": 2.5, "output": 10}}), or {prices}',
+                command=f"""Give --model 'NAME,price={{"input": 2.5, "output": 10}}', or {prices}""",
+            ),
         )

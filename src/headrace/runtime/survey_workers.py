@@ -13,7 +13,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from headrace.errors import BudgetTooSmall, InvalidInput, OptionError
+from headrace.errors import BudgetTooSmall, InvalidInput, OptionError, spelled
 from headrace.execute.endpoints import Endpoints
 from headrace.execute.enforcement import can_isolate
 from headrace.execute.function_names import refer_to
@@ -79,12 +79,15 @@ async def survey_workers(job: Job, workers: int, limits: MemoryLimits) -> AsyncG
 def check_for_workers(job: Job) -> None:
     """Refuse, before anything starts, what workers cannot run."""
     if not can_isolate():
-        raise OptionError(f"workers= needs processes that {sys.platform} does not offer.", fix="Run without workers=.")
+        raise OptionError(
+            spelled(f"{{workers}} needs processes that {sys.platform} does not offer.", workers=None),
+            fix=spelled("Run without {workers}.", workers=None),
+        )
     for model in job.models:
         if model.service_name == "local":
             raise OptionError(
                 f"The model {model.name!r} has a process of its own already, and each worker would load it again.",
-                fix="Run without workers=: the model's own process does the work.",
+                fix=spelled("Run without {workers}: the model's own process does the work.", workers=None),
             )
     _functions(job)
 
@@ -97,7 +100,7 @@ def _functions(job: Job) -> list[dict[str, FunctionReference]]:
             for model in job.models
         ]
     except InvalidInput as error:
-        fix = "Define it with `def` at the top of a .py file, or run without workers=."
+        fix = spelled("Define it with `def` at the top of a .py file, or run without {workers}.", workers=None)
         raise InvalidInput(error.message, fix=fix) from None
 
 
@@ -112,6 +115,6 @@ def worker_limit_bytes(budget_bytes: int, used_bytes: int, workers: int) -> int:
             f" {format_bytes(used_bytes)} are in use before they start.",
             budget_bytes=budget_bytes,
             used_bytes=used_bytes,
-            fix=f"Give memory={format_bytes(least)!r} or more, or use fewer workers.",
+            fix=spelled("Give {memory} or more, or use fewer workers.", memory=format_bytes(least)),
         )
     return limit_bytes

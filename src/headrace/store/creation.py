@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import PlanMismatch
+from headrace.errors import PlanMismatch, spelled
 from headrace.expressions import Kind
 from headrace.limits import Budgets
 from headrace.plan.identity import Identity
@@ -163,7 +163,9 @@ def _check_begins_alike(connection: apsw.Connection, path: Path, table: str, sou
                 path,
                 expected={what: "another one, or none"},
                 found={what: fields[:200]},
-                fix="extend=True only appends: what the file holds must be the beginning of the new list.",
+                fix=spelled(
+                    "{extend} only appends: what the file holds must be the beginning of the new list.", extend=True
+                ),
             )
 
 

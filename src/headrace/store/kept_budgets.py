@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import OptionError, RunFileDamaged
+from headrace.errors import OptionError, RunFileDamaged, spelled
 from headrace.limits import Budgets
 from headrace.store.connections import open_reader, translated_errors
 
@@ -43,7 +43,9 @@ def read_budgets(connection: apsw.Connection, path: Path) -> Budgets:
         return Budgets(**{keys[key]: value for key, value in rows})
     except OptionError as error:
         raise RunFileDamaged(
-            f"{path} keeps a budget that makes no sense: {error.message}", path=path, fix="Start over with fresh=True."
+            f"{path} keeps a budget that makes no sense: {error.message}",
+            path=path,
+            fix=spelled("Start over with {fresh}.", fresh=True),
         ) from None
 
 

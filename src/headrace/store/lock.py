@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from weakref import WeakSet
 
-from headrace.errors import HeadraceError, RunFileBusy, RunFileError, StorageFull
+from headrace.errors import HeadraceError, RunFileBusy, RunFileError, Spelled, StorageFull
 from headrace.store.private import NO_LINK, open_file
 
 try:
@@ -34,11 +34,14 @@ WITHOUT_LOCK = "HEADRACE_NO_LOCK"
 
 _held: WeakSet[WriterLock] = WeakSet()
 
+_MEANWHILE = "Results.open() reads the file meanwhile"
+_STOP_IT = "Wait for it, or stop it with: headrace stop {}"
+
 
 class WriterLock:
     """Held from construction to `release`."""
 
-    def __init__(self, run_path: Path, *, meanwhile: str = "Results.open() reads the file meanwhile") -> None:
+    def __init__(self, run_path: Path, *, meanwhile: str = _MEANWHILE) -> None:
         self._meanwhile = meanwhile
         self._run_path = run_path
         self._path = _lock_path(run_path)
@@ -116,11 +119,11 @@ class WriterLock:
         return busy(self._run_path, _named_in(descriptor), self._meanwhile)
 
 
-def busy(run_path: Path, holder: str | int, meanwhile: str = "Results.open() reads the file meanwhile") -> RunFileBusy:
+def busy(run_path: Path, holder: str | int, meanwhile: str = _MEANWHILE) -> RunFileBusy:
     return RunFileBusy(
         f"{run_path} is being written by another run (process {holder}).",
         path=run_path,
-        fix=f"Wait for it or stop it; {meanwhile}.",
+        fix=Spelled(f"Wait for it or stop it; {meanwhile}.", command=_STOP_IT.format(run_path)),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 
-from headrace.errors import RunFileError
+from headrace.errors import RunFileError, Spelled
 from headrace.store.connections import open_reader
 from headrace.store.disk_errors import translated_errors
 from headrace.store.transactions import transaction
@@ -75,7 +75,7 @@ class Reader:
             raise RunFileError(
                 f"{self.path} was replaced by another run file.",
                 path=self.path,
-                fix="Open it again: Results.open(path).",
+                fix=Spelled("Open it again: Results.open(path).", command="Try again."),
             )
         self._made_at = made_at
 

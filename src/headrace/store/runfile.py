@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 from msgspec import structs
 
-from headrace.errors import OptionError, RunFileBusy, RunFileError
+from headrace.errors import OptionError, RunFileBusy, RunFileError, spelled
 from headrace.limits import Budgets, RunOptions
 from headrace.plan import differences
 from headrace.plan.bitmap import Bitmap
@@ -273,8 +273,8 @@ def _growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | None)
         n, wanted = options.n or plan.shape.iteration, job.identity()
         if n < plan.shape.iteration:
             raise OptionError(
-                f"{path} has n={plan.shape.iteration}, and n may grow but not shrink.",
-                fix="Leave n out, or use another path.",
+                spelled(f"{path} has {{n}}, which may grow but not shrink.", n=plan.shape.iteration),
+                fix=spelled("Leave {n} out, or use another path.", n=None),
             )
         is_longer = options.extend and wanted != found and wanted.may_extend(found)
         if is_longer:

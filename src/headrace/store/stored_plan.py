@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from headrace.display import counted
-from headrace.errors import RunFileError
+from headrace.errors import RunFileError, spelled
 from headrace.plan.product import Box, Cell, Plan
 from headrace.store.contents import damaged, taken_from, typed_rows
 from headrace.units import format_bytes
@@ -54,7 +54,7 @@ def check_fits(plan: Plan, path: Path, budget_bytes: int) -> None:
             f"{path} has a plan of {counted(plan.size, 'interview')}, and to keep track of them takes"
             f" {format_bytes(needed_bytes)} of a memory budget of {format_bytes(budget_bytes)}.",
             path=path,
-            fix="Raise the budget (memory=, --memory), or split the job into several run files.",
+            fix=spelled("Raise the budget ({memory}), or split the job into several run files.", memory=None),
         )
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import apsw
 
-from headrace.errors import LogMissing
+from headrace.errors import LogMissing, spelled
 from headrace.store.transactions import transaction
 
 _KEY = "log"
@@ -117,8 +117,11 @@ def check_log_is_there(connection: apsw.Connection, path: Path) -> None:
         f"{log} is missing: rows that were journaled are in it, and not yet in {path}. After a kill, and of a run that"
         " goes on, the two files belong together.",
         path=path,
-        fix=f"Put it back beside the file. If it is lost, keep what there is with: headrace copy {path} NEW"
-        " --without-log; the new file goes on from there. fresh=True starts over.",
+        fix=spelled(
+            f"Put it back beside the file. If it is lost, keep what there is with: headrace copy {path} NEW"
+            " --without-log; the new file goes on from there. {fresh} starts over.",
+            fresh=True,
+        ),
     )
 
 
