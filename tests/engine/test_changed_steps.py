@@ -14,6 +14,7 @@ import pytest
 
 from headrace import Engine
 from headrace.errors import RunFailed
+from headrace.execute import step_marks
 from headrace.store.agent_schema import RunState
 
 paid: list[int] = []
@@ -181,6 +182,23 @@ async def test_a_loop_that_goes_on_from_its_state_has_renamed_nothing(tmp_path, 
     await begun(tmp_path / "a.run")
     assert await gone_on(tmp_path / "a.run", program(), strict=True) == ("rung", [])
     assert len(paid) == 4
+
+
+DEFAULTS = """
+async def journey(ctx):
+    for i in range((ctx.state or {"i": 0})["i"], 3):
+        await ctx.step(f"note-{i}", lambda i=i: i)
+        await ctx.checkpoint({"i": i})
+    await ctx.receive()
+    return "noted"
+"""
+
+
+async def test_a_loop_of_functions_with_other_defaults_has_changed_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "JOURNEY", DEFAULTS)
+    await begun(tmp_path / "a.run")
+    step_marks._known.clear()  # pyright: ignore[reportPrivateUsage] - as in a new process, which begins with the last
+    assert await gone_on(tmp_path / "a.run", program(), strict=True) == ("noted", [])
 
 
 async def test_an_effect_that_its_owner_wants_again_is_not_taken_for_a_renamed_one(tmp_path, monkeypatch):

@@ -67,6 +67,28 @@ def test_functions_differ_by_name_by_code_and_by_what_a_partial_binds():
     assert changes(made(divmod, 1), made(divmod, 1)) == []
 
 
+def test_defaults_count_for_each_function_of_one_code():
+    first, second = (lambda name=name: name for name in ("ada", "bob"))
+    assert changes(made(first), made(second)) == ["other code of its function"]
+    assert changes(made(second), made(second)) == []
+
+
+def test_text_and_numbers_that_a_function_has_captured_count_and_what_steps_may_change_does_not():
+    def capturing(amount, seen):
+        return lambda: (amount, seen)
+
+    assert changes(made(capturing(5, [])), made(capturing(5, [1]))) == []
+    assert changes(made(capturing(5, [])), made(capturing(10, []))) == ["other captured values"]
+    partial = functools.partial
+    assert changes(made(partial(capturing("a", 0))), made(partial(capturing("b", 0)))) == ["other captured values"]
+
+
+def test_a_mark_of_an_earlier_version_is_compared_as_far_as_it_goes():
+    former = made(greet, 1)[:-6]
+    assert changes(former, made(greet, 1)) == []
+    assert changes(former, made(greet, 2)) == ["other arguments"]
+
+
 def test_code_of_another_python_is_not_compared():
     one, two = StepMark.read(made(greet)), StepMark.read(made(greet))
     assert one is not None

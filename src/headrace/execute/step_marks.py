@@ -5,8 +5,10 @@
     6 bytes   the function's module and name
     6 bytes   its code and defaults; comments and line numbers do not count
     6 bytes   the arguments
+    6 bytes   text and numbers that the function has captured; marks of earlier versions end before this
 
-A part of zeros is unknown and equals everything. An argument that is not plain data counts by its type alone.
+A part of zeros is unknown and equals everything. An argument that is not plain data counts by its type alone. Captured
+lists, dicts and objects do not count: steps change them, and a step that is replayed does not.
 Does not cover: what is done about a difference (execute.replay).
 """
 
@@ -18,6 +20,7 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import PurePath
+from types import CellType
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -27,7 +30,7 @@ from headrace.survey.functions import code_content
 
 _PART_BYTES = 6
 _UNKNOWN = bytes(_PART_BYTES)
-_LAYOUT = struct.Struct(f">HI{_PART_BYTES}s{_PART_BYTES}s{_PART_BYTES}s")
+_LAYOUT = struct.Struct(f">HI{_PART_BYTES}s{_PART_BYTES}s{_PART_BYTES}s{_PART_BYTES}s")
 _PYTHON = sys.version_info.major << 8 | sys.version_info.minor
 _LARGE_BYTES = 1 << 20  # from here on hashed as it is: a copy would count towards the worker's limit
 _HASHED_BYTES = 64 << 20
@@ -41,10 +44,13 @@ class StepMark(NamedTuple):
     name: bytes
     code: bytes
     arguments: bytes
+    captured: bytes
 
     @classmethod
     def read(cls, packed: bytes) -> StepMark | None:
         """None where the journal has none, or one of another version of this layout."""
+        if len(packed) == _LAYOUT.size - _PART_BYTES:
+            packed += _UNKNOWN
         return cls(*_LAYOUT.unpack(packed)) if len(packed) == _LAYOUT.size else None
 
     def differs_in(self, kept: StepMark) -> list[str]:
@@ -56,23 +62,26 @@ class StepMark(NamedTuple):
             parts.append("other code of its function")
         if not _equal(self.arguments, kept.arguments):
             parts.append("other arguments")
+        if not parts and not _equal(self.captured, kept.captured):
+            parts.append("other captured values")  # other code may have captured others: said only of the same code
         return parts
 
     def is_same_effect(self, kept: StepMark) -> bool:
         """Whether two names stand for one effect: same arguments, and a function that has at most been renamed."""
         is_function = self.name == kept.name or (self.python == kept.python and self.code == kept.code)
-        return is_function and _UNKNOWN != self.arguments == kept.arguments and self.section == kept.section
+        is_with = _UNKNOWN != self.arguments == kept.arguments and _equal(self.captured, kept.captured)
+        return is_function and is_with and self.section == kept.section
 
 
 def mark_of(section: int, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> bytes:
     """The mark of `ctx.step`."""
     name, code = _marks_of_function(function)
-    return _LAYOUT.pack(_PYTHON, section, name, code, _marks_of_arguments(args, keywords))
+    return _LAYOUT.pack(_PYTHON, section, name, code, _marks_of_arguments(args, keywords), _mark_of_captured(function))
 
 
 def mark_of_told(section: int, what: str, told: bytes) -> bytes:
     """The mark of a call whose arguments are encoded already: to a model, a child, a program."""
-    return _LAYOUT.pack(_PYTHON, section, _digest(what.encode()), _UNKNOWN, _digest(told))
+    return _LAYOUT.pack(_PYTHON, section, _digest(what.encode()), _UNKNOWN, _digest(told), _UNKNOWN)
 
 
 def _equal(one: bytes, other: bytes) -> bool:
@@ -90,14 +99,18 @@ _known: dict[int, tuple[object, bytes, bytes]] = {}  # by id of the code, which 
 
 def _marks_of_function(function: Callable[..., Any]) -> tuple[bytes, bytes]:
     code = getattr(function, "__code__", None)
-    if code is None or getattr(function, "__wrapped__", None) is not None:
-        return _made_marks(function)
+    if code is None or getattr(function, "__wrapped__", None) is not None or _has_defaults(function):
+        return _made_marks(function)  # `lambda x=i: ...` in a loop is one code with other defaults each time
     found = _known.get(id(code))
     if found is None:
         if len(_known) >= _MOST_FUNCTIONS:
             _known.clear()
         found = _known[id(code)] = (code, *_made_marks(function))
     return found[1], found[2]
+
+
+def _has_defaults(function: Any) -> bool:
+    return function.__defaults__ is not None or function.__kwdefaults__ is not None
 
 
 def _made_marks(function: Callable[..., Any]) -> tuple[bytes, bytes]:
@@ -118,6 +131,23 @@ def _content(function: Any) -> bytes:
     given = getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)
     wrapped = getattr(function, "__wrapped__", None)
     return code_content(code) + _marks_of_arguments(given, {}) + (b"" if wrapped is None else _content(wrapped))
+
+
+def _mark_of_captured(function: Any) -> bytes:
+    if isinstance(function, functools.partial):
+        return _mark_of_captured(cast("functools.partial[Any]", function).func)
+    cells = getattr(function, "__closure__", None)
+    if not cells:
+        return _UNKNOWN
+    return _marks_of_arguments(tuple(_captured(cell) for cell in cells), {})
+
+
+def _captured(cell: CellType) -> Any:
+    try:
+        value = cell.cell_contents
+    except ValueError:  # nothing is in it yet
+        return None
+    return value if isinstance(value, (str, bytes, int, float)) else None
 
 
 # Of arguments.
