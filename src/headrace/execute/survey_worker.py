@@ -78,7 +78,7 @@ async def _conduct(port: Port, opening: Opening) -> None:
     await executor.open(opening.spec)
     link.post(Opened(executor.is_instant))
     tasks = {asyncio.create_task(_obey(port, link, executor)), asyncio.create_task(_tell(link, executor))}
-    ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    ended, _ = await asyncio.wait({*tasks, link.out_of_memory}, return_when=asyncio.FIRST_COMPLETED)
     for error in filter(None, (task.exception() for task in ended)):
         if isinstance(error, MemoryError):
             lend_last_words()
@@ -130,7 +130,10 @@ async def _tell_alone(link: Link, event: AnyEvent) -> None:
 
 
 class Link:
-    """The worker's words to the controller, those of one turn of the loop together; and the answers to them."""
+    """The worker's words to the controller, those of one turn of the loop together; and the answers to them.
+
+    `out_of_memory` fails where there was no memory to say them: each of them is waited for, so the worker must end.
+    """
 
     def __init__(self, port: Port) -> None:
         self._port = port
@@ -140,12 +143,13 @@ class Link:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._numbers = count(1)
         self._is_over = False
+        self.out_of_memory: asyncio.Future[None] = self._loop.create_future()
 
     def post(self, message: FromSurveyWorker) -> None:
         if self._is_over:
             return
         if not self._posted:
-            self._loop.call_soon(self.flush)
+            self._loop.call_soon(self._flush_soon)
         self._posted.append(message)
 
     def charged(self, ordinal: int, question: int, usage: Usage) -> None:
@@ -159,8 +163,22 @@ class Link:
 
     def flush(self) -> None:
         posted, self._posted = self._posted, []
-        if posted:
+        if not posted:
+            return
+        try:
             self._port.post(encode(posted))
+        except MemoryError:
+            self._posted = _without_replies(posted)  # what cannot be said now is among the last words
+            if self._posted:
+                self._port.post(encode(self._posted))
+                self._posted = []
+
+    def _flush_soon(self) -> None:
+        try:
+            self.flush()
+        except MemoryError as error:
+            if not self.out_of_memory.done():
+                self.out_of_memory.set_exception(error)
 
     def say_last(self, messages: list[Suspected]) -> None:
         """For a worker that is about to end: returns when everything has left. Calls that its end cancels are not given
@@ -168,7 +186,7 @@ class Link:
         """
         posted, self._posted = self._posted, []
         self._is_over = True
-        self._port.send(encode([*posted, *messages]))
+        self._port.send(encode([*_without_replies(posted), *messages]))
 
     @property
     def is_behind(self) -> bool:
@@ -204,6 +222,11 @@ class Link:
 
     def forget(self, call: int) -> asyncio.Future[Any] | None:
         return self._waiting.pop(call, None)
+
+
+def _without_replies(posted: list[FromSurveyWorker]) -> list[FromSurveyWorker]:
+    """Replies are for the response cache, which can do without them; all else is small."""
+    return [message for message in posted if not isinstance(message, Paid)]
 
 
 class RemoteGate:
