@@ -1,5 +1,6 @@
 """Files that somebody else has prepared: opening, reading and resuming one must not harm the reader."""
 
+import asyncio
 import shutil
 import signal
 import sqlite3
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -16,6 +18,7 @@ import pytest
 
 from headrace import Engine, Job, Results
 from headrace.errors import HeadraceError, InvalidInput, RunFileDamaged
+from headrace.store.agent_schema import RunState
 from headrace.store.connections import open_reader, open_writer
 from tests.store.forging import fitted
 from tests.store.format_1 import plain_job, unpacked
@@ -246,3 +249,68 @@ def test_an_answer_in_flight_that_no_run_writes_is_refused(copy: Path, question:
         connection.execute("INSERT INTO pending(ordinal, question, record) VALUES(?, ?, ?)", in_flight)
     with pytest.raises(RunFileDamaged, match="in flight"):
         Job.open(fitted(copy)).run()
+
+
+# Values in an engine file.
+
+
+async def doubled(ctx: Any, number: int) -> int:
+    return 2 * number
+
+
+async def waited(ctx: Any) -> object:
+    return await ctx.receive()
+
+
+@pytest.fixture(scope="module")
+def engine_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a run that is done, number 1, and one that waits for a message."""
+    path = tmp_path_factory.mktemp("engine") / "engine.run"
+
+    async def make() -> None:
+        async with Engine(path, isolation="inline") as engine, asyncio.timeout(20):
+            assert await (await engine.submit(doubled, 2)).result() == 4
+            run = await engine.submit(waited)
+            while run.status().state is not RunState.RECEIVING:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(make())
+    return path
+
+
+WILD = [
+    "UPDATE runs SET state = 'bogus'",
+    "UPDATE runs SET priority = -5",
+    "UPDATE runs SET priority = 9223372036854775807",
+    "UPDATE runs SET epoch = 9223372036854775807",
+    "UPDATE runs SET deaths = -1",
+    "UPDATE runs SET parent = id",
+    "UPDATE runs SET parent = 3 - id",
+    "UPDATE runs SET parent = -1",
+    "UPDATE runs SET id = 9223372036854775807 WHERE id = 2",
+    "UPDATE runs SET result = x'c1' WHERE id = 1",
+    "UPDATE runs SET result_blob = 7 WHERE id = 1",
+    "UPDATE runs SET resume_at = 'soon', state = 'sleeping', ended_at = NULL",
+    "INSERT INTO messages VALUES(9223372036854775807, 2, x'30', 1)",
+    "INSERT INTO meta VALUES('warden', 'x')",
+    "UPDATE meta SET value = 'x' WHERE key = 'clock'",
+    "UPDATE meta SET value = 5 WHERE key = 'token'",
+]
+
+
+@pytest.mark.parametrize("forged", WILD)
+async def test_an_engine_file_with_wild_values_is_refused_in_words(
+    engine_file: Path, tmp_path: Path, forged: str
+) -> None:
+    path = Path(shutil.copy(engine_file, tmp_path / "copy.run"))
+    edit(path, forged)
+    with pytest.raises(RunFileDamaged):
+        await used(path)
+
+
+async def used(path: Path) -> None:
+    async with Engine(path, isolation="inline") as engine, asyncio.timeout(20):
+        assert await (await engine.submit(doubled, 2)).result() == 4
+        run = await engine.submit(waited)
+        await run.send("go on")
+        await run.result()

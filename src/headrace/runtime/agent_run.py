@@ -16,6 +16,7 @@ from headrace.runtime.live_runs import RunEnd
 from headrace.schedule.priority import Priority
 from headrace.store.agent_file import RunRow
 from headrace.store.agent_schema import RunState
+from headrace.store.contents import taken_from
 from headrace.survey.values import decode_value
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class Run:
         stored = (
             end.result if end.result is not None else await self._engine.call(lambda loop: loop.owners.result(self.id))
         )
-        return decode_value(stored or b"null")
+        with taken_from(self._engine.path, f"the result of {self.name}"):
+            return decode_value(stored or b"null")
 
     def status(self) -> RunStatus:
         return RunStatus.from_row(self._engine.look(lambda loop: loop.owners.row_now(self.id)))

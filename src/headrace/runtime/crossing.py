@@ -39,9 +39,16 @@ class Crossing:
 
     def _cross(self) -> None:
         self._is_woken = False  # first: what comes from here on wakes again
-        for _ in range(len(self._calls)):
-            function, arguments = self._calls.popleft()
-            function(*arguments)
+        waiting = len(self._calls)
+        try:
+            while waiting:
+                waiting -= 1
+                function, arguments = self._calls.popleft()
+                function(*arguments)
+        finally:
+            if waiting and not self._is_woken:  # one has failed: that is not the fault of those behind it
+                self._is_woken = True
+                self._wake(self._cross)
 
 
 class Filled(Protocol[Awaited]):

@@ -268,7 +268,7 @@ class Engine:
         reply = self._reply()
         self._asked.add(reply)
         try:
-            self.tell(lambda loop: start(loop, reply))
+            self.tell(lambda loop: _begin(loop, reply, start))
             return await reply.future
         except asyncio.CancelledError:
             if given_up is not None:
@@ -366,6 +366,13 @@ def _named(kind: str, arguments: bytes, key: str | None) -> tuple[str, bytes | N
 
 def _digest(*parts: bytes) -> bytes:
     return hashlib.sha256(b"\0".join(parts)).digest()[:16]
+
+
+def _begin(loop: EngineLoop, reply: Reply[Any], start: _Asked) -> None:
+    try:
+        start(loop, reply)
+    except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
+        reply.set_exception(error)
 
 
 def _pass_on(task: asyncio.Task[Any], reply: Reply[Any]) -> None:

@@ -9,12 +9,13 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import apsw
 import msgspec
 
 from headrace.errors import NotARunFile, RunFileError, RunFileTooNew
+from headrace.schedule.priority import Priority
 from headrace.steady_clock import ClockNote
 from headrace.store.agent_journal import Write, commit
 from headrace.store.agent_schema import (
@@ -27,7 +28,7 @@ from headrace.store.agent_schema import (
     create_agent_tables,
 )
 from headrace.store.connections import check_is_run_file, open_checked_reader, roll_back
-from headrace.store.contents import raw_rows, taken_from
+from headrace.store.contents import damaged, raw_rows, taken_from
 from headrace.store.disk_errors import translated_errors
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock
@@ -43,6 +44,12 @@ _COLUMNS = (
 )
 
 
+# A run's number and its counts leave room above: a forged one that SQLite's integers end at cannot be counted on.
+_Id: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+_Checkpoints: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]  # marks of steps have 4 bytes for it
+
+
 class RunRow(msgspec.Struct, frozen=True):
     """One agent run as it is on disk, without its result."""
 
@@ -51,7 +58,7 @@ class RunRow(msgspec.Struct, frozen=True):
     name: str
     kind: str
     arguments: bytes
-    priority: int
+    priority: Priority
     state: RunState
     epoch: int
     preemptions: int
@@ -63,7 +70,9 @@ class RunRow(msgspec.Struct, frozen=True):
 
 
 _Row = TypeVar("_Row")
-_RunTypes = tuple[int | None, int, str, str, bytes, int, RunState, int, int, int, int, float, float, str]
+_RunTypes = tuple[
+    _Id | None, _Id, str, str, bytes, Priority, RunState, _Count, _Count, _Count, _Count, float, float, str
+]
 
 
 class StoredStep(msgspec.Struct, frozen=True):
@@ -91,7 +100,7 @@ class AgentFile:
             self._reader.close()
             raise
         self.connection = self.live.connection
-        self.token: str = self._one("SELECT value FROM meta WHERE key = 'token'") or ""
+        self.token = self._one(str, "SELECT value FROM meta WHERE key = 'token'") or ""
 
     @classmethod
     def open(cls, path: Path) -> AgentFile:
@@ -109,12 +118,13 @@ class AgentFile:
 
     def former_warden(self) -> int | None:
         """The process that the workers of the last engine ended with, or are about to."""
-        return self._one("SELECT value FROM meta WHERE key = 'warden'")
+        return self._one(int, "SELECT value FROM meta WHERE key = 'warden'")
 
     def clock_note(self) -> ClockNote | None:
         """None where the file is new, or from a version that had no such clock."""
-        noted = self._one("SELECT value FROM meta WHERE key = 'clock'")
-        return None if noted is None else msgspec.json.decode(noted, type=ClockNote)
+        noted = self._one(str, "SELECT value FROM meta WHERE key = 'clock'")
+        with taken_from(self.path, "the time that it notes"):
+            return None if noted is None else msgspec.json.decode(noted, type=ClockNote)
 
     def commit(self, writes: Iterable[Write]) -> None:
         """All of them or none, on disk when it returns, and in a file that has its name: what comes after is told to
@@ -130,7 +140,7 @@ class AgentFile:
         self.live.close()
 
     def highest(self, table: str) -> int:
-        return self._one(f"SELECT max(id) FROM {table}") or 0
+        return self._one(_Count, f"SELECT max(0, max(id)) FROM {table}") or 0
 
     def run(self, id: int) -> RunRow | None:
         return next(self._rows("WHERE id = ?", (id,)), None)
@@ -168,7 +178,7 @@ class AgentFile:
         return {(kind, state.value): count for kind, state, count in self._read(tuple[str, RunState, int], sql)}
 
     def next_wake_s(self) -> float | None:
-        return self._one("SELECT min(resume_at) FROM runs WHERE state = 'sleeping' AND ended_at IS NULL")
+        return self._one(float, "SELECT min(resume_at) FROM runs WHERE state = 'sleeping' AND ended_at IS NULL")
 
     def steps(self, id: int, most_bytes: int) -> Iterator[StoredStep]:
         """A run's steps; results above `most_bytes` are left where they are, for `step_result`."""
@@ -186,12 +196,12 @@ class AgentFile:
 
     def runs_program(self, id: int, name: str) -> bool:
         """Whether this step, whose start is journaled, is a program's run."""
-        effect = self._one("SELECT has_side_effect FROM steps WHERE run = ? AND name = ?", (id, name))
+        effect = self._one(int, "SELECT has_side_effect FROM steps WHERE run = ? AND name = ?", (id, name))
         return effect == Effect.OF_A_PROGRAM
 
     def checkpoint(self, id: int) -> tuple[int, bytes | None]:
         """How many checkpoints it has made, and the last one's state."""
-        number = self._one("SELECT number FROM checkpoints WHERE run = ?", (id,)) or 0
+        number = self._one(_Checkpoints, "SELECT number FROM checkpoints WHERE run = ?", (id,)) or 0
         return number, self._value("SELECT state, blob FROM checkpoints WHERE run = ?", (id,)) if number else None
 
     def result(self, id: int) -> bytes | None:
@@ -211,7 +221,11 @@ class AgentFile:
         return dict(self._read(tuple[str, float], "SELECT name, value FROM usage"))
 
     def _rows(self, where: str, bindings: tuple[SqlValue, ...]) -> Iterator[RunRow]:
-        return (RunRow(*row) for row in self._read(_RunTypes, f"SELECT {_COLUMNS} FROM runs {where}", bindings))
+        for row in self._read(_RunTypes, f"SELECT {_COLUMNS} FROM runs {where}", bindings):
+            run = RunRow(*row)
+            if run.parent is not None and run.parent >= run.id:  # runs that are each other's parents wait for ever
+                raise damaged(self.path, f"the parent of its run {run.id} is no earlier run, but {run.parent}")
+            yield run
 
     def _read(self, as_type: type[_Row], sql: str, bindings: tuple[SqlValue, ...] = ()) -> Iterator[_Row]:
         """Rows of these types; anything else is the damage of a file that may come from elsewhere."""
@@ -223,10 +237,17 @@ class AgentFile:
         found = next(self._read(tuple[bytes | None, int | None], sql, bindings), None)
         if found is None:
             return None
-        return found[0] if found[1] is None else self._one("SELECT data FROM blobs WHERE id = ?", (found[1],))
+        if found[1] is None:
+            return found[0]
+        data = self._one(bytes, "SELECT data FROM blobs WHERE id = ?", (found[1],))
+        if data is None:
+            raise damaged(self.path, f"its large value {found[1]} is missing")
+        return data
 
-    def _one(self, sql: str, bindings: tuple[SqlValue, ...] = ()) -> Any:
-        return next(self._read(tuple[Any], sql, bindings), (None,))[0]
+    def _one(self, as_type: Any, sql: str, bindings: tuple[SqlValue, ...] = ()) -> Any:
+        """A value of this type; None where there is none."""
+        types: Any = tuple[as_type | None]
+        return next(self._read(types, sql, bindings), (None,))[0]
 
 
 def _opened_live(path: Path, lock: WriterLock) -> LiveFile:
