@@ -131,3 +131,4 @@ async def test_an_engine_file_without_large_values_is_found_whole(tmp_path: Path
     async with Engine(path, memory="+512MB", slots=1, isolation="inline") as engine:
         assert await (await engine.submit(_one_step)).result() == 1
     assert verified(path)["findings"] == []
+    assert "of them without a checksum: readable, not checked" in CliRunner().invoke(app, ["verify", str(path)]).stdout

@@ -56,7 +56,7 @@ def _verified(path: Path) -> Verified:
 def _print(found: Verified, findings: list[Finding]) -> None:
     rows = counted(found.rows, "row")
     if found.unchecked:
-        rows += f", {found.unchecked:,} of them from before rows had checksums: readable, not checked"
+        rows += f", {found.unchecked:,} of them without a checksum: readable, not checked"
     print(f"{path_text(found.path)}: {'damaged' if findings else 'no damage found'} ({rows})")
     terminal = Terminal()
     for finding in findings:

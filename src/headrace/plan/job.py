@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from headrace.display import SHOWN_ROWS, first_of, html_note, html_table
+from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import ListError, Spelled
 from headrace.limits import Lifted, ProgressBar, RunOptions
 from headrace.plan.estimate import Estimate, estimate
@@ -175,7 +175,7 @@ class Job:
     def __repr__(self) -> str:
         if self._models is None:
             return f"Job({self.survey!r}, no model yet)"
-        return f"Job({self.survey!r} x {self.agents!r} x {self.scenarios!r} x {len(self.models)} models)"
+        return f"Job({self.survey!r} x {self.agents!r} x {self.scenarios!r} x {counted(len(self.models), 'model')})"
 
     def _repr_html_(self) -> str:
         """What is asked of whom, about what: the first few of each. A list that was not given is not shown."""

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from headrace.display import SHOWN_ROWS, first_of, html_note, html_table
+from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import HeadraceError, ListError
 from headrace.plan.sources import CsvSource, JsonlSource, Source, Spool
 from headrace.survey.agents import NAME, Agent
@@ -52,7 +52,7 @@ class RowList(Generic[Item]):
         return (self.item.from_fields(decode_fields(row)) for row in self.source.rows())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self):,} {self.what}s)"
+        return f"{type(self).__name__}({counted(len(self), self.what)})"
 
     def _repr_html_(self) -> str:
         try:

@@ -68,7 +68,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Verified:
-    """`unchecked` rows were written before rows had checksums."""
+    """`unchecked` rows have no checksum: those of an engine file, and those that an older Headrace wrote."""
 
     path: Path
     rows: int = 0
