@@ -49,7 +49,7 @@ def test_without_a_terminal_a_file_from_elsewhere_is_refused_with_the_exact_comm
     refused = headrace(evil.parent, "resume", "evil.run")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert f"with the value of {VARIABLE}, which is not that service's own key" in refused.stderr
-    assert "3 calls are left" in refused.stderr
+    assert "3 calls left" in refused.stderr
     assert "of 900 tokens" in refused.stderr
     assert "\x1b" not in refused.stderr
     assert SECRET not in refused.stderr

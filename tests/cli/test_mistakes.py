@@ -41,7 +41,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, forks: None) -> Path:
     return place
 
 
-PYTHON = re.compile(r"=True|\.by\(|Model\(|Results\.|Job\.|\b(memory|workers|n|max_cost|max_tokens_total|concurrency)=")
+PYTHON = re.compile(
+    r"=True|my_function|\.by\(|Model\(|Results\.|Job\.|\b(memory|workers|n|max_cost|max_tokens_total|concurrency)="
+)
 MISTAKES = {
     ("run", "nothere.yaml"): "nothere.yaml cannot be read: No such file or directory. Check the path.",
     ("run", "tab.yaml"): "tab.yaml, line 2: found character '\\t' that cannot start any token. "
@@ -73,6 +75,8 @@ MISTAKES = {
     (*RUN[:2], "--model", "test"): "No scenarios with fields were given: add them with --scenarios.",
     (*RUN[:4],): "The job has no model. Add one with --model: local needs no key",
     (*RUN[:4], "--model", "qwen"): "Name its service: --model qwen,service_name=... with one of",
+    (*RUN[:4], "--model", "m,api_key=x,base_url=http://127.0.0.1:9/v1"): "--model NAME,api_key_env=MY_KEY.",
+    (*RUN[:4], "--model", "gpt-4o,api_key_env=NOT_SET"): "name another variable: --model gpt-4o,api_key_env=NAME.",
     (*RUN, "--extend"): "--extend needs to know which file. Name the run file with -o.",
     (*RUN[:4], "--model", "m,base_url=http://127.0.0.1:9/v1", "--max-cost", "1"): "--max-cost 1.0 needs prices,",
     (*RUN, "--model", "test", "-o", "city.run"): "start over with --fresh (the old file is kept under another name).",

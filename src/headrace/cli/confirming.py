@@ -15,6 +15,7 @@ from msgspec import structs
 
 from headrace.cli.shown import budgets_text
 from headrace.cli.terminal import own_command, seen_from_here, showable
+from headrace.display import counted
 from headrace.errors import NotConfirmed
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
@@ -57,7 +58,7 @@ def _lines(job: Job, path: Path, terms: Terms) -> list[str]:
     budgets = budgets_text(terms.budgets, stats) or "none"
     return [
         *(showable(text, _LONGEST, sys.stderr.encoding) for text in contacts),
-        f"{left * asked:,} calls are left; budgets: {budgets}",
+        f"{counted(left * asked, 'call')} left; budgets: {budgets}",
         *(showable(f"priced by the file: {price}", _LONGEST, sys.stderr.encoding) for price in terms.confirmed.prices),
     ]
 

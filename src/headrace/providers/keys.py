@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.errors import ListError, ModelUnusable
+from headrace.errors import ListError, ModelUnusable, Spelled
 from headrace.providers.redaction import SENT
 from headrace.survey.models import MissingFunction
 
@@ -66,7 +66,10 @@ def key_for(model: str, parameters: dict[str, Any], usual_env: str | None) -> Ke
     if not value:
         raise ListError(
             f"Model {model!r} needs a key: {name} is neither in the environment nor in {Path('.env').resolve()}.",
-            fix=f"Set {name}, name another variable with api_key_env, or give a function as api_key.",
+            fix=Spelled(
+                f"Set {name}, name another variable with api_key_env, or give a function as api_key.",
+                command=f"Set {name}, or name another variable: --model {model},api_key_env=NAME.",
+            ),
         )
     return Key(f"{name} in {place}", _checked(value, f"{name} in {place}"))
 

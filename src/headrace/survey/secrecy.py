@@ -6,11 +6,13 @@ import re
 from typing import Any, cast
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from headrace.errors import ListError
+from headrace.errors import ListError, Spelled
 
-_FIX = (
-    'Name the environment variable that holds the key, api_key_env="MY_KEY", or give a function, api_key=my_function. '
-    "A service that wants it elsewhere can be asked by Model.from_function."
+_NAME_IT = "Name the environment variable that holds the key,"
+_ELSEWHERE = "A service that wants it elsewhere can be asked by Model.from_function"
+_FIX = Spelled(
+    f'{_NAME_IT} api_key_env="MY_KEY", or give a function, api_key=my_function. {_ELSEWHERE}.',
+    command=f"{_NAME_IT} --model NAME,api_key_env=MY_KEY. {_ELSEWHERE}, in a program.",
 )
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|passw|credential|signature", re.IGNORECASE)
 _SECRET_FIELD = re.compile(
