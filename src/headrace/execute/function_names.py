@@ -95,6 +95,16 @@ def script_starts_again() -> HeadraceError:
     )
 
 
+def has_imported_script() -> bool:
+    """Whether this process is a worker that has imported the script, or is doing so; children that multiprocessing
+    spawns have such a module too, and may do what they like.
+    """
+    return sys.modules["__main__"] in _imported
+
+
+_imported: list[ModuleType] = []  # the script, in a worker
+
+
 def _script(file: str) -> ModuleType:
     known = sys.modules.get(SCRIPT_NAME)
     if known is not None and getattr(known, "__file__", None) == file:
@@ -102,6 +112,7 @@ def _script(file: str) -> ModuleType:
     module = ModuleType(SCRIPT_NAME)
     module.__file__ = file
     sys.modules["__main__"] = sys.modules[SCRIPT_NAME] = module
+    _imported[:] = [module]
     try:
         module.__dict__.update(runpy.run_path(file, run_name=SCRIPT_NAME))
     except RuntimeError as error:

@@ -25,7 +25,7 @@ from typing import Self
 from headrace.errors import HeadraceError, OptionError
 from headrace.execute.channel import Channel
 from headrace.execute.enforcement import can_isolate, enforcement_layers
-from headrace.execute.function_names import SCRIPT_NAME, refer_to, script_starts_again
+from headrace.execute.function_names import has_imported_script, refer_to, script_starts_again
 from headrace.execute.limited_process import LimitedProcess
 from headrace.execute.process_limits import ENVIRONMENT, ON_LINUX
 from headrace.execute.warden_heir import continue_heir
@@ -149,7 +149,7 @@ class WorkerPool:
             if self._control is not None and self._control.is_open:
                 return
             await self._end_warden()
-            if sys.modules["__main__"].__name__ == SCRIPT_NAME:
+            if has_imported_script():
                 raise script_starts_again()
             await self._launch()
 

@@ -74,6 +74,7 @@ class Arrivals:
             try:
                 for sealed in batch:
                     yield as_result(sealed, book)
+                    self._session.check_is_here()  # whoever got the result may have forked, and be the fork
             finally:
                 self._session.delivered(len(batch))
 
@@ -90,6 +91,7 @@ class Arrivals:
                 yield progress
 
     def _next_batch(self) -> list[Sealed] | None:
+        self._session.check_is_here()
         while True:
             self._look()
             with heard(), suppress(Empty):
@@ -168,10 +170,12 @@ class AsyncArrivals:
         return opened
 
     async def each(self, book: RunBook) -> AsyncIterator[Result]:
+        self._session.check_is_here()
         while (batch := await self._queue.get()) is not None:
             try:
                 for sealed in batch:
                     yield as_result(sealed, book)
+                    self._session.check_is_here()  # whoever got the result may have forked, and be the fork
             finally:
                 self._session.delivered(len(batch))
 

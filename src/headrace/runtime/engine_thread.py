@@ -29,6 +29,7 @@ class EngineThread(Generic[Outcome]):
         self._main = main
         self._loop: asyncio.AbstractEventLoop | None = None
         self.is_running = False  # kept, not asked of the thread: every call from outside looks at it
+        self.is_elsewhere = False  # in a fork: its parent has the thread
         self._looping = threading.Event()
         # A daemon: at the interpreter's end the run stops where it is, and what is journaled is safe.
         self._thread = threading.Thread(target=self._run, name="headrace-engine", daemon=True)
@@ -49,7 +50,7 @@ class EngineThread(Generic[Outcome]):
 
     def leave_to_parent(self) -> None:
         """In a fork, which has no such thread: nothing there may wait for it."""
-        self.is_running = False
+        self.is_running, self.is_elsewhere = False, True
 
     def join(self) -> None:
         if self._thread.ident is not None:

@@ -109,6 +109,14 @@ class Session:
         if self._run is not None:
             self._thread.call(self._run.delivered, count)
 
+    def check_is_here(self) -> None:
+        """In a fork nothing more would ever arrive."""
+        if self._thread.is_elsewhere:
+            raise HeadraceError(
+                f"This process is a fork of the one that runs {self.path}: the run goes on there, and only there.",
+                fix="End a fork with os._exit(), or start it with multiprocessing, so that it does not return here.",
+            )
+
     def progress(self) -> Progress | None:
         """How far the run is, from any thread; None before it has opened its file."""
         return self._run.progress() if self._run is not None else None
