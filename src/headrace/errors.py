@@ -55,6 +55,8 @@ from headrace.display import counted, visible
 from headrace.installing import install_command
 
 _MOST_DIFFERENCES = 4
+_LONGEST = 20_000  # letters of a message; tracebacks of runs are shorter
+_LONGEST_NAME = 200  # that is looked for among known ones
 
 
 class Spelled(str):
@@ -90,10 +92,17 @@ class HeadraceError(Exception):
     """
 
     def __init__(self, message: str, *, fix: str = "") -> None:
-        self.message = visible(str(message))
-        self.fix = visible(str(fix))
-        self.at_command = visible(f"{_at_command(message)} {_at_command(fix)}".rstrip())
+        self.message = _shown(str(message))
+        self.fix = _shown(str(fix))
+        self.at_command = f"{_shown(_at_command(message))} {_shown(_at_command(fix))}".rstrip()
         super().__init__(f"{self.message} {self.fix}".rstrip())
+
+
+def _shown(text: str) -> str:
+    """A name in a file may have megabytes: its beginning and its end say as much."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
+    return visible(text)
 
 
 def _at_command(text: str) -> str:
@@ -367,7 +376,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     import difflib  # 7 ms that only a mistake should cost
 
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name[:_LONGEST_NAME], names, n=1, cutoff=0.6)
     if close:
         return f"Did you mean {close[0]!r}?"
     return f"Known here: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}." if names else ""

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from headrace import Agent, AgentList, Engine, Model, Priority, QuestionFreeText, Results, Survey
-from headrace.errors import EngineClosed, OptionError, SurveyError
+from headrace.errors import EngineClosed, OptionError, RunFileGone, SurveyError
 
 
 def job_of(people, **model):
@@ -51,3 +51,22 @@ async def test_a_survey_that_cannot_be_asked_is_refused_and_the_engine_goes_on(t
         with pytest.raises(OptionError, match="no option"):
             await engine.run(job_of(1), tmp_path / "s.run", concurency=5)
         assert await (await engine.submit(short, -1)).result() == 1
+
+
+async def test_an_engine_whose_file_and_survey_are_taken_away_says_so_and_logs_nothing_raw(tmp_path, caplog):
+    engine, surveyed = tmp_path / "a.run", tmp_path / "t.run"
+
+    async def both():
+        async with Engine(engine, isolation="inline", memory="+200MB") as opened, asyncio.timeout(30):
+            survey = asyncio.create_task(opened.run(job_of(5000, latency_s=0.05), surveyed, concurrency=5))
+            while not surveyed.exists() or not len(Results.open(surveyed)):
+                await asyncio.sleep(0.01)
+            engine.rename(tmp_path / "moved.run")
+            surveyed.unlink()
+            with pytest.raises((RunFileGone, EngineClosed)):
+                await survey
+
+    with pytest.raises(RunFileGone, match=r"moved\.run"):
+        await both()
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
+    assert [each.name for each in tmp_path.glob("t.saved-*.run")]

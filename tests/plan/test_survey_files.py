@@ -77,3 +77,11 @@ def test_ctrl_c_reaches_a_run_whose_texts_never_end(tmp_path: Path):
     os.kill(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told.decode()
+
+
+def test_a_name_of_megabytes_is_told_by_its_ends(tmp_path):
+    path = tmp_path / "survey.yaml"
+    path.write_text(f"? {'k' * 3_000_000}\n: 1\nquestions: []\n")
+    with pytest.raises(SurveyError) as raised:
+        read_survey(path)
+    assert len(str(raised.value)) < 50_000

@@ -100,6 +100,7 @@ class Engine:
         self._loop: EngineLoop | None = None
         self._ident = 0
         self._asked: set[Reply[Any]] = set()  # what callers wait for now
+        self._called: set[asyncio.Task[Any]] = set()  # what runs for them on the engine's loop
         self._beaten: dict[str, Callable[..., Any]] = {}  # as many as there are heartbeats
         self._crossing = Crossing(self._wake)
         self._callers: dict[asyncio.AbstractEventLoop, Crossing] = {}  # one as a rule
@@ -257,6 +258,8 @@ class Engine:
 
         def start(loop: EngineLoop, reply: Reply[Any]) -> None:
             task = asyncio.get_running_loop().create_task(make(loop))
+            self._called.add(task)
+            task.add_done_callback(self._called.discard)
             task.add_done_callback(lambda task: _pass_on(task, reply))
 
         return await self.ask(start)
@@ -344,7 +347,16 @@ class Engine:
             self._loop = EngineLoop(self.path, self._options, workers, self._opened)
             await self._loop.main()
         finally:
+            await self._end_called()
             await workers.close()
+
+    async def _end_called(self) -> None:
+        """Those who called hear how; asyncio would print what fails while its loop is shut down."""
+        called = self._called.copy()
+        for task in called:
+            task.cancel()
+        if called:
+            await asyncio.wait(called)
 
     def _fail_asked(self, ended: Future[None]) -> None:
         """Whatever ended the loop, nobody is left waiting for it."""
