@@ -40,7 +40,7 @@ class ModelServer:
 def model_server(*options: object, latency_s: float = 0.0) -> Iterator[ModelServer]:
     """`options` are the server's own; by default it answers every call after `latency_s`."""
     process = start_python(
-        "-m", "tests.providers.server", "--answer", _answer(), "--latency", latency_s, *options
+        "-m", "tests.models.server", "--answer", _answer(), "--latency", latency_s, *options
     )  # fmt: skip
     try:
         yield ModelServer(_address(process))

@@ -5,7 +5,7 @@ import time
 
 from benchmarks.bench import Bench
 from benchmarks.report import NOT_MEASURED, Line, Table, loops
-from headrace.store.checksums import interview_checksum
+from headrace.store.run_file.checksums import interview_checksum
 
 _MOST_US = 60.0
 

@@ -13,8 +13,8 @@ import uvloop
 
 from benchmarks.processes import loop_ms, print_figures
 from headrace import Model
-from headrace.providers.contract import Request
-from headrace.providers.services import provider_for
+from headrace.models.provider import Request
+from headrace.models.services import provider_for
 
 Call: TypeAlias = Callable[[int], Awaitable[dict[str, Any]]]
 

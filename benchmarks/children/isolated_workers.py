@@ -10,16 +10,16 @@ from typing import Any
 
 import uvloop
 
-import headrace.providers.services  # noqa: F401 - part of the tree that is weighed
+import headrace.models.services  # noqa: F401 - part of the tree that is weighed
 from benchmarks.children import pool_tasks
 from benchmarks.children.process_sizes import LargestGrowth, descendants, proportional_kb
 from benchmarks.processes import print_figures
 from headrace import Engine
 from headrace.errors import OptionError
-from headrace.execute.function_names import refer_to
-from headrace.execute.worker_handle import Ending, Worker
-from headrace.execute.worker_pool import PoolOptions, WorkerPool
-from headrace.execute.worker_protocol import Done, OutOfMemory, Task
+from headrace.workers.functions import refer_to
+from headrace.workers.handle import Ending, Worker
+from headrace.workers.pool import PoolOptions, WorkerPool
+from headrace.workers.wire import Done, OutOfMemory, Task
 
 _LIMIT_BYTES = 100 << 20
 _STARTS = 30

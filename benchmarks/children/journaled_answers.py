@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks.processes import print_figures
 from headrace import Agent, AgentList, Model, QuestionFreeText, Survey
-from headrace.store.journal import Journal
-from headrace.store.sheets import Sheet
+from headrace.store.run_file.row_batches import Sheet
+from headrace.store.run_file.run_journal import Journal
 from headrace.survey.record import AnswerRecord
 
 _QUESTIONS = 10

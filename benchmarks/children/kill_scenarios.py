@@ -17,13 +17,13 @@ from pathlib import Path
 import apsw
 
 from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, QuestionYesNo, Results, Survey
+from headrace.agents.engine.run_handle import Run
 from headrace.errors import RunUndecided
-from headrace.providers.contract import Reply, Request
-from headrace.runtime.agent_run import Run
+from headrace.models.provider import Reply, Request
+from headrace.models.response_cache import ResponseCache, cache_key
 from headrace.store import write_ahead_log
 from headrace.store.copying import copy_file
 from headrace.store.removal import remove_run
-from headrace.store.response_cache import ResponseCache, cache_key
 
 PEOPLE = 6
 _BESIDE = ("-wal", "-shm", "-journal", ".lock", ".making", ".sock")

@@ -19,10 +19,10 @@ from benchmarks.children import allocators
 from benchmarks.children.sampled import started_sampler
 from benchmarks.children.tree_sampler import resident_bytes
 from benchmarks.processes import print_figures
-from headrace.execute.function_names import refer_to
-from headrace.execute.worker_handle import Ending, Worker
-from headrace.execute.worker_pool import PoolOptions, WorkerPool
-from headrace.execute.worker_protocol import Death, OutOfMemory, Task
+from headrace.workers.functions import refer_to
+from headrace.workers.handle import Ending, Worker
+from headrace.workers.pool import PoolOptions, WorkerPool
+from headrace.workers.wire import Death, OutOfMemory, Task
 
 _BUDGET_BYTES = 512_000_000
 _RESERVE_BYTES = 8 << 20  # kept of the budget for each worker: what can be written between two looks

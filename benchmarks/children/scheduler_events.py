@@ -8,8 +8,7 @@ import time
 from collections import Counter
 
 from benchmarks.processes import loop_ms, print_figures
-from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
-from headrace.schedule.events import (
+from headrace.agents.scheduler.events import (
     Cancelled,
     EffectEnded,
     EffectStarting,
@@ -24,8 +23,9 @@ from headrace.schedule.events import (
     Submitted,
     Tick,
 )
-from headrace.schedule.priority import Priority
-from headrace.schedule.scheduler import Scheduler
+from headrace.agents.scheduler.scheduler import Scheduler
+from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
+from headrace.priority import Priority
 
 _SLOTS = 16
 _ROUNDS = 200

@@ -7,14 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from headrace.agents.engine.engine import Engine
+    from headrace.agents.task import task
     from headrace.errors import HeadraceError
-    from headrace.execute.tasks import task
     from headrace.plan.job import Job
     from headrace.plan.lists import AgentList, ModelList, ScenarioList
+    from headrace.priority import Priority
     from headrace.results.result import Result
     from headrace.results.results import Results
-    from headrace.runtime.engine import Engine
-    from headrace.schedule.priority import Priority
     from headrace.survey.agents import Agent
     from headrace.survey.models import Model
     from headrace.survey.questions.free_text import QuestionFreeText
@@ -51,12 +51,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "survey.agents",
     "AgentList": "plan.lists",
-    "Engine": "runtime.engine",
+    "Engine": "agents.engine.engine",
     "HeadraceError": "errors",
     "Job": "plan.job",
     "Model": "survey.models",
     "ModelList": "plan.lists",
-    "Priority": "schedule.priority",
+    "Priority": "priority",
     "QuestionFreeText": "survey.questions.free_text",
     "QuestionLinearScale": "survey.questions.linear_scale",
     "QuestionMultipleChoice": "survey.questions.multiple_choice",
@@ -67,7 +67,7 @@ _HOMES = {
     "Scenario": "survey.scenarios",
     "ScenarioList": "plan.lists",
     "Survey": "survey.survey",
-    "task": "execute.tasks",
+    "task": "agents.task",
 }
 
 

@@ -17,7 +17,7 @@ import pytest
 _PROGRAM = """
 import json, os, runpy, signal, sys
 import headrace.cli.keeping, headrace.cli.mapping, headrace.cli.reading, headrace.cli.running, headrace.cli.shown
-import headrace.cli.main, headrace.cli.watching, headrace.runtime.surveys
+import headrace.cli.main, headrace.cli.watching, headrace.interviews.api
 while order := sys.stdin.readline():
     asked = json.loads(order)
     if pid := os.fork():

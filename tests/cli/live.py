@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import HeadraceError
-from headrace.runtime.control_protocol import RunState
-from headrace.runtime.steering import state_of
+from headrace.interviews.steering.client import state_of
+from headrace.interviews.steering.messages import RunState
 from tests.cli.forked import headrace
 from tests.trouble.children import until
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from headrace import AgentList, Job, Model, QuestionFreeText, Survey
-from headrace.store.kept_budgets import kept_budgets
+from headrace.store.run_file.kept_budgets import kept_budgets
 from tests.cli.forked import headrace
 from tests.cli.terminals import in_terminal
-from tests.providers.server import HostileServer
+from tests.models.server import HostileServer
 
 SECRET = "a-victim's-secret-0123456789"  # must not be sent
 VARIABLE = "AWS_SECRET_ACCESS_KEY"

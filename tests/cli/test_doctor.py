@@ -8,8 +8,8 @@ import pytest
 
 from headrace.cli.doctor import installed
 from headrace.cli.doctor.finding import State
-from headrace.execute.enforcement import enforcement_layers
 from headrace.installing import install_command
+from headrace.workers.enforcement import enforcement_layers
 from tests.cli.terminals import headrace
 
 SECTIONS = ["python", "core_libraries", "extras", "models", "memory", "limits", "run_files"]

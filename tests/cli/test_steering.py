@@ -10,8 +10,8 @@ import pytest
 
 from headrace import Model, QuestionFreeText, Result, Survey
 from headrace.errors import Interrupted, NotRunning, NotSteerable
-from headrace.runtime.control_protocol import AskState, Pause, Resume, Stop, Tune, framed
-from headrace.runtime.steering import ask, state_of
+from headrace.interviews.steering.client import ask, state_of
+from headrace.interviews.steering.messages import AskState, Pause, Resume, Stop, Tune, framed
 from tests.cli.forked import headrace
 from tests.cli.live import SURVEY, endless, live, told
 from tests.trouble.children import until

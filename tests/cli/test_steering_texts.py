@@ -15,8 +15,8 @@ import pytest
 from headrace import Agent, Model, QuestionFreeText, Results, Survey
 from headrace.display import visible
 from headrace.errors import HeadraceError, ProviderRefused
-from headrace.runtime.progress import Pace, Progress
-from headrace.runtime.progress_text import log_line
+from headrace.progress.pace import Pace, Progress
+from headrace.progress.text import log_line
 from tests.cli.terminals import headrace, in_terminal
 
 CLEAR, TITLE, RIGHT_TO_LEFT = "\x1b[2J", "\x1b]0;pwned\x07", "\N{RIGHT-TO-LEFT OVERRIDE}"

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.providers import anthropic_messages, canned, contract, function, local, openai_chat
-from headrace.providers.http_options import HTTP_PARAMETERS, HttpOptions
+from headrace.models import provider as contract
+from headrace.models.http_client.http_options import HTTP_PARAMETERS, HttpOptions
+from headrace.models.protocols import anthropic_messages, function, local, openai_chat
+from headrace.models.protocols import test_model as canned
 from headrace.survey.known_services import SERVICES, key_names
 from tests.docs.documents import DOCS, code_names, run_program, sections, tables
 

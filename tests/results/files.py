@@ -9,9 +9,9 @@ from typing import Any
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
-from headrace.store.rows import ANSWER_COLUMNS, DetailPacker, Row, Status
-from headrace.store.runfile import RunFile
-from headrace.store.sheets import sheet_of
+from headrace.store.run_file.row_batches import sheet_of
+from headrace.store.run_file.rows import ANSWER_COLUMNS, DetailPacker, Row, Status
+from headrace.store.run_file.run_file import RunFile
 from headrace.survey.agents import Agent
 from headrace.survey.models import Model
 from headrace.survey.questions.free_text import QuestionFreeText

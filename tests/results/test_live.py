@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from headrace.results.results import Results
-from headrace.store.sheets import sheet_of
+from headrace.store.run_file.row_batches import sheet_of
 from headrace.survey.agents import Agent
 from tests.results import files
 
@@ -15,7 +15,7 @@ PEOPLE = 3_000
 WRITER = f"""
 import sys
 from pathlib import Path
-from headrace.store.sheets import sheet_of
+from headrace.store.run_file.row_batches import sheet_of
 from tests.results import files, test_live
 
 with files.opened(Path(sys.argv[1]), test_live.job()) as file:

@@ -9,9 +9,9 @@ import pytest
 from headrace.errors import InvalidInput, RunFileDamaged
 from headrace.results.result import Result, Tokens
 from headrace.results.results import Results
-from headrace.store.book import RunBook
 from headrace.store.connections import open_writer
-from headrace.store.sheets import sheet_of
+from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.row_batches import sheet_of
 from headrace.survey.agents import Agent
 from headrace.survey.models import Model
 from headrace.survey.scenarios import Scenario

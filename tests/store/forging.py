@@ -5,7 +5,7 @@ from pathlib import Path
 
 import apsw
 
-from headrace.store.checksums import (
+from headrace.store.run_file.checksums import (
     CHECK,
     counters_checksum,
     fields_checksum,

@@ -25,7 +25,7 @@ from headrace import (
     Survey,
 )
 from headrace.errors import RunFailed
-from headrace.store.sheets import sheet_of
+from headrace.store.run_file.row_batches import sheet_of
 from headrace.survey.record import AnswerRecord, State
 from tests.results.files import city, job, opened, row, survey
 

@@ -1,10 +1,10 @@
 import apsw
 import pytest
 
-from headrace.store.agent_file import AgentFile
-from headrace.store.agent_journal import Writes, commit
-from headrace.store.agent_schema import MOST_EVENTS_KEPT, Effect, RunState
-from headrace.store.key_filter import KeyFilter
+from headrace.agents.engine.key_filter import KeyFilter
+from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_journal import Writes, commit
+from headrace.store.engine_file.engine_schema import MOST_EVENTS_KEPT, Effect, RunState
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import threading
 
 import apsw
 
-from headrace.runtime.memory import give_back
+from headrace.memory.gauge import give_back
 from headrace.store.connections import open_writer, release_pages
 
 

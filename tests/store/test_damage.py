@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from headrace import Job, Model, Results, Survey
 from headrace.errors import RunFileDamaged, RunFileError
-from headrace.store.checksums import has_detail, has_values, interview_checksum
-from headrace.store.rows import DetailPacker
+from headrace.store.run_file.checksums import has_detail, has_values, interview_checksum
+from headrace.store.run_file.rows import DetailPacker
 from headrace.survey.questions.free_text import QuestionFreeText
 from tests.results.files import city, city_answers
 from tests.store.format_1 import failing_job, plain_job, unpacked

@@ -15,8 +15,8 @@ import pytest
 
 from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import LogMissing, OptionError, RunFileBusy, RunFileGone
-from headrace.store.agent_file import AgentFile
 from headrace.store.copying import copy_file
+from headrace.store.engine_file.engine_file import AgentFile
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock
 from headrace.store.write_ahead_log import WriteAheadLog
@@ -319,7 +319,7 @@ def test_a_file_moved_away_from_its_lock_lets_no_second_writer_in(tmp_path: Path
     path, moved = tmp_path / "e.run", tmp_path / "moved.run"
     program = f"""
 from pathlib import Path
-from headrace.store.agent_file import AgentFile
+from headrace.store.engine_file.engine_file import AgentFile
 try:
     AgentFile.open(Path({str(moved)!r}))
 except Exception as error:

@@ -14,13 +14,13 @@ import pytest
 
 from headrace import Agent, Engine, Model, QuestionFreeText, Results, Survey
 from headrace.errors import HeadraceError, RunFileBusy, RunFileError
+from headrace.models.response_cache import ResponseCache
 from headrace.store import disk_errors
 from headrace.store import lock as locks
-from headrace.store.agent_file import AgentFile
 from headrace.store.disk_errors import translated_errors
+from headrace.store.engine_file.engine_file import AgentFile
 from headrace.store.home import cache_path
 from headrace.store.lock import WriterLock, writer_of
-from headrace.store.response_cache import ResponseCache
 from tests.trouble.programs.letters import letters_job
 
 FAULT = Path(__file__).parent / "unreadable_disk.c"

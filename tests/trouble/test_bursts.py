@@ -1,8 +1,8 @@
 import asyncio
 import time
 
-from headrace.execute.contract import Chunk, Ended, Interview, Lease, Rows, Spec
-from headrace.execute.inline import InlineExecutor
+from headrace.interviews.contract import Chunk, Ended, Interview, Lease, Rows, Spec
+from headrace.interviews.inline import InlineExecutor
 from headrace.limits import RetryLimits
 from headrace.survey.models import Model
 from headrace.survey.questions.free_text import QuestionFreeText

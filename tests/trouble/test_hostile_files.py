@@ -18,8 +18,8 @@ import pytest
 
 from headrace import Engine, Job, Results
 from headrace.errors import HeadraceError, InvalidInput, RunFileDamaged
-from headrace.store.agent_schema import RunState
 from headrace.store.connections import open_reader, open_writer
+from headrace.store.engine_file.engine_schema import RunState
 from tests.store.forging import fitted
 from tests.store.format_1 import plain_job, unpacked
 

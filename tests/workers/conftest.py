@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headrace.execute.worker_pool import PoolOptions, WorkerPool
+from headrace.workers.pool import PoolOptions, WorkerPool
 from tests.temporary_files import no_temporary_file_left
 from tests.workers.trees import children_of, descriptors_of, soon
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from headrace.execute.function_names import refer_to
-from headrace.execute.worker_pool import WorkerPool
-from headrace.execute.worker_protocol import Task
+from headrace.workers.functions import refer_to
+from headrace.workers.pool import WorkerPool
+from headrace.workers.wire import Task
 from tests.workers import entries
 
 

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from headrace.errors import InvalidInput
-from headrace.execute.command import CommandLimits, run_command, with_heap_limit
-from headrace.execute.worker_pool import WorkerPool
-from headrace.execute.worker_protocol import DeathKind
+from headrace.workers.command import CommandLimits, run_command, with_heap_limit
+from headrace.workers.pool import WorkerPool
+from headrace.workers.wire import DeathKind
 from tests.workers.trees import MB, children_of, soon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

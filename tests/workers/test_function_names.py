@@ -6,15 +6,15 @@ from types import ModuleType
 
 import pytest
 
+from headrace.agents.task import durable_name
 from headrace.errors import InvalidInput
-from headrace.execute.function_names import find_function, refer_to
-from headrace.execute.tasks import durable_name
-from headrace.execute.worker_protocol import FunctionReference
+from headrace.workers.functions import find_function, refer_to
+from headrace.workers.wire import FunctionReference
 from tests.workers import entries
 
 SCRIPT = """
 import asyncio, sys
-from headrace.execute.worker_pool import WorkerPool
+from headrace.workers.pool import WorkerPool
 
 print("loaded as", __name__, flush=True)
 SECRET = len(sys.argv)
@@ -87,6 +87,6 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
 
 
 def test_a_function_without_a_file_is_refused_with_the_way_out():
-    program = "from headrace.execute.function_names import refer_to\ndef f(): pass\nrefer_to(f)"
+    program = "from headrace.workers.functions import refer_to\ndef f(): pass\nrefer_to(f)"
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
     assert "Move it into a .py file" in done.stderr

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from headrace.execute import shared_files
-from headrace.execute.function_names import refer_to
-from headrace.execute.hidden_memory import listed_segments
-from headrace.execute.process_tree import ProcessTree
-from headrace.execute.progress_page import ProgressPage
-from headrace.execute.warden_watch import Watch
-from headrace.execute.watched_process import Process
-from headrace.execute.worker_pool import WorkerPool
-from headrace.execute.worker_protocol import Death, DeathKind, Done, Message, OutOfMemory, Task
+from headrace.memory.measure import shared_files
+from headrace.memory.measure.hidden_shared_memory import listed_segments
+from headrace.memory.measure.process import Process
+from headrace.memory.measure.tree import ProcessTree
+from headrace.workers.functions import refer_to
+from headrace.workers.pool import WorkerPool
+from headrace.workers.progress_page import ProgressPage
+from headrace.workers.warden.watch import Watch
+from headrace.workers.wire import Death, DeathKind, Done, Message, OutOfMemory, Task
 from tests.workers import entries
 from tests.workers.trees import MB, highest_until, soon
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.execute import warden_heir
-from headrace.execute.function_names import refer_to
-from headrace.execute.worker_pool import PoolOptions, WorkerPool
-from headrace.execute.worker_protocol import Death, DeathKind, Done, Task
+from headrace.workers.functions import refer_to
+from headrace.workers.pool import PoolOptions, WorkerPool
+from headrace.workers.warden import standby as warden_heir
+from headrace.workers.wire import Death, DeathKind, Done, Task
 from tests.workers import entries
 from tests.workers.trees import MB, children_of, gone_within, highest_until, is_alive, soon
 
@@ -57,7 +57,7 @@ async def test_a_killed_heir_is_missed_and_everything_ends():
 
 
 async def test_a_warden_that_is_stopped_when_its_pool_closes_is_ended(monkeypatch):
-    monkeypatch.setattr("headrace.execute.worker_pool._END_WITHIN_S", 0.3)
+    monkeypatch.setattr("headrace.workers.pool._END_WITHIN_S", 0.3)
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
         running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.wait))))

@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from headrace.execute import worker_pool
-from headrace.execute.function_names import refer_to
-from headrace.execute.worker_pool import PoolOptions, WorkerPool
-from headrace.execute.worker_protocol import DeathKind, Task
+from headrace.workers import pool as worker_pool
+from headrace.workers.functions import refer_to
+from headrace.workers.pool import PoolOptions, WorkerPool
+from headrace.workers.wire import DeathKind, Task
 from tests.workers import entries
 from tests.workers.trees import MB, gone_within
 
@@ -20,13 +20,13 @@ for name in ("fcntl", "resource", "uvloop", "pwd", "grp"):
 import os
 for name in ("fork", "setsid", "killpg", "getpriority", "register_at_fork"):
     delattr(os, name)
-import headrace.execute.worker_pool, headrace.execute.command, headrace.execute.worker, headrace.execute.warden
-import headrace.execute.warden_heir
-from headrace.execute.enforcement import enforcement_layers
+import headrace.workers.pool, headrace.workers.command, headrace.workers.worker, headrace.workers.warden.warden
+import headrace.workers.warden.standby
+from headrace.workers.enforcement import enforcement_layers
 from headrace.errors import OptionError
 print(enforcement_layers())
 try:
-    headrace.execute.worker_pool.WorkerPool()
+    headrace.workers.pool.WorkerPool()
 except OptionError as error:
     print(error)
 """

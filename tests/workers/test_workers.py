@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from headrace.execute.enforcement import enforcement_layers
-from headrace.execute.function_names import refer_to
-from headrace.execute.worker_handle import Worker
-from headrace.execute.worker_pool import PoolOptions, WorkerPool
-from headrace.execute.worker_protocol import DeathKind, Done, Failed, Message, OutOfMemory, Task
+from headrace.workers.enforcement import enforcement_layers
+from headrace.workers.functions import refer_to
+from headrace.workers.handle import Worker
+from headrace.workers.pool import PoolOptions, WorkerPool
+from headrace.workers.wire import DeathKind, Done, Failed, Message, OutOfMemory, Task
 from tests.workers import entries
 from tests.workers.trees import MB, children_of, gone_within, memory_of, soon
 

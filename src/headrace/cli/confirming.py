@@ -1,7 +1,7 @@
 """Asks the user before a run file from elsewhere is run: what it would contact, with which keys, and how far.
 
 Covers: showing and asking at a terminal, and the command that says yes where there is none.
-Does not cover: what has to be confirmed (runtime.terms).
+Does not cover: what has to be confirmed (interviews.permissions).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from headrace.cli.shown import budgets_text
 from headrace.cli.terminal import own_command, seen_from_here, showable
 from headrace.display import counted
 from headrace.errors import NotConfirmed
+from headrace.interviews.permissions import Terms
 from headrace.limits import RunOptions
+from headrace.models.contacts import Contact, described
 from headrace.plan.job import Job
-from headrace.providers.contacts import Contact, described
 from headrace.results.results import Results
-from headrace.runtime.terms import Terms
 from headrace.survey.prompts import AskedQuestion
 
 _LONGEST = 500

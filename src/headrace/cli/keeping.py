@@ -18,8 +18,8 @@ from headrace.errors import HeadraceError, OptionError
 from headrace.results.results import Results
 from headrace.store.copying import copy_file
 from headrace.store.home import home
-from headrace.store.lists import planned_interviews
 from headrace.store.removal import check_is_removable, disk_bytes, remove_run
+from headrace.store.run_file.stored_lists import planned_interviews
 from headrace.units import format_bytes
 
 _AGES_S = (("day", 86_400), ("hour", 3600), ("minute", 60))

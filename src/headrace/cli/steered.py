@@ -1,7 +1,7 @@
 """What `status`, `pause`, `tune`, `stop` and `resume` say about a run that goes on elsewhere.
 
 Covers: looking at a run from both sides, its file and its process, once or until it ends. Does not cover: the commands
-(cli.watching, cli.running), or how a process is asked (runtime.steering).
+(cli.watching, cli.running), or how a process is asked (interviews.steering.client).
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from headrace.cli.shown import budgets_text, larger_budgets, spent_text
 from headrace.cli.terminal import own_command, print_json, say, seen_from_here
 from headrace.display import counted, visible
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy
+from headrace.interviews.steering.client import ask, state_of
+from headrace.interviews.steering.messages import Request, Resume, RunState
 from headrace.limits import Budgets
 from headrace.results.results import Results
 from headrace.results.stats import Stats
-from headrace.runtime.control_protocol import Request, Resume, RunState
-from headrace.runtime.steering import ask, state_of
-from headrace.store.kept_budgets import kept_budgets
-from headrace.store.lists import latest_note, planned_interviews
 from headrace.store.lock import writer_of
 from headrace.store.removal import disk_bytes
+from headrace.store.run_file.kept_budgets import kept_budgets
+from headrace.store.run_file.stored_lists import latest_note, planned_interviews
 from headrace.units import format_bytes, format_duration
 
 

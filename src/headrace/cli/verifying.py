@@ -1,4 +1,6 @@
-"""`headrace verify`: what of a file is damaged, for people and for scripts. Looking for it is store.verification."""
+"""`headrace verify`: what of a file is damaged, for people and for scripts. Looking for it is
+store.run_file.run_verification.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ import typer
 from headrace.cli.terminal import Terminal, path_text, print_json, showable
 from headrace.display import counted
 from headrace.errors import RunFileDamaged
-from headrace.store.engine_verification import verify
-from headrace.store.verification import Finding, Verified
+from headrace.store.engine_file.engine_verification import verify
+from headrace.store.run_file.run_verification import Finding, Verified
 
 _WHAT_TO_DO = {
     "pages": "restore a copy; sqlite3's .recover saves what can be read",

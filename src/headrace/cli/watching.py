@@ -29,7 +29,7 @@ def status(
 def pause(path: RunFileArgument, json: Json = False) -> None:
     """Have a run start nothing more and wait; what is in flight ends. `headrace resume` lets it go on."""
     from headrace.cli.steered import tell_run
-    from headrace.runtime.control_protocol import Pause
+    from headrace.interviews.steering.messages import Pause
 
     tell_run(path, Pause(), as_json=json)
 
@@ -41,7 +41,7 @@ def tune(
 ) -> None:
     """Change how many interviews a run has in flight, while it goes on."""
     from headrace.cli.steered import tell_run
-    from headrace.runtime.control_protocol import Tune
+    from headrace.interviews.steering.messages import Tune
 
     tell_run(path, Tune(concurrency), as_json=json)
 
@@ -49,6 +49,6 @@ def tune(
 def stop(path: RunFileArgument, json: Json = False) -> None:
     """Stop a run, as Ctrl-C does where it was started. What is in flight ends; twice: stop now. Both can be resumed."""
     from headrace.cli.steered import tell_run
-    from headrace.runtime.control_protocol import Stop
+    from headrace.interviews.steering.messages import Stop
 
     tell_run(path, Stop(), as_json=json)

@@ -1,7 +1,8 @@
 """Whether a run file and a job are the same plan. Covers: a digest for each part. Does not cover: differences in words
 (plan.differences).
 
-Lengths are left out where a plan may grow: iterations always, agents and scenarios with extend=True (store.runfile).
+Lengths are left out where a plan may grow: iterations always, agents and scenarios with extend=True
+(store.run_file.run_file).
 """
 
 from __future__ import annotations

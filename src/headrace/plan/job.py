@@ -274,6 +274,6 @@ def _models_at_hand() -> Spelled:
 
 def _surveys() -> Any:
     """The one place where a description reaches the part that runs it."""
-    from headrace.runtime import surveys
+    from headrace.interviews import api as surveys
 
     return surveys

@@ -1,7 +1,7 @@
 """Which part of a plan a run does: all of it, the first few interviews, or some chosen at random.
 
 A sample is a bitmap, like finished work, and the same for the same seed: run again, it goes on; run without it, the
-rest follows. Does not cover: in which order interviews come (schedule.cursors).
+rest follows. Does not cover: in which order interviews come (interviews.cursors).
 """
 
 from __future__ import annotations

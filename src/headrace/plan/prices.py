@@ -1,7 +1,7 @@
 """What a model's tokens cost: as given with the model, or looked up. US dollars per million tokens.
 
 A look-up loads genai-prices (the extra `prices`, 41 MB) in a process of its own, once per model, before the run.
-Does not cover: what calls took (survey.record), or stopping at a budget (runtime.survey_run).
+Does not cover: what calls took (survey.record), or stopping at a budget (interviews.run).
 """
 
 from __future__ import annotations

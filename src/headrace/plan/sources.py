@@ -1,7 +1,7 @@
 """Where the rows of a list come from: an iterable, a CSV file, a JSONL file. All are read as a stream, in any length.
 
 Covers: length, digest and fields, found in one pass; rows, again and again, in constant memory.
-Does not cover: what a row means (plan.lists), or rows that already stand in a run file (store.lists).
+Does not cover: what a row means (plan.lists), or rows that already stand in a run file (store.run_file.stored_lists).
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ import apsw
 
 from headrace.errors import InvalidInput, nearest
 from headrace.expressions import Kind
-from headrace.store.book import RunBook
 from headrace.store.contents import taken_from
-from headrace.store.holdings import answer_kinds, field_kinds, field_names
-from headrace.store.reader import Reader
-from headrace.store.stored_plan import read_plan
+from headrace.store.run_file.column_kinds import answer_kinds, field_kinds, field_names
+from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.reader import Reader
+from headrace.store.run_file.stored_plan import read_plan
 from headrace.survey.models import MissingFunction, Model
 from headrace.survey.values import kind_of
 

@@ -15,11 +15,18 @@ from headrace.errors import ExpressionError, InvalidInput
 from headrace.expressions import Column, Expression, Kind, Sql, compile_closure, compile_sql, truth
 from headrace.results.columns import Catalog, Group, ResultColumn, column_kinds, model_value
 from headrace.results.records import STATUS_TEXTS, Record, getter
-from headrace.store.book import RunBook
-from headrace.store.interviews import ITERATION_COLUMN, ORDINAL_COLUMN, TRUE, Wanted, model_column, status_column
 from headrace.store.quoting import has_path, json_field
-from headrace.store.rows import ANSWER_COLUMNS
-from headrace.store.schema import answer_column
+from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.interview_rows import (
+    ITERATION_COLUMN,
+    ORDINAL_COLUMN,
+    TRUE,
+    Wanted,
+    model_column,
+    status_column,
+)
+from headrace.store.run_file.rows import ANSWER_COLUMNS
+from headrace.store.run_file.run_schema import answer_column
 
 Predicate = Callable[[Record], bool]
 

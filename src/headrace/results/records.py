@@ -9,9 +9,20 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, assert_never
 
 from headrace.results.columns import Group, ResultColumn, model_value
-from headrace.store.book import RunBook
-from headrace.store.interviews import AGENT, ANSWERS, ITERATION, MODEL, MORE, ORDINAL, SCENARIO, STATUS, Fetched, Wanted
-from headrace.store.rows import ANSWER_COLUMNS, Status
+from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.interview_rows import (
+    AGENT,
+    ANSWERS,
+    ITERATION,
+    MODEL,
+    MORE,
+    ORDINAL,
+    SCENARIO,
+    STATUS,
+    Fetched,
+    Wanted,
+)
+from headrace.store.run_file.rows import ANSWER_COLUMNS, Status
 from headrace.survey.values import Fields, decode_fields, decode_value, from_sql
 
 STATUS_TEXTS = {int(status): status.name.lower() for status in Status}

@@ -12,13 +12,23 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from headrace.errors import InvalidInput, nearest
-from headrace.store.book import RunBook
 from headrace.store.contents import taken_from
-from headrace.store.interviews import AGENT, ANSWERS, ITERATION, MODEL, MORE, ORDINAL, SCENARIO, STATUS, Fetched
-from headrace.store.outcomes import stored_detail
-from headrace.store.reader import Reader
-from headrace.store.rows import DetailPacker, Row, Status
-from headrace.store.sheets import SheetRow
+from headrace.store.run_file.details import stored_detail
+from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.interview_rows import (
+    AGENT,
+    ANSWERS,
+    ITERATION,
+    MODEL,
+    MORE,
+    ORDINAL,
+    SCENARIO,
+    STATUS,
+    Fetched,
+)
+from headrace.store.run_file.reader import Reader
+from headrace.store.run_file.row_batches import SheetRow
+from headrace.store.run_file.rows import DetailPacker, Row, Status
 from headrace.survey.models import Model
 from headrace.survey.record import AnswerRecord, Detail, ServiceUsage, State
 from headrace.survey.values import Fields, SqlValue, decode_fields
@@ -95,7 +105,7 @@ class Result:
 
     @classmethod
     def from_fetched(cls, row: Fetched, book: RunBook, reader: Reader) -> Result:
-        """A stored interview, read with all its answers (store.reader.everything_of)."""
+        """A stored interview, read with all its answers (store.run_file.reader.everything_of)."""
         return cls(
             place=(row[ORDINAL], row[ITERATION], row[MODEL], row[STATUS]),
             answers=(list(row[ANSWERS:MORE]), row[MORE]),

@@ -23,11 +23,11 @@ from headrace.results.stats import Stats, read_stats
 from headrace.results.table import Source, Table
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import SortKey, View
-from headrace.store.book import RunBook
 from headrace.store.contents import taken_from
-from headrace.store.interviews import ORDINAL, Wanted, everything_of
-from headrace.store.outcomes import failures_after, failures_of
-from headrace.store.reader import Reader, check_is_set_up
+from headrace.store.run_file.details import failures_after, failures_of
+from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.interview_rows import ORDINAL, Wanted, everything_of
+from headrace.store.run_file.reader import Reader, check_is_set_up
 from headrace.survey.values import kind_of
 
 _FAILED_ONLY = parse("interview.status == 'failed'")

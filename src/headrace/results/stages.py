@@ -1,7 +1,7 @@
 """Reading the interviews of a view, page by page. Covers: filters, order and windows, in flat memory.
 
 Every page is a short read of its own, so it shows the file as it is then; an order is kept in a temporary table on
-disk. Does not cover: what a page's rows become (results.results), or the SQL (store.reader).
+disk. Does not cover: what a page's rows become (results.results), or the SQL (store.run_file.reader).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from headrace.results.columns import Catalog, ResultColumn
 from headrace.results.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
 from headrace.results.records import Getter, Record, getter, wanted_for
 from headrace.results.views import SortKey, View
-from headrace.store.book import RunBook
 from headrace.store.contents import taken_from
-from headrace.store.interviews import (
+from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.interview_rows import (
     EVERYTHING,
     KEY,
     ORDINAL,
@@ -35,8 +35,8 @@ from headrace.store.interviews import (
     key_before,
     with_checks,
 )
-from headrace.store.reader import Reader
-from headrace.store.row_check import check_rows, taken_from_row
+from headrace.store.run_file.reader import Reader
+from headrace.store.run_file.row_check import check_rows, taken_from_row
 from headrace.survey.values import SqlValue, encode_value
 
 _BEFORE_ALL = -1

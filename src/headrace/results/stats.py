@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import msgspec
 
 from headrace.store.contents import taken_from
-from headrace.store.outcomes import read_counters, read_endpoints, read_runs
-from headrace.store.reader import Reader
+from headrace.store.run_file.details import read_counters, read_endpoints, read_runs
+from headrace.store.run_file.reader import Reader
 
 
 class EndpointStats(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """The rows of a user's SQL query. Covers: `self`, refusals in words that help, and rows that are read when needed.
 
-Does not cover: the SQL that makes `self` (store.queries), or a view's meaning (results.stages).
+Does not cover: the SQL that makes `self` (store.run_file.user_sql), or a view's meaning (results.stages).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from headrace.results.columns import Catalog
 from headrace.results.stages import chosen
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import View
-from headrace.store.book import RunBook
 from headrace.store.hardening import only_reading
-from headrace.store.queries import RowSpool, define_self, described
-from headrace.store.reader import Reader
+from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.reader import Reader
+from headrace.store.run_file.user_sql import RowSpool, define_self, described
 from headrace.survey.values import decode_value, kind_of
 
 _HELD_ROWS = 1_000

@@ -4,7 +4,7 @@
 
 Outside the run files, because these may come from elsewhere. What cannot be read, or belongs to another user, counts as
 not confirmed; where nothing can be written, nothing is remembered and the user is asked again.
-Does not cover: what needs to be confirmed (runtime.terms).
+Does not cover: what needs to be confirmed (interviews.permissions).
 """
 
 from __future__ import annotations

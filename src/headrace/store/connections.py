@@ -23,7 +23,7 @@ from weakref import WeakSet
 import apsw
 
 from headrace.errors import NotARunFile, RunFileBusy, RunFileDamaged, RunFileError, RunFileTooNew
-from headrace.store.agent_schema import ENGINE_APPLICATION_ID
+from headrace.memory.reclaiming import dropped_when_short
 from headrace.store.disk_errors import (
     needs_a_writable_place,
     needs_recovery,
@@ -31,9 +31,10 @@ from headrace.store.disk_errors import (
     remember,
     translated_errors,
 )
+from headrace.store.engine_file.engine_schema import ENGINE_APPLICATION_ID
 from headrace.store.hardening import harden
 from headrace.store.lock import WriterLock
-from headrace.store.schema import APPLICATION_ID, VERSION, check_run_file_schema
+from headrace.store.run_file.run_schema import APPLICATION_ID, VERSION, check_run_file_schema
 from headrace.store.write_ahead_log import check_log_is_there
 
 _BUSY_WAIT_MS = 10_000
@@ -54,6 +55,7 @@ def keep_pages(connection: apsw.Connection, kilobytes: int) -> None:
     _with_pages.add(connection)
 
 
+@dropped_when_short
 def release_pages() -> None:
     """From any thread: the call holds Python's lock, so that nobody else can be about to use the connection."""
     for connection in list(_with_pages):

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.errors import OptionError
-from headrace.store.agent_file import check_is_ours
 from headrace.store.connections import open_checked_reader
 from headrace.store.disk_errors import translated_errors
+from headrace.store.engine_file.engine_file import check_is_ours
 from headrace.store.making import copy_into
 from headrace.store.private import make_directory
 

@@ -4,8 +4,8 @@
                                         │
                                         └── moved, removed or replaced? no more work; what is in it is saved
 
-Covers: the writing connection from `open` to `close`. Does not cover: what is in the file (store.runfile,
-store.agent_file), who may hold the lock (store.lock).
+Covers: the writing connection from `open` to `close`. Does not cover: what is in the file (store.run_file.run_file,
+store.engine_file.engine_file), who may hold the lock (store.lock).
 """
 
 from __future__ import annotations

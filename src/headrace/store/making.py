@@ -1,6 +1,6 @@
 """A new database that gets its name when it is whole: a process that is killed meanwhile leaves nothing to read.
 
-Does not cover: what is written into it (store.creation, store.agent_schema).
+Does not cover: what is written into it (store.run_file.creation, store.engine_file.engine_schema).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Run files as they lie on disk, with the files beside them. Covers: their size, and removing them safely.
 
-Does not cover: renaming one out of the way (store.runfile.set_aside).
+Does not cover: renaming one out of the way (store.run_file.run_file.set_aside).
 """
 
 from __future__ import annotations

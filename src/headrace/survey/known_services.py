@@ -1,6 +1,6 @@
 """The services whose address and key are known, and which of them a model's name belongs to.
 
-Covers: data only. Does not cover: reaching a service (providers), or where keys are read (providers.keys).
+Covers: data only. Does not cover: reaching a service (providers), or where keys are read (models.keys).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ WELL_KNOWN_MODELS = (
 
 
 def service_of(name: str, *, has_address: bool) -> str:
-    """The service a model's name tells; its own name where it tells none, which `providers.services` refuses."""
+    """The service a model's name tells; its own name where it tells none, which `models.services` refuses."""
     for service, prefixes in _PREFIXES.items():
         if name.startswith(prefixes):
             return service

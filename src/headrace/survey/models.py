@@ -55,9 +55,9 @@ class Model:
 
     @classmethod
     def from_function(cls, function: Callable[[Any], Awaitable[Any]], *, name: str | None = None) -> Model:
-        """A model of your own: an async function of one request, a `providers.contract.Request`.
+        """A model of your own: an async function of one request, a `models.provider.Request`.
 
-        It returns a text, any JSON value, `{"answer": ..., "comment": ...}`, or a `providers.contract.Reply`.
+        It returns a text, any JSON value, `{"answer": ..., "comment": ...}`, or a `models.provider.Reply`.
         """
         if not callable(function):
             raise ListError(f"{function!r} is not a function.", fix="Give an async function of one request.")

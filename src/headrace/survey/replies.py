@@ -1,7 +1,7 @@
 """Reading what a model said: the given answer and its comment, then the answer its question accepts.
 
 Small models wrap what they were asked for in thoughts, fences and courtesies; `read_reply` looks through these.
-Does not cover: what each kind accepts (survey.questions), or asking again (execute.interview).
+Does not cover: what each kind accepts (survey.questions), or asking again (interviews.interview).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 from headrace import Model
-from headrace.providers.contract import Request
-from headrace.providers.local import LocalProvider
+from headrace.models.protocols.local import LocalProvider
+from headrace.models.provider import Request
 from tests.trouble.programs.telling import tell
 
 

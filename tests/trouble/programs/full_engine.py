@@ -13,7 +13,7 @@ from typing import Any
 
 import headrace
 from headrace import Engine
-from headrace.execute.agent_context import AgentContext
+from headrace.agents.context import AgentContext
 from tests.trouble.programs.small_disks import fill, mount
 from tests.trouble.programs.telling import tell
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 
 from headrace import Job, Model, QuestionFreeText, Results, ScenarioList, Survey
-from headrace.providers.contract import Request
+from headrace.models.provider import Request
 
 
 def letters_job(count: int, *, chars: int, latency_s: float = 0.0, padding: str = "") -> Job:

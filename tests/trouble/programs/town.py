@@ -19,7 +19,7 @@ from headrace import (
     ScenarioList,
     Survey,
 )
-from headrace.providers.contract import Request
+from headrace.models.provider import Request
 
 CITIES = ("Oslo", "Lima", "Århus", "São Paulo", "Ghent")
 QUESTIONS = ("mood", "rating", "advice", "commutes", "minutes", "route", "fare", "worth")

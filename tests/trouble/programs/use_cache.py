@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from headrace.limits import CacheLimits
-from headrace.providers.contract import Reply
-from headrace.store.response_cache import ResponseCache, cache_key
+from headrace.models.provider import Reply
+from headrace.models.response_cache import ResponseCache, cache_key
 from tests.trouble.programs.small_disks import mount
 from tests.trouble.programs.telling import tell
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 
 from headrace.cli.demo.subject import Subject
+from headrace.models.provider import Request
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ScenarioList
-from headrace.providers.contract import Request
 from headrace.survey.agents import Agent
 from headrace.survey.models import Model
 from headrace.survey.questions.free_text import QuestionFreeText

@@ -15,17 +15,17 @@ from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
 from headrace.cli.demo.subject import Subject
 from headrace.cli.tables import print_rows, table_width
 from headrace.cli.terminal import Terminal, own_command, own_python, seen_from_here, showable
+from headrace.interviews.delivery import Arrivals
 from headrace.limits import RunOptions
+from headrace.memory.gauge import tree_bytes
 from headrace.plan.job import Job
 from headrace.results.results import Results
-from headrace.runtime.arrivals import Arrivals
-from headrace.runtime.memory import tree_bytes
 from headrace.store.connections import open_reader
-from headrace.store.creation import read_identity
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import home
 from headrace.store.removal import check_is_removable, disk_bytes, remove_run
-from headrace.store.runfile import set_aside
+from headrace.store.run_file.creation import read_identity
+from headrace.store.run_file.run_file import set_aside
 from headrace.units import format_bytes, format_duration
 
 # What EDSL 1.0.9 was measured to keep in RAM for each interview: `./scripts/bench memory` prints it.

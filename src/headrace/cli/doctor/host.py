@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.cli.doctor.finding import Finding, State
-from headrace.execute.cgroups import MemoryGroups
-from headrace.execute.enforcement import ACTIVE, GROUP, HARD_LIMIT, UNPROVEN, enforcement_layers
-from headrace.runtime.memory import container_bytes, host_bytes, memory_limits, tree_bytes
+from headrace.memory.gauge import container_bytes, host_bytes, memory_limits, tree_bytes
+from headrace.memory.measure.cgroups import MemoryGroups
 from headrace.store.home import home
 from headrace.store.removal import disk_bytes
 from headrace.units import format_bytes
+from headrace.workers.enforcement import ACTIVE, GROUP, HARD_LIMIT, UNPROVEN, enforcement_layers
 
 _LIKELY_ENOUGH_BYTES = 1_000_000_000
 _TRIAL_S = 20

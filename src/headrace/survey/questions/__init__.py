@@ -1,6 +1,7 @@
 """The kinds of question, one per file. A new kind is a new file here: every module of this folder is loaded.
 
-Does not cover: how a prompt is put together (survey.prompts) or in what order questions are asked (execute.interview).
+Does not cover: how a prompt is put together (survey.prompts) or in what order questions are asked
+(interviews.interview).
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Agent runs: durable async functions whose steps are journaled."""

@@ -1,0 +1,88 @@
+"""Programs that agent runs have run for them: `ctx.command`. Covers: how one ended, as a value that can be journaled.
+
+Exit codes and signals are results. A program that met its memory limit, its time limit or the cap of its output is an
+error: it says nothing that would be worth keeping. Does not cover: processes and limits (workers.command).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from headrace.errors import CommandFailed, OptionError
+from headrace.interviews.contract import Command
+from headrace.survey.values import encode_value, repair_text
+from headrace.units import format_bytes
+from headrace.workers.command import CommandLimits, CommandResult, run_command
+from headrace.workers.command_result import CommandEnd
+from headrace.workers.lender import LEAST_WORKER_BYTES, Lender, Loan, Start
+from headrace.workers.limited_process import LimitedProcess
+from headrace.workers.pool import WorkerPool
+from headrace.workers.wire import DeathKind
+
+_ENDED_BY_ITSELF = (DeathKind.EXITED, DeathKind.SIGNALLED)
+
+
+class AgentCommands:
+    """`pool` is started by the first program, where it was not before."""
+
+    def __init__(self, pool: WorkerPool | None, lender: Lender, spools: Path) -> None:
+        self._pool = pool
+        self._lender = lender
+        self._spools = spools
+
+    async def run(self, command: Command) -> bytes:
+        """The encoded CommandEnd."""
+        if self._pool is None:
+            raise OptionError(f"Programs cannot be run under a memory limit on {sys.platform}.")
+        result = await self._ended(self._pool, command)
+        with result.output:
+            if result.kind not in _ENDED_BY_ITSELF:
+                raise _failed(command, result)
+            return encode_value(asdict(_end_of(result)))
+
+    async def _ended(self, pool: WorkerPool, command: Command) -> CommandResult:
+        """What it asks for is promised to it; without, it has what it uses and a share, as a worker has."""
+        asked, loans = command.memory_bytes, list[Loan]()
+
+        async def begin(start: Start) -> LimitedProcess:
+            loans.append(loan := await self._lender.lend(asked or LEAST_WORKER_BYTES, start, asked))
+            assert loan.holder is not None
+            return loan.holder
+
+        try:
+            return await run_command(
+                pool,
+                command.argv,
+                CommandLimits(memory_bytes=0, output_bytes=command.output_bytes, timeout_s=command.timeout_s),
+                input=command.input,
+                directory=command.directory,
+                environment=command.environment,
+                spools=self._spools,
+                begin=begin,
+            )
+        finally:
+            for loan in loans:
+                self._lender.returned(loan)
+                await self._lender.settle()
+
+
+def _end_of(result: CommandResult) -> CommandEnd:
+    output = repair_text(result.output.read().decode("utf-8", "replace"))[0]
+    return CommandEnd(
+        code=result.code,
+        signal=result.signal,
+        output=output,
+        errors=repair_text(result.error_tail)[0],
+        peak_bytes=result.peak_bytes,
+    )
+
+
+def _failed(command: Command, result: CommandResult) -> CommandFailed:
+    fixes = {
+        DeathKind.OUT_OF_MEMORY: f"Give it more than {format_bytes(result.limit_bytes)} with memory=, where there is.",
+        DeathKind.TOO_MUCH_OUTPUT: "Have it write to a file, or allow more with output=.",
+        DeathKind.HUNG: "Give it longer with timeout_s=.",
+    }
+    return CommandFailed(f"{command.argv[0]} {result.told()}.", fix=fixes.get(result.kind, ""))

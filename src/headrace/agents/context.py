@@ -1,0 +1,331 @@
+"""`ctx`: what an agent run is given. Covers: steps, checkpoints, state, sleeping, receiving, asking, emitting, spools.
+
+A step's result is durable before it is returned, and what is returned is the journal's copy, decoded: types are the
+same on the first execution and after any restart. Every step and checkpoint is a place where a run may be stopped.
+Does not cover: how events reach the journal (agents.link), or who runs the function (agents.inline_agents).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, cast
+
+from headrace.agents.kept_values import encode_arguments, encode_kept
+from headrace.agents.link import AgentLink, RunStopped
+from headrace.agents.replay import Replay
+from headrace.agents.step_marks import mark_of, mark_of_told
+from headrace.agents.task import Kind, kind_of
+from headrace.errors import InvalidInput, StepRepeated
+from headrace.interviews.contract import AgentRun, Command, Outcome
+from headrace.models.contacts import check_allowed
+from headrace.steady_clock import SteadyClock
+from headrace.survey.models import Model
+from headrace.survey.values import decode_value
+from headrace.units import parse_bytes
+from headrace.workers.command_result import CommandEnd
+
+_LONGEST_NAME = 200
+_step_key: contextvars.ContextVar[str | None] = contextvars.ContextVar("headrace_step_key", default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What an executor lends to the runs in it: where spools lie, and who hears of a child's kind and of a model
+    before the controller is told their names.
+    """
+
+    spools: Path
+    register: Callable[[Kind], None]
+    meet: Callable[[Model], None]
+
+
+class AgentContext:
+    """Handed to an agent function as its first argument; made anew for each attempt."""
+
+    def __init__(self, work: AgentRun, link: AgentLink, surroundings: Surroundings) -> None:
+        self._work = work
+        self._link = link
+        self._surroundings = surroundings
+        self._spools: list[IO[bytes]] = []
+        self._replay = Replay(work)
+        self._began_behind = 0
+        self._seen: set[str] = set()
+        self._checkpoints = 0
+        self._counted: dict[str, int] = {}
+        self._state = work.state
+        self._clock = SteadyClock.since(work.now_s)
+
+    @property
+    def state(self) -> Any:
+        """The last checkpoint's, None before the first. A copy each time."""
+        if not self._checkpoints and self._work.checkpoints:
+            # Only who reads the state goes on from it: one that does not begins anew, and comes to its names again.
+            self._checkpoints = self._began_behind = self._work.checkpoints
+            self._counted.clear()
+        return None if self._state is None else decode_value(self._state)
+
+    @property
+    def attempt(self) -> int:
+        """Counts up with every start of this run, from 1."""
+        return self._work.epoch
+
+    @property
+    def step_key(self) -> str | None:
+        """Inside a step: a key that is the same each time this step of this run is tried; None elsewhere."""
+        return _step_key.get()
+
+    async def step(
+        self, name: str, function: Callable[..., Any], *args: Any, side_effect: bool = False, **keywords: Any
+    ) -> Any:
+        """Run a function once, whatever happens; a sync one runs in a thread. Its journaled result, now and later."""
+        mark = mark_of(self._checkpoints, function, args, keywords)
+        if name in self._seen or self._replay.knows(name):
+            kept = await self._earlier(name, mark)
+            if kept is not None:
+                return decode_value(kept)
+        self._begin(name)
+        if side_effect:
+            self._note(name, self._replay.renamed(name, mark))
+        token = _step_key.set(self._key_of(name))
+        try:
+            call = self._call(function, args, keywords)
+            result = await (self._link.side_effect(name, call, mark) if side_effect else call)
+        finally:
+            _step_key.reset(token)
+        return await self._journal(name, result, mark)
+
+    async def checkpoint(self, state: Any) -> None:
+        """Make `state` durable: an attempt that comes later finds it in `ctx.state`."""
+        self._link.pass_or_stop()
+        encoded = encode_kept(state, "The state of a checkpoint")
+        self._checkpoints += 1
+        self._counted.clear()
+        await self._link.checkpoint(self._checkpoints, encoded)
+        self._state = encoded
+        self._link.pass_or_stop()
+
+    async def ask(self, model: Model | str, prompt: str, *, system: str = "", name: str | None = None) -> str:
+        """A model's reply, journaled like a step. Limits, breaker, cache and prices are those of surveys."""
+        asked = model if isinstance(model, Model) else Model(model)
+        check_allowed(asked)
+        _check_text(prompt, "A prompt")
+        _check_text(system, "A system prompt")
+        told = encode_kept([asked.identity_row().decode(), prompt, system], "What a model is asked")
+        step = name or self._numbered(f"ask-{hashlib.sha256(told).hexdigest()[:16]}")
+        mark = mark_of_told(self._checkpoints, "ask", told)
+        kept = await self._earlier(step, mark)
+        if kept is not None:
+            return decode_value(kept)
+        self._begin(step)
+        self._surroundings.meet(asked)
+        return decode_value(await self._link.ask(step, asked.to_row(), prompt, system, mark))
+
+    async def run(self, function: Callable[..., Any], *args: Any, name: str | None = None, **keywords: Any) -> Any:
+        """The result of another agent run, journaled like a step: a child, in this run's slot, with its priority.
+
+        Raises RunFailed where the child ended without one.
+        """
+        kind = kind_of(function)
+        arguments = encode_arguments(kind.name, args, keywords)
+        step = name or self._numbered(f"run-{hashlib.sha256(kind.name.encode() + arguments).hexdigest()[:16]}")
+        mark = mark_of_told(self._checkpoints, f"run {kind.name}", arguments)
+        kept = await self._earlier(step, mark)
+        if kept is None:
+            self._begin(step)
+            self._surroundings.register(kind)
+            kept = await self._link.run_child(step, kind.name, arguments, mark)
+        return decode_value(kept or b"null")
+
+    async def command(
+        self,
+        argv: Sequence[str],
+        *,
+        input: str | bytes = b"",
+        memory: str | int | None = None,
+        timeout_s: float | None = None,
+        output: str | int = "16MB",
+        directory: str | Path = ".",
+        environment: Mapping[str, str] | None = None,
+        side_effect: bool = False,
+        name: str | None = None,
+    ) -> CommandEnd:
+        """Run a program to its end, journaled like a step, under a memory limit of its own.
+
+        A program that exits with an error, or is killed by a signal, is a result. One that meets its limit raises
+        CommandFailed. `memory` is the most it may use, and less where others hold the budget. One that was cut short
+        runs again, unless it has a `side_effect`: that is for `run.resolve` to decide.
+        """
+        command = Command(
+            argv=_checked_argv(argv),
+            input=_checked_input(input),
+            directory=_absolute(directory),
+            environment=None if environment is None else _checked_environment(environment),
+            memory_bytes=None if memory is None else parse_bytes(memory),
+            timeout_s=_checked_seconds(timeout_s),
+            output_bytes=parse_bytes(output),
+        )
+        given = encode_kept([command.argv, command.input.hex()], "A command and its input")
+        told = hashlib.sha256(given).hexdigest()[:16]
+        step = name or self._numbered(f"command-{told}")
+        mark = mark_of_told(self._checkpoints, "command", given)
+        kept = await self._earlier(step, mark)
+        if kept is None:
+            self._begin(step)
+            if side_effect:
+                self._note(step, self._replay.renamed(step, mark))
+            end = self._link.run_command(step, command, mark)
+            kept = await (self._link.side_effect(step, end, mark, runs_program=True) if side_effect else end)
+        return CommandEnd.from_value(decode_value(kept))
+
+    async def sleep(self, seconds: float, *, name: str | None = None) -> None:
+        """Wait on disk: the run ends here and is started again when the time has come."""
+        step = name or self._numbered("sleep")
+        kept = await self._earlier(step)
+        if kept is None:
+            self._begin(step)
+            until = await self._journal(step, self._clock.now() + max(0.0, seconds))
+        else:
+            until = decode_value(kept)
+        if self._clock.now() < until:
+            raise await self._stop(Outcome.PARKED, resume_at=until)
+
+    async def receive(self, *, name: str | None = None) -> Any:
+        """The next message that was sent to this run; where there is none, wait for it on disk."""
+        step = name or self._numbered("receive")
+        kept = await self._earlier(step)
+        if kept is None:
+            self._begin(step)
+            kept = await self._link.receive(step)
+        if kept is None:
+            raise await self._stop(Outcome.PARKED)
+        return decode_value(kept)
+
+    def emit(self, event: Any) -> None:
+        """Tell whoever listens to `run.events()`. Never waits; dropped where nobody keeps up."""
+        self._link.emit(encode_kept(event, "An emitted event"))
+
+    def spool(self) -> IO[bytes]:
+        """A file to hold large output outside RAM: read and written like any other, gone when the attempt ends."""
+        file = cast("IO[bytes]", TemporaryFile(dir=self._surroundings.spools))  # noqa: SIM115 - closed with the attempt
+        self._spools.append(file)
+        return file
+
+    def came_to_its_end(self) -> None:
+        """The function has returned."""
+        for name, difference in self._replay.unreached(self._began_behind):
+            self._note(name, difference)
+
+    def close(self) -> None:
+        for file in self._spools:
+            file.close()
+        self._spools.clear()
+
+    async def _earlier(self, name: str, mark: bytes = b"") -> bytes | None:
+        """What the journal has of this step; None where it has to be run."""
+        if name in self._seen:
+            raise StepRepeated(name)
+        if not self._replay.knows(name):
+            return None
+        self._note(name, self._replay.changed(name, mark))
+        if name in self._replay.steps:
+            self._link.pass_or_stop()
+            self._seen.add(name)
+            kept = self._replay.steps.pop(name)
+            return kept if kept is not None else await self._link.fetch(name)
+        if name in self._replay.started:
+            raise await self._stop(Outcome.UNDECIDED, step=name)
+        return None
+
+    def _note(self, name: str, difference: str) -> None:
+        if difference:
+            self._link.differs(name, difference)
+
+    async def _stop(self, outcome: Outcome, *, resume_at: float | None = None, step: str = "") -> RunStopped:
+        """What ends the attempt from here, once the side effects beside this are over."""
+        if self.step_key is None:  # inside a step it could be waiting for itself
+            await self._link.effects_over()
+        return self._link.stop(outcome, resume_at=resume_at, step=step)
+
+    def _begin(self, name: str) -> None:
+        self._link.pass_or_stop()
+        _check_text(name, "A step's name")
+        if not name or len(name) > _LONGEST_NAME:
+            raise InvalidInput(f"{name[:50]!r} cannot be a step's name.", fix="Use 1 to 200 characters.")
+        self._seen.add(name)
+        self._link.entering(name)
+
+    async def _journal(self, name: str, result: object, mark: bytes = b"") -> Any:
+        encoded = encode_kept(result, f"The result of step {name!r}")
+        await self._link.step_done(name, encoded, mark)
+        return decode_value(encoded)
+
+    async def _call(self, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(function):
+            return await function(*args, **keywords)
+        if not callable(function):
+            raise InvalidInput(f"A step needs a function, not {type(function).__name__}.")
+        inside = contextvars.copy_context()
+        call = partial(inside.run, partial(function, *args, **keywords))
+        result = await asyncio.get_running_loop().run_in_executor(self._link.threads, _without_stop_iteration, call)
+        return await result if inspect.isawaitable(result) else result
+
+    def _key_of(self, name: str) -> str:
+        told = f"{self._work.token} {self._work.id} {name}"
+        return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32]
+
+    def _numbered(self, what: str) -> str:
+        """A name that code comes to again, whether it goes on from the last checkpoint or begins anew."""
+        count = self._counted[what] = self._counted.get(what, 0) + 1
+        return f"${what}-{self._checkpoints}-{count}"
+
+
+def _without_stop_iteration(call: Callable[[], Any]) -> Any:
+    """A future cannot hold a StopIteration, and whoever waits for it would wait for ever."""
+    try:
+        return call()
+    except StopIteration as error:
+        raise RuntimeError("step raised StopIteration") from error
+
+
+def _checked_argv(argv: Sequence[str]) -> list[str]:
+    if isinstance(argv, (str, bytes)) or not argv or not all(isinstance(part, str) for part in list[object](argv)):
+        raise InvalidInput(
+            f"{argv!r} is not a command.", fix='Give the program and its arguments as a list: ["node", "agent.js"].'
+        )
+    return list(argv)
+
+
+def _checked_input(given: str | bytes) -> bytes:
+    if not isinstance(given, (str, bytes)):  # pyright: ignore[reportUnnecessaryIsInstance] - agents are not all typed
+        raise InvalidInput(f"input= of a command is text or bytes, not {type(given).__name__}.")
+    return given.encode() if isinstance(given, str) else given
+
+
+def _checked_environment(given: Mapping[str, str]) -> dict[str, str]:
+    for name, value in given.items():
+        _check_text(name, "A name in environment=")
+        _check_text(value, f"{name!r} in environment=")
+    return dict(given)
+
+
+def _checked_seconds(given: float | None) -> float | None:
+    if given is not None and not given > 0:
+        raise InvalidInput(f"timeout_s={given!r} must be a number of seconds above 0.")
+    return given
+
+
+def _check_text(given: object, what: str) -> None:
+    if not isinstance(given, str):
+        raise InvalidInput(f"{what} is text, not {type(given).__name__}: {given!r:.50}.")
+
+
+def _absolute(directory: str | Path) -> str:
+    return str(Path(directory).absolute())

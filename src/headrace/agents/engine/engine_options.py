@@ -1,0 +1,154 @@
+"""What an engine is asked for, checked before anything starts. Covers: options and their errors.
+
+Does not cover: what they lead to (agents.engine.loop), or how memory is written (units).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.agents.workers.engine_workers import Isolation, WorkerOptions
+from headrace.errors import OptionError
+from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits, whole_number
+from headrace.memory.gauge import memory_limits, tree_bytes
+from headrace.plan.job import Job
+from headrace.priority import Priority
+from headrace.units import format_bytes, parse_bytes
+from headrace.workers.enforcement import can_isolate
+from headrace.workers.lender import LEAST_WORKER_BYTES
+
+_LEAST_SLOT_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """What an engine was asked for."""
+
+    memory: MemoryLimits
+    queue: QueueLimits
+    breaker: BreakerLimits
+    workers: WorkerOptions
+    grace_s: float
+    stuck_after_s: float
+    is_strict: bool
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        memory: str | int | MemoryLimits | None,
+        slots: int,
+        slot_memory: str | int | None,
+        queue_depth: int,
+        isolation: Isolation | None,
+        preload: Sequence[str],
+        largest_file: str | int,
+        grace_s: float,
+        stuck_after_s: float,
+        breaker: BreakerLimits | None,
+        strict: bool,
+    ) -> EngineOptions:
+        """From what a program has written."""
+        isolation, slots = _checked_isolation(isolation), whole_number("slots", slots)
+        stuck_after_s = checked_seconds("stuck_after_s", stuck_after_s)
+        limits = memory if isinstance(memory, MemoryLimits) else memory_limits(memory)
+        return cls(
+            memory=limits,
+            queue=_queue_limits(limits, slots, slot_memory, queue_depth, isolation),
+            breaker=_checked_breaker(breaker),
+            workers=WorkerOptions(
+                isolation=isolation,
+                slots=slots,
+                ceiling_bytes=limits.budget_bytes if slot_memory is None else parse_bytes(slot_memory),
+                preload=_checked_preload(preload),
+                largest_file_bytes=parse_bytes(largest_file),
+                stuck_after_s=stuck_after_s,
+            ),
+            grace_s=checked_seconds("grace_s", grace_s, may_be_zero=True),
+            stuck_after_s=stuck_after_s,
+            is_strict=_checked_flag("strict", strict),
+        )
+
+
+def checked_priority(given: Any) -> Priority:
+    try:
+        return Priority(given)
+    except ValueError:
+        levels = ", ".join(f"Priority.{level.name}" for level in sorted(Priority, reverse=True))
+        raise OptionError(f"priority={given!r} is not known.", fix=f"Use one of {levels}.") from None
+
+
+def checked_key(given: Any) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise OptionError(f"key={given!r} is not text.", fix="Give text, or None for a new run each time.")
+    return given
+
+
+def checked_name(given: Any) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise OptionError(f"name={given!r} is not text.", fix="Give text, or leave it out for the function's own name.")
+    return given
+
+
+def checked_job(given: Any) -> None:
+    if not isinstance(given, Job):
+        raise OptionError(
+            f"What is run here is a survey's job, not {given!r:.50}.",
+            fix="Make one with survey.by(...). Agent functions are for engine.submit(...).",
+        )
+
+
+def checked_seconds(name: str, given: Any, *, may_be_zero: bool = False) -> float:
+    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if not is_number or not 0 <= given < math.inf or not (given or may_be_zero):
+        raise OptionError(f"{name}={given!r} must be a number of seconds{'' if may_be_zero else ' above 0'}.")
+    return float(given)
+
+
+def _queue_limits(
+    limits: MemoryLimits, slots: int, slot_memory: str | int | None, queue_depth: int, isolation: Isolation
+) -> QueueLimits:
+    least = LEAST_WORKER_BYTES if isolation == "process" else _LEAST_SLOT_BYTES
+    share = max(0, limits.budget_bytes - tree_bytes()) // slots
+    given = max(share, least) if slot_memory is None else parse_bytes(slot_memory)
+    if given < least:
+        raise OptionError(
+            f"slot_memory={slot_memory!r} is less than the {format_bytes(least)} that every run takes.",
+            fix="Give more." if isolation == "inline" else 'Give more, or use isolation="inline".',
+        )
+    return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=given, least_run_bytes=least)
+
+
+def _checked_isolation(isolation: Isolation | None) -> Isolation:
+    if isolation is None:
+        return "process" if can_isolate() else "inline"
+    if isolation not in ("process", "inline"):
+        raise OptionError(f"isolation={isolation!r} is not known.", fix='Use "process" or "inline".')
+    if isolation == "process" and not can_isolate():
+        raise OptionError(f"Agents cannot have processes of their own on {sys.platform}.", fix='Use "inline".')
+    return isolation
+
+
+def _checked_preload(preload: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(preload, str):
+        raise OptionError(f"preload={preload!r} is not a list.", fix=f"Write preload=[{preload!r}].")
+    for name in list[object](preload):
+        if not isinstance(name, str):
+            raise OptionError(f"preload= holds {name!r}, which is not text.", fix='Name modules: preload=["mymodule"].')
+    return tuple(preload)
+
+
+def _checked_flag(name: str, given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise OptionError(f"{name}={given!r} is neither True nor False.")
+    return given
+
+
+def _checked_breaker(breaker: Any) -> BreakerLimits:
+    if breaker is not None and not isinstance(breaker, BreakerLimits):
+        raise OptionError(f"breaker={breaker!r} is not BreakerLimits(...).", fix="Leave it out for the usual ones.")
+    return breaker or BreakerLimits()

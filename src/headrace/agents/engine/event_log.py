@@ -1,0 +1,63 @@
+"""What the engine did and why: recorded in its file, counted, and told to whoever listens. Bounded everywhere.
+
+Does not cover: what agents emit, which is passed on and not recorded (agents.engine.loop).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from headrace.agents.engine.engine_writer import EngineWriter
+from headrace.agents.scheduler.events import Reading
+from headrace.store.engine_file.engine_journal import Writes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineEvent:
+    """One thing the engine did. `reading` is the memory reading that caused it, where one did."""
+
+    at: float
+    run: int | None
+    what: str
+    reason: str
+    reading: dict[str, Any] | None
+
+    @classmethod
+    def from_row(cls, row: tuple[float, int | None, str, str, str | None]) -> EngineEvent:
+        at, run, what, reason, reading = row
+        return cls(at=at, run=run, what=what, reason=reason, reading=msgspec.json.decode(reading) if reading else None)
+
+
+class Chronicle:
+    """`counts` are by kind of event: as many as there are kinds."""
+
+    def __init__(self, writer: EngineWriter, writes: Writes) -> None:
+        self._writer = writer
+        self._writes = writes
+        self.counts: Counter[str] = Counter()
+
+    def record(self, what: str, reason: str, *, run: int | None = None, reading: Reading | None = None) -> None:
+        self.counts[what] += 1
+        self._writer.write(self._writes.event(time.time(), run, what, reason, _told(reading)))
+
+    def record_now(self, what: str, reason: str) -> None:
+        """From another thread, while the loop is stuck."""
+        self.counts[what] += 1
+        self._writer.write_now(self._writes.event(time.time(), None, what, reason, None))
+
+
+def _told(reading: Reading | None) -> str | None:
+    if reading is None:
+        return None
+    told = {
+        "used_bytes": reading.used_bytes,
+        "budget_bytes": reading.budget_bytes,
+        "zero_bytes": reading.zero_bytes,
+        "pressure": reading.pressure.name,
+    }
+    return msgspec.json.encode(told).decode()

@@ -1,0 +1,209 @@
+"""Heartbeats of the engine: functions called in a rhythm. Covers: starting, ending, counting, what the last did.
+
+A beat that raises is recorded and beats again. One that is told to stop and does not is torn down, and a thread, which
+nothing can end, is waited for before its next beat. Does not cover: when one is due or skipped
+(agents.scheduler.heartbeats).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headrace.agents.context import AgentContext, Surroundings
+from headrace.agents.engine.event_log import Chronicle
+from headrace.agents.engine.pump import Pump
+from headrace.agents.heartbeat_link import BeatLink
+from headrace.agents.inline_agents import tear_down
+from headrace.agents.link import RunStopped
+from headrace.agents.model_calls import AgentCalls
+from headrace.agents.scheduler.events import BeatAdded, BeatEnded, BeatRemoved, KillBeat, SkipBeat, StartBeat
+from headrace.agents.task import Kind
+from headrace.errors import OptionError, TaskError
+from headrace.interviews.contract import AgentRun, Outcome
+from headrace.limits import whole_number
+
+_CANCELS = 3
+_CANCEL_EVERY_S = 1.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Beat:
+    """One heartbeat, and how it went lately. Times are in seconds since 1970."""
+
+    name: str
+    every_s: float
+    timeout_s: float
+    jitter: float
+    max_skips: int
+    function: Callable[..., Any]
+    runs: int = 0
+    failures: int = 0
+    skips: int = 0
+    skips_in_a_row: int = 0
+    last_run_at: float | None = None
+    last_error: str = ""
+    last_skip_at: float | None = None
+    last_skip_reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise OptionError(f"A heartbeat needs a function, not {type(self.function).__name__}.")
+        if not 0 <= self.jitter <= 1:
+            raise OptionError(f"jitter={self.jitter!r} must be a share of the period, from 0 to 1.")
+        whole_number("max_skips", self.max_skips)
+
+    @property
+    def takes_context(self) -> bool:
+        parameters = inspect.signature(self.function).parameters.values()
+        return any(each.default is each.empty and each.kind <= each.POSITIONAL_OR_KEYWORD for each in parameters)
+
+
+def _no_children(kind: Kind) -> None:
+    raise TaskError(f"A heartbeat has no children: {kind.name}.", fix="Have it submit a run: await engine.submit(...).")
+
+
+class Beats:
+    def __init__(
+        self,
+        host: str,
+        pump: Pump,
+        chronicle: Chronicle,
+        calls: AgentCalls,
+        threads: ThreadPoolExecutor,
+        spools: Path,
+    ) -> None:
+        self.by_name: dict[str, Beat] = {}  # as many as the program has asked for
+        self._host = host
+        self._pump = pump
+        self._chronicle = chronicle
+        self._calls = calls
+        self._threads = threads
+        self._surroundings = Surroundings(spools=spools, register=_no_children, meet=calls.meet)
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._called: dict[str, Future[Any]] = {}  # sync functions, in their threads
+
+    def add(self, beat: Beat) -> None:
+        self.by_name[beat.name] = beat
+        # Where in its period it beats: a hundred of them must not strike together.
+        place = random.random() * beat.jitter
+        self._pump.tell(
+            BeatAdded(
+                now_s=time.monotonic(),
+                name=beat.name,
+                host=self._host,
+                every_s=beat.every_s,
+                limit_s=beat.timeout_s,
+                jitter=place,
+            )
+        )
+
+    def remove(self, name: str) -> None:
+        self.by_name.pop(name, None)
+        self._pump.tell(BeatRemoved(now_s=time.monotonic(), name=name))
+
+    def start(self, command: StartBeat) -> None:
+        task = asyncio.get_running_loop().create_task(self._beat(self.by_name[command.name], command.epoch))
+        self._tasks[command.name] = task
+
+    def kill(self, command: KillBeat) -> None:
+        self._chronicle.record("heartbeat stopped", f"{command.name}: it took longer than its time limit")
+        if task := self._tasks.get(command.name):
+            self._stop(task, _CANCELS)
+
+    def _stop(self, task: asyncio.Task[None], tries: int) -> None:
+        if task.done():
+            return
+        if not tries:
+            tear_down(task)
+            return
+        task.cancel()
+        asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._stop, task, tries - 1)
+
+    def skip(self, command: SkipBeat) -> None:
+        beat = self.by_name.get(command.name)
+        if beat is None:
+            return
+        beat.skips += 1
+        beat.skips_in_a_row = command.skips
+        beat.last_skip_at, beat.last_skip_reason = time.time(), command.why.value
+        self._chronicle.record("heartbeat skipped", f"{beat.name}: {command.why.value}", reading=command.reading)
+        if command.skips == beat.max_skips:
+            told = f"{beat.name}: skipped {command.skips} times in a row, nobody watches"
+            self._chronicle.record("heartbeat blind", told, reading=command.reading)
+
+    async def close(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if not tasks:
+            return
+        _, unstopped = await asyncio.wait(tasks, timeout=_CANCEL_EVERY_S)
+        for task in unstopped:
+            with suppress(RuntimeError):  # it ignores even this
+                tear_down(task)
+
+    async def _beat(self, beat: Beat, epoch: int) -> None:
+        beat.runs += 1
+        beat.skips_in_a_row = 0
+        beat.last_run_at, beat.last_error = time.time(), ""
+        try:
+            await self._call(beat, epoch)
+        except asyncio.CancelledError:
+            beat.last_error = "stopped"
+        except RunStopped as stopped:
+            beat.last_error = "stopped"
+            if stopped.outcome is Outcome.PARKED:
+                self._failed(beat, "A heartbeat cannot wait on disk. Use asyncio.sleep, or submit a run that waits.")
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded; a heartbeat that fails beats again
+            self._failed(beat, f"{type(error).__name__}: {error}"[:500])
+        finally:
+            self._tasks.pop(beat.name, None)
+            self._tell_end(beat, epoch)
+
+    def _failed(self, beat: Beat, told: str) -> None:
+        beat.failures += 1
+        beat.last_error = told
+        self._chronicle.record("heartbeat failed", f"{beat.name}: {told}")
+
+    def _tell_end(self, beat: Beat, epoch: int) -> None:
+        """Never two of one name at once: a thread goes on though nobody waits for it."""
+        loop, called = asyncio.get_running_loop(), self._called.pop(beat.name, None)
+
+        def tell() -> None:
+            self._pump.tell(BeatEnded(now_s=time.monotonic(), name=beat.name, epoch=epoch))
+
+        def returned(_: Future[Any]) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(tell)
+
+        if called is None or called.done():
+            tell()
+        else:
+            called.add_done_callback(returned)
+
+    async def _call(self, beat: Beat, epoch: int) -> None:
+        context: AgentContext | None = None
+        if beat.takes_context:
+            link = BeatLink(epoch, self._threads, self._calls)
+            context = AgentContext(AgentRun(0, epoch, beat.name, b""), link, self._surroundings)
+        arguments = () if context is None else (context,)
+        try:
+            if inspect.iscoroutinefunction(beat.function):
+                await beat.function(*arguments)
+                return
+            called = self._called[beat.name] = self._threads.submit(beat.function, *arguments)
+            result = await asyncio.wrap_future(called)
+            if inspect.isawaitable(result):
+                await result
+        finally:
+            if context is not None:
+                context.close()

@@ -1,0 +1,424 @@
+"""The engine's loop: the scheduler, the store and the executors meet here, in a thread of their own.
+
+Covers: opening and closing, the clock, and who carries out which command. Does not cover: runs
+(agents.engine.run_lives), their owners (agents.engine.owner_requests), what waits on disk (agents.engine.backlog), or
+the caller's side (agents.engine.engine).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, assert_never
+
+from headrace.agents.commands import AgentCommands
+from headrace.agents.context import Surroundings
+from headrace.agents.engine.agent_requests import AgentWants
+from headrace.agents.engine.backlog import Backlog
+from headrace.agents.engine.engine_memory import EngineMemory
+from headrace.agents.engine.engine_options import EngineOptions
+from headrace.agents.engine.engine_writer import EngineWriter
+from headrace.agents.engine.event_log import Chronicle
+from headrace.agents.engine.heartbeat_calls import Beats
+from headrace.agents.engine.live_runs import Listeners
+from headrace.agents.engine.owner_requests import RunOwners
+from headrace.agents.engine.pump import Pump
+from headrace.agents.engine.run_lives import AgentRuns
+from headrace.agents.engine.spools import made_spools
+from headrace.agents.engine.status import EngineStatus, status_of
+from headrace.agents.engine.surveys import EngineSurveys
+from headrace.agents.inline_agents import InlineAgents
+from headrace.agents.model_calls import AgentCalls
+from headrace.agents.scheduler.events import (
+    Closing,
+    Command,
+    Grant,
+    HostJoined,
+    Kill,
+    KillBeat,
+    MemoryRead,
+    Note,
+    Notice,
+    Park,
+    Preempt,
+    Reclaim,
+    Reject,
+    Settle,
+    Skip,
+    SkipBeat,
+    Start,
+    StartBeat,
+    Tick,
+)
+from headrace.agents.scheduler.scheduler import Scheduler
+from headrace.agents.task import Kind, check_succession, registered_kinds
+from headrace.agents.workers.engine_workers import EngineWorkers, is_alive
+from headrace.errors import EngineClosed, HeadraceError
+from headrace.interviews.contract import AgentExecutor
+from headrace.memory.gauge import give_back
+from headrace.models.response_cache import ResponseCache
+from headrace.models.shared_limiters import Endpoints
+from headrace.steady_clock import LastingClock
+from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_journal import Writes
+from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.home import cache_path
+from headrace.survey.record import Usage
+from headrace.threads.crossing import Reply
+from headrace.threads.stuck_loop import StuckLoopWatch, stuck_file
+from headrace.units import format_bytes
+
+HOST = "here"
+_READING_EVERY_S = 0.05
+_READING_UNDER_PRESSURE_S = 0.02
+_CLOSE_WITHIN_S = 10.0
+_FORMER_END_WITHIN_S = 3.0
+_LOOK_EVERY_S = 0.01
+
+
+class EngineLoop:
+    """Made and run on the engine's thread by `main`; `opened` tells the caller that it is there."""
+
+    def __init__(self, path: Path, options: EngineOptions, workers: EngineWorkers, opened: Reply[None]) -> None:
+        self._opened = opened
+        self._options = options
+        self._workers = workers
+        self._file = AgentFile.open(path)
+        try:
+            self._spools = made_spools(path)
+        except BaseException:
+            self._file.close()
+            raise
+        try:
+            self._assemble(options, workers)
+        except BaseException:  # what the file holds is damaged: leave nothing beside it
+            self._spools.cleanup()
+            self._file.close()
+            raise
+
+    def _assemble(self, options: EngineOptions, workers: EngineWorkers) -> None:
+        self._clock = LastingClock(self._file.clock_note())
+        self._writer = EngineWriter(self._file)
+        self._writes = Writes(self._file.highest("blobs"))
+        self._chronicle = Chronicle(self._writer, self._writes)
+        self._pump = Pump(Scheduler(options.queue, options.breaker))
+        self._listeners = Listeners()
+        self._endpoints = Endpoints(lambda reach, words: self._chronicle.record(reach.value, words))
+        self._calls = AgentCalls(self._endpoints, self._response_cache, self._count_usage)
+        self._cache: ResponseCache | None = None
+        self._threads = ThreadPoolExecutor(options.workers.slots + 4, thread_name_prefix="headrace-step")
+        spools = Path(self._spools.name)
+        self.kinds: dict[str, Kind] = registered_kinds()
+        self._executor = self._made_executor(spools)
+        commands = AgentCommands(workers.pool, workers.lender, spools)
+        wants = AgentWants(self._file, self._writer, self._writes, self._executor, self._calls, commands, self._spawn)
+        self._background: set[asyncio.Task[None]] = set()
+        self._runs = AgentRuns(
+            self._file,
+            self._pump,
+            self._writer,
+            self._writes,
+            self._chronicle,
+            self._executor,
+            self._listeners,
+            wants,
+            workers.gauge,
+            self._clock,
+            options.grace_s,
+            options.is_strict,
+            self._spawn,
+        )
+        journal = (self._file, self._pump, self._writer, self._writes, self._runs)
+        self.backlog = Backlog(*journal, self.kinds, self._runs.watch, self._clock)
+        self.owners = RunOwners(*journal, self.backlog, self._listeners)
+        self._runs.on_parked = self.backlog.parked
+        self._runs.on_child = self.backlog.child
+        self.beats = Beats(HOST, self._pump, self._chronicle, self._calls, self._threads, spools)
+        self.surveys = EngineSurveys(
+            HOST, self._pump, options.memory, self._endpoints, self._response_cache, self._read_memory
+        )
+        self._pump.act = self._act
+        self._pump.rested = self.backlog.feed
+        self._memory = EngineMemory(workers.gauge, options.memory)
+        self._noted_warden: int | None = None
+        self._closing = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._watch: StuckLoopWatch | None = None
+
+    def _made_executor(self, spools: Path) -> AgentExecutor:
+        if self._workers.is_isolated:
+            return self._workers.agents(self.kinds, spools, self.register)
+        surroundings = Surroundings(spools=spools, register=self._meet_child, meet=self._calls.meet)
+        return InlineAgents(_Functions(self.kinds), self._threads, surroundings)
+
+    async def main(self) -> None:
+        """Until `close`, or until the store fails: then everyone who waits gets that error."""
+        writing = asyncio.create_task(self._writer.run())
+        tasks = {writing, asyncio.create_task(self._take_events()), asyncio.create_task(self._keep_time())}
+        try:
+            self._watch = StuckLoopWatch(self._options.stuck_after_s, self._report_stuck, stuck_file(self._file.path))
+            await self._outlive_former_workers()
+            self._begin()
+            closing = asyncio.create_task(self._closing.wait())
+            ended, _ = await asyncio.wait({*tasks, closing}, return_when=asyncio.FIRST_COMPLETED)
+            closing.cancel()
+            for task in ended:
+                task.result()
+            await self._park_everything(writing)
+            if self._failure is not None:
+                raise self._failure
+        except BaseException as error:
+            self._failure = error
+            raise
+        finally:
+            await self._end(tasks)
+
+    def _begin(self) -> None:
+        self._writer.write([("UPDATE runs SET state = 'waiting' WHERE state = 'running' AND ended_at IS NULL", ())])
+        self._note_warden()
+        self._writer.write(self._writes.clock(self._clock.note()))
+        for name, why in self._workers.not_preloaded.items():
+            self._chronicle.record("not preloaded", f"{name}: {why}")
+        joined = HostJoined(
+            now_s=time.monotonic(), host=HOST, slots=self._options.workers.slots, limits=self._options.memory
+        )
+        self._pump.tell(joined)
+        self._read_memory()
+        self._writer.after_commit(self.backlog.look_again)
+        self._writer.after_commit(lambda: self._opened.set_result(None))
+
+    async def _outlive_former_workers(self) -> None:
+        """An engine that was killed has left workers, for a moment. What they still do must not meet what we do."""
+        give_up_s = time.monotonic() + _FORMER_END_WITHIN_S
+        warden = self._file.former_warden()
+        while warden is not None and is_alive(warden) and time.monotonic() < give_up_s:
+            await self._a_moment()
+
+    def _note_warden(self) -> None:
+        warden = self._workers.warden_pid
+        if warden != self._noted_warden:
+            self._noted_warden = warden
+            self._writer.write(self._writes.warden(warden))
+
+    async def _park_everything(self, writing: asyncio.Task[None]) -> None:
+        self.backlog.close()
+        self.surveys.stop()
+        self._pump.tell(Closing(now_s=time.monotonic()))
+        give_up_s = time.monotonic() + _CLOSE_WITHIN_S
+        while (self._runs.live or self.surveys.running) and time.monotonic() < give_up_s and not writing.done():
+            await self._a_moment()
+        if not writing.done():
+            await asyncio.wait({asyncio.ensure_future(self._writer.flush()), writing}, return_when="FIRST_COMPLETED")
+
+    async def _end(self, tasks: set[asyncio.Task[None]]) -> None:
+        error = self._failure or EngineClosed(
+            "The engine was left before this run ended.", fix="It is parked: open the engine again and it goes on."
+        )
+        self.backlog.close()
+        self.backlog.fail(error)
+        self._listeners.fail_all(error)
+        await self.beats.close()
+        await self._executor.close()
+        await self._workers.close()
+        for task in (*tasks, *self._background):
+            task.cancel()
+        await asyncio.gather(*tasks, *self._background, return_exceptions=True)
+        await self._calls.close()
+        self._endpoints.close()
+        if self._watch is not None:
+            self._watch.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._cache is not None:
+            await asyncio.to_thread(self._cache.close)
+        self._spools.cleanup()
+        self._writer.close_file()
+
+    # What the caller asks for, on this loop.
+
+    def close(self) -> None:
+        self._closing.set()
+
+    def register(self, kind: Kind) -> None:
+        is_new = kind.name not in self.kinds
+        self.kinds[kind.name] = kind
+        if is_new:
+            self.backlog.look_again()
+
+    def _meet_child(self, kind: Kind) -> None:
+        check_succession(self.kinds.get(kind.name), kind)
+        self.register(kind)
+
+    async def drained(self) -> None:
+        """Until nothing is left that can go on by itself."""
+        while self._runs.live or self.backlog.has_more or self.surveys.running or self._has_sleepers():
+            await self._a_moment()
+            await self._writer.flush()
+
+    def _has_sleepers(self) -> bool:
+        sleeping = RunState.SLEEPING.value
+        return any(state == sleeping and kind in self.kinds for kind, state in self._file.counts())
+
+    @property
+    def in_flight(self) -> int:
+        """Agent runs and interviews that are under way."""
+        interviews = sum(run.in_flight for run in self.surveys.running.values())
+        return self._pump.scheduler.snapshot().running_count + interviews
+
+    def status(self) -> EngineStatus:
+        return status_of(
+            snapshot=self._pump.scheduler.snapshot(),
+            unfinished=self._file.counts(),
+            kinds=set(self.kinds),
+            beats=self.beats.by_name,
+            counts={"ended": self._runs.ended_count, "steps": self._runs.steps_count, **self._chronicle.counts},
+            usage=self._file.usage(),
+            used_bytes=self._memory.used_bytes,
+            peak_bytes=self._memory.peak_bytes,
+            layers=self._workers.layers(),
+            stuck=self.stuck,
+            now_s=time.monotonic(),
+        )
+
+    @property
+    def stuck(self) -> str | None:
+        return self._watch.stack if self._watch is not None else None
+
+    # Its own turns.
+
+    async def _a_moment(self) -> None:
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._background.add(task)  # the loop itself would not keep it alive
+        task.add_done_callback(self._background_ended)
+        return task
+
+    def _background_ended(self, task: asyncio.Task[None]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = error
+            self._closing.set()
+
+    async def _take_events(self) -> None:
+        """Not awaiting the journal here: what comes meanwhile makes its next batch."""
+        async for batch in self._executor.events():
+            for event in batch.events:
+                self._runs.took(event)
+            upto = batch.upto
+            self._writer.after_commit(lambda upto=upto: self._executor.ack(upto))
+
+    async def _keep_time(self) -> None:
+        while True:
+            if self._watch is not None:
+                self._watch.beat()
+            self._read_memory()
+            now_s = time.monotonic()
+            self.backlog.tick(now_s)
+            for tenant in list(self.surveys.running):
+                self.surveys.report(tenant)
+            due_s = self._pump.scheduler.next_tick_s()
+            if due_s is not None and due_s <= now_s:
+                self._pump.tell(Tick(now_s=now_s))
+            self._file.live.check_is_in_place()
+            if self._file.live.has_long_log:
+                await asyncio.to_thread(self._writer.keep_log_short)
+            await asyncio.sleep(_READING_EVERY_S if self._memory.is_calm else _READING_UNDER_PRESSURE_S)
+
+    def _read_memory(self) -> None:
+        now_s, memory = time.monotonic(), self._memory
+        used = memory.read(now_s)
+        if memory.looks_at_host(now_s):
+            self._look_at_host()
+        if self._workers.is_isolated:
+            self._workers.lend_within(memory.budget_bytes)
+        by_run = self._runs.read(used)
+        read = MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=memory.budget_bytes, by_run=by_run)
+        self._pump.tell(read)
+
+    def _look_at_host(self) -> None:
+        if set_s := self._clock.set_by_s():
+            self._chronicle.record("clock set", f"by {set_s:+.0f} s; what waits goes on waiting as long as it was to")
+            self._writer.write(self._writes.clock(self._clock.note()))
+        if not self._workers.is_isolated:
+            return
+        self._note_warden()
+        if told := self._workers.files_left():
+            self._chronicle.record("files left", told)
+        if told := self._workers.halted():
+            self._chronicle.record("warden stopped", told)
+        self._spawn(asyncio.to_thread(self._workers.gauge.correct))
+
+    def _reclaim(self) -> None:
+        before = self._memory.used_bytes
+        if self._cache is not None:
+            self._cache.shrink()
+        give_back()
+        freed, hosts = before - self._workers.gauge.read(), self._pump.scheduler.snapshot().hosts
+        reading = hosts[0].reading if hosts else None
+        self._chronicle.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
+        asyncio.get_running_loop().call_soon(self._read_memory)
+
+    def _report_stuck(self, told: str) -> None:
+        with suppress(HeadraceError):  # a disk that takes no more is told by whatever is journaled next
+            self._chronicle.record_now("loop stuck", told)
+
+    def _response_cache(self) -> ResponseCache | None:
+        if self._cache is None:
+            self._cache = ResponseCache.open(cache_path(), time.time())
+        return self._cache
+
+    def _count_usage(self, usage: Usage) -> None:
+        self._writer.write(self._writes.used(usage))
+
+    def _act(self, command: Command) -> None:
+        match command:
+            case Start():
+                self._runs.start(command)
+            case Preempt() | Kill():
+                self._runs.stop(command)
+            case Skip():
+                self._chronicle.record("skipped", command.why.value, run=command.id, reading=command.reading)
+            case Settle():
+                self._runs.settle(command)
+            case Park():
+                self._runs.park(command)
+            case Grant():
+                self.surveys.grant(command)
+            case StartBeat():
+                self.beats.start(command)
+            case KillBeat():
+                self.beats.kill(command)
+            case SkipBeat():
+                self.beats.skip(command)
+            case Reclaim():
+                self._reclaim()
+            case Note():
+                if command.notice is not Notice.BLIND:  # each heartbeat has a number of its own
+                    self._chronicle.record(command.notice.value, _subject(command), reading=command.reading)
+            case Reject():
+                raise AssertionError("only an offer is refused")
+            case _:
+                assert_never(command)
+
+
+def _subject(note: Note) -> str:
+    """Of memory the level it is at: there is one host, and the reading has its numbers."""
+    if note.reading is not None and note.notice in (Notice.LEVEL, Notice.NEW_ZERO):
+        return note.reading.pressure.name.lower()
+    return note.subject
+
+
+class _Functions(dict[str, Callable[..., Any]]):
+    """Functions by kind, as they are registered."""
+
+    def __init__(self, kinds: dict[str, Kind]) -> None:
+        super().__init__()
+        self._kinds = kinds
+
+    def __missing__(self, name: str) -> Callable[..., Any]:
+        return self._kinds[name].function

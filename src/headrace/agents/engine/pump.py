@@ -1,0 +1,51 @@
+"""Events into the scheduler one at a time, commands out to whoever acts on them. Covers: that neither overtakes.
+
+Acting on a command may lead to the next event: it waits until all commands of the last one are carried out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from headrace.agents.scheduler.events import Command, Event, Reject, Submitted
+from headrace.agents.scheduler.scheduler import Scheduler
+
+
+class Pump:
+    """`act` carries out a command; `rested` is asked when nothing is left to tell, and may `offer` new work."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.act: Callable[[Command], None] = lambda _: None
+        self.rested: Callable[[], bool] = lambda: False
+        self._told: deque[Event] = deque()  # as many as one event's commands lead to
+        self._is_busy = False
+
+    def tell(self, *events: Event) -> None:
+        self._told.extend(events)
+        if self._is_busy:
+            return
+        self._is_busy = True
+        try:
+            self._drain()
+        finally:
+            self._is_busy = False
+
+    def offer(self, submitted: Submitted) -> Reject | None:
+        """Submit at once; only from `rested`."""
+        refused: Reject | None = None
+        for command in self.scheduler.handle(submitted):
+            if isinstance(command, Reject):
+                refused = command
+            else:
+                self.act(command)
+        return refused
+
+    def _drain(self) -> None:
+        while True:
+            while self._told:
+                for command in self.scheduler.handle(self._told.popleft()):
+                    self.act(command)
+            if not self.rested():
+                return

@@ -1,0 +1,128 @@
+"""`Run`: one agent run as its owner holds it, on the owner's own event loop or thread.
+
+Covers: result, status, cancelling, messages, decisions, and listening. Does not cover: submitting
+(agents.engine.engine).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.agents.engine.live_runs import RunEnd
+from headrace.agents.kept_values import encode_kept
+from headrace.errors import OptionError
+from headrace.priority import Priority
+from headrace.store.contents import taken_from
+from headrace.store.engine_file.engine_file import RunRow
+from headrace.store.engine_file.engine_schema import RunState
+from headrace.survey.values import decode_value
+
+if TYPE_CHECKING:
+    from headrace.agents.engine.engine import Engine
+
+_MOST_UNHEARD = 1000
+_NOT_GIVEN: Any = object()
+_GO_ON = "Once the cause is gone, await run.retry() goes on behind its last step; submitting it again does not."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStatus:
+    """A run as it is on disk. `state` is one of `RunState`; `error` is why it failed, or the undecided step."""
+
+    id: int
+    name: str
+    kind: str
+    state: RunState
+    priority: Priority
+    attempts: int
+    preemptions: int
+    failures: int
+    error: str
+
+    @classmethod
+    def from_row(cls, row: RunRow) -> RunStatus:
+        return cls(
+            id=row.id,
+            name=row.name,
+            kind=row.kind,
+            state=row.state,
+            priority=Priority(row.priority),
+            attempts=row.epoch,
+            preemptions=row.preemptions,
+            failures=row.failures,
+            error=row.error,
+        )
+
+
+class Run:
+    """Made by `engine.submit`; several of one run are the same run."""
+
+    def __init__(self, engine: Engine, id: int, name: str) -> None:
+        self._engine = engine
+        self.id = id
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Run({self.id}, {self.name!r})"
+
+    async def result(self) -> Any:
+        """What the function returned; raises RunFailed where it ended otherwise, and waits until it has."""
+        end: RunEnd = await self._engine.ask(
+            lambda loop, reply: loop.owners.watch(self.id, reply),
+            given_up=lambda loop, reply: loop.owners.unwatch(self.id, reply),
+        )
+        if end.state is not RunState.DONE:
+            raise end.failure(fix=_GO_ON)
+        stored = (
+            end.result if end.result is not None else await self._engine.call(lambda loop: loop.owners.result(self.id))
+        )
+        with taken_from(self._engine.path, f"the result of {self.name}"):
+            return decode_value(stored or b"null")
+
+    def status(self) -> RunStatus:
+        return RunStatus.from_row(self._engine.look(lambda loop: loop.owners.row_now(self.id)))
+
+    async def cancel(self) -> None:
+        """End it for good, with its children; what it has journaled stays to be looked at."""
+        await self._engine.call(lambda loop: loop.owners.cancel(self.id))
+
+    async def send(self, message: Any) -> None:
+        """Give it a message, durable when this returns; `ctx.receive()` takes them in order."""
+        payload = encode_kept(message, "A message")
+        await self._engine.call(lambda loop: loop.owners.send(self.id, payload))
+
+    async def resolve(self, step: str, *, result: Any = _NOT_GIVEN, again: bool = False) -> None:
+        """Decide about a side effect that has started and not finished: it happened, with this result; or run it
+        again. The run goes on. The result of a program is how it ended: `{"code": 0, "output": "sent"}`.
+        """
+        if again == (result is not _NOT_GIVEN):
+            raise OptionError("resolve() needs either result= (it has happened) or again=True (it has not).")
+        encoded = None if again else encode_kept(result, f"The result of step {step!r}")
+        await self._engine.call(lambda loop: loop.owners.resolve(self.id, step, encoded))
+
+    async def retry(self) -> None:
+        """Have one that has failed go on behind its last step, once the cause is gone; its failed children with it."""
+        await self._engine.call(lambda loop: loop.owners.retry(self.id))
+
+    async def events(self) -> AsyncGenerator[Any]:
+        """What the run emits from now on, until it ends. One who does not keep up misses the oldest."""
+        loop, unheard = asyncio.get_running_loop(), asyncio.Queue[bytes | None]()
+
+        def put(payload: bytes | None) -> None:
+            if unheard.qsize() >= _MOST_UNHEARD:
+                unheard.get_nowait()
+            unheard.put_nowait(payload)
+
+        def hear(payload: bytes | None) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(put, payload)
+
+        self._engine.tell(lambda engine_loop: engine_loop.owners.listen(self.id, hear))
+        try:
+            while (payload := await unheard.get()) is not None:
+                yield decode_value(payload)
+        finally:
+            self._engine.tell(lambda engine_loop: engine_loop.owners.leave(self.id, hear))

@@ -1,0 +1,121 @@
+"""What `engine.status()` shows: bounded, frozen values. Does not cover: drawing them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.agents.engine.heartbeat_calls import Beat
+from headrace.agents.scheduler.snapshot import Snapshot
+from headrace.display import counted
+from headrace.store.engine_file.engine_schema import RunState
+from headrace.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeatStatus:
+    """How a heartbeat went lately. Times are in seconds since 1970."""
+
+    name: str
+    every_s: float
+    runs: int
+    failures: int
+    skips: int
+    last_run_at: float | None
+    last_error: str
+    last_skip_at: float | None
+    last_skip_reason: str
+    is_blind: bool
+
+    def __str__(self) -> str:
+        failed = f", {self.failures} of them failed" if self.failures else ""
+        return f"{self.name}: {counted(self.runs, 'beat')}{failed}, {self.skips} skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStatus:
+    """`counts` are of this engine since it was opened: runs ended, steps journaled, and each kind of recorded event.
+
+    `unknown` are kinds with unfinished runs whose function this program has not registered, with how many.
+
+    `open_circuits` are kinds of runs that are refused, with the seconds until the next probe; None while one is out.
+
+    `layers` are what holds workers to their memory, each with its state: active, or why not.
+
+    `stuck` is the stack of what blocks the engine's loop, None where nothing does.
+    """
+
+    waiting: dict[str, int]
+    running: int
+    unfinished: dict[str, int]
+    unknown: dict[str, int]
+    memory_bytes: int
+    peak_bytes: int
+    budget_bytes: int
+    pressure: str
+    heartbeats: tuple[BeatStatus, ...]
+    open_circuits: dict[str, float | None]
+    counts: dict[str, int]
+    usage: dict[str, float]
+    layers: dict[str, str]
+    stuck: str | None
+
+    def __str__(self) -> str:
+        waiting = ", ".join(f"{count} {level}" for level, count in self.waiting.items() if count) or "none"
+        memory = f"{format_bytes(self.memory_bytes)} of {format_bytes(self.budget_bytes)} ({self.pressure.lower()})"
+        unfinished = ", ".join(f"{count} {state}" for state, count in self.unfinished.items()) or "none"
+        parts = [f"running {self.running}", f"waiting {waiting}", f"unfinished {unfinished}", f"memory {memory}"]
+        parts += [f"no function here for {count} of {kind}" for kind, count in self.unknown.items()]
+        parts += [f"{kind} fails and is refused" for kind in self.open_circuits]
+        parts += [str(beat) for beat in self.heartbeats]
+        parts += ["the loop is stuck"] if self.stuck else []
+        return "; ".join(parts)
+
+
+def status_of(
+    *,
+    snapshot: Snapshot,
+    unfinished: dict[tuple[str, str], int],
+    kinds: set[str],
+    beats: dict[str, Beat],
+    counts: dict[str, int],
+    usage: dict[str, float],
+    used_bytes: int,
+    peak_bytes: int,
+    layers: dict[str, str],
+    stuck: str | None,
+    now_s: float,
+) -> EngineStatus:
+    by_state: dict[str, int] = {}
+    unknown: dict[str, int] = {}
+    for (kind, state), count in unfinished.items():
+        shown = RunState(state).name.lower()
+        by_state[shown] = by_state.get(shown, 0) + count
+        if kind not in kinds:
+            unknown[kind] = unknown.get(kind, 0) + count
+    reading = snapshot.hosts[0].reading if snapshot.hosts else None
+    return EngineStatus(
+        waiting={level.name: count for level, count in snapshot.waiting.items()},
+        running=snapshot.running_count,
+        unfinished=by_state,
+        unknown=unknown,
+        memory_bytes=used_bytes,
+        peak_bytes=peak_bytes,
+        budget_bytes=reading.budget_bytes if reading else 0,
+        pressure=reading.pressure.name if reading else "CALM",
+        heartbeats=tuple(_beat(beat) for beat in beats.values()),
+        open_circuits={
+            kind: None if due_s is None else max(0.0, due_s - now_s) for kind, due_s in snapshot.open_circuits.items()
+        },
+        counts=counts,
+        usage=usage,
+        layers=layers,
+        stuck=stuck,
+    )
+
+
+def _beat(beat: Beat) -> BeatStatus:
+    shown: dict[str, Any] = {
+        name: getattr(beat, name) for name in BeatStatus.__dataclass_fields__ if name != "is_blind"
+    }
+    return BeatStatus(**shown, is_blind=beat.skips_in_a_row >= beat.max_skips)

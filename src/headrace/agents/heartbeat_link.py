@@ -1,0 +1,46 @@
+"""A heartbeat's line: it starts over each time, so there is nothing to journal. Covers: what its `ctx` does instead.
+
+Does not cover: when it beats (agents.scheduler.heartbeats, agents.engine.heartbeat_calls).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from concurrent.futures import Executor as Threads
+from typing import Any
+
+from headrace.agents.agent_outbox import AgentOutbox
+from headrace.agents.link import AgentLink, Value
+from headrace.agents.model_calls import AgentCalls
+from headrace.errors import InvalidInput
+from headrace.interviews.contract import Command
+from headrace.survey.values import encode_value
+
+
+class BeatLink(AgentLink):
+    def __init__(self, epoch: int, threads: Threads, calls: AgentCalls) -> None:
+        super().__init__(0, epoch, AgentOutbox(), threads)
+        self._calls = calls
+
+    async def side_effect(
+        self, step: str, made: Coroutine[Any, Any, Value], mark: bytes, *, runs_program: bool = False
+    ) -> Value:
+        return await made
+
+    async def step_done(self, name: str, result: bytes, mark: bytes = b"") -> None:
+        self.pass_or_stop()
+
+    async def checkpoint(self, number: int, state: bytes) -> None:
+        self.pass_or_stop()
+
+    async def receive(self, step: str) -> bytes | None:
+        return None
+
+    async def ask(self, step: str, model: bytes, prompt: str, system: str, mark: bytes) -> bytes:
+        return encode_value(await self._calls.ask(model, prompt, system, self.is_stopping))
+
+    async def run_command(self, step: str, command: Command, mark: bytes) -> bytes:
+        raise InvalidInput("A heartbeat runs no programs.", fix="Have it submit a run that does: engine.submit(...).")
+
+    def emit(self, payload: bytes) -> None:
+        pass

@@ -1,0 +1,208 @@
+"""Runs agent functions in this process, on this event loop. Covers: the executor contract for agent runs.
+
+Stopping is cooperative: at the next step or checkpoint. After a grace period the function is cancelled, awaited, and
+its traceback dropped, so that nothing keeps its locals alive. One that ignores even that is torn down: whatever it
+still does reaches neither journal nor caller.
+Does not cover: hard memory limits, which need processes of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import Executor as Threads
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+from headrace.agents.agent_outbox import AgentOutbox
+from headrace.agents.context import AgentContext, Surroundings
+from headrace.agents.kept_values import decode_arguments, encode_kept
+from headrace.agents.link import AgentLink, RunStopped
+from headrace.interviews.contract import AgentRun, Batch, Ended, Outcome, Signal, Trouble
+from headrace.survey.values import repair_text
+
+AgentFunction: TypeAlias = Callable[..., Awaitable[Any]]
+
+_CANCELS = 3
+_CANCEL_EVERY_S = 1.0
+_LONGEST_REASON = 4000
+_MADE_BY_FUNCTIONS = {Outcome.DONE, Outcome.FAILED}
+
+
+class InlineAgents:
+    """`functions` by kind: a name that is not among them cannot be run here."""
+
+    def __init__(
+        self,
+        functions: Mapping[str, AgentFunction],
+        threads: Threads,
+        surroundings: Surroundings,
+        outbox: AgentOutbox | None = None,
+    ) -> None:
+        self._functions = functions
+        self._threads = threads
+        self._surroundings = surroundings
+        self._outbox = outbox or AgentOutbox()
+        self._running: dict[int, tuple[AgentLink, asyncio.Task[None]]] = {}
+
+    def start(self, work: AgentRun) -> None:
+        link = AgentLink(work.id, work.epoch, self._outbox, self._threads)
+        task = asyncio.get_running_loop().create_task(self._conduct(work, link))
+        task.add_done_callback(partial(self._ended_untold, link))
+        self._running[work.id] = link, task
+
+    async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
+        link, task = self._running.get(id, (None, None))
+        if link is None or task is None or link.epoch != epoch:
+            return
+        link.signal = what
+        link.stop_waiting()
+        if what is Signal.PREEMPT:
+            asyncio.get_running_loop().call_later(deadline_s, self._grace_is_over, link, task)
+        else:
+            self._cancel(link, task, _CANCELS)
+
+    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: Trouble | None = None) -> None:
+        link, _ = self._running.get(id, (None, None))
+        if link is not None and link.epoch == epoch:
+            link.put(step, data, error)
+
+    def events(self) -> AsyncIterator[Batch]:
+        return self._outbox.batches()
+
+    def ack(self, upto: int) -> None:
+        self._outbox.ack(upto)
+
+    async def close(self) -> None:
+        tasks = [task for _, task in self._running.values()]
+        for link, task in self._running.values():
+            link.is_closed = True
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_CANCEL_EVERY_S)
+
+    def _grace_is_over(self, link: AgentLink, task: asyncio.Task[None]) -> None:
+        if task.done() or link.is_closed:
+            return
+        if link.in_side_effect:  # cancelling it would leave a doubt that only its owner could resolve
+            asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._grace_is_over, link, task)
+            return
+        self._cancel(link, task, _CANCELS)
+
+    def _cancel(self, link: AgentLink, task: asyncio.Task[None], tries: int) -> None:
+        if task.done() or link.is_closed:
+            return
+        if not tries:
+            self.end(link, Outcome.LOST, reason="it ignored being cancelled, and was torn down")
+            tear_down(task)
+            return
+        link.stop()
+        task.cancel()
+        asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._cancel, link, task, tries - 1)
+
+    async def _conduct(self, work: AgentRun, link: AgentLink) -> None:
+        context = AgentContext(work, link, self._surroundings)
+        try:
+            args, keywords = decode_arguments(work.arguments)
+            result = await self._functions[work.kind](context, *args, **keywords)
+            encoded = encode_kept(result, f"What {work.kind} returned")
+            context.came_to_its_end()
+        except RunStopped as stopped:
+            _forget_frames(stopped)
+            self.end(link, stopped.outcome, resume_at=stopped.resume_at, step=stopped.step)
+        except asyncio.CancelledError as error:
+            _forget_frames(error)
+            self.end(link, _cancelled(link), reason="" if link.signal else "CancelledError: it cancelled itself")
+        except MemoryError as error:
+            _forget_frames(error)
+            self.end(link, Outcome.OUT_OF_MEMORY, reason="MemoryError")
+        except GeneratorExit:
+            raise  # the loop is gone, and with it whoever could be told
+        except BaseException as error:  # noqa: BLE001 - even SystemExit is recorded with its run; the others go on
+            reason, outcome = _told(error), Outcome.OUT_OF_MEMORY if _is_shortage(error) else Outcome.FAILED
+            _forget_frames(error)
+            self.end(link, outcome, reason=reason)
+        else:
+            self.end(link, Outcome.DONE, result=encoded)
+        finally:
+            context.close()
+
+    def _ended_untold(self, link: AgentLink, task: asyncio.Task[None]) -> None:
+        """What raised where nothing should: even that is an end, and someone waits for it."""
+        if not link.is_closed:
+            error = None if task.cancelled() else task.exception()
+            self.end(link, Outcome.FAILED, reason=f"it ended with {type(error).__name__}")
+
+    def end(
+        self,
+        link: AgentLink,
+        outcome: Outcome,
+        *,
+        reason: str = "",
+        result: bytes | None = None,
+        resume_at: float | None = None,
+        step: str = "",
+    ) -> None:
+        """The attempt is over: whatever it still does is not heard. Nor is what its function made of being stopped."""
+        if link.is_closed:
+            return
+        link.is_closed = True
+        del self._running[link.id]
+        if link.stopped is not None and outcome in _MADE_BY_FUNCTIONS:
+            outcome, reason, result = link.stopped.outcome, "", None
+            resume_at, step = link.stopped.resume_at, link.stopped.step
+        self._outbox.tell(
+            Ended(
+                id=link.id,
+                epoch=link.epoch,
+                seq=0,
+                outcome=outcome,
+                reason=reason,
+                result=result,
+                resume_at=resume_at,
+                step=step,
+            )
+        )
+
+
+def _cancelled(link: AgentLink) -> Outcome:
+    if link.signal is None:
+        return Outcome.FAILED  # nobody asked for it
+    return Outcome.PREEMPTED if link.signal is Signal.PREEMPT else Outcome.LOST
+
+
+def tear_down(task: asyncio.Task[None]) -> None:
+    """End a coroutine that catches being cancelled. What catches even this is dropped where it stands."""
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # looked at: nobody else will
+    cast("Coroutine[Any, Any, None]", task.get_coro()).close()
+    task.cancel()
+
+
+def _told(error: BaseException) -> str:
+    """The error as it can be stored, its last lines of code first in importance."""
+    text = "".join(traceback.format_exception(error, limit=-8)).strip()
+    told = ": ".join(filter(None, [type(error).__name__, _said(error)]))
+    return repair_text(f"{told[:_LONGEST_REASON]}\n\n{text[-_LONGEST_REASON:]}")[0]
+
+
+def _said(error: BaseException) -> str:
+    try:
+        said = str(error)
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            said += ". No file that a worker writes may become larger than largest_file= of the engine allows"
+        return said
+    except Exception as unsaid:  # noqa: BLE001 - an agent's own class may raise anything
+        return f"(its text cannot be had: {type(unsaid).__name__})"
+
+
+def _is_shortage(error: BaseException) -> bool:
+    """What the system refuses is told as an OSError, a mapping for one."""
+    return isinstance(error, OSError) and error.errno == errno.ENOMEM
+
+
+def _forget_frames(error: BaseException) -> None:
+    """An error's traceback keeps every local of the run alive."""
+    traceback.clear_frames(error.__traceback__)
+    error.__traceback__ = error.__context__ = error.__cause__ = None

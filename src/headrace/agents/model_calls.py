@@ -1,0 +1,100 @@
+"""How agent runs call models: the same providers, endpoints, response cache and prices as surveys.
+
+Covers: one reply to one prompt, with retries as the service asks. Does not cover: journaling (agents.context).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+from headrace.errors import InvalidAnswer, ProviderUnavailable
+from headrace.limits import RetryLimits
+from headrace.models.calls import ModelCalls, PlainCalls, ServiceCalls
+from headrace.models.endpoint.retry import wait_before_retry_s
+from headrace.models.provider import Finish, Provider, Reply, Request
+from headrace.models.response_cache import ResponseCache
+from headrace.models.services import provider_for
+from headrace.models.shared_limiters import Endpoints
+from headrace.plan.prices import Price, price_of
+from headrace.survey.models import Model
+from headrace.survey.record import AnswerRecord, State, Usage
+
+_TEXT = {"type": "string"}
+
+
+class AgentCalls:
+    """`cache` is asked for when a real model is first called; `count` hears what each reply took."""
+
+    def __init__(
+        self, endpoints: Endpoints, cache: Callable[[], ResponseCache | None], count: Callable[[Usage], None]
+    ) -> None:
+        self._endpoints = endpoints
+        self._cache = cache
+        self._count = count
+        self._retry = RetryLimits()
+        self._calls: dict[bytes, tuple[Provider, ModelCalls]] = {}  # as many as there are models
+        self._met: dict[bytes, Model] = {}  # of those, the ones with functions
+
+    def meet(self, model: Model) -> None:
+        """One that is about to be asked: a row does not hold its functions."""
+        if model.functions:
+            self._met[model.to_row()] = model
+
+    async def ask(self, row: bytes, prompt: str, system: str, is_stopping: Callable[[], bool]) -> str:
+        """The model's reply, whatever it says. One that is of no use has been paid for all the same."""
+        model = self._met.get(row) or Model.from_row(row)
+        calls = await self._of(model)
+        record = AnswerRecord(0, State.ANSWERED)
+        request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1)
+        reply = await self._patiently(calls, request, record, is_stopping)
+        record.attempts = 1
+        record.input_tokens, record.output_tokens = reply.input_tokens, reply.output_tokens
+        usage = Usage()
+        usage.add(record)
+        self._count(usage)
+        if reply.finish is not Finish.STOP:
+            told = "was cut off" if reply.finish is Finish.LENGTH else "is a refusal"
+            raise InvalidAnswer(f"The reply of {model.name} {told}: {reply.text[:200]}")
+        calls.accepted(reply)
+        return reply.text
+
+    async def _patiently(
+        self, calls: ModelCalls, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]
+    ) -> Reply:
+        failed = 0
+        while True:
+            try:
+                return await calls.ask(request, record, is_stopping)
+            except ProviderUnavailable as error:
+                failed += 1
+                wait_s = wait_before_retry_s(failed, error.retry_after_s, self._retry, random.random())
+                if wait_s is None or is_stopping():
+                    raise
+            await asyncio.sleep(wait_s)
+
+    def release_stopped(self) -> None:
+        self._endpoints.release_stopped()
+
+    async def close(self) -> None:
+        for provider, _ in self._calls.values():
+            await provider.close()
+        self._calls.clear()
+
+    async def _of(self, model: Model) -> ModelCalls:
+        key = model.identity_row()
+        if key not in self._calls:
+            is_test = model.service_name == "test"
+            is_priced = not is_test or "price" in model.parameters
+            price = await asyncio.to_thread(price_of, model) if is_priced else None  # may have to be looked up
+            if key not in self._calls:  # else another run's first call was quicker: a second provider would stay open
+                self._calls[key] = self._made(model, price)
+        return self._calls[key][1]
+
+    def _made(self, model: Model, price: Price | None) -> tuple[Provider, ModelCalls]:
+        provider = provider_for(model)
+        if model.service_name == "test":
+            return provider, PlainCalls(provider, price)
+        gate = self._endpoints.gate(model)
+        return provider, ServiceCalls(model, provider, gate, price, self._cache())

@@ -1,0 +1,76 @@
+"""What an attempt finds in the journal of its run, and whether the program still means the same by it.
+
+Covers: results by name, changed steps, renamed side effects, side effects that the attempt does not come to.
+Does not cover: how a difference reaches events and log (agents.engine.run_lives), or digests (agents.step_marks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.agents.step_marks import StepMark
+from headrace.errors import StepChanged
+from headrace.interviews.contract import AgentRun
+
+_MOST_TOLD = 10  # differences told in one attempt: a function that differs everywhere is told by the first ones
+_CHANGED = (
+    "Put the old code back; or give the step another name, to have it run as it is now; or open the engine without"
+    " strict=True, to go on with the journaled result. Then await run.retry()."
+)
+_RENAMED = (
+    "If it is the same effect, name it {former!r} again, and it is not done twice. If it is another one, give it"
+    " arguments of its own, or open the engine without strict=True. Then await run.retry()."
+)
+_UNREACHED = "its side effect was journaled in an earlier attempt, and this one came to its end without it"
+_PUT_BACK = "Put the step back, or open the engine without strict=True. Then await run.retry()."
+
+
+class Replay:
+    """`steps` are results that were not asked for yet, `started` side effects that have no result."""
+
+    def __init__(self, work: AgentRun) -> None:
+        self.steps = dict(work.steps)
+        self.started = set(work.started)
+        self._again = frozenset(work.again)
+        self._marks = work.marks
+        self._effects = {name: mark for name in work.effects if (mark := self._mark(name)) is not None}
+        self._is_strict = work.is_strict
+        self._untold = _MOST_TOLD
+
+    def knows(self, name: str) -> bool:
+        return name in self.steps or name in self.started
+
+    def changed(self, name: str, mark: bytes) -> str:
+        """How a journaled step differs from what the program has under its name; empty where it does not."""
+        self._effects.pop(name, None)
+        kept, now = self._mark(name), StepMark.read(mark)
+        if kept is None or now is None:
+            return ""
+        parts = now.differs_in(kept)
+        return self._told(name, f"it was journaled with {' and '.join(parts)}", fix=_CHANGED) if parts else ""
+
+    def renamed(self, name: str, mark: bytes) -> str:
+        """Asked before a side effect that the journal does not have: whether it has it under another name."""
+        now = StepMark.read(mark)
+        if now is None or not self._effects or name in self._again:
+            return ""
+        former = next((other for other, kept in self._effects.items() if now.is_same_effect(kept)), None)
+        if former is None:
+            return ""
+        what = f"its side effect was journaled as {former!r}, with the same function and arguments"
+        return self._told(name, what, fix=_RENAMED.format(former=former))
+
+    def unreached(self, section: int) -> Iterator[tuple[str, str]]:
+        """At the end of a function that began behind checkpoint `section`: side effects that it did not come to."""
+        for name, mark in self._effects.items():
+            if mark.section >= section and (told := self._told(name, _UNREACHED, fix=_PUT_BACK)):
+                yield name, told
+
+    def _mark(self, name: str) -> StepMark | None:
+        return StepMark.read(self._marks.get(name, b""))
+
+    def _told(self, name: str, what: str, *, fix: str) -> str:
+        if self._is_strict:
+            raise StepChanged(name, what, fix=fix)
+        self._untold -= 1
+        return what if self._untold >= 0 else ""

@@ -1,0 +1,157 @@
+"""The lane of heartbeats. Covers: when each beats, is skipped, is late. They take no slot from runs.
+
+Never two of one name at once; beats that were missed, by a busy loop or a long beat, become one. One that is told to
+stop gives its place to others at once, since it may never end. Does not cover: what a heartbeat does.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headrace.agents.scheduler.events import (
+    BeatAdded,
+    Command,
+    KillBeat,
+    Note,
+    Notice,
+    Reading,
+    SkipBeat,
+    StartBeat,
+    Why,
+)
+from headrace.limits import QueueLimits
+from headrace.memory.governor import Pressure
+
+_IS_DUE = -1
+
+
+@dataclass(slots=True, eq=False)
+class Beat:
+    name: str
+    host: str
+    every_s: float
+    limit_s: float
+    due_s: float
+    epoch: int = 0
+    skips: int = 0
+    is_running: bool = False
+    is_owed: bool = False  # one became due while the last was running, or while the lane was full
+    is_removed: bool = False
+    was_killed: bool = False
+
+
+class Heartbeats:
+    def __init__(self, limits: QueueLimits) -> None:
+        self._limits = limits
+        self._beats: dict[str, Beat] = {}
+        self._due: list[tuple[float, str, int]] = []  # the epoch whose time is up, or _IS_DUE
+        self._owed: deque[Beat] = deque()  # each at most once
+        self._running = 0
+
+    def __len__(self) -> int:
+        return len(self._beats)
+
+    def add(self, added: BeatAdded) -> None:
+        """One that is known, even if only as the last beat of one that was removed, gets a new rhythm."""
+        first_s = added.now_s + added.every_s * added.jitter
+        beat = self._beats.get(added.name)
+        if beat is None:
+            beat = self._beats[added.name] = Beat(added.name, added.host, added.every_s, added.limit_s, first_s)
+        beat.host, beat.every_s, beat.limit_s, beat.due_s = added.host, added.every_s, added.limit_s, first_s
+        beat.is_removed = False
+        heapq.heappush(self._due, (first_s, added.name, _IS_DUE))
+
+    def remove(self, name: str) -> None:
+        """One that is running is known until it ends: no other of its name may start before."""
+        if beat := self._beats.get(name):
+            beat.is_removed = True
+            self._forget_if_over(beat)
+
+    def _forget_if_over(self, beat: Beat) -> None:
+        if beat.is_removed and not beat.is_running:
+            del self._beats[beat.name]
+
+    def blind(self) -> list[str]:
+        """Names skipped too often in a row; at most ten are told."""
+        return [beat.name for beat in self._beats.values() if beat.skips >= self._limits.max_skips][:10]
+
+    def next_tick_s(self) -> float | None:
+        return self._due[0][0] if self._due else None
+
+    def ended(self, name: str, epoch: int) -> None:
+        beat = self._beats.get(name)
+        if beat is not None and beat.is_running and beat.epoch == epoch:
+            beat.is_running = False
+            self._running -= not beat.was_killed
+            self._forget_if_over(beat)
+
+    def tick(self, now_s: float, reading_of: Callable[[str], Reading | None]) -> list[Command]:
+        """At most two commands for each heartbeat that is due."""
+        commands: list[Command] = []
+        while self._due and self._due[0][0] <= now_s:
+            due_s, name, epoch = heapq.heappop(self._due)
+            beat = self._beats.get(name)
+            if beat is not None and epoch != _IS_DUE:
+                commands += self._time_is_up(beat, epoch)
+            elif beat is not None and not beat.is_removed and due_s == beat.due_s:
+                commands += self._beat_is_due(beat, now_s)
+        return commands + self._start_owed(now_s, reading_of)
+
+    def _beat_is_due(self, beat: Beat, now_s: float) -> list[Command]:
+        missed = (now_s - beat.due_s) // beat.every_s
+        beat.due_s += (missed + 1) * beat.every_s
+        heapq.heappush(self._due, (beat.due_s, beat.name, _IS_DUE))
+        was_owed, beat.is_owed = beat.is_owed, True
+        if not was_owed:
+            self._owed.append(beat)
+        if beat.is_running:
+            return self._skip(beat, Why.STILL_RUNNING, None)
+        return self._skip(beat, Why.LANE_FULL, None) if was_owed and self._is_full() else []
+
+    def _time_is_up(self, beat: Beat, epoch: int) -> list[Command]:
+        if not beat.is_running or beat.epoch != epoch or beat.was_killed:
+            return []
+        beat.was_killed = True
+        self._running -= 1
+        return [KillBeat(name=beat.name, epoch=epoch)]
+
+    def _start_owed(self, now_s: float, reading_of: Callable[[str], Reading | None]) -> list[Command]:
+        commands: list[Command] = []
+        for _ in range(len(self._owed)):
+            if self._is_full():
+                break
+            beat = self._owed.popleft()
+            if beat.is_running and not beat.is_removed:
+                self._owed.append(beat)
+                continue
+            beat.is_owed = False
+            if not beat.is_removed:
+                commands += self._start_or_skip(beat, now_s, reading_of(beat.host))
+        return commands
+
+    def _is_full(self) -> bool:
+        return self._running >= self._limits.beats_at_once
+
+    def _start_or_skip(self, beat: Beat, now_s: float, reading: Reading | None) -> list[Command]:
+        if may_beat(reading):
+            beat.skips, beat.was_killed, beat.is_running = 0, False, True
+            beat.epoch += 1
+            self._running += 1
+            heapq.heappush(self._due, (now_s + beat.limit_s, beat.name, beat.epoch))
+            return [StartBeat(name=beat.name, epoch=beat.epoch)]
+        return self._skip(beat, Why.PRESSURE, reading)
+
+    def _skip(self, beat: Beat, why: Why, reading: Reading | None) -> list[Command]:
+        beat.skips += 1
+        commands: list[Command] = [SkipBeat(name=beat.name, skips=beat.skips, why=why, reading=reading)]
+        if beat.skips == self._limits.max_skips:
+            commands.append(Note(notice=Notice.BLIND, subject=beat.name, reading=reading))
+        return commands
+
+
+def may_beat(reading: Reading | None) -> bool:
+    """A host nobody knows has no memory to spare."""
+    return reading is not None and reading.pressure is Pressure.CALM

@@ -1,0 +1,46 @@
+"""LOW runs that memory pressure keeps out. Covers: who is told so, once in each episode.
+
+They stay in line, lose nothing, and start when the pressure has fallen. Does not cover: heartbeats, whose beat is
+skipped for good (agents.scheduler.heartbeats).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from headrace.agents.scheduler.task_states import Task
+from headrace.priority import Priority
+
+_MOST_AT_ONCE = 16  # an event leads to few commands, however many wait; the next reading comes soon
+
+
+class PassedOver:
+    """An episode begins when a LOW run is first passed over, and ends when a host is calm again."""
+
+    def __init__(self) -> None:
+        self._episode = 1
+        self._untold: dict[int, Task] | None = None  # LOW runs that wait and do not know; None outside an episode
+
+    def came(self, task: Task) -> None:
+        """A run waits: for the first time, or again."""
+        if self._untold is not None and task.priority is Priority.LOW and task.passed_over_in != self._episode:
+            self._untold[task.id] = task
+
+    def left(self, task: Task) -> None:
+        if self._untold is not None:
+            self._untold.pop(task.id, None)
+
+    def take(self, waiting: Iterable[Task]) -> list[Task]:
+        """Some to tell now; `waiting` are all LOW ones, looked at when an episode begins."""
+        if self._untold is None:
+            self._untold = {task.id: task for task in waiting}
+        taken = list(islice(self._untold.values(), _MOST_AT_ONCE))
+        for task in taken:
+            del self._untold[task.id]
+            task.passed_over_in = self._episode
+        return taken
+
+    def end(self) -> None:
+        self._untold = None
+        self._episode += 1

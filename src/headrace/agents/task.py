@@ -1,0 +1,169 @@
+"""Kinds of agent runs: a function under a name that lasts. Covers: `@task`, and which functions can be one.
+
+A name stands for one function of a program. A name found in a file is looked up here and never imported: only what this
+program has registered or submitted runs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import CellType, NoneType
+from typing import Any, TypeVar, overload
+
+from headrace.errors import OptionError, TaskError
+from headrace.limits import whole_number
+from headrace.units import parse_bytes
+from headrace.workers.functions import SCRIPT_NAME
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PLAIN = (str, bytes, int, float, NoneType)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What is known of a kind. `memory_bytes` is what a run of it may need, None where that has to be seen."""
+
+    name: str
+    function: Callable[..., Any]
+    max_attempts: int = 1
+    timeout_s: float | None = None
+    memory_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        whole_number("max_attempts", self.max_attempts)
+        is_time = isinstance(self.timeout_s, (int, float, NoneType))  # pyright: ignore[reportUnnecessaryIsInstance] - not all are typed
+        if not is_time or (self.timeout_s is not None and not 0 < self.timeout_s < float("inf")):
+            raise OptionError(f"timeout_s={self.timeout_s!r} must be a number of seconds above 0.")
+        if self.memory_bytes is not None and self.memory_bytes <= 0:
+            raise OptionError(f"memory={self.memory_bytes!r} leaves a run no room.")
+
+
+_registered: dict[str, Kind] = {}  # as many as the program has decorated
+
+
+@overload
+def task(function: Function) -> Function: ...
+@overload
+def task(
+    *, name: str | None = None, max_attempts: int = 1, timeout_s: float | None = None, memory: str | int | None = None
+) -> Callable[[Function], Function]: ...
+def task(
+    function: Function | None = None,
+    *,
+    name: str | None = None,
+    max_attempts: int = 1,
+    timeout_s: float | None = None,
+    memory: str | int | None = None,
+) -> Function | Callable[[Function], Function]:
+    """Register an async function as a kind of agent run; unfinished runs of it go on whenever an engine opens."""
+
+    def register(decorated: Function) -> Function:
+        kind = Kind(
+            name=name or durable_name(decorated),
+            function=_checked(decorated),
+            max_attempts=max_attempts,
+            timeout_s=timeout_s,
+            memory_bytes=None if memory is None else parse_bytes(memory),
+        )
+        known = _registered.get(kind.name)
+        if known is not None and _place(known.function) != _place(decorated):
+            raise TaskError(f"Two functions are registered as {kind.name!r}.", fix="Give each a name of its own.")
+        _registered[kind.name] = kind
+        decorated.__headrace_kind__ = kind  # pyright: ignore[reportFunctionMemberAccess]
+        return decorated
+
+    return register if function is None else register(function)
+
+
+def registered_kinds() -> dict[str, Kind]:
+    return dict(_registered)
+
+
+def kind_of(function: Callable[..., Any]) -> Kind:
+    """The kind a function was registered as, or the plain function under its own name."""
+    kind = getattr(function, "__headrace_kind__", None)
+    return kind if isinstance(kind, Kind) else Kind(name=durable_name(function), function=_checked(function))
+
+
+def check_succession(known: Kind | None, met: Kind) -> None:
+    """A function that was defined anew takes the place of the old one. Not so one that has only captured something
+    else: a run finds its function by name, and would find the wrong one.
+    """
+    if known is None or known.function is met.function or _code(known.function) is not _code(met.function):
+        return
+    if not all(map(_are_alike, _captured(known.function), _captured(met.function))):
+        raise TaskError(
+            f"Two functions are submitted as {met.name!r}, which differ only in what they have captured.",
+            fix="A run finds its function by name: hand over what differs as arguments,"
+            " or give each a name with @headrace.task(name=...).",
+        )
+
+
+def _code(function: Callable[..., Any]) -> object:
+    return getattr(function, "__code__", None)
+
+
+def _captured(function: Callable[..., Any]) -> list[object]:
+    """The object of a method, defaults, and variables of the functions around it."""
+    defaults = getattr(function, "__defaults__", None) or ()
+    closure = inspect.unwrap(function).__closure__ or () if inspect.isroutine(function) else ()
+    return [getattr(function, "__self__", None), *defaults, *(_inside(cell) for cell in closure)]
+
+
+def _inside(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet assigned
+        return None
+
+
+def _are_alike(one: object, other: object) -> bool:
+    """Plain values by what they are; functions by their code, since each call around them defines them anew."""
+    if one is other or isinstance(one, _PLAIN):
+        return type(one) is type(other) and one == other
+    return inspect.isfunction(one) and inspect.isfunction(other) and one.__code__ is other.__code__
+
+
+def durable_name(function: Callable[..., Any]) -> str:
+    if not callable(function):
+        raise TaskError(f"{function!r} is not a function.", fix="Submit an async function whose first argument is ctx.")
+    name = getattr(function, "__qualname__", None)
+    if name is None or "<lambda>" in name:
+        raise TaskError(
+            "A lambda, a functools.partial or an object has no name by which a later program could find it.",
+            fix="Use a function defined with `async def`, or register it with @headrace.task(name=...).",
+        )
+    return f"{_module_of(function)}:{name}"
+
+
+def _module_of(function: Callable[..., Any]) -> str:
+    """A worker imports a script, or what `python -m` has started, under another name: the kind is the same."""
+    name = function.__module__
+    if name not in ("__main__", SCRIPT_NAME):
+        return name
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return spec.name if spec is not None else "__main__"
+
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.isasyncgenfunction(function):
+        raise TaskError(
+            f"{function.__qualname__!r} has a `yield`: it is a generator, and has no result.",
+            fix="Tell what comes on the way with ctx.emit(event), and return the result.",
+        )
+    if not inspect.iscoroutinefunction(function):
+        raise TaskError(
+            f"{getattr(function, '__qualname__', function)!r} is not async.",
+            fix="Define it with `async def`, and call sync code in steps: await ctx.step(name, function, ...).",
+        )
+    if not inspect.signature(function).parameters:
+        raise TaskError(f"{function.__qualname__!r} takes no argument.", fix="Its first argument is ctx.")
+    return function
+
+
+def _place(function: Callable[..., Any]) -> tuple[str, str]:
+    return function.__module__, function.__qualname__

@@ -1,0 +1,1 @@
+"""Agent runs in worker processes: the executor contract once more."""

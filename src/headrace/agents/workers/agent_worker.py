@@ -1,0 +1,195 @@
+"""Agent runs inside a worker: the inline executor behind a wire. Covers: the worker's side, a run and its children.
+
+What a run does reaches the controller as events, and goes on when they are acknowledged, as it would inline. Does not
+cover: the controller's side (agents.workers.agent_executor), or limits, which are set from outside
+(workers.warden.warden).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, assert_never
+
+from headrace.agents.agent_outbox import AgentOutbox
+from headrace.agents.context import Surroundings
+from headrace.agents.inline_agents import InlineAgents
+from headrace.agents.link import AgentLink
+from headrace.agents.task import Kind
+from headrace.agents.workers.agent_wire import (
+    Ack,
+    Answer,
+    Begin,
+    EffectRaised,
+    Entering,
+    Happened,
+    Home,
+    KindMet,
+    Leave,
+    Signalled,
+    ToRuns,
+    decode_home,
+    decode_to_runs,
+    encode,
+)
+from headrace.errors import InvalidInput
+from headrace.interviews.contract import AnyEvent, Outcome, Reading
+from headrace.memory.measure.os_limits import data_bytes, forget_peak
+from headrace.survey.models import Model
+from headrace.workers.functions import find_function, refer_to
+from headrace.workers.leftovers import ProcessState, is_something_left
+from headrace.workers.wire import MEMORY_EXIT_CODE, FunctionReference
+from headrace.workers.worker import Port, lend_last_words
+
+SPOILED = b"spoiled"  # returned by a worker that must not be used again
+_STEP_THREADS = 4
+_THREAD_NAME = "headrace-step"
+_THREADS_THAT_END = (_THREAD_NAME, "asyncio_")  # the second are joined when the loop ends
+_TOGETHER_BYTES = 16 << 20
+
+
+async def host_runs(port: Port, payload: bytes) -> bytes:
+    """The entry: until the controller says that no run is left."""
+    asyncio.get_running_loop().set_exception_handler(_end_where_memory_did)
+    forget_peak()  # of the task before
+    return await _HostedRuns(port, decode_home(payload)).until_left()
+
+
+class _HostedRuns:
+    def __init__(self, port: Port, home: Home) -> None:
+        self._port = port
+        self._before = ProcessState.now()
+        self._first = home.first
+        self._functions = _Functions()
+        self._threads = _CountedThreads(_STEP_THREADS, _THREAD_NAME)
+        surroundings = Surroundings(spools=Path(home.spools), register=self._tell_kind, meet=_refuse_functions)
+        self._runs = _MeasuredAgents(self._functions, self._threads, surroundings, _StepOutbox(port))
+        self._runs.base_bytes = port.base_bytes
+
+    async def until_left(self) -> bytes:
+        talking = {asyncio.create_task(self._listen()), asyncio.create_task(self._speak())}
+        try:
+            ended, _ = await asyncio.wait(talking, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()  # a worker that cannot speak any more ends with the reason
+        finally:
+            for task in talking:
+                task.cancel()
+            await self._runs.close()
+            self._threads.shutdown(wait=False, cancel_futures=True)
+        is_spoiled = self._runs.met_limit or self._threads.busy or is_something_left(self._before, _THREADS_THAT_END)
+        return SPOILED if is_spoiled else b""
+
+    async def _listen(self) -> None:
+        first, self._first = self._first, []  # or their arguments would stay
+        while not isinstance(message := first.pop(0) if first else await self._next(), Leave):
+            await self._take(message)
+
+    async def _next(self) -> ToRuns:
+        return decode_to_runs(await self._port.receive_async())
+
+    async def _take(self, message: Begin | Signalled | Answer | Ack) -> None:
+        match message:
+            case Begin():
+                self._functions.references[message.work.kind] = message.function
+                self._runs.start(message.work)
+            case Signalled():
+                await self._runs.signal(message.id, message.epoch, message.what, message.deadline_s)
+            case Answer():
+                self._runs.put(message.id, message.epoch, message.step, message.data, message.error)
+            case Ack():
+                self._runs.ack(message.upto)
+            case _:
+                assert_never(message)
+
+    async def _speak(self) -> None:
+        async for batch in self._runs.events():
+            for payload in _portions(batch.events):
+                await self._port.send_async(payload)
+
+    def _tell_kind(self, kind: Kind) -> None:
+        told = KindMet(kind.name, refer_to(kind.function), kind.max_attempts, kind.timeout_s, kind.memory_bytes)
+        self._port.send(encode(told))
+
+
+class _MeasuredAgents(InlineAgents):
+    """Tells with each ending how much the worker has used at most."""
+
+    met_limit = False
+    base_bytes = 0
+
+    def end(self, link: AgentLink, outcome: Outcome, **told: Any) -> None:
+        if outcome is Outcome.OUT_OF_MEMORY:
+            self.met_limit = True
+            lend_last_words()
+        if not link.is_closed:
+            peak = max(0, data_bytes()[0] - self.base_bytes)
+            self._outbox.tell(Reading(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
+        super().end(link, outcome, **told)
+
+
+class _StepOutbox(AgentOutbox):
+    def __init__(self, port: Port) -> None:
+        super().__init__()
+        self._port = port
+
+    def entering(self, id: int, step: str) -> None:
+        self._port.send(encode(Entering(id, step)))
+
+    def effect_raised(self, id: int, step: str) -> None:
+        self._port.send(encode(EffectRaised(id, step)))
+
+
+class _Functions(dict[str, Callable[..., Any]]):
+    """Functions by kind, imported when one is first run: what that raises is the run's failure."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.references: dict[str, FunctionReference] = {}
+
+    def __missing__(self, kind: str) -> Callable[..., Any]:
+        function = self[kind] = find_function(self.references[kind])
+        return function
+
+
+class _CountedThreads(ThreadPoolExecutor):
+    """Knows whether a step is still busy in a thread: such a worker cannot be used again."""
+
+    busy = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **keywords: Any) -> Future[Any]:
+        future = super().submit(fn, *args, **keywords)
+        self.busy += 1
+        future.add_done_callback(self._one_less)
+        return future
+
+    def _one_less(self, _: Future[Any]) -> None:
+        self.busy -= 1
+
+
+def _portions(events: list[AnyEvent]) -> Iterator[bytes]:
+    """Encoded, all of them together where that is not too large: a message has a cap, and one event is below it."""
+    payload = encode(Happened(events))
+    if len(payload) <= _TOGETHER_BYTES or len(events) == 1:
+        yield payload
+        return
+    for event in events:
+        yield encode(Happened([event]))
+
+
+def _refuse_functions(model: Model) -> None:
+    if model.functions:
+        raise InvalidInput(
+            f"Model {model.name!r} is a function, which does not travel from a worker to the engine.",
+            fix="Call the function in a step, or open the engine with isolation='inline'.",
+        )
+
+
+def _end_where_memory_did(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A MemoryError where no run can be told of it leaves the loop in a state that nobody knows."""
+    if isinstance(context.get("exception"), MemoryError):
+        os._exit(MEMORY_EXIT_CODE)
+    loop.default_exception_handler(context)

@@ -1,0 +1,138 @@
+"""The processes of an engine and the memory lent to them. Covers: starting and ending them, and what they leave free.
+
+Does not cover: what runs in them (agents.workers.agent_executor), or who may start (schedule).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from headrace.agents.task import Kind
+from headrace.agents.workers.agent_executor import IsolatedAgents
+from headrace.limits import MemoryLimits
+from headrace.memory.gauge import TreeGauge
+from headrace.units import format_bytes
+from headrace.workers.enforcement import can_isolate, enforcement_layers
+from headrace.workers.lender import Lender
+from headrace.workers.pool import PoolOptions, WorkerPool
+from headrace.workers.wire import Stuck
+
+# What runs agents, and what whoever defines agents imports: 0.2 s for each worker if it were not there already.
+_NEEDED_BY_ALL = ("headrace.agents.workers.agent_worker", "headrace.agents.engine.engine")
+
+_MUCH_LEFT_BYTES = 16 << 20
+HANG_S = 5.0  # at its memory limit without a step: it spins there
+
+Isolation: TypeAlias = Literal["process", "inline"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """`ceiling_bytes` is the most that one worker may be lent."""
+
+    isolation: Isolation
+    slots: int
+    ceiling_bytes: int
+    preload: tuple[str, ...] = ()
+    largest_file_bytes: int = 4_000_000_000
+    stuck_after_s: float = 1.0
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+class EngineWorkers:
+    """Made on the engine's loop. Inline it has no process until an agent runs a program."""
+
+    def __init__(self, options: WorkerOptions, limits: MemoryLimits) -> None:
+        self.is_isolated = options.isolation == "process"
+        self._limits = limits
+        self._agents: IsolatedAgents | None = None
+        self._told_left_bytes = 0
+        self._told_halts = 0
+        pool_options = PoolOptions(
+            preload=(*_NEEDED_BY_ALL, *options.preload),
+            most_idle=options.slots,
+            largest_file_bytes=options.largest_file_bytes,
+            hang_s=HANG_S,
+            stuck_after_s=options.stuck_after_s,
+        )
+        self.pool = WorkerPool(pool_options, on_reading=self._read, on_stuck=self._stuck) if can_isolate() else None
+        self.gauge = TreeGauge(self._shared_bytes, self._abandoned_bytes, tells_apart=self.is_isolated)
+        self.lender = Lender(0, options.ceiling_bytes, self._abandoned_bytes)
+        self.lend_within(limits.budget_bytes)
+
+    async def start(self) -> None:
+        """Before any database is opened."""
+        if self.is_isolated and self.pool is not None:
+            await self.pool.start()
+
+    async def close(self) -> None:
+        if self.pool is not None:
+            await self.pool.close()
+
+    def agents(self, kinds: Mapping[str, Kind], spools: Path, register: Callable[[Kind], None]) -> IsolatedAgents:
+        assert self.pool is not None
+        self._agents = IsolatedAgents(self.pool, self.lender, kinds, spools, register)
+        return self._agents
+
+    def files_left(self) -> str | None:
+        """What to say of files that ended workers have left in memory, where there is much more than was said."""
+        left_bytes = self._abandoned_bytes()
+        if abs(left_bytes - self._told_left_bytes) < _MUCH_LEFT_BYTES:
+            return None
+        self._told_left_bytes = left_bytes
+        return f"{format_bytes(left_bytes)} of memory in files on tmpfs, /dev/shm for one, that ended workers have left"
+
+    def halted(self) -> str | None:
+        """What to say of a warden that was stopped since this was last asked."""
+        halts = self.pool.halts if self.pool is not None else 0
+        if halts == self._told_halts:
+            return None
+        self._told_halts = halts
+        return f"by a signal, {halts} times so far; each time it was continued, or ended with its workers"
+
+    def lend_within(self, budget_bytes: int) -> None:
+        """A worker should meet its own limit before all of them together meet the line where one is killed."""
+        pids = self.pool.pids if self.pool is not None else set[int]()
+        idle_bytes = self.pool.idle_bytes if self.pool is not None else 0
+        held = self.gauge.read_without(pids) + idle_bytes
+        self.lender.room_bytes = max(0, int(budget_bytes * self._limits.emergency_at) - held)
+
+    @property
+    def warden_pid(self) -> int | None:
+        return self.pool.warden_pid if self.pool is not None else None
+
+    @property
+    def not_preloaded(self) -> Mapping[str, str]:
+        """Modules of `preload` that could not be imported, and why: those who need them meet that themselves."""
+        return self.pool.not_preloaded if self.pool is not None else {}
+
+    def layers(self) -> dict[str, str]:
+        """What holds workers to their limits, each by name with its state."""
+        if not self.is_isolated:
+            return {"isolation": "inline: nothing but the governor holds an agent to its memory"}
+        return dict(self.pool.layers if self.pool is not None else enforcement_layers())
+
+    def _shared_bytes(self) -> int:
+        return self.pool.shared_bytes if self.pool is not None else 0
+
+    def _abandoned_bytes(self) -> int:
+        return self.pool.abandoned_bytes if self.pool is not None else 0
+
+    def _read(self, worker: int, used_bytes: int) -> None:
+        if self._agents is not None:
+            self._agents.read(worker, used_bytes)
+
+    def _stuck(self, told: Stuck) -> None:
+        if self._agents is not None:
+            self._agents.stuck(told.worker, told.seconds, told.stack)

@@ -1,0 +1,104 @@
+"""The four ways to run a job, and making one from its file. Covers: the caller's side.
+
+`run` and `stream` serve the caller's own thread: callbacks are called there, and Ctrl-C arrives there as
+KeyboardInterrupt; while they wait, asyncio's SIGINT handler is replaced by Python's own. `run_async` and
+`astream` do the same on the caller's event loop.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from headrace.errors import OptionError, nearest
+from headrace.interviews.delivery import Arrivals, AsyncArrivals
+from headrace.interviews.session import Opened
+from headrace.limits import RunOptions
+from headrace.models.contacts import allowed_names
+from headrace.plan.job import Job
+from headrace.results.result import Result
+from headrace.results.results import Results
+from headrace.store.run_file.stored_lists import read_job
+
+
+def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] | None, **settings: Any) -> Results:
+    _check_callback(on_result)
+    if inspect.iscoroutinefunction(on_result) or inspect.iscoroutinefunction(getattr(on_result, "__call__", None)):  # noqa: B004 - its kind is asked for
+        raise OptionError("on_result is async, and run() has no event loop to call it on.", fix="Use run_async().")
+    with Arrivals(job, path, run_options(settings), listening=on_result is not None) as arrivals:
+        opened = arrivals.opened()
+        if on_result is not None:
+            for result in arrivals.each(opened.book):
+                on_result(result)
+        arrivals.ended()
+    return Results.open(opened.path)
+
+
+def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> Generator[Result]:
+    with Arrivals(job, path, run_options(settings), listening=True) as arrivals:
+        opened = arrivals.opened()
+        if not new_only:
+            yield from _stored(opened)
+        yield from arrivals.each(opened.book)
+        arrivals.ended()
+
+
+async def run_async(
+    job: Job,
+    path: str | Path | None,
+    on_result: Callable[[Result], Awaitable[None] | None] | None,
+    **settings: Any,
+) -> Results:
+    _check_callback(on_result)
+    async with AsyncArrivals(job, path, run_options(settings), listening=on_result is not None) as arrivals:
+        opened = await arrivals.opened()
+        if on_result is not None:
+            async for result in arrivals.each(opened.book):
+                if inspect.isawaitable(returned := on_result(result)):
+                    await returned
+        await arrivals.ended()
+    return Results.open(opened.path)
+
+
+async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> AsyncGenerator[Result]:
+    async with AsyncArrivals(job, path, run_options(settings), listening=True) as arrivals:
+        opened = await arrivals.opened()
+        if not new_only:
+            for result in _stored(opened):
+                yield result
+        async for result in arrivals.each(opened.book):
+            yield result
+        await arrivals.ended()
+
+
+def open_job(path: str | Path, allow: str | Iterable[str]) -> Job:
+    return read_job(Path(path), allowed_names(allow))
+
+
+def run_options(settings: dict[str, Any]) -> RunOptions:
+    known = RunOptions.__struct_fields__
+    for name in settings:
+        if name not in known:
+            raise OptionError(f"There is no option {name!r}.", fix=nearest(name, known))
+    return RunOptions(**settings)
+
+
+def _check_callback(on_result: object) -> None:
+    if on_result is not None and not callable(on_result):
+        raise OptionError(f"on_result={on_result!r} cannot be called.", fix="Give a function of one result.")
+
+
+def _stored(opened: Opened) -> Iterator[Result]:
+    """The results that were there before this run, whatever is added to the file meanwhile."""
+    left = opened.stored.count_below(opened.stop)
+    if left == 0:
+        return
+    with Results.open(opened.path) as results:
+        for result in results:
+            if result.ordinal < opened.stop and result.ordinal in opened.stored:
+                left -= 1
+                yield result
+            if left == 0:
+                return

@@ -1,0 +1,208 @@
+"""Results as they arrive at the caller, in its own thread or on its own event loop.
+
+Covers: starting a session, taking what it seals, and ending it whatever happens to the caller; and showing a notebook
+how far it is meanwhile, which only the caller's side can do.
+Does not cover: what is done with results (interviews.api).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import wait
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Self
+
+from headrace.errors import Interrupted
+from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, heard, say_stopping, say_stopping_now
+from headrace.interviews.run import Sealed
+from headrace.interviews.session import Opened, Session
+from headrace.limits import RunOptions
+from headrace.plan.job import Job
+from headrace.progress.notebook import panel_for
+from headrace.progress.pace import Progress
+from headrace.progress.refresh import Display
+from headrace.results.result import Result
+from headrace.store.run_file.header import RunBook
+
+_POLL_EVERY_S = 0.2
+
+
+class Arrivals:
+    """In the caller's thread. Leaving the block before its end is a first Ctrl-C; a Ctrl-C while leaving, a second."""
+
+    def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
+        self._queue: SimpleQueue[list[Sealed] | None] = SimpleQueue()
+        self._session = Session(job, path, options, self._queue.put if listening else None)
+        panel = panel_for(options.progress_bar)
+        self._display = Display(panel)
+        self._key = AsyncioKey()
+        self._look_every_s = panel.every_s if panel is not None else _POLL_EVERY_S if self._key.is_elsewhere else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            end_in_one_line()
+        if kind is not None:
+            if kind is KeyboardInterrupt and self._session.is_running:
+                say_stopping(_in_flight(self._session), may_repeat=not self._key.is_elsewhere)
+            self._session.stop()
+            self._wait_for_end()
+        self._session.join()
+        _close(self._display, self._session)
+        if kind is KeyboardInterrupt and isinstance(stopped := self._session.failure(), Interrupted):
+            if self._key.is_elsewhere:
+                end_in_one_line(under_asyncio=str(stopped))
+            raise stopped from None  # the same, but it says what is saved and how to go on
+
+    def opened(self) -> Opened:
+        self._session.start()
+        with heard():
+            opened = self._session.opened.result()
+        _show(self._display, self._session)
+        return opened
+
+    def each(self, book: RunBook) -> Iterator[Result]:
+        while (batch := self._next_batch()) is not None:
+            try:
+                for sealed in batch:
+                    yield as_result(sealed, book)
+                    self._session.check_is_here()  # whoever got the result may have forked, and be the fork
+            finally:
+                self._session.delivered(len(batch))
+
+    def ended(self) -> None:
+        with heard():
+            while wait([self._session.ended], self._look_every_s).not_done:
+                self._look()
+        self._session.ended.result()
+
+    def progress(self, every_s: float) -> Iterator[Progress]:
+        """How far the run is, every so often until it ends."""
+        while wait([self._session.ended], every_s).not_done:
+            if (progress := self._session.progress()) is not None:
+                yield progress
+
+    def _next_batch(self) -> list[Sealed] | None:
+        self._session.check_is_here()
+        while True:
+            self._look()
+            with heard(), suppress(Empty):
+                return self._queue.get(timeout=self._look_every_s)
+
+    def _wait_for_end(self) -> None:
+        while self._session.is_running:
+            try:
+                with heard():
+                    self._session.ended.exception()
+            except KeyboardInterrupt:
+                say_stopping_now()
+                self._session.stop()
+
+    def _look(self) -> None:
+        _show(self._display, self._session)
+        if self._key.is_elsewhere and self._key.is_pressed:
+            raise KeyboardInterrupt
+
+
+class AsyncArrivals:
+    """On the caller's event loop. Leaving the block before its end is a first Ctrl-C."""
+
+    def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[list[Sealed] | None] = asyncio.Queue()
+        self._session = Session(job, path, options, self._deliver if listening else None)
+        self._panel = panel_for(options.progress_bar)
+        self._display = Display(self._panel)
+        self._key = AsyncioKey()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        if self._panel is not None:
+            self._looking = asyncio.create_task(self._look_every(self._panel.every_s))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        is_ctrl_c = kind is asyncio.CancelledError and self._key.is_pressed
+        if kind is not None:
+            if is_ctrl_c and self._session.is_running:
+                say_stopping(_in_flight(self._session))
+            self._session.stop()
+            await self._wait_for_end(is_ctrl_c=is_ctrl_c)
+        self._session.join()
+        if self._looking is not None:
+            self._looking.cancel()
+        _close(self._display, self._session)
+        if is_ctrl_c and isinstance(stopped := self._session.failure(), Interrupted):
+            end_in_one_line(under_asyncio=str(stopped))
+
+    async def _look_every(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            _show(self._display, self._session)
+
+    async def _wait_for_end(self, *, is_ctrl_c: bool) -> None:
+        if not self._session.is_running:
+            return
+        ended = asyncio.wrap_future(self._session.ended)
+        while not ended.done():
+            try:
+                await asyncio.wait([ended])
+            except asyncio.CancelledError:
+                if is_ctrl_c:
+                    say_stopping_now()
+                self._session.stop()
+        ended.exception()  # looked at: it is the caller's own error that goes on from here
+
+    async def opened(self) -> Opened:
+        self._session.start()
+        opened = await asyncio.wrap_future(self._session.opened)
+        _show(self._display, self._session)
+        return opened
+
+    async def each(self, book: RunBook) -> AsyncIterator[Result]:
+        self._session.check_is_here()
+        while (batch := await self._queue.get()) is not None:
+            try:
+                for sealed in batch:
+                    yield as_result(sealed, book)
+                    self._session.check_is_here()  # whoever got the result may have forked, and be the fork
+            finally:
+                self._session.delivered(len(batch))
+
+    async def ended(self) -> None:
+        await asyncio.wrap_future(self._session.ended)
+
+    def _deliver(self, batch: list[Sealed] | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, batch)
+        except RuntimeError:
+            self._session.stop()  # the caller's loop is gone: nobody will take this, or anything after it
+
+
+def _in_flight(session: Session) -> int:
+    progress = session.progress()
+    return progress.in_flight if progress is not None else 0
+
+
+def _show(display: Display, session: Session) -> None:
+    if (progress := session.progress()) is not None:
+        display.show(progress)
+
+
+def _close(display: Display, session: Session) -> None:
+    if (progress := session.progress()) is not None:
+        display.close(progress)
+
+
+def as_result(sealed: Sealed, book: RunBook) -> Result:
+    return Result.from_row(sealed.row, sealed.agent, sealed.scenario, book)

@@ -1,0 +1,301 @@
+"""Runs interviews in this process, on this event loop. Covers: the executor contract for chunks of interviews.
+
+A fixed number of workers take interviews as they come; one that must wait for a busy model gives its worker back and
+returns later. Does not cover: hard memory limits, which need processes of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any, Protocol
+
+from headrace.errors import HeadraceError
+from headrace.interviews.contract import Batch, Chunk, Interview, Lease, Outcome, Signal, Spec, Work
+from headrace.interviews.interview import Interviewer, Respondent
+from headrace.interviews.outbox import Outbox
+from headrace.models.calls import AskGate, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
+from headrace.models.limiter import Standing
+from headrace.models.provider import Provider
+from headrace.models.response_cache import ResponseCache
+from headrace.models.services import provider_for
+from headrace.models.shared_limiters import Endpoints
+from headrace.store.run_file.rows import DetailPacker, Row
+from headrace.survey.models import Model
+from headrace.survey.prompts import persona
+from headrace.survey.record import AnswerRecord, Cause
+from headrace.survey.survey import Survey
+from headrace.survey.values import Fields, decode_fields
+
+# How many interviews of a model that never waits run before the loop gets a turn.
+_TURN = 64
+_CLOSE_WITHIN_S = 5.0
+# Of a window, the part that may wait for a commit together.
+_GATHERED_PART = 4
+
+
+class _ChunkInProgress:
+    """A chunk, its decoded rows, and how much of it is left."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.left = len(chunk.interviews)
+        self.signal: Signal | None = None
+        self._agents: dict[int, tuple[Fields, str]] = {}
+        self._scenarios: dict[int, Fields] = {}
+
+    def agent(self, position: int) -> tuple[Fields, str]:
+        """An agent's fields and its persona; shared by the interviews of the chunk."""
+        if position not in self._agents:
+            fields = decode_fields(self.chunk.agents[position])
+            self._agents[position] = fields, persona(fields)
+        return self._agents[position]
+
+    def scenario(self, position: int) -> Fields:
+        if position not in self._scenarios:
+            self._scenarios[position] = decode_fields(self.chunk.scenarios[position])
+        return self._scenarios[position]
+
+    def is_preempted(self) -> bool:
+        return self.signal is Signal.PREEMPT
+
+    def is_stopping(self) -> bool:
+        return self.signal is not None
+
+
+class Gates(Protocol):
+    """The gates of all models: `models.shared_limiters`, or what stands for it in another process."""
+
+    def gate(self, model: Model) -> AskGate: ...
+
+    def allow(self, interviews: int) -> None: ...
+
+    def release_stopped(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class InterviewOutOfMemory(MemoryError):
+    """A process that may end for it has met its memory limit in this interview."""
+
+    def __init__(self, ordinal: int) -> None:
+        super().__init__(f"in interview {ordinal}")
+        self.ordinal = ordinal
+
+
+class InlineExecutor:
+    """`functions` are, for each model, its parameters that are functions: they do not travel in a spec.
+
+    `endpoints` and `cache` are shared with whatever else calls models in this process; by default there is no cache.
+    `is_expendable` where another process takes over when this one has met its memory limit. `on_charged` hears of each
+    call's usage when it ends, long before the row that counts it.
+    """
+
+    def __init__(
+        self,
+        functions: list[dict[str, Any]],
+        endpoints: Gates | None = None,
+        cache: ResponseCache | ReplyCache | None = None,
+        *,
+        is_expendable: bool = False,
+        on_charged: OnCharged | None = None,
+    ) -> None:
+        self._functions = functions
+        self._endpoints: Gates = endpoints or Endpoints()
+        self._owns_endpoints = endpoints is None
+        self._cache = cache
+        self._is_expendable = is_expendable
+        self._on_charged = on_charged
+        self._models: list[ModelCalls] = []
+        self._listening: list[tuple[AskGate, Callable[[Standing, str], None]]] = []
+        self._providers: list[Provider] = []
+        self._interviewer: Interviewer | None = None
+        self._packer = DetailPacker(b"")
+        self._outbox = Outbox()
+        self._most_workers = 1
+        self._chunks: dict[int, _ChunkInProgress] = {}
+        self._waiting: deque[tuple[_ChunkInProgress, Interview | Respondent]] = deque()
+        self._later: dict[asyncio.TimerHandle, _ChunkInProgress] = {}
+        self._workers: dict[asyncio.Task[None], _ChunkInProgress | None] = {}  # what each one conducts
+        self._idle: deque[asyncio.Future[None]] = deque()
+
+    async def open(self, spec: Spec) -> None:
+        models = [Model.from_row(row, functions) for row, functions in zip(spec.models, self._functions, strict=True)]
+        self._providers = [provider_for(model) for model in models]
+        self._models = [self._calls(place, model, spec) for place, model in enumerate(models)]
+        self._packer = DetailPacker(spec.dictionary)
+        self._interviewer = Interviewer(Survey.from_row(spec.survey), self._models, spec.retry)
+
+    def _calls(self, place: int, model: Model, spec: Spec) -> ModelCalls:
+        provider = self._providers[place]
+        if model.service_name == "test":
+            return PlainCalls(provider, spec.prices[place] if "price" in model.parameters else None)
+        gate = self._endpoints.gate(model)
+        listener = partial(self._outbox.observed, place)
+        gate.listen(listener)
+        self._listening.append((gate, listener))
+        # As the controller names it: a script's function has another module's name in a process of its own.
+        named = Model.from_row(spec.models[place])
+        return ServiceCalls(named, provider, gate, spec.prices[place], self._cache, self._on_charged)
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether no model ever waits."""
+        return self._opened.is_instant
+
+    @property
+    def ahead(self) -> int:
+        return 0  # what would wait here waits as well where it is
+
+    def lease(self, lease: Lease) -> None:
+        # A model that never waits keeps one worker busy, gains nothing from others, and gathers rows by itself.
+        self._most_workers = 1 if self._opened.is_instant else lease.interviews
+        self._endpoints.allow(lease.interviews)
+        self._outbox.bound(lease.buffer_bytes, enough_rows=max(1, self._most_workers // _GATHERED_PART))
+        self._staff()  # a wider lease serves what already waits
+
+    async def start(self, work: Work) -> None:
+        if not isinstance(work, Chunk):
+            raise HeadraceError("This executor runs chunks of interviews only.")
+        begun = self._chunks[work.id] = _ChunkInProgress(work)
+        self._waiting.extend((begun, interview) for interview in work.interviews)
+        self._staff()
+
+    async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
+        begun = self._chunks.get(id)
+        if begun is None or begun.chunk.epoch != epoch:
+            return
+        begun.signal = what
+        for handle in [handle for handle, waiting in self._later.items() if waiting is begun]:
+            handle.cancel()
+            del self._later[handle]
+            self._count_down(begun)
+        self._endpoints.release_stopped()
+        if what is Signal.KILL:
+            doomed = [worker for worker, conducted in self._workers.items() if conducted is begun]
+            for worker in doomed:
+                worker.cancel()
+            if doomed and (await asyncio.wait(doomed, timeout=deadline_s))[1]:
+                raise TimeoutError(f"chunk {id} would not be killed within {deadline_s} s")
+        self._staff()
+
+    def events(self) -> AsyncIterator[Batch]:
+        return self._outbox.batches(self._packer.compress)
+
+    def ack(self, upto: int) -> None:
+        self._outbox.ack(upto)
+
+    async def close(self) -> None:
+        for handle in self._later:
+            handle.cancel()
+        workers = list(self._workers)
+        for worker in workers:
+            worker.cancel()
+        if workers:
+            await asyncio.wait(workers, timeout=_CLOSE_WITHIN_S)
+        for gate, listener in self._listening:
+            gate.unlisten(listener)
+        if self._owns_endpoints:
+            self._endpoints.close()
+        for provider in self._providers:
+            await provider.close()
+
+    @property
+    def _opened(self) -> Interviewer:
+        if self._interviewer is None:
+            raise HeadraceError("The executor was not opened.")
+        return self._interviewer
+
+    def _staff(self) -> None:
+        """Have a worker for every interview that waits, as far as the lease goes."""
+        wanted = len(self._waiting)
+        while self._idle and wanted:
+            idle = self._idle.popleft()
+            if not idle.done():
+                idle.set_result(None)
+                wanted -= 1
+        for _ in range(min(wanted, self._most_workers - len(self._workers))):
+            worker = asyncio.create_task(self._work())
+            self._workers[worker] = None
+            worker.add_done_callback(self._worker_ended)
+
+    async def _work(self) -> None:
+        worker, turn = asyncio.current_task(), 0
+        assert worker is not None
+        while True:
+            while not self._waiting:
+                idle = asyncio.get_running_loop().create_future()
+                self._idle.append(idle)
+                await idle
+            begun, task = self._waiting.popleft()
+            if self._outbox.is_full:
+                await self._outbox.wait_for_room()
+            await self._conduct(begun, task, worker)
+            del begun, task  # an idle worker must not keep its last interview alive
+            turn += 1
+            if turn % _TURN == 0:
+                await asyncio.sleep(0)
+
+    async def _conduct(self, begun: _ChunkInProgress, task: Interview | Respondent, worker: asyncio.Task[None]) -> None:
+        if begun.signal is not None:
+            return self._count_down(begun)
+        interviewer = self._opened
+        respondent = self._begin(begun, task) if isinstance(task, Interview) else task
+        self._workers[worker] = begun
+        try:
+            row = await interviewer.conduct(respondent, self._answer_taker(begun, respondent), begun.is_preempted)
+        except asyncio.CancelledError:
+            self._count_down(begun)
+            raise
+        except MemoryError:
+            if self._is_expendable:
+                raise InterviewOutOfMemory(respondent.interview.ordinal) from None
+            row = interviewer.failed(respondent, Cause.OUT_OF_MEMORY, "the process ran out of memory")
+        except Exception as error:  # noqa: BLE001 - whatever one interview meets is recorded with it; the others go on
+            row = interviewer.failed(respondent, Cause.INTERNAL, f"{type(error).__name__}: {error}")
+        finally:
+            self._workers[worker] = None
+        return self._conducted(begun, respondent, row)
+
+    def _begin(self, begun: _ChunkInProgress, interview: Interview) -> Respondent:
+        fields, system = begun.agent(interview.agent)
+        return self._opened.begin(interview, fields, begun.scenario(interview.scenario), system, begun.is_stopping)
+
+    def _conducted(self, begun: _ChunkInProgress, respondent: Respondent, row: Row | None) -> None:
+        if row is not None:
+            self._outbox.row(begun.chunk, row)
+        elif respondent.resume_after_s is not None and begun.signal is None:
+            self._put_back(begun, respondent, respondent.resume_after_s)
+            return
+        self._count_down(begun)
+
+    def _answer_taker(
+        self, begun: _ChunkInProgress, respondent: Respondent
+    ) -> Callable[[int, AnswerRecord], None] | None:
+        """Who is told each answer as it comes; nobody where the interview will have ended before anyone could look."""
+        if self._models[respondent.interview.model].is_instant:
+            return None
+        return lambda ordinal, record: self._outbox.answer(begun.chunk, ordinal, record)
+
+    def _count_down(self, begun: _ChunkInProgress) -> None:
+        begun.left -= 1
+        if begun.left == 0:
+            del self._chunks[begun.chunk.id]
+            outcomes = {None: Outcome.DONE, Signal.KILL: Outcome.LOST}
+            self._outbox.ending(begun.chunk, outcomes.get(begun.signal, Outcome.PREEMPTED))
+
+    def _put_back(self, begun: _ChunkInProgress, respondent: Respondent, wait_s: float) -> None:
+        def come_back() -> None:
+            del self._later[handle]
+            self._waiting.append((begun, respondent))
+            self._staff()
+
+        handle = asyncio.get_running_loop().call_later(wait_s, come_back)
+        self._later[handle] = begun
+
+    def _worker_ended(self, worker: asyncio.Task[None]) -> None:
+        del self._workers[worker]
+        if not worker.cancelled() and (error := worker.exception()) is not None:
+            self._outbox.fail(error)

@@ -1,0 +1,337 @@
+"""One interview: a survey's questions put to one agent, about one scenario, by one model.
+
+Covers: the order of questions, what overlaps, reading answers, and turning what goes wrong into data.
+Does not cover: which interviews run and where (interviews.inline), or how a call is made (providers).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from headrace.display import counted
+from headrace.errors import InvalidAnswer, ModelUnusable, ProviderRefused, ProviderUnavailable
+from headrace.interviews.contract import Interview
+from headrace.limits import RetryLimits
+from headrace.models.calls import ModelCalls
+from headrace.models.endpoint.retry import wait_before_retry_s
+from headrace.models.limiter import CallNotMade
+from headrace.models.provider import Finish, Reply, Request
+from headrace.store.run_file.rows import ANSWER_COLUMNS, Row, Status
+from headrace.survey.prompts import AskedQuestion, Context
+from headrace.survey.questions.base import Options
+from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, Usage, encode_detail
+from headrace.survey.replies import NoAnswer
+from headrace.survey.survey import Survey
+from headrace.survey.templates import CannotRender
+from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, repair_text, to_sql
+
+_LONGEST_MESSAGE = 2_000
+_LONGEST_QUOTE = 200
+_STOP = Finish.STOP
+_MOST_AT_ONCE = 20  # questions of one interview
+_ANSWERED, _FAILED = State.ANSWERED, State.FAILED  # looking a member up in its enum costs more than using it
+
+
+class Respondent:
+    """One interview in progress: who answers what, and the records so far. It holds one place in the window."""
+
+    __slots__ = (
+        "context",
+        "interview",
+        "is_stopping",
+        "records",
+        "resume_after_s",
+        "started_at",
+        "started_s",
+        "system",
+        "unasked",
+        "unfinished",
+    )
+
+    def __init__(
+        self,
+        interview: Interview,
+        agent: Fields,
+        scenario: Fields,
+        system: str,
+        questions: int,
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        self.interview = interview
+        self.is_stopping = is_stopping
+        self.system = system
+        self.context: Context = {"agent": agent, "scenario": scenario}
+        self.records: list[AnswerRecord | None] = [None] * questions
+        self.unasked = questions
+        self.unfinished: dict[int, tuple[AnswerRecord, int]] | None = None  # with how many calls failed
+        self.started_at = time.time()
+        self.started_s = time.monotonic()
+        self.resume_after_s: float | None = None
+
+
+class Interviewer:
+    """Conducts interviews of one survey; compiled once and shared by all of them."""
+
+    def __init__(self, survey: Survey, models: Sequence[ModelCalls], retry: RetryLimits) -> None:
+        self._asked = [AskedQuestion(survey, position) for position in range(len(survey))]
+        needed = frozenset[int]().union(*(asked.needs for asked in self._asked))
+        self._is_needed = [position in needed for position in range(len(survey))]
+        self._models = models
+        self._retry = retry
+        self._bools = [question.holds_bools for question in survey.questions]
+        # A chain has one question to ask at any time: nothing to overlap.
+        self._is_chain = all(asked.is_derived or asked.position - 1 in asked.needs for asked in self._asked[1:])
+
+    @property
+    def is_instant(self) -> bool:
+        return all(model.is_instant for model in self._models)
+
+    def begin(
+        self, interview: Interview, agent: Fields, scenario: Fields, system: str, is_stopping: Callable[[], bool]
+    ) -> Respondent:
+        respondent = Respondent(interview, agent, scenario, system, len(self._asked), is_stopping)
+        for record in interview.kept:
+            self._keep(respondent, record)
+        return respondent
+
+    async def conduct(
+        self,
+        respondent: Respondent,
+        on_answer: Callable[[int, AnswerRecord], None] | None,
+        stopped: Callable[[], bool],
+    ) -> Row | None:
+        """Ask what is not answered yet. None where it must go on later: `resume_after_s` tells when, or never."""
+        respondent.resume_after_s = None
+        if self._is_chain or self._models[respondent.interview.model].is_instant:
+            await self._ask_in_turn(respondent, on_answer, stopped)
+        else:
+            await self._ask_overlapping(respondent, on_answer, stopped)
+        return self._sealed(respondent) if respondent.unasked == 0 else None
+
+    def failed(self, respondent: Respondent, cause: Cause, message: str) -> Row:
+        """Seal an interview that cannot go on, for a reason that no question of it is to blame for."""
+        for position, record in enumerate(respondent.records):
+            if record is None:
+                failure = Failure(position, cause, _told(message))
+                self._keep(respondent, AnswerRecord(position, State.FAILED, failure=failure))
+        return self._sealed(respondent)
+
+    async def _ask_in_turn(
+        self,
+        respondent: Respondent,
+        on_answer: Callable[[int, AnswerRecord], None] | None,
+        stopped: Callable[[], bool],
+    ) -> None:
+        for asked in self._asked:
+            if respondent.records[asked.position] is not None:
+                continue
+            if not await self._ask(respondent, asked):
+                return
+            if on_answer is None:
+                continue  # a model that never waits: nobody could look, or stop it, in between
+            record = respondent.records[asked.position]
+            if record is not None and record.attempts:
+                on_answer(respondent.interview.ordinal, record)
+            if stopped():
+                return
+
+    async def _ask_overlapping(
+        self,
+        respondent: Respondent,
+        on_answer: Callable[[int, AnswerRecord], None] | None,
+        stopped: Callable[[], bool],
+    ) -> None:
+        running: dict[asyncio.Task[bool], AskedQuestion] = {}
+        waiting = [asked for asked in self._asked if respondent.records[asked.position] is None]
+        try:
+            while True:
+                if not stopped():
+                    ready = [asked for asked in waiting if self._is_ready(respondent, asked)]
+                    ready = ready[: _MOST_AT_ONCE - len(running)]
+                    waiting = [asked for asked in waiting if asked not in ready]
+                    running |= {asyncio.create_task(self._ask(respondent, asked)): asked for asked in ready}
+                if not running:
+                    return
+                ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    asked = running.pop(task)
+                    task.result()
+                    record = respondent.records[asked.position]
+                    if on_answer is not None and record is not None and record.attempts:
+                        on_answer(respondent.interview.ordinal, record)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    def _is_ready(self, respondent: Respondent, asked: AskedQuestion) -> bool:
+        return all(respondent.records[position] is not None for position in asked.needs)
+
+    async def _ask(self, respondent: Respondent, asked: AskedQuestion) -> bool:
+        """Put one question. False where its model is to be tried again later."""
+        record, failed_calls = AnswerRecord(asked.position, _ANSWERED), 0
+        if respondent.unfinished is not None and asked.position in respondent.unfinished:
+            record, failed_calls = respondent.unfinished.pop(asked.position)
+        started_s = time.monotonic()
+        record.started_ms = int((started_s - respondent.started_s) * 1000)
+        try:
+            if asked.is_conditional and self._is_settled(respondent, asked, record):
+                return self._keep(respondent, record)
+            record.prompt, options = asked.write(respondent.context)
+            reason = await self._call(respondent, asked, record, options)
+            if reason is not None:
+                await self._ask_again(respondent, asked, record, options, reason)
+        except CannotRender as error:
+            _fail(record, Cause.DATA, error.message)
+        except (CallNotMade, ModelUnusable):
+            # No fault of this interview: it stays as it is for a later run.
+            return self._leave(respondent, record, failed_calls)
+        except ProviderRefused as error:
+            _fail(record, Cause.REFUSED, error.message)
+        except ProviderUnavailable as error:
+            if self._try_later(respondent, record, failed_calls + 1, error):
+                return False
+            _fail(record, Cause.UNAVAILABLE, error.message)
+        record.took_ms = int((time.monotonic() - started_s) * 1000)
+        return self._keep(respondent, record)
+
+    async def _call(
+        self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord, options: Options
+    ) -> InvalidAnswer | NoAnswer | None:
+        """Call the model once. None where its answer was accepted, else why not."""
+        interview, context = respondent.interview, respondent.context
+        record.attempts += 1
+        request = Request(
+            asked.name, respondent.system, record.prompt, asked.schema(options),
+            context["agent"], context["scenario"], interview.iteration, record.attempts,
+        )  # fmt: skip
+        model = self._models[interview.model]
+        try:
+            reply = await model.ask(request, record, respondent.is_stopping)
+        except (ProviderRefused, ProviderUnavailable, MemoryError):  # the call was made
+            model.charged(interview.ordinal, record)
+            raise
+        record.raw = reply.raw
+        record.repaired = reply.repaired
+        record.input_tokens += reply.input_tokens
+        record.output_tokens += reply.output_tokens
+        model.charged(interview.ordinal, record)
+        if reply.finish is not _STOP:
+            return _cut_short(reply)
+        try:
+            given, record.comment = asked.question.read(reply.text)
+            record.value = to_sql(asked.question.accept(given, options), as_bool=self._bools[asked.position])
+        except (InvalidAnswer, NoAnswer) as error:
+            return error
+        model.accepted(reply)
+        return None
+
+    async def _ask_again(
+        self,
+        respondent: Respondent,
+        asked: AskedQuestion,
+        record: AnswerRecord,
+        options: Options,
+        reason: InvalidAnswer | NoAnswer,
+    ) -> None:
+        """Tell the model why its answer was not accepted, a few times, then record that as the failure."""
+        prompt = record.prompt
+        for _ in range(self._retry.answer_attempts - 1):
+            record.prompt = f"{prompt}\n\nYour last answer was not accepted: {reason.message}."
+            again = await self._call(respondent, asked, record, options)
+            if again is None:
+                return
+            reason = again
+        _fail(record, Cause.MISSING if isinstance(reason, NoAnswer) else Cause.INVALID, reason.message)
+
+    def _is_settled(self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord) -> bool:
+        """Whether a question need not be put to the model: it is skipped, or its answer follows from another."""
+        if not self._is_due(respondent, asked, record):
+            return True
+        if asked.is_derived:
+            record.value = to_sql(asked.derive(respondent.context), as_bool=self._bools[asked.position])
+        return asked.is_derived
+
+    def _is_due(self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord) -> bool:
+        """Whether a question is to be asked: not where a rule skips it, or an answer it needs is missing."""
+        for position in asked.needs:
+            needed = respondent.records[position]
+            if needed is not None and needed.state >= _FAILED:
+                record.state = State.NOT_ASKED
+                return False
+        if asked.skip is not None and asked.skip(respondent.context):
+            record.state = State.SKIPPED
+            return False
+        return True
+
+    def _try_later(
+        self, respondent: Respondent, record: AnswerRecord, failed_calls: int, error: ProviderUnavailable
+    ) -> bool:
+        wait_s = wait_before_retry_s(failed_calls, error.retry_after_s, self._retry, random.random())
+        if wait_s is None:
+            return False
+        respondent.resume_after_s = max(wait_s, respondent.resume_after_s or 0.0)
+        self._leave(respondent, record, failed_calls)
+        return True
+
+    def _leave(self, respondent: Respondent, record: AnswerRecord, failed_calls: int) -> bool:
+        """Keep a question that has no answer yet as it is: the calls made so far were made, and count."""
+        respondent.unfinished = respondent.unfinished or {}
+        respondent.unfinished[record.question] = record, failed_calls
+        return False
+
+    def _keep(self, respondent: Respondent, record: AnswerRecord) -> bool:
+        position = record.question
+        respondent.unasked -= respondent.records[position] is None
+        respondent.records[position] = record
+        if self._is_needed[position]:
+            answer = from_sql(record.value, as_bool=self._bools[position])
+            respondent.context[self._asked[position].name] = {"answer": answer, "comment": record.comment}
+        return True
+
+    def _sealed(self, respondent: Respondent) -> Row:
+        interview = respondent.interview
+        records = [record for record in respondent.records if record is not None]
+        failures: list[Failure] = []
+        usage = interview.uncounted or Usage()
+        for record in records:
+            if record.failure is not None:
+                failures.append(record.failure)
+            usage.add(record)
+        for record in interview.kept:  # counted before, or among the uncounted
+            usage.add(record, -1)
+        answers, more = self._columns(records)
+        detail = encode_detail(Detail(respondent.system, respondent.started_at, records))
+        return Row(
+            interview.ordinal, interview.iteration, interview.agent, interview.scenario, interview.model,
+            Status.FAILED if failures else Status.DONE, answers, more, detail, failures, usage,
+        )  # fmt: skip
+
+    def _columns(self, records: list[AnswerRecord]) -> tuple[list[SqlValue], str | None]:
+        """The answers that have a column each, and the rest as one JSON list."""
+        answers: list[SqlValue] = [record.value for record in records]
+        if len(answers) <= ANSWER_COLUMNS:
+            return answers, None
+        rest = zip(answers[ANSWER_COLUMNS:], self._bools[ANSWER_COLUMNS:], strict=True)
+        return answers[:ANSWER_COLUMNS], encode_value([from_sql(value, as_bool=held) for value, held in rest]).decode()
+
+
+def _cut_short(reply: Reply) -> InvalidAnswer | NoAnswer:
+    """Why a reply that did not end by itself is no answer, whatever it says."""
+    if reply.finish is Finish.REFUSED:
+        return NoAnswer(f"the model refused to answer: {reply.text[:_LONGEST_QUOTE]}")
+    return InvalidAnswer(f"the answer was cut off after {counted(reply.output_tokens, 'token')}; be brief")
+
+
+def _fail(record: AnswerRecord, cause: Cause, message: str) -> None:
+    record.state = State.FAILED
+    record.value = None
+    record.failure = Failure(record.question, cause, _told(message))
+
+
+def _told(message: str) -> str:
+    """A message that can be stored, whatever it quotes."""
+    return repair_text(message[:_LONGEST_MESSAGE])[0]

@@ -1,0 +1,147 @@
+"""On what terms a run starts: what it may contact, which keys it may read, and how much it may use.
+
+    who wrote the model                  contacted and paid for
+    the program, or `headrace run`       yes; remembered for the plan, so that `headrace resume` does not ask
+    a run file (Job.open, resume)        only what this user has confirmed for that plan, or allows now
+
+A run file's budgets are claims too: limits of money and tokens that are looser than those confirmed are asked for
+again, and without confirmation its memory is at most this host's default, and its workers are left out.
+Does not cover: asking a person (cli.confirming), or where it is remembered (store.confirmations).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import structs
+
+from headrace.errors import OptionError
+from headrace.limits import Budgets, MemoryLimits, RunOptions
+from headrace.memory.gauge import memory_limits
+from headrace.models.contacts import Contact, contacts_of, not_confirmed
+from headrace.plan.job import Job
+from headrace.plan.prices import price_of
+from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
+from headrace.store.run_file.stored_lists import read_kept_plan
+
+_NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """`budgets` are as the file will keep them, `confirmed` what this user says yes to by starting the run.
+
+    `unconfirmed` must be empty for the run to start.
+    """
+
+    path: Path
+    plan: str
+    budgets: Budgets
+    unconfirmed: tuple[Contact, ...]
+    confirmed: Confirmed
+
+    @classmethod
+    def of(cls, job: Job, path: Path, options: RunOptions) -> Terms:
+        if options.fresh and job.origin == path:
+            raise OptionError(f"{path} holds the job itself: it cannot start over in there.", fix="Give another path.")
+        identity, file = job.identity(), None if options.fresh else read_kept_plan(path)
+        if file is not None and file.identity != identity and not options.extend:
+            file = None  # of another job: about to be refused as such, whatever its budgets are
+        kept = Budgets() if file is None else file.budgets
+        budgets, plan = options.budgets(kept), identity.digest
+        contacts = [contact for model in job.models for contact in contacts_of(model)]
+        interviews = max(len(job) * (options.n or 1), 0 if file is None else file.interviews)
+        before = read_confirmed(plan) or _NOTHING
+        confirmed = Confirmed(
+            contacts=tuple(dict.fromkeys((contact.address, contact.key) for contact in contacts)),
+            prices=_given_prices(job),
+            interviews=interviews,
+            max_cost=budgets.max_cost,
+            max_tokens_total=budgets.max_tokens_total,
+            memory=_confirmed_memory(options, budgets, before),
+            workers=_confirmed_workers(options, budgets, before),
+        )
+        is_as_before = (
+            interviews <= before.interviews
+            and set(confirmed.prices) <= set(before.prices)
+            and _has_confirmed_limits(options, kept, before)
+        )
+        return cls(
+            path=path,
+            plan=plan,
+            budgets=budgets,
+            unconfirmed=_unconfirmed(job, before.contacts if is_as_before else ()),
+            confirmed=confirmed,
+        )
+
+    @property
+    def asks_for_memory(self) -> bool:
+        """Whether the file asks for more memory than this host's default, which this user has not confirmed."""
+        return self._has_unconfirmed_memory and self._asked_bytes() > memory_limits(None).budget_bytes
+
+    def check(self) -> None:
+        """Raise NotConfirmed, before a key is read, where this user has to be asked."""
+        if self.unconfirmed:
+            raise not_confirmed(self.path, self.unconfirmed)
+
+    def memory_limits(self) -> MemoryLimits:
+        limits = memory_limits(self.budgets.memory)
+        if not self._has_unconfirmed_memory:
+            return limits
+        return structs.replace(limits, budget_bytes=min(limits.budget_bytes, memory_limits(None).budget_bytes))
+
+    def remember(self) -> None:
+        """Before the file is written: a kill must not leave a file that its own user is asked about."""
+        if self.confirmed.contacts or self.confirmed.memory or self.confirmed.workers:
+            remember(self.plan, self.confirmed)
+
+    @property
+    def _has_unconfirmed_memory(self) -> bool:
+        return self.budgets.memory is not None and self.budgets.memory not in self.confirmed.memory
+
+    def _asked_bytes(self) -> int:
+        return memory_limits(self.budgets.memory).budget_bytes
+
+
+def _unconfirmed(job: Job, confirmed: tuple[tuple[str, str | None], ...]) -> tuple[Contact, ...]:
+    """What the job's models from a file would contact without this user's word, now or earlier."""
+    return tuple(
+        contact
+        for model in job.models
+        if model.origin is not None
+        for contact in contacts_of(model)
+        if not contact.is_among(model.origin.allowed) and (contact.address, contact.key) not in confirmed
+    )
+
+
+def _has_confirmed_limits(options: RunOptions, kept: Budgets, before: Confirmed) -> bool:
+    """Whether the file's limits of money and tokens, where none is given now, are no looser than those confirmed."""
+    return (options.max_cost is not None or is_within(kept.max_cost, before.max_cost)) and (
+        options.max_tokens_total is not None or is_within(kept.max_tokens_total, before.max_tokens_total)
+    )
+
+
+def _given_prices(job: Job) -> tuple[str, ...]:
+    """In words. Of a plan's identity they are no part, and a file that says its model is free spends without limit."""
+    priced = [(model.name, price_of(model)) for model in job.models if model.parameters.get("price") is not None]
+    return tuple(
+        dict.fromkeys(
+            f"{ascii(name)[1:-1]} at ${price.input:g} in, ${price.output:g} out and"
+            f" ${price.input if price.cached is None else price.cached:g} cached a million tokens"
+            for name, price in priced
+            if price is not None
+        )
+    )
+
+
+def _confirmed_memory(options: RunOptions, budgets: Budgets, before: Confirmed) -> tuple[str | int, ...]:
+    """The memory as written, where the user gave it now or has confirmed it for this plan."""
+    written = budgets.memory
+    is_confirmed = written is not None and (options.memory is not None or written in before.memory)
+    return (written,) if is_confirmed and written is not None else ()
+
+
+def _confirmed_workers(options: RunOptions, budgets: Budgets, before: Confirmed) -> int:
+    workers = budgets.workers or 0
+    return workers if options.workers is not None or workers <= before.workers else 0

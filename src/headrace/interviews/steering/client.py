@@ -1,0 +1,119 @@
+"""Asking a run that goes on in another process. Covers: one exchange with it, and saying why there is none.
+
+Does not cover: the messages (interviews.steering.messages), or who answers (interviews.steering.server).
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from headrace.errors import NotRunning, NotSteerable, RunFileError
+from headrace.interviews.steering.messages import (
+    ANSWER_WITHIN_S,
+    HEADER_BYTES,
+    MOST_REPLY_BYTES,
+    AskState,
+    Refused,
+    Reply,
+    Request,
+    RunState,
+    framed,
+    is_same_user,
+    short_name,
+    socket_path,
+)
+from headrace.store.connections import open_reader
+from headrace.store.lock import writer_of
+
+_replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+
+
+def ask(run_path: Path, request: Request) -> RunState:
+    """Have the process that runs this file do something; how the run stands then."""
+    path = run_path.expanduser().resolve()  # as the run itself does
+    try:
+        with _connected(path) as connection:
+            reply = _exchange(connection, request, path)
+    except (TimeoutError, BlockingIOError):
+        raise _unanswered(path) from None
+    except OSError as error:
+        raise _unreachable(path, error) from None
+    match reply:
+        case RunState():
+            return reply
+        case Refused(reason):
+            raise NotSteerable(f"The run of {path} did not take the request: {reason}.", path=path)
+
+
+def state_of(run_path: Path) -> RunState | None:
+    """How a run stands that goes on now; None where none does."""
+    try:
+        return ask(run_path, AskState())
+    except NotRunning:
+        return None
+
+
+@contextmanager
+def _connected(path: Path) -> Generator[socket.socket]:
+    if not hasattr(socket, "AF_UNIX"):
+        raise FileNotFoundError
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(ANSWER_WITHIN_S)
+        with short_name(socket_path(path)) as name:
+            connection.connect(str(name))
+        if not is_same_user(connection):
+            raise PermissionError
+        yield connection
+
+
+def _exchange(connection: socket.socket, request: Request, path: Path) -> Reply:
+    connection.sendall(framed(request))
+    size = int.from_bytes(_received(connection, HEADER_BYTES))
+    try:
+        return _replies.decode(_received(connection, min(size, MOST_REPLY_BYTES)))
+    except msgspec.DecodeError as error:
+        raise NotSteerable(
+            f"The run of {path} answers in a way that is not known here ({error}).",
+            path=path,
+            fix="Use the version of Headrace that started it.",
+        ) from None
+
+
+def _received(connection: socket.socket, count: int) -> bytes:
+    taken = b""
+    while len(taken) < count:
+        part = connection.recv(count - len(taken))
+        if not part:
+            raise ConnectionResetError("it closed the connection")
+        taken += part
+    return taken
+
+
+def _unanswered(path: Path) -> NotSteerable:
+    return NotSteerable(
+        f"The run of {path} (process {writer_of(path) or 'unknown'}) does not answer within {ANSWER_WITHIN_S:g} s.",
+        path=path,
+        fix="It may be stopped or very busy: try again, or look at that process.",
+    )
+
+
+def _unreachable(path: Path, error: OSError) -> RunFileError:
+    open_reader(path).close()  # says so where there is no run file at all
+    holder = writer_of(path)
+    if holder is None:
+        return NotRunning(f"Nothing is running {path} now.", path=path, fix=f"To go on with it: headrace resume {path}")
+    if isinstance(error, PermissionError):
+        return NotSteerable(
+            f"{path} is being run by another user (process {holder}).", path=path, fix="Only its owner may steer it."
+        )
+    return NotSteerable(
+        f"{path} is being run by process {holder}, which cannot be asked: it is just starting or ending,"
+        " or no socket could be made beside the file.",
+        path=path,
+        fix="Try again; a run that has no socket can be stopped with Ctrl-C where it was started.",
+    )

@@ -1,0 +1,105 @@
+"""What may be asked of a run from another process, and how it travels. Covers: messages, frames, the socket's name.
+
+    <run file>.sock     a Unix socket beside the run file, mode 0600, there while the run goes on
+    a frame             four bytes of length, most significant first, then a message in msgpack
+    an exchange         one request, one reply; then the connection is closed
+
+Does not cover: answering (interviews.steering.server), or asking (interviews.steering.client).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+from headrace.interviews.run import Progress
+
+# Whoever asks waits longer than it takes to be rid of clients that came before and say nothing.
+ANSWER_WITHIN_S = 5.0
+SERVE_WITHIN_S = 2.0
+MOST_REQUEST_BYTES = 1_000
+MOST_REPLY_BYTES = 64_000
+HEADER_BYTES = 4
+# A socket's address has room for 108 bytes on Linux and 104 on macOS, the closing zero among them.
+_MOST_ADDRESS_BYTES = 103
+_CREDENTIALS = struct.Struct("3i")  # process, user, group
+
+
+class AskState(msgspec.Struct, frozen=True, tag="state"):
+    """Changes nothing."""
+
+
+class Pause(msgspec.Struct, frozen=True, tag="pause"):
+    """Admit nothing more, let what is in flight end, and wait."""
+
+
+class Resume(msgspec.Struct, frozen=True, tag="resume"):
+    """Admit again."""
+
+
+class Tune(msgspec.Struct, frozen=True, tag="tune"):
+    """Let so many interviews be in flight."""
+
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+
+
+class Stop(msgspec.Struct, frozen=True, tag="stop"):
+    """As Ctrl-C does there: once, what is in flight ends; twice, stop now."""
+
+
+Request: TypeAlias = AskState | Pause | Resume | Tune | Stop
+
+
+class RunState(msgspec.Struct, frozen=True, tag="run"):
+    """How the run stands after a request."""
+
+    pid: int
+    concurrency: int
+    is_stopping: bool
+    progress: Progress
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """The request made no sense."""
+
+    reason: str
+
+
+Reply: TypeAlias = RunState | Refused
+
+
+def framed(message: Request | Reply) -> bytes:
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(HEADER_BYTES) + body
+
+
+def socket_path(run_path: Path) -> Path:
+    return run_path.with_name(run_path.name + ".sock")
+
+
+@contextmanager
+def short_name(path: Path) -> Generator[Path]:
+    """A name for the same place that a socket's address has room for, with two bytes to spare."""
+    if len(os.fsencode(path)) + 2 <= _MOST_ADDRESS_BYTES:
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="headrace-") as directory:
+        link = Path(directory) / "s"
+        link.symlink_to(path)
+        yield link
+
+
+def is_same_user(connection: socket.socket) -> bool:
+    """Whether our own user is at the other end. Where the system does not say, the socket's mode has to do."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return _CREDENTIALS.unpack(told)[1] == os.geteuid()

@@ -1,0 +1,172 @@
+"""A run answers to its owner: the socket beside a run file. Covers: making it, answering, taking it away.
+
+It lives on the engine's loop and costs nothing while nobody connects. A client gets a few seconds and a few hundred
+bytes, and at most a handful are served at a time: whatever they do, the run does not notice. Where no socket can be
+made (no such thing on this system or file system), the run goes on without one.
+Does not cover: the messages (interviews.steering.messages), or asking (interviews.steering.client).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import assert_never
+
+import msgspec
+
+from headrace.interviews.run import SurveyRun
+from headrace.interviews.steering.messages import (
+    HEADER_BYTES,
+    MOST_REQUEST_BYTES,
+    SERVE_WITHIN_S,
+    AskState,
+    Pause,
+    Refused,
+    Reply,
+    Request,
+    Resume,
+    RunState,
+    Stop,
+    Tune,
+    framed,
+    is_same_user,
+    short_name,
+    socket_path,
+)
+
+_MOST_CLIENTS = 8
+_BACKLOG = 64
+_ACCEPT_AGAIN_AFTER_S = 1.0
+
+_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+
+
+@asynccontextmanager
+async def steerable(run_path: Path, run: SurveyRun) -> AsyncGenerator[None]:
+    """While the block runs, the run can be steered. The caller holds the file's lock: a socket found is a dead one."""
+    place = socket_path(run_path)
+    listener = _listen_at(place)
+    if listener is None:
+        yield
+        return
+    answering = asyncio.create_task(_Control(listener, run).answer())
+    try:
+        yield
+    finally:
+        answering.cancel()
+        await asyncio.wait([answering])
+        listener.close()
+        with suppress(OSError):  # gone, or not ours to remove any more: nobody answers there
+            place.unlink()
+
+
+def _listen_at(place: Path) -> socket.socket | None:
+    if not hasattr(socket, "AF_UNIX"):
+        return None
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _bind(listener, place)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        return None
+    return listener
+
+
+def _bind(listener: socket.socket, place: Path) -> None:
+    # A mode can only be set after binding, and a umask is the whole process's: so it is bound where nobody else can
+    # go, and gets its name, in place of a dead one, when its mode is right.
+    with (
+        tempfile.TemporaryDirectory(prefix=".headrace-", dir=place.parent) as private,
+        short_name(Path(private)) as short,
+    ):
+        listener.bind(str(short / "s"))
+        bound = Path(private) / "s"
+        bound.chmod(0o600)
+        bound.replace(place)
+
+
+class _Control:
+    def __init__(self, listener: socket.socket, run: SurveyRun) -> None:
+        self._listener = listener
+        self._run = run
+        self._places = asyncio.Semaphore(_MOST_CLIENTS)
+
+    async def answer(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as clients:
+            while True:
+                await self._places.acquire()
+                clients.create_task(self._serve(await self._next_client()))
+
+    async def _next_client(self) -> socket.socket:
+        while True:
+            try:
+                return (await asyncio.get_running_loop().sock_accept(self._listener))[0]
+            except OSError:  # no descriptor left, or a client that went before its turn
+                await asyncio.sleep(_ACCEPT_AGAIN_AFTER_S)
+
+    async def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection, suppress(OSError):  # it is gone, or out of time
+                async with asyncio.timeout(SERVE_WITHIN_S):
+                    if is_same_user(connection):
+                        reply = self._reply_to(await _request_from(connection))
+                        await asyncio.get_running_loop().sock_sendall(connection, framed(reply))
+        finally:
+            self._places.release()
+
+    def _reply_to(self, body: bytes) -> Reply:
+        try:
+            request = _requests.decode(body)
+        except msgspec.DecodeError as error:
+            return Refused(str(error))
+        self._carry_out(request)
+        run = self._run
+        return RunState(os.getpid(), run.concurrency, run.was_stopped, run.progress())
+
+    def _carry_out(self, request: Request) -> None:
+        match request:
+            case AskState():
+                pass
+            case Pause():
+                self._run.pause()
+            case Resume():
+                self._run.resume()
+            case Tune(concurrency):
+                self._run.keep_concurrency(concurrency)
+            case Stop():
+                self._run.stop()
+            case _:
+                assert_never(request)
+
+
+async def _request_from(connection: socket.socket) -> bytes:
+    size = int.from_bytes(await _received(connection, HEADER_BYTES))
+    body = await _received(connection, min(size, MOST_REQUEST_BYTES))
+    if _has_left(connection):
+        raise ConnectionResetError("the client was told that nobody answers: what it asked for must not happen later")
+    return body
+
+
+def _has_left(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+
+
+async def _received(connection: socket.socket, count: int) -> bytes:
+    taken = b""
+    while len(taken) < count:
+        part = await asyncio.get_running_loop().sock_recv(connection, count - len(taken))
+        if not part:
+            raise ConnectionResetError("the client left in the middle of a request")
+        taken += part
+    return taken

@@ -1,0 +1,1 @@
+"""Interviews in worker processes: the executor contract once more."""

@@ -1,0 +1,326 @@
+"""Runs interviews in worker processes with hard memory limits: the executor contract for chunks, once more.
+
+    SurveyRun ── Chunk ──► IsolatedExecutor ── pieces ──► Lane ══ worker: InlineExecutor
+              ◄── Batch ──  merged, renumbered ◄── Told ──      ══ worker: InlineExecutor
+
+Covers: the contract, keeping workers alive, and taking in what they tell. Does not cover: which worker gets what, also
+after another's death (interviews.workers.assignment), chunks and their endings (interviews.workers.chunks_in_flight),
+merging events (interviews.workers.merged_events), one worker (interviews.workers.worker_slot), its inside
+(interviews.workers.interview_worker), or how memory is divided (interviews.workers.survey_workers).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+
+from headrace.errors import HeadraceError, spelled
+from headrace.interviews.contract import (
+    Answers,
+    AnyEvent,
+    Batch,
+    Chunk,
+    Ended,
+    Lease,
+    Observed,
+    Rows,
+    Signal,
+    Spec,
+    Work,
+)
+from headrace.interviews.workers.assignment import MOST_WAITING, Handout
+from headrace.interviews.workers.chunks_in_flight import Flights
+from headrace.interviews.workers.interview_deaths import Blame, blame_of, told_of
+from headrace.interviews.workers.interview_wire import Opening, Signalled, Taken, Told, TooLarge, encode
+from headrace.interviews.workers.merged_events import MergedEvents
+from headrace.interviews.workers.worker_slot import Heard, Lane
+from headrace.models.limiter import Gate, Standing
+from headrace.models.response_cache import ResponseCache
+from headrace.models.shared_limiters import Endpoints
+from headrace.survey.known_services import SERVICES
+from headrace.survey.models import Model
+from headrace.survey.record import Cause
+from headrace.units import format_bytes
+from headrace.workers.handle import Ending
+from headrace.workers.pool import WorkerPool
+from headrace.workers.wire import DeathKind, Failed, FunctionReference
+
+_CHUNK = 64  # interviews
+_ROWS_PART = 8  # of a worker's memory, the part that rows of agents and scenarios may take
+_TICK_S = 1.0
+_HANG_S = 120.0
+_STOP_WITHIN_S = 1.0
+_MOST_FAILED_STARTS = 3
+_MOST_LOSSES = 10  # of each worker, with no row between them
+_FIRST_REST_S = 0.05
+_LONGEST_REST_S = 2.0
+_ROWS_TO_WIDEN = 32  # for each interview at once
+
+
+class IsolatedExecutor:
+    """`functions` are, for each model, its parameters that are functions, by reference. A worker may use `limit_bytes`
+    above what it was forked with, and is ended when it has not answered for `hang_s`.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        functions: list[dict[str, FunctionReference]],
+        *,
+        workers: int,
+        limit_bytes: int,
+        endpoints: Endpoints | None = None,
+        cache: ResponseCache | None = None,
+        hang_s: float = _HANG_S,
+    ) -> None:
+        self._pool = pool
+        self._functions = functions
+        self._workers = workers
+        self._limit_bytes = limit_bytes
+        self._endpoints = endpoints or Endpoints()
+        self._owns_endpoints = endpoints is None
+        self._cache = cache
+        self._hang_s = hang_s
+        self._listening: list[tuple[Gate, Callable[[Standing, str], None]]] = []
+        self._lanes: list[Lane] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._events = MergedEvents()
+        self._flights = Flights(self._events)
+        self._handout = Handout(self._lanes, self._flights, limit_bytes // _ROWS_PART, limit_bytes * workers)
+        self._failure: BaseException | None = None
+        self._failed_starts = self._losses = 0
+        self._lease: Lease | None = None
+        self._at_once: int | None = None  # interviews in a worker, once one has met its memory limit
+        self._rows_since_narrowed = 0
+
+    @property
+    def used_bytes(self) -> int:
+        """What the workers use above what they were forked with, by the last readings."""
+        return sum(lane.used_bytes for lane in self._lanes)
+
+    @property
+    def ahead(self) -> int:
+        """Models that never wait keep a worker so busy that it should find the next chunks there; with others, each
+        interview that was accepted is conducted."""
+        return MOST_WAITING * _CHUNK if all(lane.is_instant for lane in self._lanes) else 0
+
+    async def open(self, spec: Spec) -> None:
+        models = [Model.from_row(row) for row in spec.models]
+        gates = [self._gate(place, model) for place, model in enumerate(models)]
+        opening = Opening(
+            spec,
+            self._functions,
+            has_cache=self._cache is not None,
+            has_network=all(model.service_name in SERVICES for model in models),
+        )
+        self._flights.open(spec)
+        for _ in range(self._workers):
+            self._lanes.append(self._lane(encode(opening), gates))
+        for work in (*(self._keep(lane) for lane in self._lanes), self._watch()):
+            task = asyncio.create_task(work)
+            task.add_done_callback(self._task_ended)
+            self._tasks.append(task)
+        try:
+            await self._all_opened()
+        except BaseException:
+            await self.close()
+            raise
+
+    def lease(self, lease: Lease) -> None:
+        self._lease = lease
+        self._endpoints.allow(lease.interviews)
+        self._events.bound(lease.buffer_bytes)
+        self._handout.affordable = lease.affordable
+        self._share_out(lease)
+
+    async def start(self, work: Work) -> None:
+        if not isinstance(work, Chunk):
+            raise HeadraceError("This executor runs chunks of interviews only.")
+        await self._handout.start(self._flights.begin(work))
+
+    async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
+        flight = self._flights.find(id, epoch)
+        if flight is None:
+            return
+        flight.signal = what
+        self._handout.drop(flight)
+        held = [(lane, piece) for lane in self._lanes for piece in lane.pieces.values() if piece.flight is flight]
+        for lane, piece in held:
+            lane.post(Signalled(piece.id, epoch, what, deadline_s))
+        if what is Signal.KILL and not await self._flights.is_over(flight, min(_STOP_WITHIN_S, deadline_s)):
+            for lane, _ in held:
+                lane.kill("it would not stop", DeathKind.LOST)
+            if not await self._flights.is_over(flight, deadline_s):
+                raise TimeoutError(f"chunk {id} would not be killed within {deadline_s} s")
+
+    def events(self) -> AsyncIterator[Batch]:
+        return self._events.batches()
+
+    def ack(self, upto: int) -> None:
+        self._events.ack(upto)
+        self._handout.acked(upto)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._listening:
+            gate, listener = self._listening.pop()
+            gate.unlisten(listener)
+        if self._owns_endpoints:
+            self._endpoints.close()
+
+    # Workers.
+
+    async def _keep(self, lane: Lane) -> None:
+        """Have a worker in a lane, whatever becomes of each."""
+        while True:
+            ending = await lane.live()
+            if lane.is_renewed:
+                continue
+            self._check_start(lane, ending)
+            if blame_of(ending) is Blame.MEMORY:
+                self._narrow(lane)
+            lane.is_resting = self._losses > 0
+            self._handout.again(lane, ending)
+            if lane.is_resting:
+                await asyncio.sleep(self._rest_s())
+                lane.is_resting = False
+                self._handout.assign()
+
+    def _check_start(self, lane: Lane, ending: Ending) -> None:
+        """Where no worker comes up, or all are lost without a row between, there is no point in trying on."""
+        has_opened, is_from_outside = lane.opened.is_set(), blame_of(ending) is Blame.NOTHING
+        if not is_from_outside:
+            self._failed_starts = 0 if has_opened else self._failed_starts + 1
+        self._losses += is_from_outside or not lane.pieces
+        if self._failed_starts >= _MOST_FAILED_STARTS or (not has_opened and isinstance(ending, Failed)):
+            raise HeadraceError(
+                f"No worker can be had for these interviews: {told_of(ending).rstrip('.')}.",
+                fix=spelled("Run it without {workers}; everything journaled is safe.", workers=None),
+            )
+        if self._losses >= _MOST_LOSSES * self._workers:
+            raise HeadraceError(
+                f"Workers do not live long enough to end one interview: {self._losses} ended from outside in a row, the"
+                f" last of them because {told_of(ending).rstrip('.')}.",
+                fix="Find out what ends them (a host short of memory says so in its kernel log), then run again:"
+                " everything journaled is safe.",
+            )
+
+    def _rest_s(self) -> float:
+        """How long a lane has no worker after one was killed from outside: longer each time, until a row has come."""
+        return min(_LONGEST_REST_S, _FIRST_REST_S * 2 ** ((self._losses - 1) // self._workers))
+
+    # Memory.
+
+    def _narrow(self, lane: Lane) -> None:
+        """A worker has met its limit: from now on each has half as many interviews at once as it had."""
+        at_once = min(lane.load, self._at_once or lane.load, self._lease.interviews if self._lease else lane.load)
+        self._at_once = max(1, at_once // 2)
+        self._rows_since_narrowed = 0
+        if self._lease is not None:
+            self._share_out(self._lease)
+
+    def _widen(self, rows: int) -> None:
+        """Many have come since then without another death: twice as many may be tried."""
+        self._rows_since_narrowed += rows
+        if self._at_once is None or self._lease is None or self._rows_since_narrowed < _ROWS_TO_WIDEN * self._at_once:
+            return
+        self._rows_since_narrowed = 0
+        self._at_once = None if self._at_once * 2 >= self._lease.interviews else self._at_once * 2
+        self._share_out(self._lease)
+
+    def _share_out(self, lease: Lease) -> None:
+        at_once = min(lease.interviews, self._at_once or lease.interviews)
+        share = Lease(at_once, max(1, lease.buffer_bytes // max(1, len(self._lanes))))
+        for lane in self._lanes:
+            lane.lease(share)
+
+    async def _watch(self) -> None:
+        """Find workers that hang: a loop that does not answer is stuck in somebody's code."""
+        tick_s = min(_TICK_S, self._hang_s / 4)
+        while True:
+            await asyncio.sleep(tick_s)
+            for lane in self._lanes:
+                lane.tick(int(self._hang_s / tick_s), f"it did nothing else for {self._hang_s:g} s")
+
+    async def _all_opened(self) -> None:
+        for lane in self._lanes:
+            opened = asyncio.create_task(lane.opened.wait())
+            await asyncio.wait([opened, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
+            opened.cancel()
+            if self._failure is not None:
+                raise self._failure
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = error
+            self._events.fail(error)
+            self._handout.stop()
+
+    # What comes back.
+
+    def _heard(self, lane: Lane, told: Heard, size_bytes: int) -> None:
+        match told:
+            case Told():
+                before = self._events.last_seq
+                for event in told.batch.events:
+                    self._take(lane, event)
+                self._events.hold(before, size_bytes)
+            case Taken():
+                self._handout.taken(lane, told.id)
+            case TooLarge():
+                self._fail_too_large(lane, told)
+
+    def _fail_too_large(self, lane: Lane, told: TooLarge) -> None:
+        piece = lane.pieces.get(told.id)
+        interview = piece.left.pop(told.ordinal, None) if piece is not None else None
+        if piece is not None and interview is not None:
+            self._flights.spent(piece.flight, lane.charges.take([told.ordinal]))
+            message = f"what it keeps takes {format_bytes(told.size_bytes)}, more than a worker can send"
+            self._flights.fail(piece.flight, interview, Cause.INTERNAL, message)
+            self._events.answers_for(lane, told.seq)
+
+    def _take(self, lane: Lane, event: AnyEvent) -> None:
+        """An event of a piece becomes one of its chunk."""
+        piece = lane.pieces.get(event.id)
+        if piece is None:
+            return
+        worker_seq = event.seq
+        match event:
+            case Rows():
+                for ordinal in event.sheet.ordinals:
+                    piece.left.pop(ordinal, None)
+                lane.charges.sealed(event.sheet.ordinals)
+                self._losses = 0
+                self._handout.sealed(len(event.sheet))
+                self._widen(len(event.sheet))
+            case Answers():
+                for ordinal, record in event.answers:
+                    piece.answered(ordinal, record)
+                    lane.charges.answered(ordinal, record.question)
+            case Ended():
+                del lane.pieces[event.id]
+                self._handout.over(lane, piece)
+                return
+            case _:
+                return
+        event.id = piece.flight.chunk.id
+        self._events.emit(event)
+        self._events.answers_for(lane, worker_seq)
+
+    def _lane(self, opening: bytes, gates: list[Gate | None]) -> Lane:
+        return Lane(self._pool, self._limit_bytes, opening, gates, self._cache, self._heard, self._events.may_read)
+
+    def _gate(self, place: int, model: Model) -> Gate | None:
+        if model.service_name == "test":
+            return None
+        gate = self._endpoints.gate(model)
+        listener = partial(self._observed, place)
+        gate.listen(listener)
+        self._listening.append((gate, listener))
+        return gate
+
+    def _observed(self, model: int, standing: Standing, reason: str) -> None:
+        self._events.emit(Observed(id=0, epoch=0, seq=0, model=model, standing=standing, reason=reason))

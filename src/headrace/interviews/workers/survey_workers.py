@@ -1,0 +1,124 @@
+"""Worker processes for one survey: whether they can be had, how memory is divided, and their executor.
+
+    budget >= this process + warden + room for this process to grow + workers x limit of each
+
+Covers: the checks before anything starts, and the pool from its start to its end.
+Does not cover: what workers do (interviews.workers.interview_executor).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from headrace.errors import BudgetTooSmall, InvalidInput, OptionError, spelled
+from headrace.interviews.workers.interview_executor import IsolatedExecutor
+from headrace.limits import MemoryLimits
+from headrace.memory.gauge import resident_bytes
+from headrace.models.response_cache import ResponseCache
+from headrace.models.shared_limiters import Endpoints
+from headrace.plan.job import Job
+from headrace.survey.known_services import SERVICES
+from headrace.survey.models import MissingFunction
+from headrace.units import format_bytes
+from headrace.workers.enforcement import can_isolate
+from headrace.workers.functions import refer_to
+from headrace.workers.pool import PoolOptions, WorkerPool
+from headrace.workers.wire import FunctionReference
+
+_PRELOADED = (
+    "headrace.interviews.workers.interview_worker",
+    "headrace.models.protocols.test_model",
+    "headrace.models.protocols.function",
+)
+_PRELOADED_FOR_NETWORK = ("headrace.models.http_client.http_provider", "uvloop")
+_OWN_GROWTH_BYTES = 24_000_000  # of this process: the run file's caches, rows on their way to disk
+_OWN_GROWTH_SHARE = 0.15
+_LEAST_WORKER_BYTES = 16_000_000
+
+
+class SurveyWorkers:
+    """Made by `survey_workers`, with its warden started."""
+
+    def __init__(
+        self, pool: WorkerPool, functions: list[dict[str, FunctionReference]], workers: int, limits: MemoryLimits
+    ) -> None:
+        self._pool = pool
+        self._functions = functions
+        self._workers = workers
+        self._executor: IsolatedExecutor | None = None
+        self.limit_bytes = worker_limit_bytes(limits.budget_bytes, self.tree_bytes(), workers)
+
+    def executor(self, endpoints: Endpoints, cache: ResponseCache | None) -> IsolatedExecutor:
+        self._executor = IsolatedExecutor(
+            self._pool,
+            self._functions,
+            workers=self._workers,
+            limit_bytes=self.limit_bytes,
+            endpoints=endpoints,
+            cache=cache,
+        )
+        return self._executor
+
+    def tree_bytes(self) -> int:
+        """Resident memory of the whole tree; what workers share with the warden counts once."""
+        warden = self._pool.warden_pid
+        workers = self._executor.used_bytes if self._executor is not None else 0
+        return resident_bytes(os.getpid()) + (resident_bytes(warden) if warden is not None else 0) + workers
+
+
+@asynccontextmanager
+async def survey_workers(job: Job, workers: int, limits: MemoryLimits) -> AsyncGenerator[SurveyWorkers]:
+    """Enter it before the run file is opened: what the warden inherits, every worker does."""
+    functions = _functions(job)
+    has_network = any(model.service_name in SERVICES for model in job.models)
+    modules = {f.module for each in functions for f in each.values() if not f.is_script}
+    preload = (*_PRELOADED, *(_PRELOADED_FOR_NETWORK if has_network else ()), *sorted(modules))
+    async with WorkerPool(PoolOptions(preload=preload)) as pool:
+        yield SurveyWorkers(pool, functions, workers, limits)
+
+
+def check_for_workers(job: Job) -> None:
+    """Refuse, before anything starts, what workers cannot run."""
+    if not can_isolate():
+        raise OptionError(
+            spelled(f"{{workers}} needs processes that {sys.platform} does not offer.", workers=None),
+            fix=spelled("Run without {workers}.", workers=None),
+        )
+    for model in job.models:
+        if model.service_name == "local":
+            raise OptionError(
+                f"The model {model.name!r} has a process of its own already, and each worker would load it again.",
+                fix=spelled("Run without {workers}: the model's own process does the work.", workers=None),
+            )
+    _functions(job)
+
+
+def _functions(job: Job) -> list[dict[str, FunctionReference]]:
+    """For each model its functions by reference; what a run file lacks is refused by the model itself."""
+    try:
+        return [
+            {name: refer_to(f) for name, f in model.functions.items() if not isinstance(f, MissingFunction)}
+            for model in job.models
+        ]
+    except InvalidInput as error:
+        fix = spelled("Define it with `def` at the top of a .py file, or run without {workers}.", workers=None)
+        raise InvalidInput(error.message, fix=fix) from None
+
+
+def worker_limit_bytes(budget_bytes: int, used_bytes: int, workers: int) -> int:
+    """What each worker may use, so that all of them, the warden and this process stay within the budget."""
+    own_growth = max(_OWN_GROWTH_BYTES, int((budget_bytes - used_bytes) * _OWN_GROWTH_SHARE))
+    limit_bytes = (budget_bytes - used_bytes - own_growth) // workers
+    if limit_bytes < _LEAST_WORKER_BYTES:
+        least = used_bytes + _OWN_GROWTH_BYTES + workers * _LEAST_WORKER_BYTES
+        raise BudgetTooSmall(
+            f"A budget of {format_bytes(budget_bytes)} has no room for {workers} workers:"
+            f" {format_bytes(used_bytes)} are in use before they start.",
+            budget_bytes=budget_bytes,
+            used_bytes=used_bytes,
+            fix=spelled("Give {memory} or more, or use fewer workers.", memory=format_bytes(least)),
+        )
+    return limit_bytes

@@ -1,0 +1,304 @@
+"""One place for a worker that conducts interviews, as the controller sees it: when a worker ends, another takes it.
+
+Covers: a worker's life, what is sent to it, and the turns and cached replies it asks for, which are given back when it
+dies. Does not cover: which interviews it gets, and what becomes of them after its death
+(interviews.workers.assignment).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from headrace.errors import ModelUnusable
+from headrace.interviews.contract import Lease
+from headrace.interviews.workers.chunk_parts import Piece
+from headrace.interviews.workers.interview_wire import (
+    Acked,
+    Barred,
+    CallEnded,
+    CallsBegun,
+    Charged,
+    Found,
+    FromSurveyWorker,
+    Given,
+    Granted,
+    Leased,
+    LookedUp,
+    Opened,
+    Paid,
+    Ping,
+    Pong,
+    Signalled,
+    Suspected,
+    Taken,
+    Told,
+    TooLarge,
+    ToSurveyWorker,
+    TurnGivenUp,
+    TurnWanted,
+    decode_from_worker,
+    encode,
+    outcome_of_call,
+)
+from headrace.interviews.workers.interview_worker import conduct_surveys
+from headrace.interviews.workers.unreported_usage import Charges
+from headrace.models.endpoint.call_results import Go
+from headrace.models.limiter import ABANDONED, Gate
+from headrace.models.response_cache import ResponseCache
+from headrace.workers.functions import refer_to
+from headrace.workers.handle import Ending, Worker
+from headrace.workers.pool import WorkerPool
+from headrace.workers.wire import DeathKind, Failed, Message, Task
+
+Heard: TypeAlias = Taken | Told | TooLarge
+_DIES_WITHIN_S = 10.0
+_TASK = 1  # a worker has one, from its start to its end
+
+
+class Lane:
+    """`on_heard` gets what the worker says of interviews, with the size of the message. While `may_read` is not set,
+    nothing is read, and the worker waits. `suspect` is the interview that it has named before it ended, `unanswered`
+    counts the calls that it had in flight then.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        limit_bytes: int,
+        opening: bytes,
+        gates: list[Gate | None],
+        cache: ResponseCache | None,
+        on_heard: Callable[[Lane, Heard, int], None],
+        may_read: asyncio.Event,
+    ) -> None:
+        self._pool = pool
+        self.limit_bytes = limit_bytes
+        self._opening = opening
+        self._gates = gates
+        self._cache = cache
+        self._on_heard = on_heard
+        self._may_read = may_read
+        self._lease: Lease | None = None
+        self._worker: Worker | None = None
+        self._posted: list[ToSurveyWorker] = []
+        self._turns: dict[int, tuple[Gate, Go]] = {}
+        self._begun: set[int] = set()  # of those
+        self._waiting: dict[int, asyncio.Task[None]] = {}  # calls in line; bounded by the window
+        self._silent_ticks = 0
+        self.opened = asyncio.Event()
+        self.is_instant = False
+        self.pieces: dict[int, Piece] = {}
+        self.is_on_trial = False
+        self.charges = Charges()
+        self.suspect: int | None = None
+        self.unanswered = 0
+        self.lives = 0
+        self.is_used = False
+        self.is_renewed = False
+        self.is_asleep = self.is_resting = False
+        self._woken = asyncio.Event()
+
+    @property
+    def load(self) -> int:
+        return sum([len(piece.left) for piece in self.pieces.values()])
+
+    @property
+    def row_bytes(self) -> int:
+        return sum([piece.row_bytes for piece in self.pieces.values()])
+
+    @property
+    def untaken(self) -> int:
+        return sum([not piece.is_taken for piece in self.pieces.values()])
+
+    @property
+    def used_bytes(self) -> int:
+        return self._worker.used_bytes if self._worker is not None else 0
+
+    async def live(self) -> Ending:
+        """One worker from its start to its end; how it ended. While the lane is asleep it has none."""
+        self.lives += 1
+        self.suspect = None
+        self.is_used = self.is_renewed = False
+        self._silent_ticks = 0
+        self.opened.clear()
+        worker = self._worker = await self._new_worker()
+        try:
+            worker.start(Task(_TASK, _TASK, refer_to(conduct_surveys), self._opening))
+            if self._lease is not None:
+                self.post(Leased(self._lease))
+            for piece in self.pieces.values():
+                self._send_piece(piece)
+            return await self._listen(worker)
+        finally:
+            self._worker = None
+            self._posted.clear()
+            self.unanswered = len(self._begun)
+            self._begun.clear()
+            self._give_turns_back()
+            worker.kill()
+            # Then its memory is free again, and may be lent to another.
+            await asyncio.wait([worker.ended], timeout=_DIES_WITHIN_S)
+
+    async def _new_worker(self) -> Worker:
+        while True:
+            while self.is_asleep:
+                self._woken.clear()
+                await self._woken.wait()
+            limit_bytes = self.limit_bytes
+            worker = await self._pool.worker(limit_bytes)
+            if limit_bytes == self.limit_bytes and not self.is_asleep:
+                return worker
+            worker.kill()  # made for what held before
+
+    def give(self, piece: Piece) -> None:
+        self.pieces[piece.id] = piece
+        if self._worker is not None:
+            self._send_piece(piece)
+
+    def renew(self) -> None:
+        """Have another worker in place of one that has done something, and may hold on to what that left."""
+        if self.is_used:
+            self.restart(self.limit_bytes)
+
+    def restart(self, limit_bytes: int) -> None:
+        """Have another worker, with this limit."""
+        self.limit_bytes = limit_bytes
+        if self._worker is not None:
+            self.is_renewed = True
+            self._worker.kill()
+            self._worker = None  # what is given from now on is for the next
+
+    def sleep(self, is_asleep: bool) -> None:
+        """Have no worker, for as long: its memory is for another. Not while it has pieces."""
+        self.is_asleep = is_asleep
+        if is_asleep:
+            self.restart(self.limit_bytes)
+        else:
+            self._woken.set()
+
+    def lease(self, lease: Lease) -> None:
+        if lease != self._lease:
+            self._lease = lease
+            self.post(Leased(lease))
+
+    def post(self, message: Signalled | Leased | Acked | Granted | Barred | Found | Ping) -> None:
+        """Send soon, with whatever else is said in this turn of the loop; nothing where there is no worker."""
+        if self._worker is None:
+            return
+        if not self._posted:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._posted.append(message)
+
+    def kill(self, reason: str, kind: DeathKind) -> None:
+        if self._worker is not None:
+            self._worker.kill(reason=reason, kind=kind)
+
+    def tick(self, most_ticks: int, told: str) -> None:
+        """Ask whether it still hears. Ticks are counted, not time: a controller that was stopped blames nobody."""
+        if self._worker is None:
+            return
+        if not self._may_read.is_set():
+            self._silent_ticks = 0  # it cannot be heard
+            return
+        if self._silent_ticks == 0:
+            self.post(Ping())
+        self._silent_ticks += 1
+        if self._silent_ticks > most_ticks:
+            self.kill(told, DeathKind.HUNG)
+
+    def _send_piece(self, piece: Piece) -> None:
+        self.is_used = True
+        self._flush()
+        self._send([Given(piece.as_chunk())])
+
+    def _flush(self) -> None:
+        posted, self._posted = self._posted, []
+        if posted:
+            self._send(posted)
+
+    def _send(self, messages: list[ToSurveyWorker]) -> None:
+        if self._worker is not None:
+            self._worker.send(Message(_TASK, _TASK, encode(messages)))
+
+    async def _listen(self, worker: Worker) -> Ending:
+        while True:
+            message = await worker.receive()
+            if not isinstance(message, Message):
+                return message
+            try:
+                told = decode_from_worker(message.payload)
+            except msgspec.DecodeError as error:
+                return Failed(_TASK, _TASK, f"It said what makes no sense: {error}")
+            size_bytes = len(message.payload)
+            del message  # or it would be held until the next one comes
+            for each in told:
+                self._hear(each, size_bytes)
+            del told
+            if not self._may_read.is_set():
+                worker.channel.pause(True)
+                await self._may_read.wait()
+                worker.channel.pause(False)
+
+    def _hear(self, told: FromSurveyWorker, size_bytes: int) -> None:
+        match told:
+            case Told() | Taken() | TooLarge():
+                self._on_heard(self, told, size_bytes)
+            case TurnWanted():
+                self._waiting[told.call] = asyncio.create_task(self._have_turn(told))
+            case CallsBegun():
+                self._begun.update(told.calls)
+            case CallEnded():
+                self._begun.discard(told.call)
+                if turn := self._turns.pop(told.call, None):
+                    turn[0].ended(turn[1], outcome_of_call(told))
+            case Charged():
+                self.charges.charge(told.ordinal, told.question, told.usage)
+            case TurnGivenUp():
+                self._give_turn_back(told.call)
+            case LookedUp():
+                self.post(Found(told.call, self._cache.get(told.key) if self._cache is not None else None))
+            case Paid():
+                if self._cache is not None:
+                    self._cache.put(told.key, told.reply)
+            case Pong():
+                self._silent_ticks = 0
+            case Opened():
+                self.is_instant = told.is_instant
+                self.opened.set()
+            case Suspected():
+                self.suspect = told.ordinal
+
+    async def _have_turn(self, wanted: TurnWanted) -> None:
+        gate = self._gates[wanted.model]
+        assert gate is not None
+        try:
+            go = await gate.turn(wanted.tokens, _never)
+        except ModelUnusable as error:
+            self.post(Barred(wanted.call, error.message))
+        else:
+            self._turns[wanted.call] = gate, go
+            self.post(Granted(wanted.call))
+        finally:
+            self._waiting.pop(wanted.call, None)
+
+    def _give_turn_back(self, call: int) -> None:
+        self._begun.discard(call)
+        waiting = self._waiting.pop(call, None)
+        if waiting is not None:
+            waiting.cancel()
+        elif call in self._turns:
+            gate, go = self._turns.pop(call)
+            gate.ended(go, ABANDONED)
+
+    def _give_turns_back(self) -> None:
+        """A dead worker's calls tell nothing, and hold nobody back."""
+        for call in [*self._waiting, *self._turns]:
+            self._give_turn_back(call)
+
+
+def _never() -> bool:
+    return False  # the worker itself gives up the turns of what is stopping

@@ -1,0 +1,76 @@
+"""How hard memory presses, with hysteresis. Covers: levels from readings.
+
+Does not cover: taking readings (memory.gauge), or what a level means for admission (interviews.admission).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from headrace.limits import MemoryLimits
+
+
+class Pressure(IntEnum):
+    CALM = 0
+    SHRINK = 1
+    PREEMPT = 2
+    EMERGENCY = 3
+
+
+CALM = Pressure.CALM  # by itself: see agents.scheduler.task_states
+
+
+class Governor:
+    """A level is entered at once and left only after `calm_s` below its lower line: one low reading is noise.
+
+    `budget_bytes` may fall below the limit's where the host has less left, and `zero_bytes` rises where memory that no
+    work holds never falls: levels are shares of what lies between the two.
+    """
+
+    def __init__(self, limits: MemoryLimits) -> None:
+        self.limits = limits
+        self.pressure = Pressure.CALM
+        self.budget_bytes = limits.budget_bytes
+        self.zero_bytes = 0
+        self.share = 0.0
+        self.peak_bytes = 0
+        self._below_since_s: float | None = None
+
+    def observe(self, used_bytes: int, now_s: float) -> Pressure:
+        self.peak_bytes = max(self.peak_bytes, used_bytes)
+        self.share = share = (used_bytes - self.zero_bytes) / max(1, self.budget_bytes - self.zero_bytes)
+        entered = self._entered(share)
+        if entered >= self.pressure:
+            self.pressure = entered
+            self._below_since_s = None
+        if self.pressure is CALM or share >= self._left_at():
+            self._below_since_s = None
+        elif self._below_since_s is None:
+            self._below_since_s = now_s
+        elif now_s - self._below_since_s >= self.limits.calm_s:
+            self.pressure = Pressure(max(entered, self.pressure - 1))
+            self._below_since_s = None
+        return self.pressure
+
+    @property
+    def is_falling(self) -> bool:
+        """Whether the last reading was below the line where this level is left: only time is missing."""
+        return self._below_since_s is not None
+
+    def start_over(self, zero_bytes: int) -> None:
+        """What is in use becomes the new zero, and with it the pressure."""
+        self.zero_bytes = zero_bytes
+        self.pressure = Pressure.CALM
+        self._below_since_s = None
+
+    def _entered(self, share: float) -> Pressure:
+        limits = self.limits
+        if share >= limits.emergency_at:
+            return Pressure.EMERGENCY
+        if share >= limits.preempt_at:
+            return Pressure.PREEMPT
+        return Pressure.SHRINK if share >= limits.shrink_at else CALM
+
+    def _left_at(self) -> float:
+        limits = self.limits
+        return (0.0, limits.shrink_until, limits.preempt_until, limits.emergency_until)[self.pressure]

@@ -1,0 +1,29 @@
+"""What this process holds only to be quicker, and can make again. Covers: letting go of it where memory is short.
+
+Higher layers register how theirs are dropped: SQLite's pages, up to 4 MB a connection. Not the source lines that
+tracebacks show: those of a notebook's cells cannot be read again. Does not cover: replies that earlier runs paid for,
+which are on disk (models.response_cache).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+_Drop = TypeVar("_Drop", bound=Callable[[], None])
+_drops: list[Callable[[], None]] = [re.purge]  # one for each kind of cache
+
+
+def dropped_when_short(drop: _Drop) -> _Drop:
+    """Register a function that drops a cache; it is called from any thread."""
+    _drops.append(drop)
+    return drop
+
+
+def drop_caches() -> None:
+    from headrace.survey.templates import forget_compiled  # here: `doctor` reads memory where minijinja may be missing
+
+    forget_compiled()
+    for drop in _drops:
+        drop()

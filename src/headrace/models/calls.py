@@ -1,0 +1,168 @@
+"""How one model is called: from the response cache where it has the answer, else by its provider, through its gate.
+
+Covers: what a call is expected to take and what it took. Does not cover: what to do with a reply, or after an error
+(interviews.interview).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from headrace.limits import EndpointLimits
+from headrace.models.limiter import Standing
+from headrace.models.provider import Provider, Reply, Request
+from headrace.models.response_cache import ResponseCache, cache_key
+from headrace.plan.prices import Price
+from headrace.survey.models import Model
+from headrace.survey.record import AnswerRecord, ServiceUsage, Usage
+
+_CHARS_PER_TOKEN = 4
+_FIRST_OUTPUT_TOKENS = 100.0
+_FORGET = 0.95
+
+
+class ModelCalls(Protocol):
+    """What an interview needs of a model."""
+
+    @property
+    def is_instant(self) -> bool: ...
+
+    async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply: ...
+
+    def accepted(self, reply: Reply) -> None:
+        """The reply held an answer: it may be kept for other runs."""
+        ...
+
+    def charged(self, ordinal: int, record: AnswerRecord) -> None:
+        """A call for this record of this interview has ended, with a reply or without; the record counts it."""
+        ...
+
+
+class AskGate(Protocol):
+    """What a model's calls go through: the endpoint's own gate, or one that asks for turns elsewhere."""
+
+    async def ask(
+        self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]
+    ) -> Reply: ...
+
+    def listen(self, listener: Callable[[Standing, str], None]) -> None: ...
+
+    def unlisten(self, listener: Callable[[Standing, str], None]) -> None: ...
+
+
+class ReplyCache(Protocol):
+    """Replies that earlier runs paid for: the cache's own file, or whoever has it open."""
+
+    async def get(self, key: bytes) -> Reply | None: ...
+
+    def put(self, key: bytes, reply: Reply) -> None: ...
+
+
+class _CacheHere:
+    """The response cache, open in this process."""
+
+    def __init__(self, cache: ResponseCache) -> None:
+        self._cache = cache
+
+    async def get(self, key: bytes) -> Reply | None:
+        return self._cache.get(key)
+
+    def put(self, key: bytes, reply: Reply) -> None:
+        self._cache.put(key, reply)
+
+
+class PlainCalls:
+    """Calls of the test model: nothing is limited or cached. With a `price`, tokens are paid for, as a rehearsal."""
+
+    def __init__(self, provider: Provider, price: Price | None) -> None:
+        self._ask = provider.ask
+        self._price = price
+        self.is_instant = provider.is_instant
+
+    async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply:
+        reply = await self._ask(request)
+        if self._price is not None:
+            service = record.service = record.service or ServiceUsage()
+            service.cost += self._price.of(reply.input_tokens, reply.output_tokens)
+        return reply
+
+    def accepted(self, reply: Reply) -> None:
+        pass
+
+    def charged(self, ordinal: int, record: AnswerRecord) -> None:
+        pass
+
+
+OnCharged: TypeAlias = Callable[[int, int, Usage], None]
+
+
+class ServiceCalls:
+    """Calls of a real model. `on_charged` gets an interview's ordinal, a question, and what its calls took so far."""
+
+    def __init__(
+        self,
+        model: Model,
+        provider: Provider,
+        gate: AskGate,
+        price: Price | None,
+        cache: ResponseCache | ReplyCache | None,
+        on_charged: OnCharged | None = None,
+    ) -> None:
+        self._row = model.identity_row()
+        self._on_charged = on_charged
+        self._provider = provider
+        self._gate = gate
+        self._price = price
+        self._cache = _CacheHere(cache) if isinstance(cache, ResponseCache) else cache
+        self._output_tokens = _FIRST_OUTPUT_TOKENS
+        self.is_instant = False
+
+    async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply:
+        service = record.service = record.service or ServiceUsage()
+        # Only a first attempt: what was asked again was asked because the cached kind of answer did not do.
+        key = None
+        if self._cache is not None and request.attempt == 1:
+            key = self._key(request)
+            found = await self._cache.get(key)
+            if found is not None:
+                service.cache_hits += 1
+                found.input_tokens = found.output_tokens = 0  # paid for by another run
+                return found
+        reply = await self._gate.ask(self._provider, request, self._expected_tokens(request), is_stopping)
+        self._account(service, reply)
+        reply.cache_key = key
+        return reply
+
+    def accepted(self, reply: Reply) -> None:
+        if self._cache is not None and reply.cache_key is not None:  # else it came from there, or was asked for again
+            self._cache.put(reply.cache_key, reply)
+
+    def charged(self, ordinal: int, record: AnswerRecord) -> None:
+        if self._on_charged is not None:
+            usage = Usage()
+            usage.add(record)
+            if usage.calls:
+                self._on_charged(ordinal, record.question, usage)
+
+    def _key(self, request: Request) -> bytes:
+        return cache_key(self._row, request.system_prompt, request.user_prompt, request.schema, request.iteration)
+
+    def _expected_tokens(self, request: Request) -> float:
+        return (len(request.system_prompt) + len(request.user_prompt)) / _CHARS_PER_TOKEN + self._output_tokens
+
+    def _account(self, service: ServiceUsage, reply: Reply) -> None:
+        self._output_tokens = self._output_tokens * _FORGET + reply.output_tokens * (1 - _FORGET)
+        service.cached_tokens += reply.cached_tokens
+        service.reasoning_tokens += reply.reasoning_tokens
+        if self._price is None:
+            service.unpriced += 1
+        else:
+            service.cost += self._price.of(reply.input_tokens, reply.output_tokens, reply.cached_tokens)
+
+
+def endpoint_limits(model: Model) -> EndpointLimits:
+    given = model.parameters
+    return EndpointLimits(
+        requests_per_minute=given.get("requests_per_minute"), tokens_per_minute=given.get("tokens_per_minute")
+    )

@@ -1,0 +1,97 @@
+"""What asking a model leads to: the addresses it contacts, the variable its key is read from, the file it loads.
+
+Covers: finding that out from a model's description, without reading the key or opening anything.
+Does not cover: whether it may be done (interviews.permissions), or doing it (models.services).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.errors import NotConfirmed, OptionError
+from headrace.models.http_client.http_options import HttpOptions, usual_key
+from headrace.survey.known_services import SERVICES
+from headrace.survey.models import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """One address of one model, or the model file it loads. `key` is the variable whose value is sent there.
+
+    `has_usual_key`: the service's own key goes to the service's own address, or none does.
+    """
+
+    model: str
+    address: str
+    key: str | None = None
+    has_usual_key: bool = True
+
+    def is_among(self, allowed: frozenset[str]) -> bool:
+        """Whether a user who named these has allowed it. A key that is not the address's own has to be named too."""
+        return self.address in allowed and (self.has_usual_key or self.key in allowed)
+
+    @property
+    def to_allow(self) -> tuple[str, ...]:
+        """What a user has to name."""
+        return (self.address,) if self.key is None or self.has_usual_key else (self.address, self.key)
+
+
+def contacts_of(model: Model) -> list[Contact]:
+    """As many as the model has addresses. None for a model that works inside this process."""
+    given = model.parameters
+    if model.service_name == "local" and given.get("path") is not None:
+        return [Contact(model=model.name, address=str(Path(str(given["path"])).expanduser().resolve()))]
+    if model.service_name not in SERVICES:
+        return []
+    service = SERVICES[model.service_name]
+    addresses = HttpOptions.of(model.name, service, given).base_urls
+    usual = usual_key(service, addresses)
+    key = None if "api_key" in given else given.get("api_key_env") or usual
+    return [
+        Contact(model=model.name, address=address, key=key, has_usual_key=key in (None, usual)) for address in addresses
+    ]
+
+
+def allowed_names(given: str | Iterable[str]) -> frozenset[str]:
+    """What `allow=` names: addresses, variables of keys, model files."""
+    names = [given] if isinstance(given, str) else list(given)
+    if not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise OptionError(f"allow={names!r} must be texts.", fix='Like allow=["https://api.openai.com/v1"].')
+    return frozenset(name.rstrip("/") or name for name in names)
+
+
+def check_allowed(model: Model) -> None:
+    """Refuse a model that was read from a run file and that the program has not allowed."""
+    if model.origin is None:
+        return
+    refused = [contact for contact in contacts_of(model) if not contact.is_among(model.origin.allowed)]
+    if refused:
+        raise not_confirmed(Path(model.origin.path), refused)
+
+
+def not_confirmed(path: Path, refused: Iterable[Contact], more: str = "") -> NotConfirmed:
+    """The error that names what a run file would have us contact, and how a program allows it."""
+    contacts = list(refused)
+    allow = list(dict.fromkeys(name for contact in contacts for name in contact.to_allow))
+    told = "; ".join(dict.fromkeys(map(described, contacts)))
+    return NotConfirmed(
+        f"{path} was not made by you here, or was changed since, and names {told}.{more}",
+        path=path,
+        allow=allow,
+        fix=f"If you trust it: Job.open({str(path)!r}, allow={allow!r}).",
+    )
+
+
+def described(contact: Contact) -> str:
+    """In words, safe for a terminal: a model's name may be anything."""
+    if contact.model == contact.address or "://" not in contact.address:
+        return f"the model file {contact.address!r}"
+    if contact.key is None:
+        key = ""
+    elif contact.has_usual_key:
+        key = f", with the key in {contact.key}"
+    else:
+        key = f", with the value of {contact.key}, which is not that service's own key"
+    return f"{ascii(contact.model)[1:-1]} at {contact.address}{key}"

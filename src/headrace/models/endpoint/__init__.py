@@ -1,0 +1,1 @@
+"""Decides whether a call may go to a model's endpoint: concurrency, rates, pauses, breaker, retries. Pure."""

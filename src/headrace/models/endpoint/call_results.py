@@ -1,0 +1,99 @@
+"""What is said to and by a model's endpoint: its answer to `ask`, how a call ended, how it stands. Shapes only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from headrace.models.endpoint.breaker import Circuit
+from headrace.models.provider import RateHint
+
+
+class Go(msgspec.Struct, gc=False, eq=False):
+    """The call goes out now and is counted as under way; hand this back to `ended`, whatever happens."""
+
+    started_s: float
+    tokens: float  # as estimated
+    incidents: int  # how many there had been: what began before the latest tells nothing about now
+
+
+class Wait(msgspec.Struct, frozen=True, gc=False):
+    """Ask again at `until_s`; where it is None, when a call of this endpoint has ended. There is one under way then."""
+
+    until_s: float | None
+
+
+class Closed(msgspec.Struct, frozen=True, gc=False):
+    """No call will ever go out again."""
+
+    reason: str
+
+
+class Ok(msgspec.Struct, frozen=True, gc=False):
+    """A reply came, with so many tokens in and out; also where its text is of no use to the question."""
+
+    tokens: float
+    rates: RateHint | None = None
+
+
+class Busy(msgspec.Struct, frozen=True, gc=False):
+    """The service asks for fewer calls: 429, 529."""
+
+    retry_after_s: float | None = None
+
+
+class TimedOut(msgspec.Struct, frozen=True, gc=False):
+    """No whole reply in time."""
+
+
+class Unavailable(msgspec.Struct, frozen=True, gc=False):
+    """A fault of the service: 5xx, a connection that broke, a reply that makes no sense."""
+
+
+class Away(msgspec.Struct, frozen=True, gc=False):
+    """The service was never reached: no route, no name, no connection. `message` says who, where and why."""
+
+    message: str = ""
+
+
+class Refused(msgspec.Struct, frozen=True, gc=False):
+    """The service will not take this call; nothing is wrong with the endpoint."""
+
+
+class Unusable(msgspec.Struct, frozen=True, gc=False):
+    """No call to this model will succeed: its key, name, address or quota is wrong."""
+
+    message: str
+
+
+class Abandoned(msgspec.Struct, frozen=True, gc=False):
+    """The call was cancelled and tells nothing."""
+
+
+Outcome = Ok | Busy | TimedOut | Unavailable | Away | Refused | Unusable | Abandoned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointStatus:
+    """How an endpoint stands, for the progress line and the figures of a run.
+
+    `requests_per_minute` and `tokens_per_minute` are measured, the `most_` ones are the limits in force.
+    """
+
+    circuit: Circuit
+    paused_until_s: float | None
+    busy_since_s: float | None
+    away_since_s: float | None
+    closed_reason: str | None
+    concurrency: int
+    in_flight: int
+    waiting: int
+    requests_per_minute: float
+    tokens_per_minute: float
+    most_requests_per_minute: float | None
+    most_tokens_per_minute: float | None
+    calls: int
+    tokens: int
+    busy: int
+    failures: int

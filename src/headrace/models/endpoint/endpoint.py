@@ -1,0 +1,240 @@
+"""One model's endpoint: whether a call may go out now, from how the earlier ones ended.
+
+    ask(now_s, tokens) ──► Go ──► (the call) ──► ended(now_s, go, outcome)
+                       ├─► Wait                  Ok, Busy, TimedOut, Unavailable, Away, Refused, Unusable, Abandoned
+                       └─► Closed
+
+Calm, the limits are concurrency and rates. Three incidents hold everything back, each until a probe that goes alone:
+- busy (429, 529): for as long as the service asks, else for a doubling time. It is no fault and opens no circuit.
+- failures (5xx, broken connections, time-outs): three within a minute open the circuit (models.endpoint.breaker).
+- away (the service was never reached): until a probe reaches it; visible as `away_since_s`.
+Whatever was under way when an incident began belongs to it: two hundred calls that fail together are one incident.
+
+Does not cover: making the calls, or which waits in line (execute); how often one question is tried
+(models.endpoint.retry). One thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from headrace.limits import EndpointLimits
+from headrace.models.endpoint.breaker import Breaker, Circuit
+from headrace.models.endpoint.call_results import (
+    Abandoned,
+    Away,
+    Busy,
+    Closed,
+    EndpointStatus,
+    Go,
+    Ok,
+    Outcome,
+    Refused,
+    TimedOut,
+    Unavailable,
+    Unusable,
+    Wait,
+)
+from headrace.models.endpoint.concurrency import Concurrency
+from headrace.models.endpoint.pause import Pause
+from headrace.models.endpoint.rates import Meter, Rates
+
+_UNTIL_ONE_ENDS = Wait(None)
+
+
+class Endpoint:
+    """Every Go must come back through `ended`. `jitter` gives numbers from 0 to 1, which spread pauses."""
+
+    def __init__(self, limits: EndpointLimits, jitter: Callable[[], float]) -> None:
+        self._jitter = jitter
+        self._rates = Rates(limits.requests_per_minute, limits.tokens_per_minute, limits.longest_asked_pause_s)
+        self._concurrency = Concurrency(limits.first_concurrency, limits.most_concurrency)
+        self._breaker = Breaker(limits.breaker)
+        self._busy = Pause(limits.first_pause_s, limits.longest_pause_s, limits.longest_asked_pause_s)
+        self._away = Pause(limits.first_away_s, limits.longest_away_s)
+        self._is_held = False  # an incident is under way, or the endpoint is closed
+        self._incidents = 0
+        self._probe: Go | None = None
+        self._requests, self._tokens = Meter(), Meter()
+        self._calls = self._used_tokens = self._busy_calls = self._failures = 0
+        self.in_flight = 0
+        self.closed_reason: str | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an incident holds calls back, or the endpoint is closed."""
+        return self._is_held
+
+    @property
+    def away_since_s(self) -> float | None:
+        return self._away.since_s
+
+    def allow(self, calls: int) -> None:
+        """So many may be under way where that helps, and no fewer than the limits say."""
+        self._concurrency.allow(calls)
+
+    def ask(self, now_s: float, tokens: float) -> Go | Wait | Closed:
+        """Whether a call of about so many tokens, in and out, may go out now."""
+        if self._is_held:
+            held = self._held(now_s)
+            if held is not None:
+                return held
+        if self.in_flight >= self._concurrency.limit:
+            self._concurrency.was_short()
+            return _UNTIL_ONE_ENDS
+        ready_s = self._rates.ready_s(tokens)
+        if ready_s > now_s:
+            return Wait(ready_s)
+        return self._go(now_s, tokens)
+
+    def ended(self, now_s: float, go: Go, outcome: Outcome) -> None:
+        self.in_flight -= 1
+        match outcome:
+            case Ok():
+                self._settle_reply(now_s, go, outcome)
+                self._answered(now_s, go, counts=True)
+            case Busy():
+                self._busy_calls += 1
+                self._rates.settle(-go.tokens, now_s)
+                self._was_busy(now_s, go, outcome.retry_after_s)
+            case TimedOut() | Unavailable():
+                self._failures += 1
+                self._failed(now_s, go, has_timed_out=type(outcome) is TimedOut)
+            case Away():
+                self._rates.settle(-go.tokens, now_s, more_requests=-1.0)
+                self._was_away(now_s, go)
+            case Refused():
+                self._answered(now_s, go, counts=False)
+            case Unusable():
+                self._close(outcome.message)
+            case Abandoned():
+                self._abandoned(now_s, go)
+            case _:
+                assert_never(outcome)
+
+    def status(self, now_s: float, *, waiting: int = 0) -> EndpointStatus:
+        """How it stands; `waiting` is how many the caller holds in line."""
+        until_s = max(self._rates.not_before_s, self._next_probe_s())
+        return EndpointStatus(
+            circuit=self._breaker.circuit,
+            paused_until_s=until_s if until_s > now_s else None,
+            busy_since_s=self._busy.since_s,
+            away_since_s=self._away.since_s,
+            closed_reason=self.closed_reason,
+            concurrency=self._concurrency.limit,
+            in_flight=self.in_flight,
+            waiting=waiting,
+            requests_per_minute=self._requests.per_minute(now_s),
+            tokens_per_minute=self._tokens.per_minute(now_s),
+            most_requests_per_minute=self._rates.requests_per_minute,
+            most_tokens_per_minute=self._rates.tokens_per_minute,
+            calls=self._calls,
+            tokens=self._used_tokens,
+            busy=self._busy_calls,
+            failures=self._failures,
+        )
+
+    def _go(self, now_s: float, tokens: float) -> Go:
+        go = Go(now_s, tokens, self._incidents)
+        if self._is_held:
+            self._probe = go
+            self._breaker.may_try(now_s)  # an open circuit becomes half-open
+        self._rates.take(tokens, now_s)
+        self._requests.add(1, now_s)
+        self._calls += 1
+        self.in_flight += 1
+        return go
+
+    def _held(self, now_s: float) -> Wait | Closed | None:
+        """What an incident has to say; None where it is time for a probe."""
+        if self.closed_reason is not None:
+            return Closed(self.closed_reason)
+        if self._probe is not None:
+            return _UNTIL_ONE_ENDS
+        until_s = self._next_probe_s()
+        return Wait(until_s) if until_s > now_s else None
+
+    def _next_probe_s(self) -> float:
+        until_s = max(self._busy.until_s, self._away.until_s)
+        open_until_s = self._breaker.next_probe_s
+        return until_s if open_until_s is None else max(until_s, open_until_s)
+
+    def _settle_reply(self, now_s: float, go: Go, reply: Ok) -> None:
+        self._rates.settle(reply.tokens - go.tokens, now_s)
+        self._tokens.add(reply.tokens, now_s)
+        self._used_tokens += int(reply.tokens)
+        if reply.rates is not None:
+            self._rates.learn(reply.rates, now_s)
+
+    def _answered(self, now_s: float, go: Go, *, counts: bool) -> None:
+        """The service is there. `counts` where that also speaks for its health."""
+        if go is self._probe:
+            self._recover(now_s)
+        elif counts and go.incidents == self._incidents:
+            self._breaker.succeeded()
+            self._concurrency.succeeded(go.started_s, now_s)
+
+    def _was_busy(self, now_s: float, go: Go, retry_after_s: float | None) -> None:
+        if go is self._probe:  # it says that the storm goes on, and nothing about the load
+            self._busy.begin(now_s, retry_after_s, self._jitter())
+            self._away.end()
+            self._breaker.succeeded()
+            self._probe = None
+        elif go.incidents == self._incidents:
+            self._concurrency.overloaded(go.started_s, now_s)
+            self._busy.begin(now_s, retry_after_s, self._jitter())
+            self._begin_incident()
+        else:
+            self._busy.extend(now_s, retry_after_s)
+
+    def _failed(self, now_s: float, go: Go, *, has_timed_out: bool) -> None:
+        if go is self._probe:
+            self._probe_failed(now_s)
+        elif go.incidents == self._incidents:
+            if has_timed_out:
+                self._concurrency.overloaded(go.started_s, now_s)
+            self._breaker.failed(now_s)
+            if self._breaker.circuit is Circuit.OPEN:
+                self._begin_incident()
+
+    def _probe_failed(self, now_s: float) -> None:
+        """It reached the network, but the service is ill: whatever the pause was for, it goes on."""
+        self._probe = None
+        self._away.end()
+        self._breaker.failed(now_s)
+        if self._breaker.circuit is Circuit.CLOSED and self._busy.since_s is None:
+            self._recover(now_s)  # from being away: one failure is not yet an incident of its own
+        elif self._busy.since_s is not None:
+            self._busy.begin(now_s, None, self._jitter())
+
+    def _was_away(self, now_s: float, go: Go) -> None:
+        if go is self._probe:
+            self._abandoned(now_s, go)
+        elif go.incidents == self._incidents:
+            self._begin_incident()
+        else:
+            return
+        self._away.begin(now_s, None, self._jitter())
+
+    def _abandoned(self, now_s: float, go: Go) -> None:
+        if go is self._probe:
+            self._probe = None
+            self._breaker.abandoned(now_s)
+
+    def _begin_incident(self) -> None:
+        self._incidents += 1
+        self._is_held = True
+
+    def _recover(self, now_s: float) -> None:
+        self._probe = None
+        self._breaker.succeeded()
+        self._busy.end()
+        self._away.end()
+        self._is_held = False
+        self._concurrency.restart(now_s)
+
+    def _close(self, reason: str) -> None:
+        self.closed_reason = self.closed_reason or reason
+        self._is_held = True
+        self._probe = None

@@ -1,0 +1,47 @@
+"""A pause of a whole endpoint: nothing goes out until a time, then one probe; each that fails doubles the wait.
+
+Covers: how long. Does not cover: who is the probe, and what ends a pause (models.endpoint.endpoint).
+"""
+
+from __future__ import annotations
+
+import math
+
+
+class Pause:
+    """Over while `since_s` is None."""
+
+    __slots__ = ("_first_s", "_longest_asked_s", "_longest_s", "_tries", "since_s", "until_s")
+
+    def __init__(self, first_s: float, longest_s: float, longest_asked_s: float = 0.0) -> None:
+        self._first_s = first_s
+        self._longest_s = longest_s
+        self._longest_asked_s = longest_asked_s
+        self._tries = 0
+        self.since_s: float | None = None
+        self.until_s = -math.inf
+
+    def begin(self, now_s: float, asked_s: float | None, jitter: float) -> None:
+        """Begin, or go on after a probe that failed. What the service asks for is enough the first time; a service
+        that goes on asking for too little is given twice as long each time all the same."""
+        self.since_s = now_s if self.since_s is None else self.since_s
+        wait_s = min(self._first_s * 2.0 ** min(self._tries, 60), self._longest_s) * (0.5 + jitter / 2)
+        asked_s = self._sensible(asked_s)
+        if asked_s is not None:
+            wait_s = asked_s if self._tries == 0 else max(asked_s, wait_s)
+        self._tries += 1
+        self.until_s = now_s + wait_s
+
+    def extend(self, now_s: float, asked_s: float | None) -> None:
+        """What was under way when the pause began ended alike: only a later wish of the service counts."""
+        asked_s = self._sensible(asked_s)
+        if self.since_s is not None and asked_s is not None:
+            self.until_s = max(self.until_s, now_s + asked_s)
+
+    def end(self) -> None:
+        self.since_s, self.until_s, self._tries = None, -math.inf, 0
+
+    def _sensible(self, asked_s: float | None) -> float | None:
+        if asked_s is None or not 0 <= asked_s < math.inf:
+            return None
+        return min(asked_s, self._longest_asked_s)

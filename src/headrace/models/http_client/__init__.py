@@ -1,0 +1,1 @@
+"""What protocols over HTTP share: connections, bodies, refusals, headers about rates."""

@@ -1,0 +1,81 @@
+"""The addresses of one model, and which of them gets the next call: the one with the least to do that works.
+
+Also says which of several cannot be reached. Does not cover: limits and breakers of a model as a whole (schedule).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from urllib.request import getproxies, proxy_bypass
+
+from yarl import URL
+
+from headrace.errors import NetworkAway, ProviderUnavailable
+from headrace.models.redaction import SENT
+
+_log = logging.getLogger("headrace")
+_AVOIDED_S = 5.0  # how long an address that failed is only used when there is no other
+
+
+class Endpoint:
+    """One address. `takes_schema` is False once it has refused to be told the shape of an answer; `is_away` where the
+    latest call did not reach it.
+    """
+
+    __slots__ = ("avoided_until_s", "in_flight", "is_away", "proxy", "shown", "takes_schema", "url")
+
+    def __init__(self, base_url: str, path: str) -> None:
+        before, mark, query = base_url.partition("?")
+        before = before.rstrip("/").removesuffix(f"/{path}")  # some services tell the whole address
+        self.url = URL(f"{before}/{path}{mark}{query}")
+        self.shown = before
+        self.proxy = _proxy_for(self.url)
+        self.in_flight = 0
+        self.avoided_until_s = 0.0
+        self.takes_schema = True
+        self.is_away = False
+
+
+class Endpoints:
+    def __init__(self, base_urls: tuple[str, ...], path: str, clock: Callable[[], float]) -> None:
+        self._all = [Endpoint(base_url, path) for base_url in base_urls]
+        self._clock = clock
+        self._turn = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def pick(self, tried: list[Endpoint]) -> Endpoint | None:
+        """The next address for a call that these failed for; None where no other is left."""
+        if len(self._all) == 1:
+            return None if tried else self._all[0]
+        self._turn = (self._turn + 1) % len(self._all)  # among equals, take turns
+        now_s = self._clock()
+        turned = self._all[self._turn :] + self._all[: self._turn]
+        left = [endpoint for endpoint in turned if endpoint not in tried]
+        return min(left, key=lambda one: (one.avoided_until_s > now_s, one.in_flight), default=None)
+
+    def answered(self, endpoint: Endpoint, model: str) -> None:
+        if endpoint.is_away:
+            endpoint.is_away = False
+            _log.info("%s at %s is reached again.", model, endpoint.shown)
+
+    def failed(self, endpoint: Endpoint, error: ProviderUnavailable) -> None:
+        """An address that is away is told once, where it is one of several: that all are away is told by the gate."""
+        endpoint.avoided_until_s = self._clock() + _AVOIDED_S
+        if isinstance(error, NetworkAway) and len(self._all) > 1 and not endpoint.is_away:
+            endpoint.is_away = True
+            _log.warning("%s. Its other addresses are asked meanwhile.", error.message)
+
+    def all_away(self, model: str) -> NetworkAway:
+        """Of several: each of them was told already."""
+        return NetworkAway(f"{model}: none of its {len(self._all)} addresses can be reached")
+
+
+def _proxy_for(url: URL) -> str | None:
+    """The environment's proxy, looked up once: aiohttp would do it for every call, in a thread."""
+    proxy = getproxies().get(url.scheme)
+    if proxy and (password := URL(proxy).password):
+        SENT.add(password)
+    return proxy if proxy and not proxy_bypass(url.host or "") else None

@@ -1,0 +1,178 @@
+"""Reading what a service sends, of whatever length: small in RAM, larger on disk, too large not at all.
+
+Does not cover: what it means (models.protocols.openai_chat, models.protocols.anthropic_messages).
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from contextlib import suppress
+from tempfile import SpooledTemporaryFile
+from typing import Any, cast
+
+import msgspec
+from aiohttp import ClientResponse
+
+from headrace.models.http_client.decoding import BadReply
+from headrace.models.http_client.reply_room import ReplyRoom
+
+_IN_RAM_BYTES = 1 << 20
+_LONGEST_LINE = 1 << 20
+_BEGIN_EVENTS = (b"data", b"event:", b"id:", b"retry:", b":")
+_MOST_OF_AN_ERROR = 64 << 10
+_room = ReplyRoom()
+
+
+async def read_body(response: ClientResponse, most_bytes: int) -> bytes:
+    """The whole body; BadReply above the cap. Of a refusal only the beginning, which says why."""
+    length = response.content_length
+    if length is not None and length <= _IN_RAM_BYTES and "Content-Encoding" not in response.headers:
+        return await response.read()
+    if response.status >= 300:
+        return await _beginning(response, _MOST_OF_AN_ERROR)
+    if length is not None and length > most_bytes:
+        raise _too_large(most_bytes)
+    return await _spooled(response, most_bytes, lambda _: False)
+
+
+async def read_events(response: ClientResponse, most_bytes: int, take: Callable[[bytes], bool]) -> bytes:
+    """A stream of server-sent events, each given to `take` until it says that was the last; returns what was read."""
+    lines = EventLines(take)
+    read = await _spooled(response, most_bytes, lines.feed)
+    lines.end()
+    return read
+
+
+def is_event_stream(body: bytes) -> bool:
+    return body[:16].removeprefix(codecs.BOM_UTF8).lstrip().startswith(_BEGIN_EVENTS)
+
+
+def joined_texts(raw: bytes) -> list[str]:
+    """The texts of a stream's events, those under one name joined in their order. What cannot be read is left out."""
+    texts: dict[str, list[str]] = {}
+
+    def take(data: bytes) -> bool:
+        try:
+            _gather(msgspec.json.decode(data), texts)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise BadReply("not JSON") from None
+        return False
+
+    with suppress(BadReply):
+        lines = EventLines(take)
+        lines.feed(raw)
+        lines.end()
+    return ["".join(pieces) for pieces in texts.values()]
+
+
+def _gather(event: Any, texts: dict[str, list[str]]) -> None:
+    left: list[tuple[str, Any]] = [("", event)]
+    while left:
+        name, value = left.pop()
+        match value:
+            case str():
+                texts.setdefault(name, []).append(value)
+            case dict():
+                left += cast("dict[str, Any]", value).items()
+            case list():
+                left += [(name, one) for one in reversed(cast("list[Any]", value))]
+            case _:
+                pass
+
+
+class EventLines:
+    """Cuts a stream into the data of its events. Lines end in CR, LF or both; an event may have several.
+
+    An event's first line is tried at once: some servers put no empty line behind an event, and some leave the
+    connection open behind the last. Where it makes no sense by itself, the event goes on until an empty line.
+    """
+
+    def __init__(self, take: Callable[[bytes], bool]) -> None:
+        self._take = take
+        self._parts: list[bytes] = []  # of a line that goes on
+        self._size = 0  # of that line and of the event before it
+        self._event: list[bytes] = []
+        self._began = self._had_return = False
+
+    def feed(self, piece: bytes) -> bool:
+        """Whether the last event has come."""
+        if self._had_return:
+            piece = piece.removeprefix(b"\n")
+        self._had_return = piece.endswith(b"\r") or (self._had_return and not piece)
+        if b"\r" in piece:
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        first, *others = piece.split(b"\n")
+        self._grow(len(first))
+        self._parts.append(first)
+        if not others:
+            return False
+        lines = [b"".join(self._parts), *others[:-1]]
+        self._parts = [others[-1]]
+        is_last = any(map(self._take_line, lines))
+        self._grow(len(others[-1]))
+        return is_last
+
+    def end(self) -> None:
+        """The stream is over: what has no empty line behind it counts all the same."""
+        if self._parts:
+            self._take_line(b"".join(self._parts))
+        self._take_event()
+
+    def _grow(self, more_bytes: int) -> None:
+        self._size += more_bytes
+        if self._size > _LONGEST_LINE:
+            raise BadReply(f"an event of its stream is longer than {_LONGEST_LINE >> 20} MiB")
+
+    def _take_line(self, line: bytes) -> bool:
+        self._size = sum(map(len, self._event))
+        if not self._began:
+            self._began, line = True, line.removeprefix(codecs.BOM_UTF8)
+        if not line:
+            return self._take_event()
+        name, _, value = line.partition(b":")
+        if name != b"data":
+            return False
+        if self._event:
+            self._event.append(value.strip())
+            self._grow(len(value))
+            return False
+        try:
+            return self._take(value.strip())
+        except BadReply:
+            self._event.append(value.strip())
+            return False
+
+    def _take_event(self) -> bool:
+        event, self._event, self._size = self._event, [], 0
+        return bool(event) and self._take(b"\n".join(event))
+
+
+async def _spooled(response: ClientResponse, most_bytes: int, is_last: Callable[[bytes], bool]) -> bytes:
+    """While a body comes, what exceeds a mebibyte waits on disk: many may be coming at once, and slowly."""
+    size = 0
+    with SpooledTemporaryFile(max_size=_IN_RAM_BYTES) as held:
+        async for piece in response.content.iter_any():
+            size += len(piece)
+            if size > most_bytes:
+                raise _too_large(most_bytes)
+            held.write(piece)
+            if is_last(piece):
+                break
+        if size > _IN_RAM_BYTES:
+            await _room.wait_for(size)
+        held.seek(0)
+        return held.read()
+
+
+async def _beginning(response: ClientResponse, most_bytes: int) -> bytes:
+    found = bytearray()
+    async for piece in response.content.iter_any():
+        found += piece
+        if len(found) > most_bytes:
+            break
+    return bytes(found)  # not cut here: what is left of a key that was cut in two could not be told from other words
+
+
+def _too_large(most_bytes: int) -> BadReply:
+    return BadReply(f"its reply is larger than {most_bytes:,} bytes; max_response_bytes sets how large it may be")

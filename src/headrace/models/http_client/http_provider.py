@@ -1,0 +1,207 @@
+"""A model reached over HTTP, whatever is spoken: which address, which key, what is sent again, what went wrong.
+
+Covers: one call from request to reply or typed error. Does not cover: what requests and replies look like (a Dialect:
+models.protocols.openai_chat, models.protocols.anthropic_messages), or calling again (schedule, execute).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from multidict import CIMultiDict
+
+from headrace.errors import NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
+from headrace.models.http_client.addresses import Endpoint, Endpoints
+from headrace.models.http_client.bodies import is_event_stream, joined_texts
+from headrace.models.http_client.decoding import BadReply
+from headrace.models.http_client.failures import About, Said, SchemaNotTaken, failure, said_by
+from headrace.models.http_client.http_options import HttpOptions, usual_key
+from headrace.models.http_client.transport import NETWORK_ERRORS, Answered, Transport, network_problem
+from headrace.models.keys import key_for
+from headrace.models.protocols.structured import Wanted
+from headrace.models.provider import RateHint, Reply, Request
+from headrace.models.redaction import SENT
+from headrace.survey.known_services import Service
+from headrace.survey.models import Model
+from headrace.survey.questions.base import Schema
+from headrace.survey.secrecy import refuse_value
+
+_WITHHELD = b'{"withheld": "a stream that held a key in pieces"}'
+
+
+class ErrorInside(Exception):
+    """A reply that was sent as a success and holds an error."""
+
+    def __init__(self, said: Said) -> None:
+        super().__init__(said.words)
+        self.said = said
+
+
+class Stream(Protocol):
+    """One streamed reply on its way."""
+
+    def take(self, data: bytes) -> bool:
+        """Take one event's data; True where it was the last."""
+        ...
+
+    def reply(self, body: bytes) -> Reply: ...
+
+
+class Dialect(Protocol):
+    """A protocol: one file that says how a request is written and a reply is read. It does no I/O."""
+
+    path: str
+
+    def headers(self, key: str | None) -> dict[str, str]: ...
+
+    def wanted(self, schema: Schema) -> Wanted | None:
+        """How to demand an answer of this shape; None where plain text is wanted."""
+        ...
+
+    def body(self, request: Request, in_words: str, wanted: Wanted | None) -> bytes:
+        """A request, with words added to its prompt, or with the shape to enforce."""
+        ...
+
+    def rates(self, headers: Mapping[str, str]) -> RateHint | None: ...
+
+    def reply(self, body: bytes) -> Reply:
+        """Raises BadReply where the body makes no sense, ErrorInside where it holds an error."""
+        ...
+
+    def stream(self) -> Stream: ...
+
+
+class HttpProvider:
+    """Meets the contract of providers for any dialect."""
+
+    def __init__(self, model: Model, service: Service, options: HttpOptions, dialect: Dialect) -> None:
+        self._model = model.name
+        self._dialect = dialect
+        self._key = key_for(model.name, model.parameters, usual_key(service, options.base_urls))
+        if self._key.known is not None:
+            refuse_value(model.name, model.parameters, self._key.known)
+        self._endpoints = Endpoints(options.base_urls, dialect.path, time.monotonic)
+        self._transport = Transport(options)
+        self._sent_key: str | None = None
+        self._headers: Mapping[str, str] = {}
+
+    @property
+    def is_instant(self) -> bool:
+        return False
+
+    async def ask(self, request: Request) -> Reply:
+        """Ask the least busy address; where one cannot answer, the others in turn."""
+        tried: list[Endpoint] = []
+        first: ProviderUnavailable | None = None
+        while (endpoint := self._endpoints.pick(tried)) is not None:
+            try:
+                reply = await self._ask_at(endpoint, request)
+            except ProviderTimeout as error:
+                self._endpoints.failed(endpoint, error)
+                raise  # its time is up
+            except ProviderUnavailable as error:
+                self._endpoints.failed(endpoint, error)
+                tried.append(endpoint)
+                # One address that answered at all says more than one that was not reached.
+                first = error if first is None or isinstance(first, NetworkAway) else first
+            else:
+                self._endpoints.answered(endpoint, self._model)
+                return reply
+        assert first is not None
+        raise self._endpoints.all_away(self._model) if isinstance(first, NetworkAway) and len(tried) > 1 else first
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def _ask_at(self, endpoint: Endpoint, request: Request) -> Reply:
+        endpoint.in_flight += 1
+        try:
+            wanted = self._dialect.wanted(request.schema)
+            if wanted is None or not endpoint.takes_schema:
+                return await self._call(endpoint, request, wanted, is_enforced=False)
+            try:
+                return await self._call(endpoint, request, wanted, is_enforced=True)
+            except SchemaNotTaken as error:
+                reply = await self._call(endpoint, request, wanted, is_enforced=False)
+                if error.is_lasting:  # only now: had the call failed again, the schema was not to blame
+                    endpoint.takes_schema = False
+                return reply
+        finally:
+            endpoint.in_flight -= 1
+
+    async def _call(self, endpoint: Endpoint, request: Request, wanted: Wanted | None, *, is_enforced: bool) -> Reply:
+        in_words = "" if is_enforced or wanted is None else wanted.in_words
+        body = self._dialect.body(request, in_words, wanted if is_enforced else None)
+        try:
+            answered = await self._exchange(endpoint, body)
+            if 200 <= answered.status < 300:
+                reply = answered.streamed or self._dialect.reply(answered.body)
+                reply.rates = self._dialect.rates(answered.headers)
+                return reply
+            problem = self._failure(endpoint, answered, said_by(answered.body), is_enforced)
+        except ErrorInside as error:
+            problem = self._failure(endpoint, None, error.said, is_enforced)
+        except BadReply as error:
+            problem = ProviderUnavailable(
+                SENT.clean_text(f"{self._model} at {endpoint.shown}: {error}", is_answer=False)
+            )
+        except NETWORK_ERRORS as error:
+            problem = network_problem(error, self._model, endpoint.shown)
+        # Out here, so that no error of the client hangs on to it: some of them hold the headers, with the key.
+        raise problem
+
+    async def _exchange(self, endpoint: Endpoint, body: bytes) -> Answered:
+        """Send, and once more where a function has another key than the one that was refused."""
+        key = await self._key.value()
+        answered = await self._send(endpoint, body, key)
+        if answered.status == 401 and await self._key.renew(key):
+            answered = await self._send(endpoint, body, await self._key.value())
+        return answered
+
+    async def _send(self, endpoint: Endpoint, body: bytes, key: str | None) -> Answered:
+        if key != self._sent_key or not self._headers:
+            self._sent_key, self._headers = key, self._transport.headers(self._dialect.headers(key))
+        stream = self._dialect.stream() if self._transport.streams else None
+        answered = await self._transport.post(endpoint, body, self._headers, _taker(stream))
+        _hide_keys(answered)
+        if stream is not None and answered.was_streamed:
+            answered.streamed = stream.reply(answered.body)
+            answered.streamed.text = SENT.clean_text(answered.streamed.text, is_answer=True)
+        return answered
+
+    def _failure(self, endpoint: Endpoint, answered: Answered | None, said: Said, sent_schema: bool) -> ProviderError:
+        about = About(self._model, endpoint.shown, self._key.origin)
+        said = Said(said.marks, SENT.clean_text(said.words, is_answer=False), said.status)
+        if answered is None:
+            return failure(about, said.status, {}, said, sent_schema=sent_schema)
+        return failure(about, answered.status, answered.headers, said, sent_schema=sent_schema)
+
+
+def _hide_keys(answered: Answered) -> None:
+    """All that a service says passes here before it is read: nothing is stored, shown or raised with a key in it."""
+    is_refusal = answered.status >= 300
+    answered.body = SENT.clean_body(answered.body, is_answer=not is_refusal)
+    if is_refusal:
+        cleaned = ((name, SENT.clean_text(value, is_answer=False)) for name, value in answered.headers.items())
+        answered.headers = CIMultiDict(cleaned)
+    # A key that came in pieces shows only where they are joined; what is around them is not worth the risk.
+    if SENT and is_event_stream(answered.body) and any(map(SENT.is_in, joined_texts(answered.body))):
+        answered.body = _WITHHELD
+
+
+def _taker(stream: Stream | None) -> Callable[[bytes], bool] | None:
+    """Takes a stream's events, each without a key: one may be an error."""
+    if stream is None:
+        return None
+
+    def take(data: bytes) -> bool:
+        try:
+            return stream.take(SENT.clean_body(data, is_answer=True))
+        except BadReply:
+            if SENT:  # not quoted: it may hold a piece of a key
+                raise BadReply("an event of its stream makes no sense") from None
+            raise
+
+    return take

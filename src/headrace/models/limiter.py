@@ -1,0 +1,271 @@
+"""The gate before a model's endpoint: calls go out one by one as the endpoint allows, in the order they came.
+
+Covers: waiting for a turn without a connection, telling the endpoint how each call ended, calls that were no attempt
+(the network was away, the service was busy), and telling who listens when the endpoint's standing changes. Does not
+cover: whether a call may go out (models.endpoint.endpoint), or trying a failed one again (interviews.interview).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import Protocol, TypeVar, assert_never
+
+from headrace.errors import (
+    HeadraceError,
+    ModelUnusable,
+    NetworkAway,
+    ProviderBusy,
+    ProviderError,
+    ProviderRefused,
+    ProviderTimeout,
+)
+from headrace.limits import EndpointLimits
+from headrace.models.endpoint.call_results import (
+    Abandoned,
+    Away,
+    Busy,
+    Closed,
+    EndpointStatus,
+    Go,
+    Ok,
+    Outcome,
+    Refused,
+    TimedOut,
+    Unavailable,
+    Unusable,
+    Wait,
+)
+from headrace.models.endpoint.endpoint import Endpoint
+from headrace.models.provider import Provider, Reply, Request
+from headrace.units import format_duration
+
+ABANDONED = Abandoned()
+# Paused as long as it is, a service that answers each of these with "busy" will not serve this question.
+_MOST_BUSY = 50
+
+
+class Standing(Enum):
+    """What an endpoint's state means for the plan."""
+
+    OPEN = "open"
+    HELD = "held"  # busy, ill or away: start nothing more for it
+    CLOSED = "closed"  # for good
+
+
+class CallNotMade(HeadraceError):
+    """The run is stopping, and the call was still waiting for its turn."""
+
+
+Turn = TypeVar("Turn")
+
+
+class Turns(Protocol[Turn]):
+    """Who gives turns, here or in another process, and is told how each call ended."""
+
+    async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Turn: ...
+
+    def ended(self, go: Turn, outcome: Outcome) -> None: ...
+
+
+async def ask_in_turn(
+    turns: Turns[Turn], provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]
+) -> Reply:
+    busy = 0
+    while True:
+        go = await turns.turn(tokens, is_stopping)
+        try:
+            reply = await provider.ask(request)
+        except ProviderError as error:
+            turns.ended(go, outcome_of(error))
+            busy += isinstance(error, ProviderBusy)
+            if isinstance(error, NetworkAway) or (isinstance(error, ProviderBusy) and busy < _MOST_BUSY):
+                continue  # it was no attempt: the endpoint holds everything back until a probe gets through
+            raise
+        except BaseException:
+            turns.ended(go, ABANDONED)
+            raise
+        turns.ended(go, Ok(reply.input_tokens + reply.output_tokens, reply.rates))
+        return reply
+
+
+class Reach(Enum):
+    """Whether an endpoint can be reached, when that changes."""
+
+    AWAY = "model away"
+    BACK = "model back"
+
+
+class Gate:
+    """One endpoint's calls. `listen` is told each change of standing, with its reason.
+
+    `on_reach` is told the first connection that fails, and the one that succeeds again: once each an incident.
+    """
+
+    def __init__(self, limits: EndpointLimits, on_reach: Callable[[Reach, str], None] | None = None) -> None:
+        self._endpoint = Endpoint(limits, random.random)
+        self._on_reach = on_reach
+        self._line: deque[_Waiting] = deque()  # bounded by the window
+        self._timer: asyncio.TimerHandle | None = None
+        self._listeners: list[Callable[[Standing, str], None]] = []
+        self.standing = Standing.OPEN
+
+    def allow(self, calls: int) -> None:
+        """So many may be under way at once, if the endpoint bears it."""
+        self._endpoint.allow(calls)
+
+    def listen(self, listener: Callable[[Standing, str], None]) -> None:
+        self._listeners.append(listener)
+
+    def unlisten(self, listener: Callable[[Standing, str], None]) -> None:
+        """An endpoint outlives the runs that use it."""
+        self._listeners.remove(listener)
+
+    def status(self) -> EndpointStatus:
+        return self._endpoint.status(time.monotonic(), waiting=len(self._line))
+
+    async def ask(self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Reply:
+        """Make one call when its turn comes; raises what the provider raises, or CallNotMade."""
+        return await ask_in_turn(self, provider, request, tokens, is_stopping)
+
+    async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Go:
+        """Wait for the turn of a call, which must come back through `ended`; raises CallNotMade or ModelUnusable."""
+        return self._go_at_once(tokens) or await self._turn(tokens, is_stopping)
+
+    def ended(self, go: Go, outcome: Outcome) -> None:
+        away_since_s = self._endpoint.away_since_s
+        self._endpoint.ended(time.monotonic(), go, outcome)
+        if self._endpoint.away_since_s != away_since_s:
+            self._tell_reach(away_since_s, outcome)
+        if self._line:
+            self._advance()
+        self._tell_standing()
+
+    def release_stopped(self) -> None:
+        """Let the calls in line go whose work is stopping: nobody should wait for a network to come back first."""
+        for waiting in [each for each in self._line if each.is_stopping()]:
+            self._line.remove(waiting)
+            waiting.refuse(CallNotMade("the run is stopping"))
+        self._tell_standing()
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _go_at_once(self, tokens: float) -> Go | None:
+        if self._line:
+            return None  # first come, first served
+        answer = self._endpoint.ask(time.monotonic(), tokens)
+        return answer if isinstance(answer, Go) else None
+
+    async def _turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Go:
+        if is_stopping():
+            raise CallNotMade("the run is stopping")
+        waiting = _Waiting(tokens, is_stopping)
+        self._line.append(waiting)
+        self._advance()
+        self._tell_standing()  # with this one in line there is a probe: the plan need not send more
+        try:
+            return await waiting.future
+        except asyncio.CancelledError:
+            if waiting.future.done() and not waiting.future.cancelled() and waiting.future.exception() is None:
+                self.ended(waiting.future.result(), ABANDONED)  # its turn had just come
+            elif waiting in self._line:
+                self._line.remove(waiting)
+                self._tell_standing()
+            raise
+
+    def _advance(self) -> None:
+        """Give turns to the head of the line for as long as the endpoint allows."""
+        while self._line:
+            if self._line[0].future.done():  # cancelled, and about to leave the line itself
+                self._line.popleft()
+                continue
+            now_s = time.monotonic()
+            answer = self._endpoint.ask(now_s, self._line[0].tokens)
+            match answer:
+                case Go():
+                    self._line.popleft().give(answer)
+                case Wait():
+                    self._wake_at(answer.until_s, now_s)
+                    return
+                case Closed():
+                    while self._line:
+                        self._line.popleft().refuse(ModelUnusable(answer.reason))
+                case _:
+                    assert_never(answer)
+
+    def _wake_at(self, until_s: float | None, now_s: float) -> None:
+        self.close()
+        if until_s is not None:
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, until_s - now_s), self._advance)
+
+    def _tell_standing(self) -> None:
+        standing = self._standing()
+        if standing is not self.standing:
+            self.standing = standing
+            for listener in self._listeners:
+                listener(standing, self._reason())
+
+    def _tell_reach(self, away_since_s: float | None, outcome: Outcome) -> None:
+        if self._on_reach is None:
+            return
+        if away_since_s is None and isinstance(outcome, Away):
+            self._on_reach(Reach.AWAY, outcome.message)
+        elif away_since_s is not None and self._endpoint.away_since_s is None:
+            self._on_reach(Reach.BACK, format_duration(time.monotonic() - away_since_s))
+
+    def _reason(self) -> str:
+        status = self.status()
+        if status.closed_reason is not None:
+            return status.closed_reason
+        if status.away_since_s is not None:
+            since = time.localtime(time.time() - (time.monotonic() - status.away_since_s))
+            return f"away since {time.strftime('%H:%M', since)}"
+        return "busy" if status.busy_since_s is not None else "failing" if self._endpoint.is_held else ""
+
+    def _standing(self) -> Standing:
+        if self._endpoint.closed_reason is not None:
+            return Standing.CLOSED
+        # With no call left that could be the probe, the plan has to send one, or the incident would never end.
+        can_probe = bool(self._line) or self._endpoint.in_flight > 0
+        return Standing.HELD if self._endpoint.is_held and can_probe else Standing.OPEN
+
+
+class _Waiting:
+    """A call in line."""
+
+    __slots__ = ("future", "is_stopping", "tokens")
+
+    def __init__(self, tokens: float, is_stopping: Callable[[], bool]) -> None:
+        self.future: asyncio.Future[Go] = asyncio.get_running_loop().create_future()
+        self.tokens = tokens
+        self.is_stopping = is_stopping
+
+    def give(self, go: Go) -> None:
+        self.future.set_result(go)
+
+    def refuse(self, error: Exception) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+def outcome_of(error: ProviderError) -> Outcome:
+    match error:
+        case ProviderBusy():
+            return Busy(error.retry_after_s)
+        case ProviderTimeout():
+            return TimedOut()
+        case NetworkAway():
+            return Away(str(error))
+        case ModelUnusable():
+            return Unusable(str(error))
+        case ProviderRefused():
+            return Refused()
+        case _:
+            return Unavailable()

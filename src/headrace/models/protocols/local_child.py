@@ -1,0 +1,155 @@
+"""The program that holds a local model: reads chats from its standard input, a socket, and writes the replies there.
+
+Started by models.protocols.local_process with its settings as JSON and a directory of its own; it needs nothing but the
+standard library and xllamacpp. A message is a header (number, length) and JSON. The first one it writes has number 0
+and says whether the model is loaded. When the socket closes, for whatever reason, the program ends at once. What
+llama.cpp says goes to stderr.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import importlib
+import json
+import os
+import queue
+import select
+import shutil
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HEADER = struct.Struct("!II")
+_ERRORS_ONLY = 1
+_CANNOT_LOAD = (ImportError, MemoryError, OSError, RuntimeError, ValueError)
+
+
+class Line:
+    """The socket to the parent; several threads write."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    def read(self) -> tuple[int, bytes] | None:
+        """The next message; None where there will be no more."""
+        header = self._exactly(HEADER.size)
+        if header is None:
+            return None
+        number, length = HEADER.unpack(header)
+        body = self._exactly(length)
+        return None if body is None else (number, body)
+
+    def write(self, number: int, body: bytes) -> None:
+        with self._lock:
+            self._connection.sendall(HEADER.pack(number, len(body)) + body)
+
+    def _exactly(self, length: int) -> bytes | None:
+        parts = bytearray()
+        while len(parts) < length:
+            try:
+                part = self._connection.recv(length - len(parts))
+            except OSError:
+                return None
+            if not part:
+                return None
+            parts += part
+        return bytes(parts)
+
+
+def load(settings: dict[str, Any], socket_path: Path) -> Any:
+    """llama.cpp's server. It insists on listening somewhere: on a path that is removed as soon as it does."""
+    xllamacpp = _xllamacpp()
+    params = xllamacpp.CommonParams()
+    params.model.path = settings["path"]
+    params.n_parallel = settings["parallel"]
+    params.n_ctx = settings["context"] * settings["parallel"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
+    params.hostnames = [str(socket_path)]
+    params.verbosity = _ERRORS_ONLY
+    params.fit_params = False
+    params.warmup = False
+    # What would otherwise grow with the number of different prompts, up to 8 GB.
+    params.cache_ram_mib = 0
+    params.n_ctx_checkpoints = 0
+    return xllamacpp.Server(params)
+
+
+@functools.lru_cache(maxsize=64)
+def grammar(schema: str) -> str:
+    """What the answer may look like, without blanks: a small model would fill a line with them."""
+    compact = {**json.loads(schema), "x-guidance": {"whitespace_flexible": False}}
+    return _xllamacpp().json_schema_to_grammar(compact)
+
+
+def answer(server: Any, body: bytes) -> bytes:
+    chat = json.loads(body)
+    schema = chat.pop("schema", None)
+    replies: list[bytes] = []
+    try:
+        if schema is not None:
+            chat["grammar"] = grammar(json.dumps(schema))
+        server.handle_chat_completions(json.dumps(chat).encode(), replies.append)
+    except (RuntimeError, ValueError) as error:
+        return _failed(400, str(error))
+    return replies[0] if replies else _failed(500, "the model gave no reply")
+
+
+def _xllamacpp() -> Any:
+    return importlib.import_module("xllamacpp")  # it has no types
+
+
+def _failed(code: int, message: str) -> bytes:
+    return json.dumps({"error": {"code": code, "message": message}}).encode()
+
+
+def _serve(line: Line, calls: queue.SimpleQueue[tuple[int, bytes]], server: Any) -> None:
+    while True:
+        number, body = calls.get()
+        line.write(number, answer(server, body))
+
+
+@contextmanager
+def _ending_with(descriptor: int) -> Generator[None]:
+    """Loading keeps Python's lock, for minutes where a model is large: meanwhile the kernel ends us, by SIGIO.
+
+    Until a model is loaded nothing but the end can come.
+    """
+    flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+    fcntl.fcntl(descriptor, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(descriptor, fcntl.F_SETFL, flags | os.O_ASYNC)
+    if select.select([descriptor], [], [], 0)[0]:
+        os._exit(0)
+    try:
+        yield
+    finally:
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, flags)
+
+
+def main() -> None:
+    settings, directory = json.loads(sys.argv[1]), Path(sys.argv[2])
+    line = Line(socket.socket(fileno=0))
+    try:
+        with _ending_with(0):
+            server = load(settings, directory / "unused.sock")
+    except _CANNOT_LOAD as error:
+        line.write(0, _failed(400, str(error)))
+        sys.exit(1)  # an orderly exit: llama.cpp writes its log in a thread of its own, and the cause is in there
+    shutil.rmtree(directory, ignore_errors=True)
+    line.write(0, b"{}")
+    calls: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()  # the parent bounds what is in flight
+    for _ in range(settings["parallel"]):
+        threading.Thread(target=_serve, args=(line, calls, server), daemon=True).start()
+    while (message := line.read()) is not None:
+        calls.put(message)
+    os._exit(0)  # at once: nobody waits for what is being written
+
+
+if __name__ == "__main__":
+    main()

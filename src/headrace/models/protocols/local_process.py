@@ -1,0 +1,243 @@
+"""The process that holds a local model: started when first needed, restarted when it dies, shared, and ended.
+
+Covers: its life, and passing calls to it. Does not cover: what a call says (models.protocols.local), or the program
+that runs there (models.protocols.local_child). It has a process of its own because llama.cpp aborts where Python would
+raise, and because ending a process is the only sure way to have its memory back. No port is opened: a socket pair joins
+the two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from headrace.errors import HeadraceError, ModelUnusable, ProviderUnavailable
+from headrace.models.protocols import local_child
+from headrace.models.protocols.local_child import HEADER
+
+_MOST_CRASHES = 3
+_END_WITHIN_S = 2.0
+_KEPT_BYTES = 4_000
+_KEPT_LINES = 5
+_RETRY_AFTER_S = 0.1
+_ENVIRONMENT = {
+    # Threads that wait for each other sleep. Where they spin, a busy machine makes answers several times slower.
+    "OMP_WAIT_POLICY": "PASSIVE",
+    # llama.cpp would look for a debugger when it aborts.
+    "GGML_NO_BACKTRACE": "1",
+}
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What a process is started with; providers with the same settings share one."""
+
+    path: str
+    context: int
+    parallel: int
+    threads: int
+
+
+class _Death(HeadraceError):
+    """The process ended before it replied."""
+
+
+class _CannotLoad(HeadraceError):
+    """The process says that it cannot have this model."""
+
+
+class _Child:
+    """One process, from its start to its end."""
+
+    def __init__(self, settings: Settings, connection: socket.socket) -> None:
+        # Kept from everybody else; the program removes it when it has loaded the model.
+        self._directory = tempfile.mkdtemp(prefix="headrace-model-")
+        written = msgspec.json.encode(settings).decode()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", local_child.__file__, written, self._directory],
+            stdin=connection.fileno(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**_ENVIRONMENT, **os.environ},
+            start_new_session=True,  # Ctrl-C is for the parent, which lets calls in flight end
+        )
+        self._replies: dict[int, asyncio.Future[bytes]] = {}  # bounded by the calls in flight
+        self._number = 0
+        self._said = b""
+        self._writer: asyncio.StreamWriter | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self.is_alive = True
+        self.answered = False
+
+    @classmethod
+    async def start(cls, settings: Settings) -> _Child:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                child = cls(settings, theirs)
+            except BaseException:
+                ours.close()
+                raise
+        loaded = child._expect(0)
+        try:
+            await child._connect(ours)
+            told = msgspec.json.decode(await loaded)
+        except _Death:
+            await child.close()
+            return child
+        except BaseException:
+            await child.close()
+            raise
+        if "error" in told:
+            await child.close()
+            raise _CannotLoad(child.last_words() or told["error"]["message"])
+        return child
+
+    async def call(self, body: bytes) -> bytes:
+        self._number += 1
+        number = self._number
+        reply = self._expect(number)
+        try:
+            if self._writer is not None and self.is_alive:
+                self._writer.write(HEADER.pack(number, len(body)) + body)
+            else:
+                raise _Death("it has ended")
+            return await reply
+        finally:
+            self._replies.pop(number, None)
+
+    async def close(self) -> None:
+        """A closed socket ends it; what does not end by that is killed."""
+        self.is_alive = False
+        if self._writer is not None:
+            self._writer.close()
+        try:
+            await asyncio.to_thread(self._process.wait, _END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            self._process.kill()
+            self._process.wait()
+        for task in self._tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+        shutil.rmtree(self._directory, ignore_errors=True)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def last_words(self) -> str:
+        """The end of what it wrote to stderr, without llama.cpp's clock."""
+        lines = self._said.decode(errors="replace").splitlines()[-_KEPT_LINES:]
+        return "; ".join(line.partition(" E ")[2] or line for line in lines)
+
+    def _expect(self, number: int) -> asyncio.Future[bytes]:
+        reply = self._replies[number] = asyncio.get_running_loop().create_future()
+        return reply
+
+    async def _connect(self, connection: socket.socket) -> None:
+        reader, self._writer = await asyncio.open_connection(sock=connection)
+        said = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(said), self._process.stdout
+        )
+        self._tasks = [asyncio.create_task(self._listen(reader)), asyncio.create_task(self._overhear(said))]
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        try:
+            while True:
+                number, length = HEADER.unpack(await reader.readexactly(HEADER.size))
+                body = await reader.readexactly(length)
+                self.answered = self.answered or number > 0
+                reply = self._replies.get(number)
+                if reply is not None and not reply.done():  # whoever asked may be gone
+                    reply.set_result(body)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.is_alive = False
+            for reply in self._replies.values():
+                if not reply.done():
+                    reply.set_exception(_Death("it has ended"))
+
+    async def _overhear(self, said: asyncio.StreamReader) -> None:
+        while part := await said.read(_KEPT_BYTES):
+            self._said = (self._said + part)[-_KEPT_BYTES:]
+
+
+class ModelProcess:
+    """A model that answers calls, whatever becomes of its process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._child: _Child | None = None
+        self._starting = asyncio.Lock()
+        self._crashes = 0
+        self._fault = ""  # why no call will succeed any more
+        self.users = 0
+
+    async def call(self, body: bytes) -> bytes:
+        async with self._starting:
+            child = await self._running()
+        try:
+            return await child.call(body)
+        except _Death:
+            raise ProviderUnavailable("the local model's process ended", retry_after_s=_RETRY_AFTER_S) from None
+
+    async def close(self) -> None:
+        if self._child is not None:
+            await self._child.close()
+
+    async def _running(self) -> _Child:
+        while self._child is None or not self._child.is_alive:
+            if self._child is not None:
+                await self._note_crash(self._child)
+            if not self._fault:
+                try:
+                    self._child = await _Child.start(self._settings)
+                except _CannotLoad as error:
+                    self._fault = error.message
+            if self._fault:
+                raise self._unusable()
+        return self._child
+
+    async def _note_crash(self, child: _Child) -> None:
+        self._child = None
+        await child.close()
+        self._crashes = 1 if child.answered else self._crashes + 1
+        if self._crashes >= _MOST_CRASHES:
+            words = child.last_words() or "it said nothing; perhaps there was not enough memory"
+            self._fault = f"its process ended {_MOST_CRASHES} times in a row: {words}"
+
+    def _unusable(self) -> ModelUnusable:
+        """A new one for each call: an error that is raised again and again keeps every place it was raised at."""
+        return ModelUnusable(
+            f"The local model {Path(self._settings.path).name} cannot be used: {self._fault}.",
+            fix="Give path= a whole GGUF file, and a smaller context= or parallel= where memory is short.",
+        )
+
+
+# By event loop: futures and streams belong to one.
+_shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, ModelProcess]] = WeakKeyDictionary()
+
+
+def borrow(settings: Settings) -> ModelProcess:
+    """The process for these settings, shared by everything on this event loop; to be given back once."""
+    process = _shared.setdefault(asyncio.get_running_loop(), {}).setdefault(settings, ModelProcess(settings))
+    process.users += 1
+    return process
+
+
+async def give_back(settings: Settings) -> None:
+    processes = _shared[asyncio.get_running_loop()]
+    process = processes[settings]
+    process.users -= 1
+    if process.users == 0:
+        del processes[settings]
+        await process.close()

@@ -1,0 +1,108 @@
+"""What a model service is to the rest: a request in, a reply or a typed error out.
+
+Covers: the shapes. Does not cover: when to call, how often, or what to do after an error (schedule, execute).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Protocol
+
+import msgspec
+
+from headrace.errors import ListError, nearest
+from headrace.survey.questions.base import Schema
+from headrace.survey.values import Fields
+
+# Read by those who call (models.calls, plan.prices), whatever the service.
+_OF_EVERY_MODEL = frozenset({"price", "requests_per_minute", "tokens_per_minute"})
+
+
+class Request(msgspec.Struct, gc=False):
+    """One call. `attempt` counts from 1 for each question of an interview."""
+
+    question_name: str
+    system_prompt: str
+    user_prompt: str
+    schema: Schema
+    agent: Fields
+    scenario: Fields
+    iteration: int
+    attempt: int
+
+
+class Finish(IntEnum):
+    """Why a model stopped writing. Only a text that ended by itself is an answer."""
+
+    STOP = 0
+    LENGTH = 1  # cut off
+    REFUSED = 2  # by the model or a content filter, in place of an answer
+
+
+class RateHint(msgspec.Struct, gc=False):
+    """What a service's headers say about its limits; None where they are silent."""
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    requests_left: float | None = None
+    tokens_left: float | None = None
+    requests_reset_s: float | None = None
+    tokens_reset_s: float | None = None
+
+
+class Reply(msgspec.Struct, gc=False):
+    """What came back. `raw` is the body as received, kept for the record.
+
+    `cached_tokens` are among the input's, `reasoning_tokens` among the output's. `cache_key` says where
+    those who call may keep it.
+    """
+
+    text: str
+    raw: bytes
+    input_tokens: int = 0
+    output_tokens: int = 0
+    repaired: bool = False
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    finish: Finish = Finish.STOP
+    rates: RateHint | None = None
+    cache_key: bytes | None = None
+
+
+class Provider(Protocol):
+    """A model, ready to be asked. It raises a kind of ProviderError, and no other error of its own."""
+
+    @property
+    def is_instant(self) -> bool:
+        """True where a call never waits, so that calls gain nothing from overlapping."""
+        ...
+
+    async def ask(self, request: Request) -> Reply: ...
+
+    async def close(self) -> None: ...
+
+
+def check_parameters(service: str, given: dict[str, Any], known: frozenset[str]) -> None:
+    """Refuse a parameter that the service would silently ignore."""
+    for name in given:
+        if name not in known | _OF_EVERY_MODEL:
+            raise ListError(
+                f"A model of {service!r} has no parameter {name!r}.", fix=nearest(name, known | _OF_EVERY_MODEL)
+            )
+
+
+def answer_envelope(schema: Schema) -> Schema | None:
+    """The JSON schema to ask a service for, which wants an object; None where plain text is the answer.
+
+    An object is asked for as it is; any other answer stands under "answer", where survey.replies looks for it.
+    """
+    if schema.get("type") == "object":
+        return schema
+    if schema.get("type") == "string" and "enum" not in schema:
+        return None
+    return {
+        "type": "object",
+        "properties": {"answer": schema},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }

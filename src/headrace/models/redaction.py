@@ -1,0 +1,225 @@
+"""Takes every key that this process has sent out of what services say, before it is stored, shown or raised.
+
+By value: the key itself, a long beginning or end of it (a service may cut it short), in capitals or small letters, and
+in the encodings a service may repeat it in: JSON and percent escapes, HTML entities, hex, and base64, also of a longer
+text such as `user:key`. Keys that were renewed count on: a token that has expired here may be valid elsewhere.
+
+Most bodies hold nothing of the kind, so the first look is a handful of searches, some microseconds for 2 KB; the exact
+one (`_Decoded`) is made only where that found something, or a letter of a key behind an escape.
+Does not cover: where keys come from (models.keys), or keys written into a model (survey.secrecy).
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+
+HIDDEN = "[key]"
+_LONG = 16
+_LEAST_SECRET = 8  # of letters and digits; shorter "keys" are placeholders such as EMPTY, which an answer may well hold
+_LEAST_HIDDEN = 6
+_MOST_KEYS = 32
+_COMMON = bytes(sorted({*range(256)} - {*b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"}))
+_LEAST_RARE = 4
+_OF_ENCODINGS = frozenset("+/=")
+_NAMED = {
+    "<": "lt", ">": "gt", '"': "quot", "'": "apos", "/": "sol", "+": "plus", "=": "equals", "_": "lowbar",
+    ".": "period", ":": "colon", "&": "amp",
+}  # fmt: skip
+_ESCAPE = re.compile(
+    r"\\+u00(?P<json>[0-9a-fA-F]{2})|%(?:25)*(?P<percent>[0-9a-fA-F]{2})|&(?:amp;)?#[xX]0*(?P<hex>[0-9a-fA-F]{2});?"
+    r"|&(?:amp;)?#0*(?P<decimal>[0-9]{2,3});?|(?P<named>&(?:amp|lt|gt|quot|apos|sol|plus|equals|lowbar|period|colon);)"
+    r"|\\+(?P<plain>[\"/\\])"
+)
+_OF_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-")
+
+
+class SentKeys:
+    """The latest keys that were sent; older ones are forgotten, so that renewing never makes this long."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, _SentKey] = {}
+        self._escapes: list[tuple[bytes, re.Pattern[bytes]]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    def add(self, key: str) -> None:
+        if len(key) >= _LEAST_HIDDEN and key not in self._keys:
+            self._keys[key] = _SentKey(key)
+            while len(self._keys) > _MOST_KEYS:
+                del self._keys[next(iter(self._keys))]
+            self._escapes = _escapes_of(_OF_ENCODINGS.union(*self._keys))
+
+    def clean_body(self, body: bytes, *, is_answer: bool) -> bytes:
+        """A body without any key. Out of an answer only what cannot be a word of its own is taken."""
+        if not self._keys:
+            return body
+        has_escapes = self._has_escapes(body)
+        rare = body.translate(None, _COMMON)
+        found = [
+            key
+            for key in self._keys.values()
+            if (key.is_secret or not is_answer) and (has_escapes or key.may_be_in(body, rare))
+        ]
+        if not found:
+            return body
+        text = body.decode("latin-1")  # byte by byte, and back
+        cleaned = _cleaned(text, found)
+        return body if cleaned == text else cleaned.encode("latin-1")
+
+    def _has_escapes(self, body: bytes) -> bool:
+        """Whether a letter of a key is escaped somewhere."""
+        for mark, pattern in self._escapes:  # noqa: SIM110 - the mark first: looking for one letter takes a tenth
+            if mark in body and pattern.search(body) is not None:
+                return True
+        return False
+
+    def clean_text(self, text: str, *, is_answer: bool) -> str:
+        cleaned = self.clean_body(text.encode("utf-8", "surrogatepass"), is_answer=is_answer)
+        return cleaned.decode("utf-8", "surrogatepass")
+
+    def is_in(self, text: str) -> bool:
+        return self.clean_text(text, is_answer=True) != text
+
+
+class _SentKey:
+    def __init__(self, key: str) -> None:
+        self.key = key
+        has_both = any(letter.isdigit() for letter in key) and any(letter.isalpha() for letter in key)
+        self.is_secret = len(key) >= _LONG or (len(key) >= _LEAST_SECRET and has_both)
+        needles = [needle.encode() for needle in self._needles()]
+        rare = {needle: needle.translate(None, _COMMON) for needle in needles}
+        self._rare = [found for found in dict.fromkeys(rare.values()) if len(found) >= _LEAST_RARE]
+        self._plain = [needle for needle in needles if len(rare[needle]) < _LEAST_RARE]
+
+    def may_be_in(self, body: bytes, rare: bytes) -> bool:
+        """False where it is not there in any form but behind escapes. `rare` are the body's capitals and digits alone,
+        which are few in most texts: what is not in them is not in the body."""
+        for needle in self._rare:  # no generator, which takes twice as long
+            if needle in rare:
+                return True
+        for needle in self._plain:  # noqa: SIM110
+            if needle in body:
+                return True
+        return False
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where it is in a text without escapes."""
+        for form in dict.fromkeys((self.key, self.key.lower(), self.key.upper())):
+            yield from _found(text, form)
+        if self._has_parts:
+            yield from self._beginnings(text)
+            yield from self._ends(text)
+        for form in self._encoded:
+            for start, end in _found(text, form):
+                yield _widened(text, start, end)
+
+    @property
+    def _has_parts(self) -> bool:
+        """Whether a part of it tells it: half of a short key may be a word."""
+        return len(self.key) >= _LONG * 3 // 2
+
+    @cached_property
+    def _encoded(self) -> list[str]:
+        """In hex and base64, at each of the three places where it may begin within a longer text."""
+        raw = self.key.encode()
+        forms = [raw.hex(), raw.hex().upper()] if self.is_secret else []
+        for before in range(3) if self.is_secret else ():
+            written = base64.b64encode(b"\0" * before + raw).decode()
+            # The first and last signs hold bits of what stands before and behind.
+            inner = written[(before * 8 + 5) // 6 : (before + len(raw)) * 8 // 6]
+            forms += [inner, inner.replace("+", "-").replace("/", "_")]
+        return list(dict.fromkeys(forms))
+
+    def _needles(self) -> list[str]:
+        whole = [self.key[:_LONG], self.key[-_LONG:]] if self._has_parts else [self.key]
+        return list(dict.fromkeys([*whole, self.key.lower(), self.key.upper(), *self._encoded]))
+
+    def _beginnings(self, text: str) -> Iterator[tuple[int, int]]:
+        for start, end in _found(text, self.key[:_LONG]):
+            while end < len(text) and end - start < len(self.key) and text[end] == self.key[end - start]:
+                end += 1
+            yield start, end
+
+    def _ends(self, text: str) -> Iterator[tuple[int, int]]:
+        for start, end in _found(text, self.key[-_LONG:]):
+            while start > 0 and end - start < len(self.key) and text[start - 1] == self.key[-(end - start) - 1]:
+                start -= 1
+            yield start, end
+
+
+class _Decoded:
+    """A text with its escapes replaced by what they stand for, and where each letter of that came from."""
+
+    def __init__(self, text: str) -> None:
+        pieces, at, self._starts, self._shifts, shift = list[str](), 0, [0], [0], 0
+        for match in _ESCAPE.finditer(text):
+            letter = _letter(match)
+            pieces += [text[at : match.start()], letter]
+            shift += len(match[0]) - 1
+            self._starts.append(match.end() - shift)
+            self._shifts.append(shift)
+            at = match.end()
+        self.text = "".join(pieces) + text[at:]
+
+    def origin(self, place: int) -> int:
+        """Where a letter of `text`, or its end, stands in the original."""
+        return place + self._shifts[bisect_right(self._starts, place) - 1]
+
+
+def _escapes_of(letters: frozenset[str]) -> list[tuple[bytes, re.Pattern[bytes]]]:
+    """How an escape of one of these letters is found: what it begins with, and the whole."""
+    both = {f"{ord(letter):02{case}}" for letter in letters for case in "xX"}
+    codes = "|".join(sorted(both)).encode()
+    names = "|".join(_NAMED[letter] for letter in sorted(letters) if letter in _NAMED).encode()
+    quoted = rb"|[\"\\]" if letters & {'"', "\\"} else b""
+    return [
+        (b"%", re.compile(rb"%(?:25)*(?:" + codes + rb")")),
+        (b"&", re.compile(rb"&(?:(?:amp;)?#|(?:" + names + rb");)")),
+        (b"\\", re.compile(rb"\\(?:u00(?:" + codes + rb")|/" + quoted + rb")")),
+    ]
+
+
+def _letter(match: re.Match[str]) -> str:
+    if match["named"]:
+        return html.unescape(match["named"])[:1]
+    if match["decimal"]:
+        return chr(int(match["decimal"]))
+    return match["plain"] or chr(int(match["json"] or match["percent"] or match["hex"], 16))
+
+
+def _cleaned(text: str, keys: list[_SentKey]) -> str:
+    decoded = _Decoded(text)
+    spans = [
+        (decoded.origin(start), decoded.origin(end)) for key in keys for start, end in key.spans(decoded.text)
+    ]  # bounded by the body
+    pieces, at = list[str](), 0
+    for start, end in sorted(spans):
+        if end > at:
+            pieces += [text[at:start], HIDDEN] if start >= at else []
+            at = end
+    return "".join(pieces) + text[at:]
+
+
+def _found(text: str, form: str) -> Iterator[tuple[int, int]]:
+    at = text.find(form)
+    while at >= 0:
+        yield at, at + len(form)
+        at = text.find(form, at + 1)
+
+
+def _widened(text: str, start: int, end: int) -> tuple[int, int]:
+    """With what was encoded together with the key."""
+    while start > 0 and text[start - 1] in _OF_BASE64:
+        start -= 1
+    while end < len(text) and text[end] in _OF_BASE64:
+        end += 1
+    return start, end
+
+
+SENT = SentKeys()  # of the whole process: what one model's service repeats may be another's key

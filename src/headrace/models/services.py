@@ -1,0 +1,55 @@
+"""Which provider serves a model, by its service name. A provider's module is loaded when a model needs it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from headrace.errors import ListError, Spelled, nearest
+from headrace.models.provider import Provider
+from headrace.survey.known_services import SERVICES, WELL_KNOWN_MODELS, Wire
+from headrace.survey.models import Model
+
+# Module and maker. Not imported here: aiohttp alone is 26 MB, which a run of the test model has no use for.
+_WIRES = {
+    Wire.CHAT: ("openai_chat", "openai_chat"),
+    Wire.MESSAGES: ("anthropic_messages", "anthropic_messages"),
+}
+_IN_PROCESS = {
+    "function": ("function", "FunctionProvider"),
+    "local": ("local", "LocalProvider"),
+    "test": ("test_model", "CannedProvider"),
+}
+
+
+def provider_for(model: Model) -> Provider:
+    """The provider, with its parameters checked; nothing is opened yet."""
+    name = model.service_name
+    if name in SERVICES:
+        module, maker = _WIRES[SERVICES[name].wire]
+    elif name in _IN_PROCESS:
+        module, maker = _IN_PROCESS[name]
+    else:
+        raise _unknown(model)
+    return getattr(import_module(f"headrace.models.protocols.{module}"), maker)(model)
+
+
+def _unknown(model: Model) -> ListError:
+    known = sorted({*SERVICES, *_IN_PROCESS} - {"function"})
+    if model.service_name != model.name:
+        said = f"Model {model.name!r}: there is no service {model.service_name!r}."
+        return ListError(said, fix=f"{_meant(model.service_name, known)}There are {', '.join(known)}.")
+    hint = _meant(model.name, [*WELL_KNOWN_MODELS])
+    fix, one_of = f"{hint}Name its service:", f"with one of {', '.join(known)}."
+    return ListError(
+        f"No service is known for the model {model.name!r}.",
+        fix=Spelled(
+            f"{fix} Model({model.name!r}, service_name=...) {one_of}",
+            command=f"{fix} --model {model.name},service_name=... {one_of}",
+        ),
+    )
+
+
+def _meant(name: str, known: list[str]) -> str:
+    """The known name that a mistyped one is close to, as a question; nothing where there is none."""
+    close = nearest(name.lower(), known)
+    return f"{close} " if close.startswith("Did") else ""

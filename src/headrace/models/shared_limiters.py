@@ -1,0 +1,89 @@
+"""The endpoints of all models that one process calls: two models of one service and name share its limits.
+
+Owned by the controller, and handed to executors that run in its process.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import assert_never
+
+import msgspec
+
+from headrace.models.calls import endpoint_limits
+from headrace.models.endpoint.call_results import EndpointStatus
+from headrace.models.limiter import Gate, Reach
+from headrace.survey.models import Model
+from headrace.survey.values import encode_value
+
+_log = logging.getLogger("headrace")
+
+
+def endpoint_key(model: Model) -> bytes:
+    """The same for models that share their limits."""
+    return encode_value([model.service_name, model.name, model.parameters.get("base_url")])
+
+
+class Endpoints:
+    """Gates by endpoint; `status` shows each under its model's name.
+
+    An endpoint that cannot be reached, and one that can again, is told to the logger `headrace` and to `on_reach`.
+    """
+
+    def __init__(self, on_reach: Callable[[Reach, str], None] | None = None) -> None:
+        self._on_reach = on_reach
+        self._gates: dict[bytes, tuple[str, Gate]] = {}  # as many as there are models
+
+    def gate(self, model: Model) -> Gate:
+        key = endpoint_key(model)
+        if key not in self._gates:
+            self._gates[key] = model.name, Gate(endpoint_limits(model), partial(self._tell_reach, model))
+        return self._gates[key][1]
+
+    def allow(self, interviews: int) -> None:
+        """A run has so many in flight: none of them is to wait for a place where the service has room."""
+        for _, gate in self._gates.values():
+            gate.allow(interviews)
+
+    def status(self) -> list[tuple[str, EndpointStatus]]:
+        return [(name, gate.status()) for name, gate in self._gates.values()]
+
+    def figures(self) -> bytes:
+        """What is kept of them when a run has ended, as JSON (results.stats has the shape)."""
+        return msgspec.json.encode(
+            [
+                {
+                    "model": name,
+                    "calls": status.calls,
+                    "tokens": status.tokens,
+                    "busy": status.busy,
+                    "failures": status.failures,
+                    "circuit": status.circuit.value,
+                    "closed_reason": status.closed_reason,
+                }
+                for name, status in self.status()
+            ]
+        )
+
+    def _tell_reach(self, model: Model, reach: Reach, said: str) -> None:
+        match reach:
+            case Reach.AWAY:
+                words = f"{said or f'{model.name} cannot be reached'}. It is tried again until it answers."
+                _log.warning("%s", words)
+            case Reach.BACK:
+                words = f"{model.name} is reached again, after {said}."
+                _log.info("%s", words)
+            case _:
+                assert_never(reach)
+        if self._on_reach is not None:
+            self._on_reach(reach, words)
+
+    def release_stopped(self) -> None:
+        for _, gate in self._gates.values():
+            gate.release_stopped()
+
+    def close(self) -> None:
+        for _, gate in self._gates.values():
+            gate.close()

@@ -1,0 +1,17 @@
+"""How much an agent run or a survey matters. Covers: the levels. Does not cover: order within them (waiting)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Priority(IntEnum):
+    """Surveys are NORMAL, runs HIGH, heartbeats LOW; CRITICAL only where asked for, or it would protect nothing."""
+
+    LOW = 0
+    NORMAL = 1
+    HIGH = 2
+    CRITICAL = 3
+
+
+CRITICAL = Priority.CRITICAL  # by itself: see agents.scheduler.task_states

@@ -1,0 +1,1 @@
+"""How far a run is: in words, on a terminal, in a notebook."""

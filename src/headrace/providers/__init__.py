@@ -1,1 +1,0 @@
-"""How a model is reached: one small contract, one file per protocol."""

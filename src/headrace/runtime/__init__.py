@@ -1,1 +1,0 @@
-"""The one loop where schedule, execute and store meet, and the ways into it."""

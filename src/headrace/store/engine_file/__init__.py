@@ -1,0 +1,1 @@
+"""The engine file of agent runs: its tables and its journal."""

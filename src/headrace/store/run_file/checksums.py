@@ -1,0 +1,72 @@
+"""Checksums of rows: what was written can be told from what has changed since, on disk or on the way here.
+
+Covers: computing them, a microsecond for an interview of three questions, and what each covers. They find damage; they
+prove nothing about where a file comes from. Does not cover: refusing what has changed (store.run_file.row_check).
+
+    interviews.checksum           upper half: ordinal, positions, status and answers; lower half: the detail
+    agents, scenarios .checksum   position and fields
+    pending.checksum              ordinal, question and record
+    counters, name `check`        the other counters
+    meta, key `check`             the plan: survey, identity, boxes, questions, models, fields
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from zlib import crc32
+
+import apsw
+import msgspec
+
+CHECK = "check"
+_HALF = 32
+_LOW = (1 << _HALF) - 1
+_SIGNED = 1 << 63  # SQLite's integers have a sign
+_encode = msgspec.msgpack.Encoder().encode
+# What is written with the plan and stays as it is; runs and options of a run are not among them.
+_OF_THE_PLAN = (
+    (
+        "SELECT key, value FROM meta WHERE key IN ('survey', 'dictionary', 'created_at') OR key GLOB 'identity.*'"
+        " OR key GLOB 'repaired.*' ORDER BY key"
+    ),
+    "SELECT number, low, high FROM boxes ORDER BY number",
+    "SELECT position, name, kind, holds_bools FROM questions ORDER BY position",
+    "SELECT position, name, service, model FROM models ORDER BY position",
+    "SELECT owner, name, kinds, position FROM fields ORDER BY owner, name",
+)
+
+
+def interview_checksum(values: Sequence[Any], detail: bytes) -> int:
+    """`values` as the table has them, up to `more`."""
+    return (crc32(_encode(values)) << _HALF | crc32(detail)) - _SIGNED
+
+
+def has_values(checksum: int, values: Sequence[Any]) -> bool:
+    return (checksum + _SIGNED) >> _HALF == crc32(_encode(values))
+
+
+def has_detail(checksum: int, detail: bytes) -> bool:
+    return (checksum + _SIGNED) & _LOW == crc32(detail)
+
+
+def fields_checksum(position: int, fields: bytes) -> int:
+    """Of an agent or a scenario."""
+    return crc32(fields, position & _LOW)
+
+
+def record_checksum(ordinal: int, question: int, record: bytes) -> int:
+    """Of an answer that is pending."""
+    return crc32(record, (ordinal << 16 ^ question) & _LOW)
+
+
+def counters_checksum(counters: Mapping[str, Any]) -> int:
+    return crc32(_encode(sorted((name, value) for name, value in counters.items() if name != CHECK)))
+
+
+def plan_checksum(connection: apsw.Connection) -> int:
+    check = 0
+    for sql in _OF_THE_PLAN:
+        for row in connection.execute(sql):
+            check = crc32(_encode(row), check)
+    return check

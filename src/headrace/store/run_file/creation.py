@@ -1,0 +1,180 @@
+"""Writing a job into a run file: once as a whole, later what was added to it. Covers: lists of any length, in batches.
+
+The boxes of the plan are written last, so a file without boxes was never finished and holds nothing to lose.
+Does not cover: answers (store.run_file.run_journal).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from itertools import chain, islice
+from pathlib import Path
+
+import apsw
+
+from headrace.errors import PlanMismatch, spelled
+from headrace.expressions import Kind
+from headrace.limits import Budgets
+from headrace.plan.identity import Identity
+from headrace.plan.job import Job
+from headrace.plan.product import Plan
+from headrace.plan.sources import Source
+from headrace.store.contents import one_value
+from headrace.store.run_file.checksums import CHECK, counters_checksum, fields_checksum, plan_checksum
+from headrace.store.run_file.kept_budgets import write_budgets
+from headrace.store.run_file.run_schema import create_tables, create_view
+from headrace.store.transactions import transaction
+from headrace.survey.prompts import AskedQuestion, persona
+from headrace.survey.record import AnswerRecord, Detail, State, Usage, encode_detail
+
+_BATCH = 10_000
+_MOST_DICTIONARY_BYTES = 64_000
+_KIND_BITS = {kind: 1 << position for position, kind in enumerate(Kind)}
+COUNTERS = ("done", "failed", *Usage.__struct_fields__)
+
+
+def kinds_to_bits(kinds: Iterable[Kind]) -> int:
+    return sum(_KIND_BITS[kind] for kind in set(kinds))
+
+
+def bits_to_kinds(bits: int) -> frozenset[Kind]:
+    return frozenset(kind for kind, bit in _KIND_BITS.items() if bits & bit)
+
+
+def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budgets, pause: Callable[[], None]) -> None:
+    """Fill an empty run file; `pause` is called between batches and may raise to stop."""
+    with transaction(connection):
+        create_tables(connection, len(job.survey))
+        connection.executemany(
+            "INSERT INTO questions(position, name, kind, holds_bools) VALUES(?, ?, ?, ?)",
+            ((p, q.question_name, q.kind, int(q.holds_bools)) for p, q in enumerate(job.survey.questions)),
+        )
+        connection.executemany(
+            "INSERT INTO models VALUES(?, ?, ?, ?)",
+            ((p, m.name, m.service_name, m.to_row().decode()) for p, m in enumerate(job.models)),
+        )
+        write_counters(connection, dict.fromkeys(COUNTERS, 0))
+        _write_meta(connection, "survey", job.survey.to_row().decode())
+        _write_meta(connection, "dictionary", specimen(job))
+        _write_meta(connection, "created_at", time.time())
+        write_budgets(connection, budgets)
+    for table, source in _lists(job):
+        _append_rows(connection, table, source.rows(), 0, pause)
+    finish_plan(connection, job, plan)
+
+
+def check_lists_begin_alike(connection: apsw.Connection, path: Path, job: Job, plan: Plan) -> None:
+    """Refuse to extend a file with lists that do not begin with what the file holds."""
+    for table, source, stored in _lists_stored(job, plan):
+        _check_begins_alike(connection, path, table, source, stored)
+
+
+def extend_lists(connection: apsw.Connection, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
+    """Append what the job's lists have beyond those of the stored `plan`."""
+    for table, source, stored in _lists_stored(job, plan):
+        # An extension that was cut short left rows that no plan knows of.
+        connection.execute(f"DELETE FROM {table} WHERE position >= ?", (stored,))
+        _append_rows(connection, table, islice(source.rows(), stored, None), stored, pause)
+
+
+def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
+    """Make the plan what the file holds, in one transaction: before it there was the old plan, after it the new."""
+    with transaction(connection):
+        for part, value in asdict(job.identity()).items():
+            _write_meta(connection, f"identity.{part}", value)
+        for owner, source in (("agent", job.agents.source), ("scenario", job.scenarios.source)):
+            connection.executemany(
+                "INSERT INTO fields VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET kinds = kinds | excluded.kinds",
+                (
+                    (owner, name, kinds_to_bits(kinds), at)
+                    for at, (name, kinds) in enumerate(source.census.kinds.items())
+                ),
+            )
+            _write_meta(connection, f"repaired.{owner}s", source.census.repaired)
+        _write_boxes(connection, plan)
+        create_view(connection)
+        write_plan_check(connection)
+
+
+def write_boxes(connection: apsw.Connection, plan: Plan) -> None:
+    with transaction(connection):
+        _write_boxes(connection, plan)
+        write_plan_check(connection)
+
+
+def write_counters(connection: apsw.Connection, counters: dict[str, float]) -> None:
+    checked = {**counters, CHECK: counters_checksum(counters)}
+    connection.executemany("INSERT OR REPLACE INTO counters VALUES(?, ?)", checked.items())
+
+
+def write_plan_check(connection: apsw.Connection) -> None:
+    _write_meta(connection, CHECK, plan_checksum(connection))
+
+
+def read_identity(connection: apsw.Connection) -> Identity:
+    return Identity(**{part: read_meta(connection, f"identity.{part}") for part in Identity.__slots__})
+
+
+def read_meta(connection: apsw.Connection, key: str) -> str:
+    return one_value(connection, str, "SELECT value FROM meta WHERE key = ?", (key,))
+
+
+def specimen(job: Job) -> bytes:
+    """What the details of this job's interviews have in common: the dictionary they are compressed against."""
+    agent = next(iter(job.agents))
+    asked = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
+    records = [AnswerRecord(a.position, State.ANSWERED, prompt=a.specimen(), attempts=1) for a in asked]
+    encoded = encode_detail(Detail(persona(agent.to_fields()), time.time(), records))
+    return encoded[-_MOST_DICTIONARY_BYTES:]
+
+
+def _lists_stored(job: Job, plan: Plan) -> tuple[tuple[str, Source, int], ...]:
+    stored = (plan.shape.agent, plan.shape.scenario)
+    return tuple((table, source, count) for (table, source), count in zip(_lists(job), stored, strict=True))
+
+
+def _lists(job: Job) -> tuple[tuple[str, Source], ...]:
+    return ("agents", job.agents.source), ("scenarios", job.scenarios.source)
+
+
+def _append_rows(
+    connection: apsw.Connection, table: str, rows: Iterator[bytes], first: int, pause: Callable[[], None]
+) -> None:
+    numbered = enumerate(rows, first)
+    for head in numbered:
+        with transaction(connection):
+            batch = (
+                (position, row.decode(), fields_checksum(position, row))
+                for position, row in chain([head], islice(numbered, _BATCH))
+            )
+            connection.executemany(f"INSERT INTO {table} VALUES(?, ?, ?)", batch)
+        pause()
+
+
+def _check_begins_alike(connection: apsw.Connection, path: Path, table: str, source: Source, stored: int) -> None:
+    rows = source.rows()
+    kept = connection.execute(f"SELECT fields FROM {table} WHERE position < ? ORDER BY position", (stored,))
+    for position, (fields,) in enumerate(kept):
+        if next(rows, b"").decode() != fields:
+            what = f"{table[:-1]} {position}"
+            raise PlanMismatch(
+                path,
+                expected={what: "another one, or none"},
+                found={what: fields[:200]},
+                fix=spelled(
+                    "{extend} only appends: what the file holds must be the beginning of the new list.", extend=True
+                ),
+            )
+
+
+def _write_boxes(connection: apsw.Connection, plan: Plan) -> None:
+    connection.execute("DELETE FROM boxes")
+    for number, box in enumerate(plan.boxes):
+        corners = [",".join(map(str, corner)) for corner in box]
+        connection.execute("INSERT INTO boxes VALUES(?, ?, ?)", (number, *corners))
+
+
+def _write_meta(connection: apsw.Connection, key: str, value: str | float | bytes) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (key, value))

@@ -1,0 +1,82 @@
+"""What became of interviews: details, failures, counters, runs. Does not cover: their answers
+(store.run_file.interview_rows).
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apsw
+
+from headrace.errors import RESTORE, RunFileDamaged
+from headrace.store.contents import UNREADABLE, damaged, one_value, taken_from, typed_rows
+from headrace.store.run_file.checksums import CHECK, counters_checksum, has_detail
+from headrace.store.run_file.header import has_checked_rows
+from headrace.store.run_file.rows import DetailPacker
+from headrace.survey.record import Detail, Usage
+
+_COUNTED = frozenset({"done", "failed", *Usage.__struct_fields__})
+# Less than nothing would lift a budget, and SQLite holds 64 bits. What is added to and taken from a cost leaves a rest.
+_LEAST, _MOST = -1e-6, 2**60
+FailureRow: TypeAlias = tuple[int, int, str, str]
+
+
+def stored_detail(connection: apsw.Connection, packer: DetailPacker, ordinal: int, path: Path) -> Detail:
+    """The detail of an interview; refused where its checksum says that it is not what was written."""
+    checksum = "i.checksum" if has_checked_rows(connection) else "NULL"
+    sql = f"SELECT d.detail, {checksum} FROM details d JOIN interviews i ON i.ordinal = d.ordinal WHERE d.ordinal = ?"
+    found = next(iter(connection.execute(sql, (ordinal,))), None)
+    with suppress(*UNREADABLE):
+        if found is not None and (found[1] is None or has_detail(found[1], found[0])):
+            return packer.unpack(found[0])
+    raise RunFileDamaged(f"The detail of interview {ordinal} in {path} is damaged.", path=path, fix=RESTORE)
+
+
+def failures_after(connection: apsw.Connection, ordinal: int, question: int, limit: int) -> list[FailureRow]:
+    """The next failures behind this one, in order."""
+    return typed_rows(
+        connection,
+        FailureRow,
+        "SELECT ordinal, question, cause, message FROM failures WHERE (ordinal, question) > (?, ?)"
+        " ORDER BY ordinal, question LIMIT ?",
+        (ordinal, question, limit),
+    )
+
+
+def failures_of(connection: apsw.Connection, ordinals: list[int]) -> list[FailureRow]:
+    """The failures of these interviews, in order; the caller bounds the list."""
+    return typed_rows(
+        connection,
+        FailureRow,
+        "SELECT ordinal, question, cause, message FROM failures"
+        " WHERE ordinal IN (SELECT value FROM json_each(?)) ORDER BY ordinal, question",
+        (json.dumps(ordinals),),
+    )
+
+
+def read_counters(connection: apsw.Connection, path: Path) -> dict[str, Any]:
+    """What is counted, by name; refused where it is not as it was written."""
+    with taken_from(path, "what it has counted"):
+        found = typed_rows(connection, tuple[str, int | float], "SELECT name, value FROM counters LIMIT 100")
+        counters: dict[str, Any] = dict(found)
+        is_changed = CHECK in counters and counters[CHECK] != counters_checksum(counters)
+    is_whole = counters.keys() >= _COUNTED and all(_LEAST <= counters[name] <= _MOST for name in _COUNTED)
+    if is_changed or not is_whole:
+        raise damaged(path, "what it has counted is not as it was written")
+    return counters
+
+
+def read_endpoints(connection: apsw.Connection) -> str:
+    """How the endpoints of the latest run did, as JSON."""
+    return one_value(connection, str | None, "SELECT endpoints FROM runs ORDER BY number DESC LIMIT 1") or "[]"
+
+
+def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
+    """Of all runs of this file: what the latest reused, seconds spent, and the highest memory in bytes."""
+    reused = one_value(connection, int | None, "SELECT reused FROM runs ORDER BY number DESC LIMIT 1")
+    sums = "SELECT coalesce(sum(ended_at - started_at), 0.0), max(peak_memory_bytes) FROM runs"
+    ((seconds, peak_bytes),) = typed_rows(connection, tuple[float, int | None], sums)
+    return reused or 0, seconds, peak_bytes

@@ -1,0 +1,88 @@
+"""What is needed to read a run file's rows: its questions, models and dictionary. Small, and fixed for the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from headrace.store.contents import damaged, one_value, taken_from, typed_rows
+from headrace.store.run_file.checksums import CHECK, plan_checksum
+from headrace.store.run_file.rows import DetailPacker
+from headrace.store.run_file.run_schema import MAPPED, WITHOUT_CHECKSUMS
+from headrace.survey.models import Model
+from headrace.survey.values import SqlValue, decode_value, from_sql
+
+_MOST_DICTIONARY_BYTES = 1_000_000
+_MOST_MODELS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBook:
+    """`has_checksums` is false for a file that an older Headrace wrote: its rows count as unchecked."""
+
+    path: Path
+    question_names: tuple[str, ...]
+    holds_bools: tuple[bool, ...]
+    models: tuple[Model, ...]
+    is_mapped: bool
+    packer: DetailPacker
+    has_checksums: bool
+
+    @classmethod
+    def load(cls, connection: apsw.Connection, path: Path) -> RunBook:
+        has_checksums = has_checked_rows(connection)
+        if has_checksums:
+            _check_plan(connection, path)
+        with taken_from(path, "its questions and models"):
+            questions = typed_rows(
+                connection, tuple[str, int, str], "SELECT name, holds_bools, kind FROM questions ORDER BY position"
+            )
+            models = typed_rows(
+                connection, tuple[str], "SELECT model FROM models ORDER BY position LIMIT ?", (_MOST_MODELS,)
+            )
+            return cls(
+                path=path,
+                question_names=_told_apart(name for name, _, _ in questions),
+                holds_bools=tuple(bool(held) for _, held, _ in questions),
+                models=tuple(Model.from_file(row, str(path)) for (row,) in models),
+                is_mapped=questions[0][2] == MAPPED,
+                packer=DetailPacker(read_dictionary(connection)),
+                has_checksums=has_checksums,
+            )
+
+    def answers(self, stored: list[SqlValue], more: str | None) -> dict[str, object]:
+        """An interview's answers by question name, in their own types."""
+        values = [from_sql(value, as_bool=held) for value, held in zip(stored, self.holds_bools, strict=False)]
+        if more is not None:
+            values += decode_value(more)
+        return dict(zip(self.question_names, values, strict=True))
+
+
+def has_checked_rows(connection: apsw.Connection) -> bool:
+    return connection.execute("PRAGMA user_version").get != WITHOUT_CHECKSUMS
+
+
+def read_dictionary(connection: apsw.Connection) -> bytes:
+    sql = "SELECT value FROM meta WHERE key = 'dictionary' AND length(value) <= ?"
+    return one_value(connection, bytes, sql, (_MOST_DICTIONARY_BYTES,))
+
+
+def plan_is_as_written(connection: apsw.Connection) -> bool:
+    written = connection.execute("SELECT value FROM meta WHERE key = ?", (CHECK,)).get
+    return written == plan_checksum(connection)
+
+
+def _check_plan(connection: apsw.Connection, path: Path) -> None:
+    with taken_from(path, "its plan"):
+        if not plan_is_as_written(connection):
+            raise damaged(path, "its survey, models or plan are not as they were written")
+
+
+def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
+    held = tuple(names)
+    if len({name.lower() for name in held}) < len(held) or not all(held):
+        raise ValueError("two questions of one name")
+    return held

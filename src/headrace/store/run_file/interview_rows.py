@@ -1,0 +1,231 @@
+"""The stored interviews, in pages. Covers: the SQL that reads, counts, filters and orders them.
+
+Does not cover: when a page is read (store.run_file.reader), what a filter means or a row is to the user (results).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apsw
+
+from headrace.expressions import Sql
+from headrace.store.contents import check_is_behind, damaged, one_value, taken_from
+from headrace.store.hardening import scratch
+from headrace.store.run_file.rows import ANSWER_COLUMNS
+from headrace.survey.values import SqlValue
+
+# One interview as read: its key, the table's first columns (row_batches.HEAD), the rows of its lists with their
+# checksums, its own checksum, then the wanted answers and those beyond the columns.
+Fetched: TypeAlias = tuple[Any, ...]
+(
+    KEY, ORDINAL, ITERATION, AGENT_AT, SCENARIO_AT, MODEL, STATUS,
+    AGENT, AGENT_CHECKSUM, SCENARIO, SCENARIO_CHECKSUM, CHECKSUM, ANSWERS,
+) = range(13)  # fmt: skip
+MORE = -1
+
+# SQLite leaves out a LEFT JOIN whose columns nobody uses, so it costs nothing to write both.
+_LISTS = " LEFT JOIN agents a ON a.position = i.agent LEFT JOIN scenarios s ON s.position = i.scenario"
+_MOST_ROWS, _MOST_VALUES, _MOST_BYTES = 256, 65_536, 4_000_000
+_MOST_READ_UNASKED = 64  # answers: one more column is read in a fraction of what a row takes
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Which interviews, in which order: all by ordinal, or those of a table of chosen ordinals by position."""
+
+    tables: str = "interviews i"
+    key: str = "i.ordinal"
+
+    @property
+    def is_everything(self) -> bool:
+        return self.key == "i.ordinal"
+
+
+EVERYTHING = Base()
+TRUE = Sql("1", ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What of each interview is to be read; what is not wanted is NULL. `with_checksums`: of its lists' rows too, and
+    its own where `is_whole`, since that is over all its answers.
+    """
+
+    answers: tuple[int, ...] = ()
+    agent: bool = False
+    scenario: bool = False
+    more: bool = False
+    with_checksums: bool = False
+    is_whole: bool = False
+
+    @property
+    def page_rows(self) -> int:
+        """How many rows a page has: fewer where a row is wide."""
+        return max(16, min(_MOST_ROWS, _MOST_VALUES // (len(self.answers) + ANSWERS)))
+
+    @property
+    def columns(self) -> str:
+        parts = (
+            ("a.fields", self.agent),
+            ("a.checksum", self.agent and self.with_checksums),
+            ("s.fields", self.scenario),
+            ("s.checksum", self.scenario and self.with_checksums),
+            ("i.checksum", self.is_whole and self.with_checksums),
+            *((f"i.a{position}", True) for position in self.answers),
+            ("i.more", self.more or self.is_whole),
+        )
+        chosen = [sql if is_wanted else "NULL" for sql, is_wanted in parts]
+        return ", ".join(["i.ordinal, i.iteration, i.agent, i.scenario, i.model, i.status", *chosen])
+
+
+def everything_of(questions: int) -> Wanted:
+    """All that is known of an interview but its detail."""
+    return Wanted(answers=_columns(questions), agent=True, scenario=True, more=questions > ANSWER_COLUMNS)
+
+
+def with_checks(wanted: Wanted, questions: int) -> Wanted:
+    """The same with what is needed to check each row; all answers are read for that where they are not very many."""
+    is_whole = questions <= _MOST_READ_UNASKED or len(wanted.answers) == len(_columns(questions))
+    answers = _columns(questions) if is_whole else wanted.answers
+    return replace(wanted, answers=answers, with_checksums=True, is_whole=is_whole)
+
+
+def _columns(questions: int) -> tuple[int, ...]:
+    return tuple(range(min(questions, ANSWER_COLUMNS)))
+
+
+def fetch(
+    connection: apsw.Connection, base: Base, wanted: Wanted, condition: Sql, after: int, limit: int
+) -> tuple[list[Fetched], bool]:
+    """The next rows behind the key `after`, at most `limit` of them or some megabytes; and whether more may follow."""
+    found: list[Fetched] = []
+    held_bytes = 0
+    for row in connection.execute(
+        f"SELECT {base.key}, {wanted.columns} FROM {base.tables}{_LISTS}"
+        f" WHERE {base.key} > ? AND {condition.text} ORDER BY {base.key} LIMIT ?",
+        (after, *condition.parameters, limit),
+    ):
+        found.append(row)
+        held_bytes += sum([len(value) for value in row if type(value) is str or type(value) is bytes])
+        if held_bytes > _MOST_BYTES:
+            check_is_behind(found, after)
+            return found, True
+    check_is_behind(found, after)
+    return found, len(found) == limit
+
+
+def key_before(connection: apsw.Connection, base: Base, condition: Sql, index: int) -> int | None:
+    """The key behind which the row at `index` is the first; None where there are no more than `index` rows."""
+    if condition is TRUE and (not base.is_everything or _has_no_holes(connection)):
+        return index - 1 if base.is_everything else index
+    key = connection.execute(
+        f"SELECT {base.key} FROM {base.tables}{_LISTS} WHERE {condition.text} ORDER BY {base.key} LIMIT 1 OFFSET ?",
+        (*condition.parameters, index),
+    ).get
+    return None if key is None else key - 1
+
+
+def count(connection: apsw.Connection, base: Base, condition: Sql) -> int:
+    if condition is TRUE and base.is_everything:
+        return _kept_count(connection)
+    found = f"SELECT count(*) FROM {base.tables}{_LISTS} WHERE {condition.text}"
+    return connection.execute(found, condition.parameters).get
+
+
+def _kept_count(connection: apsw.Connection) -> int:
+    return one_value(connection, int, "SELECT value FROM counters WHERE name = 'done'")
+
+
+def check_none_is_missing(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file that has fewer interviews than it has counted, or more: a lost page takes hundreds of rows with it.
+    Counting takes 30 ms for a million rows.
+    """
+    with taken_from(path, "what it has counted"):
+        kept = _kept_count(connection)
+    found: int = connection.execute("SELECT count(*) FROM interviews").get
+    if found != kept:
+        what = "are missing" if found < kept else "are too many"
+        raise damaged(path, f"of {kept:,} interviews that it has counted, {abs(kept - found):,} {what}")
+
+
+def _has_no_holes(connection: apsw.Connection) -> bool:
+    last = connection.execute("SELECT max(ordinal) FROM interviews").get
+    return last is None or last + 1 == _kept_count(connection)
+
+
+def choose(
+    connection: apsw.Connection, base: Base, condition: Sql, order: list[str], start: int, stop: int | None
+) -> Base:
+    """A temporary table, on disk, of the ordinals that meet the condition, in this order and between these places."""
+    name = _new_table(connection, "chosen", "ordinal")
+    limit = -1 if stop is None else stop - start
+    with scratch(connection):
+        connection.execute(
+            f"INSERT INTO temp.{name}(ordinal) SELECT i.ordinal FROM {base.tables}{_LISTS} WHERE {condition.text}"
+            f" ORDER BY {', '.join([*order, base.key])} LIMIT ? OFFSET ?",
+            (*condition.parameters, limit, start),
+        )
+    return _base_of(name)
+
+
+class KeyTable:
+    """Ordinals with sort keys that only Python can tell, collected page by page in a temporary table."""
+
+    def __init__(self, connection: apsw.Connection, keys: int) -> None:
+        self._columns = [f"k{number}" for number in range(keys)]
+        self._name = _new_table(connection, "keyed", "ordinal", *self._columns)
+        places = ", ".join("?" * (keys + 1))
+        self._insert = f"INSERT INTO temp.{self._name}({', '.join(['ordinal', *self._columns])}) VALUES({places})"
+
+    def add(self, connection: apsw.Connection, keyed: Iterable[tuple[Any, ...]]) -> None:
+        with scratch(connection):
+            connection.executemany(self._insert, keyed)
+
+    def choose(self, connection: apsw.Connection, descending: list[bool], start: int, stop: int | None) -> Base:
+        name = _new_table(connection, "chosen", "ordinal")
+        order = [f"{column}{' DESC' * is_down}" for column, is_down in zip(self._columns, descending, strict=True)]
+        with scratch(connection):
+            connection.execute(
+                f"INSERT INTO temp.{name}(ordinal) SELECT ordinal FROM temp.{self._name}"
+                f" ORDER BY {', '.join([*order, 'position'])} LIMIT ? OFFSET ?",
+                (-1 if stop is None else stop - start, start),
+            )
+            connection.execute(f"DROP TABLE temp.{self._name}")
+        return _base_of(name)
+
+
+def _new_table(connection: apsw.Connection, kind: str, *columns: str) -> str:
+    name = f"{kind}{next(_numbers)}"
+    with scratch(connection):
+        connection.execute(f"CREATE TEMP TABLE {name}(position INTEGER PRIMARY KEY, {', '.join(columns)})")
+    return name
+
+
+def _base_of(name: str) -> Base:
+    return Base(f"temp.{name} c CROSS JOIN interviews i ON i.ordinal = c.ordinal", "c.position")
+
+
+# --- columns, where `i` is the interviews table. A plus sign takes away a declared column's affinity: '5' is not 5.
+
+ORDINAL_COLUMN = "(+i.ordinal)"
+ITERATION_COLUMN = "(+i.iteration)"
+
+
+def status_column(texts: dict[int, str]) -> str:
+    return _case("i.status", texts)
+
+
+def model_column(values: list[SqlValue]) -> str:
+    """A value that depends on the model alone, by the model's position."""
+    return _case("i.model", dict(enumerate(values)))
+
+
+def _case(column: str, values: Mapping[int, SqlValue]) -> str:
+    whens = " ".join(f"WHEN {number} THEN {apsw.format_sql_value(value)}" for number, value in values.items())
+    return f"CASE {column} {whens} END"

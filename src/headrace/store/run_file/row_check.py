@@ -1,0 +1,92 @@
+"""Whether rows are as they were written, or at least can have been. Covers: a page of interviews as it is read.
+
+A row that is not stops the reading with its ordinal: what is shown is either right or not shown. Does not cover:
+computing checksums (store.run_file.checksums), or looking through a whole file (store.run_file.run_verification).
+"""
+
+from __future__ import annotations
+
+from headrace.errors import RunFileDamaged
+from headrace.store.contents import UNREADABLE, told
+from headrace.store.run_file.checksums import fields_checksum, has_values
+from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.interview_rows import (
+    AGENT,
+    AGENT_AT,
+    AGENT_CHECKSUM,
+    ANSWERS,
+    CHECKSUM,
+    MODEL,
+    ORDINAL,
+    SCENARIO,
+    SCENARIO_AT,
+    SCENARIO_CHECKSUM,
+    STATUS,
+    Fetched,
+    Wanted,
+)
+from headrace.store.run_file.rows import Status
+
+_STATUSES = frozenset(map(int, Status))
+_WHOLE = {int}
+
+
+def check_rows(page: list[Fetched], wanted: Wanted, book: RunBook) -> None:
+    for row in page:
+        trouble = row_trouble(row, wanted, book)
+        if trouble is not None:
+            raise damaged_row(book, row[ORDINAL], trouble)
+
+
+def row_trouble(row: Fetched, wanted: Wanted, book: RunBook) -> str | None:
+    """What is wrong with a row, in words; None where nothing is."""
+    try:
+        return _trouble(row, wanted, range(len(book.models)))
+    except UNREADABLE:
+        return "what it holds has other types than it was written with"
+
+
+def damaged_row(book: RunBook, ordinal: int, trouble: str) -> RunFileDamaged:
+    return RunFileDamaged(
+        f"Interview {ordinal} in {book.path} is damaged: {trouble}.",
+        path=book.path,
+        fix=f"headrace verify {book.path} lists all that is. Restore a copy, or read the others with"
+        f" results.filter('interview.ordinal != {ordinal}').",
+    )
+
+
+class taken_from_row:  # noqa: N801 - used as a function, like contents.taken_from; a generator would cost a microsecond
+    """Around the code that decodes a row's values: any error in it is the file's."""
+
+    __slots__ = ("_book", "_row")
+
+    def __init__(self, book: RunBook, row: Fetched) -> None:
+        self._book = book
+        self._row = row
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UNREADABLE):
+            raise damaged_row(self._book, self._row[ORDINAL], f"it cannot be read ({told(error)})") from error
+
+
+def _trouble(row: Fetched, wanted: Wanted, models: range) -> str | None:
+    checksum = row[CHECKSUM]
+    if checksum is not None and not has_values(checksum, row[ORDINAL : STATUS + 1] + row[ANSWERS:]):
+        return "its checksum is not that of its answers"
+    are_whole = {*map(type, row[ORDINAL : STATUS + 1])} == _WHOLE  # 1.0 is in a range, and no index
+    if not are_whole or row[MODEL] not in models or row[STATUS] not in _STATUSES:
+        return "its iteration, model or status is none that there is"
+    if wanted.agent and not _has_fields(row[AGENT_AT], row[AGENT], row[AGENT_CHECKSUM]):
+        return f"its agent {row[AGENT_AT]} is missing, or not as it was written"
+    if wanted.scenario and not _has_fields(row[SCENARIO_AT], row[SCENARIO], row[SCENARIO_CHECKSUM]):
+        return f"its scenario {row[SCENARIO_AT]} is missing, or not as it was written"
+    return None
+
+
+def _has_fields(position: int, fields: object, checksum: int | None) -> bool:
+    if not isinstance(fields, str):
+        return False
+    return checksum is None or checksum == fields_checksum(position, fields.encode())

@@ -1,0 +1,153 @@
+"""The journal: answers and sealed interviews into the run file, a transaction a batch. Covers: writing them once.
+
+One thread at a time. Does not cover: when a batch is written (interviews.run), or reading (store.run_file.reader).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import apsw
+
+from headrace.expressions import Kind
+from headrace.plan.bitmap import Bitmap
+from headrace.store.live_file import LiveFile
+from headrace.store.run_file.checksums import CHECK, counters_checksum, record_checksum
+from headrace.store.run_file.creation import kinds_to_bits
+from headrace.store.run_file.details import read_counters
+from headrace.store.run_file.row_batches import HEAD, Sheet
+from headrace.store.run_file.rows import ANSWER_COLUMNS
+from headrace.store.run_file.run_note import RunNote
+from headrace.survey.record import AnswerRecord, Usage, encode_record
+from headrace.survey.values import SqlValue
+
+KINDS_OF_TYPE: dict[type, frozenset[Kind]] = {
+    type(None): frozenset({Kind.NULL}),
+    int: frozenset({Kind.INT}),
+    float: frozenset({Kind.REAL}),
+    str: frozenset({Kind.TEXT}),
+    bytes: frozenset({Kind.JSON, Kind.TAGGED}),
+}
+
+
+_MOST_ROWS_AT_ONCE = 16
+_MOST_PARAMETERS = 30_000  # SQLite stops at 32,766
+
+
+class Journal:
+    """`stored` are the ordinals that have a row in the file; it is kept true with every commit."""
+
+    def __init__(self, live: LiveFile, questions: int, stored: Bitmap, pending: Iterable[int]) -> None:
+        self._live = live
+        self._connection = live.connection
+        self._stored = stored
+        self._columns = min(questions, ANSWER_COLUMNS)
+        self._pending = set(pending)  # bounded by the window: interviews in flight with an answer on disk
+        self._kinds_seen: list[set[type]] = [set() for _ in range(self._columns)]
+        self._width = len(HEAD) + self._columns + 2
+        self._totals: dict[str, float] = read_counters(live.connection, live.path)
+        self._interviews = _Insert("interviews", self._width)
+        self._details = _Insert("details", 2)
+        self._note: RunNote | None = None
+
+    def begin_run(self, reused: int) -> RunNote:
+        """Note that a run of this file begins, and until when it goes on."""
+        self._note = RunNote(self._connection, reused)
+        return self._note
+
+    def commit(
+        self, sheets: Sequence[Sheet], records: Iterable[tuple[int, AnswerRecord]], spent: Sequence[Usage] = ()
+    ) -> None:
+        """Seal `sheets` and keep the answers of interviews still in flight; count what was `spent` on calls that no row
+        tells of. Durable when this returns.
+        """
+        ordinals = list(chain.from_iterable([sheet.ordinals for sheet in sheets]))
+        with self._live.transaction():
+            self._write_records(records)
+            replaced = [ordinal for ordinal in ordinals if ordinal in self._stored]
+            if ordinals:
+                self._forget_earlier(ordinals, replaced)
+                self._write_sheets(sheets, ordinals)
+            totals = self._write_totals(_counted(sheets, spent, len(replaced)))
+            if self._note is not None:
+                self._note.goes_on()
+        self._totals = totals
+        for ordinal in ordinals:
+            self._stored.add(ordinal)
+
+    def _write_sheets(self, sheets: Sequence[Sheet], ordinals: list[int]) -> None:
+        values = list(chain.from_iterable([sheet.values for sheet in sheets]))
+        details = chain.from_iterable([sheet.details for sheet in sheets])
+        self._interviews.write(self._connection, values)
+        self._details.write(self._connection, list(chain.from_iterable(zip(ordinals, details, strict=True))))
+        failures = [failure for sheet in sheets for failure in sheet.failures]
+        if failures:
+            self._connection.executemany("INSERT INTO failures VALUES(?, ?, ?, ?)", failures)
+        self._note_kinds(values)
+
+    def _write_records(self, records: Iterable[tuple[int, AnswerRecord]]) -> None:
+        encoded = [(ordinal, record.question, encode_record(record)) for ordinal, record in records]
+        if encoded:
+            checked = [(*kept, record_checksum(*kept)) for kept in encoded]
+            self._connection.executemany("INSERT OR REPLACE INTO pending VALUES(?, ?, ?, ?)", checked)
+            self._pending.update(ordinal for ordinal, _, _ in encoded)
+
+    def _forget_earlier(self, ordinals: list[int], replaced: list[int]) -> None:
+        """Drop what these rows replace: their answers in flight, and an earlier attempt's failures."""
+        if self._pending:
+            sealed = self._pending.intersection(ordinals)
+            self._connection.executemany("DELETE FROM pending WHERE ordinal = ?", [(ordinal,) for ordinal in sealed])
+            self._pending -= sealed
+        if replaced:
+            self._connection.executemany("DELETE FROM failures WHERE ordinal = ?", [(old,) for old in replaced])
+
+    def _note_kinds(self, values: list[SqlValue]) -> None:
+        """Keep, for each answer column, what kinds of values it holds: filters are exact in SQL only where known."""
+        for position, seen in enumerate(self._kinds_seen):
+            types = set(map(type, values[len(HEAD) + position :: self._width]))
+            if types <= seen:
+                continue
+            seen |= types
+            kinds = frozenset[Kind]().union(*(KINDS_OF_TYPE[kind] for kind in seen))
+            self._connection.execute(
+                "UPDATE questions SET kinds = kinds | ? WHERE position = ?", (kinds_to_bits(kinds), position)
+            )
+
+    def _write_totals(self, added: dict[str, float]) -> dict[str, float]:
+        """What is counted, in all; true when the transaction is on disk."""
+        totals = {**self._totals, **{name: self._totals[name] + value for name, value in added.items() if value}}
+        totals[CHECK] = counters_checksum(totals)
+        changed = [(value, name) for name, value in totals.items() if value != self._totals.get(name)]
+        self._connection.executemany("UPDATE counters SET value = ? WHERE name = ?", changed)
+        return totals
+
+
+def _counted(sheets: Sequence[Sheet], spent: Sequence[Usage], replaced: int) -> dict[str, float]:
+    """What a batch adds to the counters. Only failed interviews are ever run again."""
+    usages = [*spent, *(sheet.usage for sheet in sheets)]
+    added: dict[str, float] = {
+        "done": sum(map(len, sheets)) - replaced,
+        "failed": sum([sheet.failed for sheet in sheets]) - replaced,
+    }
+    return added | {name: sum([getattr(usage, name) for usage in usages]) for name in Usage.__struct_fields__}
+
+
+class _Insert:
+    """Many rows a statement. SQLite's library gives up Python's lock for every statement, and getting it back from a
+    busy event loop is what an insert mostly costs."""
+
+    def __init__(self, table: str, columns: int) -> None:
+        self._columns = columns
+        at_once = max(1, min(_MOST_ROWS_AT_ONCE, _MOST_PARAMETERS // columns))
+        places = f"({', '.join('?' * columns)})"
+        self._statements = [
+            f"INSERT OR REPLACE INTO {table} VALUES {', '.join([places] * rows)}" for rows in range(at_once + 1)
+        ]
+
+    def write(self, connection: apsw.Connection, values: list[SqlValue]) -> None:
+        """Of whole rows, one after the other."""
+        step = (len(self._statements) - 1) * self._columns
+        for first in range(0, len(values), step):
+            some = values[first : first + step]
+            connection.execute(self._statements[len(some) // self._columns], some)

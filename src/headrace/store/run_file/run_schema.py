@@ -1,0 +1,145 @@
+"""The run file's tables. Covers: making them, and the readable view that any SQLite tool can use. We never use that
+view ourselves: in a file from elsewhere it may be anything.
+
+Rows are keyed by plan ordinal, so they are appended; a random key would cost ten times the time and bytes.
+Does not cover: filling them (store.run_file.creation, store.run_file.run_journal).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from headrace.errors import RESTORE, RunFileDamaged
+from headrace.plan.census import MOST_FIELDS
+from headrace.store.contents import typed_rows
+from headrace.store.quoting import has_path, json_field, quote_name
+from headrace.store.run_file.rows import ANSWER_COLUMNS
+from headrace.store.schema_check import accepted_tables, check_schema
+from headrace.store.transactions import transaction
+
+APPLICATION_ID = 0x48445243  # "HDRC"
+VERSION = 2
+WITHOUT_CHECKSUMS = 1  # files of this version are read as they are, and get the columns when they are written
+MOST_VIEW_COLUMNS = 1990
+MAPPED = "map"  # the kind of question whose survey is one prompt per row
+
+_TABLES = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE boxes(number INTEGER PRIMARY KEY, low TEXT NOT NULL, high TEXT NOT NULL);
+CREATE TABLE questions(position INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL,
+                       holds_bools INTEGER NOT NULL, kinds INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE agents(position INTEGER PRIMARY KEY, fields TEXT NOT NULL, checksum);
+CREATE TABLE scenarios(position INTEGER PRIMARY KEY, fields TEXT NOT NULL, checksum);
+CREATE TABLE models(position INTEGER PRIMARY KEY, name TEXT NOT NULL, service TEXT NOT NULL, model TEXT NOT NULL);
+CREATE TABLE fields(owner TEXT, name TEXT, kinds INTEGER NOT NULL, position INTEGER NOT NULL,
+                    PRIMARY KEY(owner, name)) WITHOUT ROWID;
+CREATE TABLE details(ordinal INTEGER PRIMARY KEY, detail BLOB NOT NULL);
+CREATE TABLE pending(ordinal INTEGER, question INTEGER, record BLOB NOT NULL, checksum,
+                     PRIMARY KEY(ordinal, question)) WITHOUT ROWID;
+CREATE TABLE failures(ordinal INTEGER, question INTEGER, cause TEXT NOT NULL, message TEXT NOT NULL,
+                      PRIMARY KEY(ordinal, question)) WITHOUT ROWID;
+CREATE TABLE counters(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+CREATE TABLE runs(number INTEGER PRIMARY KEY, started_at REAL NOT NULL, ended_at REAL, reused INTEGER NOT NULL,
+                  peak_memory_bytes INTEGER, outcome TEXT, endpoints TEXT);
+"""
+
+
+_CHECKSUM = ", checksum"
+_CHECKED = ("interviews", "agents", "scenarios", "pending")
+_ACCEPTED = {
+    VERSION: accepted_tables(_TABLES),
+    WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, "")),
+}
+
+
+def create_tables(connection: apsw.Connection, questions: int) -> None:
+    connection.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
+    connection.execute(_TABLES)
+    connection.execute(_interviews(min(questions, ANSWER_COLUMNS)))
+
+
+def _interviews(answers: int) -> str:
+    columns = "".join(f", a{position}" for position in range(answers))
+    return (
+        "CREATE TABLE interviews(ordinal INTEGER PRIMARY KEY, iteration, agent, scenario, model, status"
+        f"{columns}, more{_CHECKSUM})"
+    )
+
+
+def add_checksums(connection: apsw.Connection) -> None:
+    """Make a file of the first version one of this version. Its rows stay as they are: they count as unchecked."""
+    with transaction(connection):
+        for table in _CHECKED:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
+        connection.execute(f"PRAGMA user_version={VERSION}")
+
+
+def check_run_file_schema(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file whose tables are not those that `create_tables` makes."""
+    version: int = connection.execute("PRAGMA user_version").get
+    if version not in _ACCEPTED:
+        raise RunFileDamaged(f"{path} is damaged: there is no file version {version}.", path=path, fix=RESTORE)
+    ending = "" if version == WITHOUT_CHECKSUMS else _CHECKSUM
+    check_schema(connection, path, _ACCEPTED[version], {"interviews": lambda sql: _is_interviews(sql, ending)})
+    asked: int = connection.execute("SELECT count(*) FROM questions").get
+    answers = _answers_in(connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'interviews'").get)
+    if not asked or answers != min(asked, ANSWER_COLUMNS):
+        raise RunFileDamaged(
+            f"{path} is damaged: it has {asked} questions, and {answers} columns for their answers.",
+            path=path,
+            fix=RESTORE,
+        )
+
+
+def _is_interviews(sql: str, ending: str) -> bool:
+    """The number of its columns is that of the questions; `ending` is what follows them."""
+    return sql == _interviews(_answers_in(sql)).replace(_CHECKSUM, ending)
+
+
+def _answers_in(sql: str) -> int:
+    return sql.count(", a") - 1  # one is the column `agent`
+
+
+def create_view(connection: apsw.Connection) -> None:
+    """`results`: an interview a row, answers under their question's name, fields as `agent.x` and `scenario.x`.
+
+    Of a mapped job the rows' own columns keep their own names.
+    """
+    columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in view_columns(connection))
+    connection.execute("DROP VIEW IF EXISTS results")
+    connection.execute(
+        f"CREATE VIEW results AS SELECT {columns} FROM interviews i JOIN agents a ON a.position = i.agent"
+        " JOIN scenarios s ON s.position = i.scenario JOIN models m ON m.position = i.model"
+    )
+
+
+def view_columns(connection: apsw.Connection) -> list[tuple[str, str]]:
+    """Name and SQL of each column of the view; answers come first, since the number of columns is bounded."""
+    asked = typed_rows(connection, tuple[str, str], "SELECT name, kind FROM questions ORDER BY position")
+    names, is_mapped = [name for name, _ in asked], asked[0][1] == MAPPED
+    columns = [(name, answer_column(position)) for position, name in enumerate(names)]
+    columns += [
+        ("interview.ordinal", "i.ordinal"),
+        ("interview.status", "CASE i.status WHEN 0 THEN 'done' ELSE 'failed' END"),
+        ("iteration.iteration", "i.iteration"),
+        ("model.model", "m.name"),
+    ]
+    owners = {"agent": "a.fields", "scenario": "s.fields"}
+    taken = {name.lower() for name, _ in columns}
+    fields = "SELECT owner, name FROM fields ORDER BY owner, position LIMIT ?"
+    for owner, name in typed_rows(connection, tuple[str, str], fields, (2 * MOST_FIELDS,)):
+        if has_path(name):
+            is_own = is_mapped and owner == "scenario" and name.lower() not in taken
+            shown = name if is_own else f"{owner}.{name}"
+            taken.add(shown.lower())
+            columns.append((shown, json_field(owners[owner], name)))
+    return columns[:MOST_VIEW_COLUMNS]
+
+
+def answer_column(position: int) -> str:
+    """The SQL of an answer, where `i` is the interviews table."""
+    if position < ANSWER_COLUMNS:
+        return f"i.a{position}"
+    return f"json_extract(i.more, '$[{position - ANSWER_COLUMNS}]')"

@@ -1,0 +1,255 @@
+"""Looking through a whole file for what has changed since it was written. Covers: run files; what was found, by kind.
+
+Everything is read once, in pages: 30 us for an interview. Nothing stops at the first fault: each is a finding, and its
+kind says what is lost. Does not cover: engine files (store.engine_file.engine_verification), or a page as it is read
+(store.run_file.row_check).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import apsw
+
+from headrace.errors import RunFileDamaged
+from headrace.expressions import Kind
+from headrace.plan.product import Plan
+from headrace.store.contents import UNREADABLE, check_is_behind, raw_rows, taken_from, told
+from headrace.store.disk_errors import translated_errors
+from headrace.store.quoting import quote_text
+from headrace.store.run_file.checksums import fields_checksum, has_detail, record_checksum
+from headrace.store.run_file.creation import bits_to_kinds, read_identity, read_meta
+from headrace.store.run_file.details import read_counters
+from headrace.store.run_file.header import RunBook, has_checked_rows
+from headrace.store.run_file.interview_rows import (
+    AGENT_AT,
+    ANSWERS,
+    CHECKSUM,
+    EVERYTHING,
+    ITERATION,
+    KEY,
+    MODEL,
+    MORE,
+    ORDINAL,
+    SCENARIO_AT,
+    STATUS,
+    TRUE,
+    Fetched,
+    check_none_is_missing,
+    everything_of,
+    fetch,
+    with_checks,
+)
+from headrace.store.run_file.row_check import row_trouble
+from headrace.store.run_file.rows import Status
+from headrace.store.run_file.run_journal import KINDS_OF_TYPE
+from headrace.store.run_file.stored_plan import check_lists, read_plan
+from headrace.survey.record import Detail, decode_record
+from headrace.survey.survey import Survey
+from headrace.survey.values import decode_fields
+
+_MOST_NAMED = 20
+_MOST_OF_SQLITE = 20
+_PAGE = 1_000
+
+
+@dataclass(slots=True)
+class Finding:
+    """One kind of damage: how often it was met, the first few places, and what was said of the first."""
+
+    kind: str
+    what: str
+    count: int = 0
+    places: list[int] = field(default_factory=list[int])
+
+
+@dataclass(slots=True)
+class Verified:
+    """`unchecked` rows have no checksum: those of an engine file, and those that an older Headrace wrote."""
+
+    path: Path
+    rows: int = 0
+    unchecked: int = 0
+    findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
+
+    def note(self, kind: str, what: str, place: int | None = None) -> None:
+        finding = self.findings.setdefault(kind, Finding(kind, what))
+        finding.count += 1
+        if place is not None and len(finding.places) < _MOST_NAMED:
+            finding.places.append(place)
+
+    def attempt(self, kind: str, check: Callable[[], object]) -> bool:
+        """Whether the check went well; what it raises about the file is a finding."""
+        try:
+            with translated_errors(self.path), taken_from(self.path, kind):
+                check()
+        except RunFileDamaged as error:
+            self.note(kind, error.message)
+            return False
+        return True
+
+
+def verify_run_file(connection: apsw.Connection, path: Path) -> Verified:
+    found = Verified(path)
+    check_pages(connection, found)
+    loaded: list[tuple[RunBook, Plan]] = []
+    found.attempt("plan", lambda: loaded.append((RunBook.load(connection, path), read_plan(connection, path))))
+    found.attempt("counters", lambda: read_counters(connection, path))
+    if loaded:
+        ((book, plan),) = loaded
+        found.attempt("plan", lambda: _check_plan(connection, path, plan))
+        for table in ("agents", "scenarios"):
+            found.attempt(table, lambda table=table: _check_list(connection, found, table))
+        found.attempt("interviews", lambda: _check_interviews(connection, found, book, plan))
+        found.attempt("interviews", lambda: check_none_is_missing(connection, path))
+        found.attempt("answers in flight", lambda: _check_pending(connection, found))
+    return found
+
+
+def check_pages(connection: apsw.Connection, found: Verified) -> None:
+    """What SQLite says of its own structures. A virtual table of the file's would run code: then ours are named."""
+    virtual = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND rootpage = 0"
+    ours = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite_%'"
+
+    def check() -> None:
+        whole = [str(_MOST_OF_SQLITE)]
+        named = [quote_text(name) for (name,) in raw_rows(connection, ours)]
+        for part in named if connection.execute(virtual).get else whole:
+            for (said,) in raw_rows(connection, f"PRAGMA integrity_check({part})"):
+                if said != "ok":
+                    found.note("pages", f"SQLite says: {str(said)[:200]}")
+
+    found.attempt("pages", check)
+
+
+def _check_plan(connection: apsw.Connection, path: Path, plan: Plan) -> None:
+    check_lists(connection, path, plan)
+    Survey.from_row(read_meta(connection, "survey"))
+    read_identity(connection)
+
+
+def _check_list(connection: apsw.Connection, found: Verified, table: str) -> None:
+    checksum = "checksum" if has_checked_rows(connection) else "NULL"
+    sql = f"SELECT position, fields, {checksum} FROM {table} WHERE position > ? ORDER BY position LIMIT {_PAGE}"
+    for position, fields, held in _paged(connection, sql):
+        found.rows += 1
+        found.unchecked += held is None
+        try:
+            decode_fields(fields)
+            is_right = held is None or held == fields_checksum(position, fields.encode())
+        except UNREADABLE:
+            is_right = False
+        if not is_right:
+            found.note(table, "is not as it was written", position)
+
+
+def _paged(connection: apsw.Connection, sql: str) -> Iterator[tuple[Any, ...]]:
+    after = -(2**63)
+    while page := list(raw_rows(connection, sql, (after,))):
+        yield from page
+        check_is_behind(page, after)
+        after = page[-1][0]
+
+
+def _check_interviews(connection: apsw.Connection, found: Verified, book: RunBook, plan: Plan) -> None:
+    questions = len(book.question_names)
+    wanted = everything_of(questions)
+    wanted = with_checks(wanted, questions) if book.has_checksums else wanted
+    look = _Interviews(connection, found, book, plan)
+    after: int | None = -(2**63)
+    while after is not None:
+        page, is_cut = fetch(connection, EVERYTHING, wanted, TRUE, after, wanted.page_rows)
+        for row in page:
+            found.rows += 1
+            found.unchecked += row[CHECKSUM] is None
+            trouble = row_trouble(row, wanted, book) or look.trouble(row)
+            if trouble is not None:
+                found.note("interviews", trouble, row[ORDINAL])
+            look.check_detail(row)
+        after = page[-1][KEY] if is_cut else None
+    look.check_counts()
+
+
+class _Interviews:
+    """What is compared over all interviews: with the plan, the details, the failures and the counters."""
+
+    def __init__(self, connection: apsw.Connection, found: Verified, book: RunBook, plan: Plan) -> None:
+        self._connection = connection
+        self._found = found
+        self._book = book
+        self._plan = plan
+        self._failed = 0
+        self._types: list[set[type[Any]]] = [set() for _ in range(min(len(book.question_names), 1000))]
+
+    def trouble(self, row: Fetched) -> str | None:
+        self._failed += row[STATUS] == Status.FAILED
+        for seen, value in zip(self._types, row[ANSWERS:MORE], strict=False):
+            seen.add(type(cast(object, value)))
+        if not 0 <= row[ORDINAL] < self._plan.size:
+            return "it is none of the plan"
+        if self._plan.cell(row[ORDINAL]) != (row[ITERATION], row[AGENT_AT], row[SCENARIO_AT], row[MODEL]):
+            return "its positions are not those of the plan"
+        try:
+            self._book.answers(list(row[ANSWERS:MORE]), row[MORE])
+        except UNREADABLE as error:
+            return f"its answers cannot be read ({told(error)})"
+        return None
+
+    def check_detail(self, row: Fetched) -> None:
+        ordinal = row[ORDINAL]
+        try:
+            sql = "SELECT detail FROM details WHERE ordinal = ?"
+            packed: bytes | None = self._connection.execute(sql, (ordinal,)).get
+            if packed is None or (row[CHECKSUM] is not None and not has_detail(row[CHECKSUM], packed)):
+                raise ValueError("is missing, or not as it was written")
+            self._check_failures(ordinal, self._book.packer.unpack(packed))
+        except UNREADABLE as error:
+            self._found.note("details", told(error), ordinal)
+
+    def _check_failures(self, ordinal: int, detail: Detail) -> None:
+        """A detail has the failures too: the table of them is for finding them."""
+        asked = range(len(self._book.question_names))
+        if any(record.question not in asked for record in detail.records):
+            raise ValueError("is of a question that is not there")
+        kept = [record.failure for record in detail.records if record.failure is not None]
+        sql = "SELECT question, cause, message FROM failures WHERE ordinal = ? ORDER BY question"
+        listed = list(raw_rows(self._connection, sql, (ordinal,)))
+        if listed != sorted((failure.question, failure.cause.value, failure.message) for failure in kept):
+            self._found.note("failures", "are not those of the detail", ordinal)
+
+    def check_counts(self) -> None:
+        counted = self._connection.execute("SELECT value FROM counters WHERE name = 'failed'").get
+        if counted != self._failed:
+            self._found.note("counters", f"{counted} failed interviews are counted, {self._failed} are there")
+        for table in ("details", "failures"):
+            sql = f"SELECT count(*) FROM {table} WHERE ordinal NOT IN (SELECT ordinal FROM interviews)"
+            if lost := self._connection.execute(sql).get:
+                self._found.note(table, f"{lost} are of interviews that are not there")
+        self._check_kinds()
+
+    def _check_kinds(self) -> None:
+        """Filters trust what the file says of its columns: a kind too few would leave rows out."""
+        said: dict[int, int] = dict(raw_rows(self._connection, "SELECT position, kinds FROM questions"))
+        for position, types in enumerate(self._types):
+            seen = frozenset[Kind]().union(*(KINDS_OF_TYPE[each] for each in types))
+            if not seen <= bits_to_kinds(said.get(position, 0)):
+                self._found.note("questions", "what it says of its answers' kinds is not what they are", position)
+
+
+def _check_pending(connection: apsw.Connection, found: Verified) -> None:
+    checksum = "checksum" if has_checked_rows(connection) else "NULL"
+    for ordinal, question, record, held in raw_rows(
+        connection, f"SELECT ordinal, question, record, {checksum} FROM pending"
+    ):
+        found.rows += 1
+        found.unchecked += held is None
+        try:
+            decode_record(record)
+            is_right = held is None or held == record_checksum(ordinal, question, record)
+        except UNREADABLE:
+            is_right = False
+        if not is_right:
+            found.note("answers in flight", "is not as it was written", ordinal)

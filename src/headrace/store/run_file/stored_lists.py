@@ -1,0 +1,162 @@
+"""Lists that already stand in a run file, read by position. Covers: making a job's lists from the file alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from headrace.limits import Budgets
+from headrace.plan.census import MOST_FIELDS, FieldCensus
+from headrace.plan.identity import Identity
+from headrace.plan.job import Job
+from headrace.plan.lists import AgentList, ModelList, ScenarioList
+from headrace.store.connections import open_reader
+from headrace.store.contents import damaged, one_value, taken_from, typed_rows
+from headrace.store.disk_errors import translated_errors
+from headrace.store.run_file.checksums import fields_checksum
+from headrace.store.run_file.creation import bits_to_kinds, read_identity, read_meta
+from headrace.store.run_file.header import RunBook, has_checked_rows
+from headrace.store.run_file.kept_budgets import read_budgets
+from headrace.store.run_file.stored_plan import check_lists, read_plan
+from headrace.survey.models import Model
+from headrace.survey.survey import Survey
+from headrace.survey.values import check_fields
+
+_PAGE = 1_000
+
+
+class TableSource:
+    """A source over the rows of a run file's table, in pages: no read stays open between them."""
+
+    def __init__(self, path: Path, table: str, length: int, digest: str, census: FieldCensus) -> None:
+        self.length = length
+        self.digest = digest
+        self.census = census
+        self._path = path
+        self._table = table
+
+    def rows(self) -> Iterator[bytes]:
+        lists = StoredLists(self._path)
+        try:
+            for first in range(0, self.length, _PAGE):
+                positions = range(first, min(first + _PAGE, self.length))
+                with translated_errors(self._path):
+                    page = lists.rows(self._table, positions)
+                yield from page.values()
+        finally:
+            lists.close()
+
+
+class StoredLists:
+    """The agents and scenarios of a run file, read through a connection of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.connection = open_reader(path)
+        # Asked once: each statement gives up Python's lock, which the journal's thread then has to hand back.
+        self._checksum = "checksum" if has_checked_rows(self.connection) else "NULL"
+
+    def rows(self, table: str, positions: Sequence[int]) -> dict[int, bytes]:
+        """The rows of agents or scenarios at these positions, as JSON, in the order of the list; each is checked."""
+        low, high = min(positions), max(positions)
+        if high - low < 2 * len(positions):  # mostly neighbours: one range reads them all
+            where, values = "BETWEEN ? AND ?", (low, high)
+        else:
+            where, values = f"IN ({', '.join('?' * len(positions))})", tuple(positions)
+        sql = f"SELECT position, fields, {self._checksum} FROM {table} WHERE position {where} ORDER BY position"
+        with taken_from(self._path, f"its {table}"):
+            found = _checked(typed_rows(self.connection, tuple[int, str, int | None], sql, values))
+        missing = next((position for position in positions if position not in found), None)
+        if missing is not None:
+            raise damaged(self._path, f"its {table[:-1]} {missing} is missing")
+        return found
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _checked(rows: list[tuple[int, str, int | None]]) -> dict[int, bytes]:
+    """The fields of these rows by position. Written out for speed: every interview passes here."""
+    found: dict[int, bytes] = {}
+    for position, fields, checksum in rows:
+        encoded = found[position] = fields.encode()
+        if checksum is not None and checksum != fields_checksum(position, encoded):
+            raise ValueError(f"the row at {position} is not as it was written")
+    check_fields(list(found.values()))  # who conducts the interview could say no more than that it is not JSON
+    return found
+
+
+def read_job(path: Path, allowed: frozenset[str]) -> Job:
+    """The job that a run file holds. Functions of its models stay missing: a file cannot carry them."""
+    connection = open_reader(path)
+    try:
+        with translated_errors(path):
+            book, plan = RunBook.load(connection, path), read_plan(connection, path)
+            check_lists(connection, path, plan)
+            with taken_from(path, "its survey"):
+                survey, identity = Survey.from_row(read_meta(connection, "survey")), read_identity(connection)
+                if tuple(question.question_name for question in survey.questions) != book.question_names:
+                    raise ValueError("its questions are not those of its table of questions")
+                return Job.of(
+                    survey,
+                    AgentList.of(_source(connection, path, "agent", plan.shape.agent, identity.agents)),
+                    ScenarioList.of(_source(connection, path, "scenario", plan.shape.scenario, identity.scenarios)),
+                    ModelList(Model.from_file(model.to_row(), str(path), allowed) for model in book.models),
+                    path.expanduser().resolve(),
+                )
+    finally:
+        connection.close()
+
+
+class KeptPlan(NamedTuple):
+    """What a run file says of its job before anything of it is read."""
+
+    identity: Identity
+    interviews: int
+    budgets: Budgets
+
+
+def read_kept_plan(path: Path) -> KeptPlan | None:
+    """None where there is no file yet."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return None
+    connection = open_reader(path)
+    try:
+        with translated_errors(path):
+            interviews, budgets = read_plan(connection, path).size, read_budgets(connection, path)
+            with taken_from(path, "its identity"):
+                return KeptPlan(read_identity(connection), interviews, budgets)
+    finally:
+        connection.close()
+
+
+def planned_interviews(path: Path) -> int:
+    """How many interviews the plan in a run file has."""
+    connection = open_reader(path)
+    try:
+        with translated_errors(path):
+            return read_plan(connection, path).size
+    finally:
+        connection.close()
+
+
+def latest_note(path: Path) -> float | None:
+    """Until when the time of the latest run of a file is noted in it; None before the first."""
+    sql = "SELECT coalesce(ended_at, started_at) FROM runs ORDER BY number DESC LIMIT 1"
+    connection = open_reader(path)
+    try:
+        with translated_errors(path), taken_from(path, "what it says of its runs"):
+            return one_value(connection, float | None, sql)
+    finally:
+        connection.close()
+
+
+def _source(connection: apsw.Connection, path: Path, owner: str, length: int, identity: str) -> TableSource:
+    census = FieldCensus()
+    sql = "SELECT name, kinds FROM fields WHERE owner = ? ORDER BY position LIMIT ?"
+    for name, bits in typed_rows(connection, tuple[str, int], sql, (owner, MOST_FIELDS)):
+        census.kinds[name] = set(bits_to_kinds(bits))
+    return TableSource(path, f"{owner}s", length, identity.rpartition("#")[2], census)

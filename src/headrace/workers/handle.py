@@ -1,0 +1,109 @@
+"""A worker as the controller sees it. Covers: giving it a task, what it sends, and how it ended.
+
+Does not cover: making and reusing workers (workers.pool). Whatever a worker wrote before its death is delivered
+before the death is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
+
+from headrace.workers.channel import Channel
+from headrace.workers.limited_process import LimitedProcess, ToWardenNow
+from headrace.workers.wire import (
+    Death,
+    DeathKind,
+    Done,
+    Failed,
+    FromWorker,
+    Message,
+    OutOfMemory,
+    Task,
+)
+
+Ending: TypeAlias = Done | Failed | OutOfMemory | Death
+
+_MOST_WAITING = 64
+_DEATH_FOLLOWS_S = 0.1
+
+
+class Worker(LimitedProcess):
+    """`is_spoiled` means that it must not be given another task."""
+
+    def __init__(self, id: int, limit_bytes: int, connection: socket.socket, order: ToWardenNow) -> None:
+        super().__init__(id, limit_bytes, order)
+        self.tasks = 0
+        self.is_spoiled = False
+        self._messages: deque[FromWorker] = deque()  # bounded: the channel pauses
+        self._changed = asyncio.Event()
+        self.channel = Channel(connection, FromWorker, self._arrived, self._closed)
+
+    async def run(self, task: Task, on_message: Callable[[bytes], None] | None = None) -> Ending:
+        """One task from start to end; its messages go to `on_message`."""
+        self.start(task)
+        while True:
+            message = await self.receive()
+            if not isinstance(message, Message):
+                return message
+            if on_message is not None and (message.id, message.epoch) == (task.id, task.epoch):
+                on_message(message.payload)
+
+    def start(self, task: Task) -> None:
+        self.tasks += 1
+        self.channel.send(task)
+
+    def send(self, message: Message) -> None:
+        self.channel.send(message)
+
+    async def receive(self) -> FromWorker | Death:
+        """The next message, or how the worker ended when there is none left."""
+        while not self._messages:
+            if self.ended.done():
+                return self.ended.result()
+            self._changed.clear()
+            await self._changed.wait()
+        self.channel.pause(False)
+        return self._messages.popleft()
+
+    def kill(self, number: int = signal.SIGKILL, reason: str = "", kind: DeathKind = DeathKind.HUNG) -> None:
+        self.is_spoiled = True
+        super().kill(number, reason, kind)
+
+    async def stop(self, *, terminate_after_s: float, kill_after_s: float, reason: str = "") -> Death:
+        """After it was asked to end: SIGTERM when it has not in time, then SIGKILL, each with its deadline."""
+        for number, patience_s in ((signal.SIGTERM, terminate_after_s), (signal.SIGKILL, kill_after_s)):
+            done, _ = await asyncio.wait([self.ended], timeout=patience_s)
+            if done:
+                break
+            self.kill(number, reason)
+        return await asyncio.shield(self.ended)
+
+    def has_ended(self, death: Death) -> None:
+        if self.ended.done():
+            return
+        self.channel.read_all()
+        self.channel.close()
+        super().has_ended(death)
+        self._changed.set()
+
+    def _arrived(self, message: FromWorker) -> None:
+        self._messages.append(message)
+        self._changed.set()
+        if isinstance(message, OutOfMemory):
+            self.is_spoiled = True
+        if len(self._messages) >= _MOST_WAITING:
+            self.channel.pause(True)
+
+    def _closed(self, reason: str) -> None:
+        """Its death follows, unless it closed the descriptor or spoke nonsense: then it must not go on unheard."""
+        self.is_spoiled = True
+        asyncio.get_running_loop().call_later(_DEATH_FOLLOWS_S, self._end_unheard, reason)
+
+    def _end_unheard(self, reason: str) -> None:
+        if not self.ended.done():
+            self.kill(reason=reason, kind=DeathKind.LOST)

@@ -1,0 +1,1 @@
+"""The warden: the process that forks workers, watches their memory and kills those above their limit."""

@@ -1,0 +1,79 @@
+"""The warden's end of the controller's socket: orders with their descriptors in, reports out. Never blocks.
+
+Covers: framing, received descriptors, reports that wait. Does not cover: what an order means (workers.warden.warden).
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+from collections import deque
+from collections.abc import Iterator
+
+import msgspec
+
+from headrace.workers.wire import Frames, ToWarden, frame
+
+_READ_BYTES = 1 << 16
+_MOST_DESCRIPTORS = 64
+
+
+class Control:
+    def __init__(self, connection: socket.socket) -> None:
+        connection.set_inheritable(False)  # no program that the warden starts may speak in its name
+        self._connection = connection
+        self._frames = Frames(msgspec.msgpack.Decoder(ToWarden))
+        self._waiting = bytearray()  # bounded: readings are left out while anything waits
+        self.descriptors: deque[int] = deque()  # received, and not yet claimed by the order they came with
+        self.is_open = True
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    @property
+    def is_behind(self) -> bool:
+        return bool(self._waiting)
+
+    def orders(self, flags: int = 0) -> Iterator[ToWarden]:
+        """Those that have arrived; none, and no longer open, when the controller is gone."""
+        room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
+        try:
+            data, extra, _, _ = self._connection.recvmsg(_READ_BYTES, room, flags)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, extra = b"", []
+        for level, kind, packed in extra:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                received = array.array("i")
+                received.frombytes(packed[: len(packed) - len(packed) % received.itemsize])
+                for descriptor in received:
+                    os.set_inheritable(descriptor, False)
+                self.descriptors.extend(received)
+        self.is_open = bool(data)
+        yield from self._frames.feed(data)
+
+    def claim(self, count: int) -> list[int]:
+        """The next descriptors, as many as the order says it came with."""
+        return [self.descriptors.popleft() for _ in range(count)]
+
+    def tell(self, report: msgspec.Struct) -> None:
+        self._waiting += frame(report)
+        self.flush()
+
+    def flush(self) -> None:
+        try:
+            sent = self._connection.send(self._waiting, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.is_open = False
+            return
+        del self._waiting[:sent]
+
+    def close(self) -> None:
+        self._connection.close()
+        for descriptor in self.descriptors:
+            os.close(descriptor)
+        self.descriptors.clear()

@@ -1,0 +1,263 @@
+"""What controller, warden and workers say to each other: length-prefixed msgspec messages over unix sockets.
+
+Covers: the messages and their framing. Does not cover: sockets (workers.channel), or what a task's payload means, which
+only its entry function knows. A worker has one task at a time; `Message` goes both ways while it runs.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from typing import Any, TypeAlias
+
+import msgspec
+
+HEADER = struct.Struct("<I")
+LARGEST_MESSAGE_BYTES = 64 << 20
+MEMORY_EXIT_CODE = 71  # of a worker that met its memory limit where it could not say so
+
+
+class BadFrame(Exception):
+    """The other side does not speak this protocol, or sends more than it may."""
+
+
+class FunctionReference(msgspec.Struct, frozen=True, array_like=True):
+    """A function by name; `file` is where its module lies, `is_script` that the module was run as `__main__`."""
+
+    module: str
+    qualname: str
+    file: str
+    is_script: bool = False
+
+
+class Task(msgspec.Struct, tag=True, array_like=True):
+    """`entry` is called with a port and the payload, in the worker; what it returns is the payload of `Done`."""
+
+    id: int
+    epoch: int
+    entry: FunctionReference
+    payload: bytes = b""
+
+
+class Message(msgspec.Struct, tag=True, array_like=True):
+    id: int
+    epoch: int
+    payload: bytes
+
+
+class Done(msgspec.Struct, tag=True, array_like=True):
+    id: int
+    epoch: int
+    payload: bytes = b""
+
+
+class Failed(msgspec.Struct, tag=True, array_like=True):
+    """`reason` is the error with its last lines of code."""
+
+    id: int
+    epoch: int
+    reason: str
+
+
+class OutOfMemory(msgspec.Struct, tag=True, array_like=True):
+    """The worker met its hard limit as a MemoryError. `used` is the most that was resident, `reserved` what was mapped:
+    a limit that was hit by reservations (stacks of threads, one huge array) has a small `used`.
+    """
+
+    id: int
+    epoch: int
+    used_bytes: int
+    reserved_bytes: int
+    reason: str
+
+
+ToWorker: TypeAlias = Task | Message
+FromWorker: TypeAlias = Message | Done | Failed | OutOfMemory
+
+
+class DeathKind(Enum):
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    OUT_OF_MEMORY = "out of memory"
+    HUNG = "hung"
+    STOPPED = "stopped"  # by SIGSTOP, for longer than the warden waits
+    TOO_MUCH_OUTPUT = "too much output"
+    LOST = "lost"  # nobody saw how: the warden is gone, or never started it
+
+
+class Setup(msgspec.Struct, tag=True, array_like=True):
+    """The first message to a warden."""
+
+    sys_path: list[str]
+    argv: list[str]
+    preload: list[str]
+    poll_s: float
+    hot_poll_s: float
+    hang_s: float
+    largest_file_bytes: int
+    forks: bool
+    stuck_after_s: float | None
+
+
+class Fork(msgspec.Struct, tag=True, array_like=True):
+    """A worker, please; comes with one descriptor, its channel."""
+
+    worker: int
+    limit_bytes: int
+
+
+class Spawn(msgspec.Struct, tag=True, array_like=True):
+    """A program that is not Python; comes with three descriptors, its standard streams."""
+
+    worker: int
+    limit_bytes: int
+    argv: list[str]
+    environment: dict[str, str]
+    directory: str
+    largest_output_bytes: int
+
+
+class SetLimit(msgspec.Struct, tag=True, array_like=True):
+    """Lend more, or take back: never below what is in use, so the answer may be above what was asked for."""
+
+    worker: int
+    limit_bytes: int
+
+
+class Kill(msgspec.Struct, tag=True, array_like=True):
+    """To the whole tree of a worker. Where there is a `reason`, its death is of this `kind`, and tells it."""
+
+    worker: int
+    signal: int
+    reason: str = ""
+    kind: DeathKind = DeathKind.HUNG
+
+
+class Ready(msgspec.Struct, tag=True, array_like=True):
+    """`not_preloaded` says of each module that could not be why."""
+
+    pid: int
+    not_preloaded: dict[str, str]
+    layers: list[tuple[str, str]]
+
+
+class Started(msgspec.Struct, tag=True, array_like=True):
+    worker: int
+    pid: int
+    base_bytes: int
+
+
+class LimitSet(msgspec.Struct, tag=True, array_like=True):
+    """The answer to each `SetLimit`, in order: the limit that holds from now on."""
+
+    worker: int
+    limit_bytes: int
+
+
+class Reading(msgspec.Struct, array_like=True):
+    """What a worker's tree uses above what it shared at its start; `steps` counts up with its progress."""
+
+    worker: int
+    used_bytes: int
+    steps: int
+
+
+class Readings(msgspec.Struct, tag=True, array_like=True):
+    """`abandoned_bytes` are in files on tmpfs whose writers have ended."""
+
+    readings: list[Reading]
+    abandoned_bytes: int = 0
+
+
+class Stuck(msgspec.Struct, tag=True, array_like=True):
+    """A worker's event loop has not turned for so long; `stack` is what faulthandler says of it, if anything."""
+
+    worker: int
+    seconds: float
+    stack: str
+
+
+class Halted(msgspec.Struct, tag=True, array_like=True):
+    """The warden or its standby was stopped by a signal, so many times since it started, and the other continued it."""
+
+    times: int
+
+
+class Death(msgspec.Struct, tag=True, array_like=True):
+    """How a worker ended. `code` is its exit code, `signal` what killed it; one of them is None.
+
+    `used_bytes` is the reading that condemned it, or the last one; `peak_bytes` the highest of any. `reserved_bytes` is
+    what it had asked for by the last reading, which is what the hard limit counts. `abandoned_bytes` as in `Readings`:
+    what it leaves is known before what it was lent is lent again.
+    """
+
+    worker: int
+    kind: DeathKind
+    code: int | None = None
+    signal: int | None = None
+    used_bytes: int = 0
+    peak_bytes: int = 0
+    limit_bytes: int = 0
+    reserved_bytes: int = 0
+    reason: str = ""
+    abandoned_bytes: int = 0
+
+
+ToWarden: TypeAlias = Setup | Fork | Spawn | SetLimit | Kill
+FromWarden: TypeAlias = Ready | Started | LimitSet | Readings | Stuck | Halted | Death
+
+_encoder = msgspec.msgpack.Encoder()
+_FIRST_BYTES = 64
+
+
+def frame(message: msgspec.Struct) -> bytearray:
+    """Encoded in place: a large one is there once, and at a memory limit msgspec's own buffer would be a crash."""
+    framed = bytearray(_FIRST_BYTES)
+    _encoder.encode_into(message, framed, HEADER.size)
+    size = len(framed) - HEADER.size
+    if size > LARGEST_MESSAGE_BYTES:
+        raise BadFrame(f"a message of {size:,} bytes; the most is {LARGEST_MESSAGE_BYTES:,}")
+    HEADER.pack_into(framed, 0, size)
+    return framed
+
+
+def _told_size(data: bytes) -> int:
+    return HEADER.unpack_from(data)[0] if len(data) >= HEADER.size else LARGEST_MESSAGE_BYTES
+
+
+class Frames:
+    """Bytes in, messages out. Holds at most one unfinished message."""
+
+    def __init__(self, decoder: msgspec.msgpack.Decoder[Any]) -> None:
+        self._decode = decoder.decode
+        self._held = bytearray()
+
+    def feed(self, data: bytes) -> Iterable[Any]:
+        """Each message that `data` completes."""
+        if not self._held and len(data) == HEADER.size + _told_size(data):
+            return (self._decoded(data[HEADER.size :]),)  # what most reads bring: one message, whole
+        return self._pieced_together(data)
+
+    def _pieced_together(self, data: bytes) -> Iterator[Any]:
+        self._held += data
+        start = 0
+        try:
+            while len(self._held) - start >= HEADER.size:
+                (size,) = HEADER.unpack_from(self._held, start)
+                if size > LARGEST_MESSAGE_BYTES:
+                    raise BadFrame(f"a message of {size:,} bytes; the most is {LARGEST_MESSAGE_BYTES:,}")
+                end = start + HEADER.size + size
+                if len(self._held) < end:
+                    break
+                message = self._decoded(bytes(memoryview(self._held)[start + HEADER.size : end]))
+                start = end
+                yield message
+        finally:
+            del self._held[:start]
+
+    def _decoded(self, body: bytes) -> Any:
+        try:
+            return self._decode(body)
+        except msgspec.DecodeError as error:
+            raise BadFrame(f"a message that makes no sense: {error}") from error

@@ -1,0 +1,219 @@
+"""A worker: takes one task after another from its channel, calls the task's function, and tells how it ended.
+
+Covers: the loop, and the port through which a function speaks with the controller while it runs. A function may be sync
+or async. A worker that met its memory limit says so and ends: nobody knows what its libraries made of that. Does not
+cover: how messages travel (workers.worker_channel), what payloads mean, and limits, which are set from outside
+(workers.warden.warden).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import inspect
+import os
+import socket
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, NoReturn, TypeAlias
+
+import msgspec
+
+from headrace.memory.measure.os_limits import allow_data, data_bytes
+from headrace.workers.functions import find_function
+from headrace.workers.progress_page import Place
+from headrace.workers.wire import (
+    BadFrame,
+    Done,
+    Failed,
+    Message,
+    OutOfMemory,
+    Task,
+    ToWorker,
+)
+from headrace.workers.worker_channel import Line
+
+_Ending: TypeAlias = Done | Failed | OutOfMemory
+_LONGEST_REASON = 4000
+_LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say so
+
+
+class Port:
+    """What a task's function is given: messages to and from whoever started it. Each one sent counts as a step."""
+
+    def __init__(self, line: Line, task: Task, place: Place | None) -> None:
+        self._line = line
+        self._place = place
+        self.id = task.id
+        self.epoch = task.epoch
+        self.base_bytes = line.base_bytes  # resident when the worker began: limits count from here
+
+    def step(self) -> None:
+        """Progress that is worth no message: a task at its memory limit that takes no step is ended."""
+        if self._place is not None:
+            self._place.step()
+
+    def send(self, payload: bytes) -> None:
+        """Waits while the controller does not read, and with it the loop, if there is one."""
+        self.step()
+        try:
+            self._line.write(Message(self.id, self.epoch, payload))
+        except ConnectionError:
+            _leave()
+
+    def post(self, payload: bytes) -> None:
+        """For small messages inside a loop: returns at once, and the message leaves when the controller reads."""
+        self.step()
+        try:
+            self._line.post(Message(self.id, self.epoch, payload))
+        except ConnectionError:
+            _leave()
+
+    async def send_async(self, payload: bytes) -> None:
+        """Waits while the controller does not read; other coroutines go on."""
+        self.post(payload)
+        await self.caught_up()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something has not left yet, since the controller does not read."""
+        return self._line.is_behind
+
+    async def caught_up(self) -> None:
+        """Returns when everything sent or posted so far has left."""
+        await self._line.caught_up()
+
+    def receive(self) -> bytes:
+        """The next message to this task."""
+        while True:
+            payload = self._own(self._line.read())
+            if payload is not None:
+                return payload
+
+    async def receive_async(self) -> bytes:
+        """The same, while other coroutines go on."""
+        while True:
+            payload = self._own(await self._line.read_async())
+            if payload is not None:
+                return payload
+
+    def _own(self, message: ToWorker | None) -> bytes | None:
+        if message is None:
+            _leave()
+        is_ours = isinstance(message, Message) and (message.id, message.epoch) == (self.id, self.epoch)
+        return message.payload if is_ours else None
+
+
+def _leave() -> NoReturn:
+    os._exit(0)  # the controller is gone, and the warden is about to end us anyway
+
+
+def work(channel: int, place: Place | None = None) -> int:
+    """Until the controller closes the channel. Returns the exit code."""
+    line = Line(socket.socket(fileno=channel))
+    # A child of the worker that held its channel would hide the worker's end, and could speak in its name. So would the
+    # program that a worker turns into, or starts without forking as Python does.
+    os.set_inheritable(channel, False)
+    os.register_at_fork(after_in_child=lambda: _close(line.connection))
+    while (message := line.read()) is not None:
+        if not isinstance(message, Task):
+            continue  # a message that came after its task had ended
+        _set_busy(place, True)
+        ending = _performed(message, line, place)
+        _set_busy(place, False)
+        if isinstance(_said(line, message, ending), OutOfMemory):
+            return 0
+    return 0
+
+
+def _performed(task: Task, line: Line, place: Place | None) -> _Ending:
+    try:
+        function = find_function(task.entry)
+        payload = _called(function, Port(line, task, place), task.payload, place)
+        return Done(task.id, task.epoch, payload if payload is not None else b"")
+    except BaseException as error:  # noqa: BLE001 - even SystemExit is told with its task; the worker goes on
+        if _means_out_of_memory(error):
+            return _out_of_memory(task, error)
+        reason = _told(error)
+        _forget_frames(error)
+        return Failed(task.id, task.epoch, reason)
+
+
+def _called(function: Callable[..., Any], port: Port, payload: bytes, place: Place | None) -> bytes | None:
+    result = function(port, payload)
+    if isinstance(result, bytes):  # asking whether it can be awaited takes longer
+        return result
+    if not inspect.isawaitable(result):
+        return result
+    with asyncio.Runner(loop_factory=partial(_watched_loop, place) if place is not None else None) as runner:
+        return runner.run(_awaited(result))
+
+
+def _watched_loop(place: Place) -> asyncio.AbstractEventLoop:
+    from headrace.workers.watched_loop import WatchedLoop  # needs what Linux has
+
+    return WatchedLoop(place)
+
+
+async def _awaited(result: Any) -> bytes | None:
+    return await result
+
+
+def _means_out_of_memory(error: BaseException) -> bool:
+    """mmap and fork say it in their own way."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+
+
+def _out_of_memory(task: Task, error: BaseException) -> OutOfMemory:
+    peak, reserved = lend_last_words()
+    _forget_frames(error)
+    return OutOfMemory(task.id, task.epoch, peak, reserved, str(error)[:_LONGEST_REASON] or "MemoryError")
+
+
+def lend_last_words() -> tuple[int, int]:
+    """For a worker that has met its limit: as much memory as it takes to say so. Returns what it had used by then."""
+    peak, reserved = data_bytes()
+    allow_data(reserved + _LAST_WORDS_BYTES)
+    return peak, reserved
+
+
+def _said(line: Line, task: Task, ending: _Ending) -> _Ending:
+    """Send how a task ended; what was sent may be less, where the result itself cannot be."""
+    try:
+        line.write(ending)
+    except BadFrame as error:
+        ending = Failed(task.id, task.epoch, f"The result is {error}. Return less, or write it to a file.")
+    except MemoryError as error:  # the limit holds the result, but not beside its encoding
+        ending = _out_of_memory(task, error)
+    except (TypeError, msgspec.MsgspecError) as error:
+        ending = Failed(task.id, task.epoch, f"The result is not bytes: {error}")
+    else:
+        return ending
+    line.write(ending)
+    return ending
+
+
+def _told(error: BaseException) -> str:
+    """The error as it can be sent, its last lines of code after it."""
+    text = "".join(traceback.format_exception(error, limit=-8)).strip()
+    told = f"{type(error).__name__}: {error}"[:_LONGEST_REASON]
+    return f"{told}\n\n{text[-_LONGEST_REASON:]}".encode("utf-8", "replace").decode()
+
+
+def _forget_frames(error: BaseException) -> None:
+    """An error's traceback keeps every local of the task alive."""
+    with suppress(RuntimeError):
+        traceback.clear_frames(error.__traceback__)
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+
+
+def _set_busy(place: Place | None, is_busy: bool) -> None:
+    if place is not None:
+        place.set_busy(is_busy)
+
+
+def _close(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.close()

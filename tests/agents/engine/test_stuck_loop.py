@@ -1,0 +1,103 @@
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from headrace import Engine
+from headrace.threads.traceback_timer import TracebackTimer
+from tests.agents.engine import edge_functions
+
+ROOT = Path(__file__).parents[3]
+
+
+def started(path: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "error", "-m", "tests.agents.engine.programs.frozen", str(path)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def seen_frozen(path: Path, child: subprocess.Popen[str]) -> float:
+    """When the stack was there for this process to see."""
+    place, give_up_at = path.with_name(f".{path.name}-stuck"), time.monotonic() + 60
+    while not (place.exists() and "catastrophe" in place.read_text()):
+        assert child.poll() is None, child.communicate()
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+    return time.time()
+
+
+def ended(child: subprocess.Popen[str]) -> dict:
+    out, complaints = child.communicate(timeout=60)
+    assert child.returncode == 0, complaints
+    return json.loads(out)
+
+
+def test_what_holds_pythons_lock_is_written_down_while_it_does(tmp_path):
+    path = tmp_path / "a.run"
+    child = started(path)
+    seen_at = seen_frozen(path, child)
+    told = ended(child)
+    assert told["began"] < seen_at < told["ended"]
+    (reason,) = told["events"][:1]
+    assert "in catastrophe" in reason
+    assert 're.match(r"(a+)+$"' in reason
+    assert not list(tmp_path.glob(".*stuck"))
+
+
+async def test_a_process_that_was_killed_while_stuck_leaves_word_of_it(tmp_path):
+    path = tmp_path / "a.run"
+    child = started(path)
+    seen_frozen(path, child)
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    async with Engine(path, isolation="inline") as engine:
+        told = [event.reason for event in await engine.events() if event.what == "loop stuck"]
+        assert "until an earlier process ended" in told[-1]
+        assert "in catastrophe" in told[-1]
+    assert not list(tmp_path.glob(".*stuck"))
+
+
+def test_asking_for_the_stack_of_a_thread_that_is_only_slow_harms_nobody(tmp_path):
+    command = [sys.executable, "-m", "tests.agents.engine.programs.only_slow", str(tmp_path / "stack")]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert int(ended.stdout) > 5
+
+
+def test_a_signal_that_the_program_uses_is_left_alone(tmp_path):
+    before = signal.signal(signal.SIGURG, lambda number, frame: None)
+    try:
+        assert TracebackTimer.take(tmp_path / "stack") is None
+    finally:
+        signal.signal(signal.SIGURG, before)
+    timer = TracebackTimer.take(tmp_path / "stack")
+    assert timer is not None
+    assert TracebackTimer.take(tmp_path / "other") is None
+    timer.close()
+    assert not list(tmp_path.iterdir())
+
+
+async def test_what_blocks_a_workers_loop_is_told_while_it_does(tmp_path):
+    over = tmp_path / "over"
+    async with Engine(tmp_path / "a.run", memory="+400MB", slots=3, stuck_after_s=0.2) as engine:
+        waiting = await engine.submit(edge_functions.waiting_beside_them, 0.5)
+        sleeping = await engine.submit(edge_functions.sleeping_in_its_loop, 0.6)
+        spinning = await engine.submit(edge_functions.spinning_in_its_loop, str(over))
+        told, give_up_at = [], time.monotonic() + 30
+        while len(told) < 2 and time.monotonic() < give_up_at:
+            await asyncio.sleep(0.02)
+            told = [event for event in await engine.events() if event.what == "loop stuck"]
+        by_run = {event.run: event.reason for event in told}
+        over.touch()
+        assert await spinning.result() == "over"
+        assert await sleeping.result() >= 0.6, "being asked does not wake it"
+        assert await waiting.result() == 1
+        assert len([event for event in await engine.events() if event.what == "loop stuck"]) == 2, "each is told once"
+    assert set(by_run) == {sleeping.id, spinning.id}
+    assert re.match(r"for \d+\.\d s so far, in a worker of 'sleeping', by:\n", by_run[sleeping.id])
+    assert by_run[sleeping.id].rstrip().endswith("time.sleep(seconds)")
+    assert "in a worker of 'spinning'" in by_run[spinning.id]
+    assert "in spinning_in_its_loop" in by_run[spinning.id]

@@ -1,0 +1,102 @@
+"""A scheduler with one host and a clock that tests set, for tests of single rules."""
+
+from headrace.agents.scheduler.events import (
+    Command,
+    Ended,
+    Ending,
+    Event,
+    HostJoined,
+    Kill,
+    MemoryRead,
+    Preempt,
+    Reject,
+    Settle,
+    Skip,
+    Start,
+    Started,
+    StepDone,
+    Submitted,
+    Tick,
+)
+from headrace.agents.scheduler.scheduler import Scheduler
+from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
+from headrace.priority import Priority
+
+LIMITS = MemoryLimits(budget_bytes=1000)
+
+
+class Driver:
+    """`ids` of runs count up from 1; `sent` is everything the scheduler asked for, in order."""
+
+    def __init__(self, slots: int = 2, floor: int = 0, **queue: float) -> None:
+        limits = {"slot_memory_bytes": 400, "least_run_bytes": 10, **queue}
+        self.scheduler = Scheduler(QueueLimits(**limits), BreakerLimits())
+        self.now_s = 0.0
+        self.sent: list[Command] = []
+        self.epochs: dict[int, int] = {}
+        self._ids = 0
+        self.tell(HostJoined(now_s=0.0, host="here", slots=slots, limits=LIMITS))
+        self.read(floor)
+
+    def tell(self, event: Event) -> list[Command]:
+        commands = self.scheduler.handle(event)
+        self.sent += commands
+        for command in commands:
+            if isinstance(command, Start):
+                self.epochs[command.id] = command.epoch
+        return commands
+
+    def submit(
+        self, priority: Priority = Priority.HIGH, kind: str = "known", memory: int | None = 100, **more: float | None
+    ) -> int:
+        self._ids += 1
+        self.tell(Submitted(now_s=self.now_s, id=self._ids, kind=kind, priority=priority, memory_bytes=memory, **more))
+        return self._ids
+
+    def started(self, run: int) -> None:
+        self.tell(Started(now_s=self.now_s, id=run, epoch=self.epochs[run]))
+
+    def step(self, run: int) -> list[Command]:
+        return self.tell(StepDone(now_s=self.now_s, id=run, epoch=self.epochs[run]))
+
+    def end(self, run: int, ending: Ending = Ending.DONE, peak: int = 0) -> list[Command]:
+        ended = Ended(now_s=self.now_s, id=run, epoch=self.epochs[run], ending=ending, peak_bytes=peak)
+        return self.tell(ended)
+
+    def read(self, used: int, **by_run: int) -> list[Command]:
+        told = tuple((int(name[1:]), memory) for name, memory in by_run.items())
+        return self.tell(MemoryRead(now_s=self.now_s, host="here", used_bytes=used, by_run=told))
+
+    def wait(self, seconds: float, used: int | None = None) -> list[Command]:
+        """Time passes, with a reading every half second."""
+        commands: list[Command] = []
+        for _ in range(max(1, int(seconds * 2))):
+            self.now_s += seconds / max(1, int(seconds * 2))
+            if used is not None:
+                commands += self.read(used)
+            commands += self.tell(Tick(now_s=self.now_s))
+        return commands
+
+
+def starts(commands: list[Command]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, Start)]
+
+
+def preempts(commands: list[Command]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, Preempt)]
+
+
+def kills(commands: list[Command]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, Kill)]
+
+
+def skips(commands: list[Command]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, Skip)]
+
+
+def settled(commands: list[Command]) -> list[tuple[int, str]]:
+    return [(command.id, command.verdict.name) for command in commands if isinstance(command, Settle)]
+
+
+def refused(commands: list[Command]) -> list[Reject]:
+    return [command for command in commands if isinstance(command, Reject)]

@@ -1,0 +1,299 @@
+"""Random histories for a model world. Covers: drawing, playing, ending and shrinking them.
+
+A history is a list of plain actions; one that makes no sense where it stands does nothing, so that any part of a
+history is one too. After its actions it is drained: memory calms down, or stays where it is stuck, and everything has
+to end.
+"""
+
+import random
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from headrace.agents.scheduler.events import Ending, Preempt
+from headrace.priority import Priority
+from tests.agents.scheduler.rules import Broken, CheckedWorld, check
+from tests.agents.scheduler.world import BUDGET, KINDS, WANTED, HostBooks, Run
+
+ACTIONS = 30
+_ROUNDS = 400
+_SECONDS = (0.05, 0.5, 1.0, 2.5, 6.0)
+_WEIGHTS = {
+    "submit": 22,
+    "wait": 16,
+    "step": 16,
+    "grow": 15,
+    "base": 6,
+    "done": 6,
+    "effect": 7,
+    "survey": 4,
+    "child": 3,
+    "cancel": 2,
+    "fail": 5,
+    "out of memory": 3,
+    "lost": 3,
+    "park": 2,
+    "wake": 3,
+    "beat": 3,
+    "beat ends": 3,
+    "late": 2,
+    "budget": 1,
+    "host": 1,
+    "close": 0.1,
+}
+_NAMES, _CUMULATIVE = list(_WEIGHTS), [sum(list(_WEIGHTS.values())[: n + 1]) for n in range(len(_WEIGHTS))]
+
+
+class Action(NamedTuple):
+    """`who` picks among those there are, `much` (0 to 1) is whatever amount the action needs."""
+
+    name: str
+    who: int
+    much: float
+
+
+_A_SMALL_ONE = Action("submit", 40, 0.1)  # HIGH, of the second kind, without a time limit
+# Five runs, of which four start and the newest is pushed out: chance alone seldom gets there.
+_CROWD = (
+    *[_A_SMALL_ONE] * 5,
+    *[Action("step", number, 0.0) for number in range(4)],
+    Action("base", 0, 0.6),
+    Action("grow", 0, 0.6),
+    Action("grow", 1, 0.2),
+    Action("wait", 2, 0.0),
+)
+
+
+@dataclass(frozen=True)
+class History:
+    seed: int
+    slots: int
+    hosts: int
+    stuck_at: float | None  # the share of the budget where memory stays in the end, whatever is done
+    actions: tuple[Action, ...]
+
+    def __str__(self) -> str:
+        told = "\n".join(f"    {action.name:14} who={action.who} much={action.much:.3f}" for action in self.actions)
+        where = f"slots={self.slots} hosts={self.hosts} stuck_at={self.stuck_at}"
+        return f"seed {self.seed}, {len(self.actions)} actions, {where}\n{told}"
+
+
+def draw(seed: int, actions: int = ACTIONS) -> History:
+    chance = random.Random(seed)
+    names = chance.choices(_NAMES, cum_weights=_CUMULATIVE, k=chance.randint(actions // 3, actions))
+    slots = chance.randint(1, 4)
+    return History(
+        seed,
+        slots=slots,
+        hosts=1 if chance.random() < 0.8 else 2,
+        stuck_at=chance.uniform(0.5, 1.02) if chance.random() < 0.2 else None,
+        actions=(_CROWD if slots == 4 and seed % 2 else ())
+        + tuple(Action(name, chance.getrandbits(16), chance.random()) for name in names),
+    )
+
+
+def play(history: History) -> CheckedWorld:
+    """Raises Broken where a rule does not hold."""
+    world = CheckedWorld(history.slots, history.hosts)
+    for action in history.actions:
+        _act(world, action)
+    _drain(world, history)
+    return world
+
+
+def broken_rule(history: History) -> str | None:
+    try:
+        play(history)
+    except Broken as broken:
+        return str(broken)
+    return None
+
+
+def shortest(history: History) -> History:
+    """The fewest actions that still break the same rule, as far as leaving some out can find."""
+    rule, size = broken_rule(history), max(1, len(history.actions) // 2)
+    while True:
+        shorter = _without_some(history, size, rule)
+        if shorter is not None:
+            history = shorter
+        elif size > 1:
+            size //= 2
+        else:
+            return history
+
+
+def first_broken(seeds: range) -> str | None:
+    """What to print of the first history that breaks a rule, None where all hold."""
+    for seed in seeds:
+        history = draw(seed)
+        if (rule := broken_rule(history)) is not None:
+            return f"{rule!r} does not hold in\n{shortest(history)}"
+    return None
+
+
+def _without_some(history: History, size: int, rule: str | None) -> History | None:
+    for start in range(0, len(history.actions), size):
+        left = history.actions[:start] + history.actions[start + size :]
+        shorter = History(history.seed, history.slots, history.hosts, history.stuck_at, left)
+        if broken_rule(shorter) == rule:
+            return shorter
+    return None
+
+
+def _act(world: CheckedWorld, action: Action) -> None:
+    name, who, much = action
+    running = [run for run in world.runs.values() if run.family]
+    match name:
+        case "submit":
+            _submit(world, who, much)
+        case "wait":
+            _obey_preempts(world)
+            world.wait(_SECONDS[who % len(_SECONDS)])
+        case "base" if host := _pick(list(world.hosts.values()), who):
+            host.base = int(BUDGET * much * much)
+            world.read(host)
+        case "budget" if host := _pick(list(world.hosts.values()), who):
+            host.budget = min(BUDGET, int(BUDGET * (0.6 + much)))
+            world.read(host)
+        case "host":
+            _lose_or_join(world, who)
+        case "survey" if host := _pick(list(world.hosts), who):
+            _survey(world, host, who, much)
+        case "beat":
+            _beat(world, who, much)
+        case "beat ends" if name := _pick(list(world.beats), who):
+            world.end_beat(name)
+        case "wake" if run := _pick(world.parked, who):
+            world.parked.remove(run)
+            world.submit_run(run)
+        case "cancel" if run := _pick(list(world.runs.values()), who):
+            world.cancel(run)
+        case "close" if not world.is_closing:
+            world.close()
+        case _:
+            if run := _pick(running, who):
+                _act_on_run(world, run, name, who, much)
+
+
+def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float) -> None:
+    match name:
+        case "step":
+            world.step(run)
+        case "effect":
+            world.effect(run)
+        case "grow":
+            run.memory = int(BUDGET * much * 0.7)
+            if who % 2 and run.family:
+                world.read(world.hosts[run.family.host])
+        case "done":
+            world.end(run, Ending.DONE)
+        case "fail":
+            world.end(run, Ending.FAILED)
+        case "out of memory":
+            world.end(run, Ending.OUT_OF_MEMORY)
+        case "lost":
+            world.end(run, Ending.LOST)
+        case "park":
+            world.end(run, Ending.PARKED)
+        case "child":
+            world.submit(run.priority, KINDS[who % len(KINDS)], None, run, None)
+        case "late":
+            _tell_late(world, run)
+        case _:
+            pass  # nothing there to do it with
+
+
+def _submit(world: CheckedWorld, who: int, much: float) -> None:
+    priority = Priority((who >> 2) % 4)
+    if priority is Priority.CRITICAL and who % 2:
+        priority = Priority.HIGH
+    declared = int(BUDGET * (0.05 + much * 0.3)) if who % 3 else None
+    if who % 97 == 0:
+        declared = int(BUDGET * (0.9 + much * 0.2))
+    limit_s = 5.0 if (who >> 5) % 8 == 0 else None
+    world.submit(priority, KINDS[(who >> 4) % len(KINDS)], declared, None, limit_s)
+
+
+def _tell_late(world: CheckedWorld, run: Run) -> None:
+    """News of an attempt that was replaced: nothing may come of it."""
+    late = Run(run.id, run.kind, run.priority, None, 0.0, 0, epoch=run.epoch - 1)
+    world.effect(late)
+    world.end(late, Ending.FAILED)
+
+
+def _survey(world: CheckedWorld, host: str, who: int, much: float) -> None:
+    if host not in world.granted:
+        world.open_survey(host, Priority(who % 3))
+    elif who % 7 == 0:
+        world.close_survey(host)
+    else:
+        world.use_survey(host, much)
+
+
+def _beat(world: CheckedWorld, who: int, much: float) -> None:
+    name = f"beat{who % 3}"
+    if who % 11 == 0:
+        world.remove_beat(name)
+    elif world.hosts:
+        world.add_beat(name, list(world.hosts)[who % len(world.hosts)], much)
+
+
+def _lose_or_join(world: CheckedWorld, who: int) -> None:
+    if len(world.hosts) > 1:
+        world.lose(list(world.hosts)[who % len(world.hosts)])
+    else:
+        world.join(f"host{world.ids + 10}", 1 + who % 3)
+
+
+def _obey_preempts(world: CheckedWorld) -> None:
+    for run in list(world.runs.values()):
+        if run.family and isinstance(run.stop, Preempt) and not run.effects:
+            world.step(run)
+
+
+def _drain(world: CheckedWorld, history: History) -> None:
+    """Everything that still runs takes its steps and ends; everything that waits gets its turn."""
+    for name in list(world.beats):
+        world.end_beat(name)
+    for host in world.hosts.values():
+        host.base = 50 if history.stuck_at is None else int(BUDGET * history.stuck_at)
+        host.budget = BUDGET
+    for number in range(_ROUNDS):
+        if not world.runs:
+            break
+        _drain_round(world, number)
+    check(not world.runs, "everything ends, under pressure that never falls too")
+    if history.stuck_at is None and world.granted and not world.is_closing:
+        _check_surveys_recover(world)
+
+
+def _drain_round(world: CheckedWorld, number: int) -> None:
+    for host in world.granted:
+        if world.granted[host] != world.in_use[host]:
+            world.use_survey(host, 1.0)
+    for name in list(world.beats):
+        world.end_beat(name)
+    for run in list(world.runs.values()):
+        if run.family:
+            _go_on(world, run, world.hosts[run.family.host])
+    world.wait(1.0 + number // 40)
+
+
+def _go_on(world: CheckedWorld, run: Run, host: HostBooks) -> None:
+    """One step; after two seconds it is done."""
+    run.memory = max(0, min(run.memory, run.family.reserved // 4, (BUDGET - host.base) // 4)) if run.family else 0
+    is_old = world.now_s - run.began_s >= 2.0
+    world.step(run)
+    if is_old and run.family:
+        world.end(run, Ending.DONE)
+
+
+def _check_surveys_recover(world: CheckedWorld) -> None:
+    for _ in range(30):
+        for host in world.granted:
+            world.use_survey(host, 1.0)
+        world.wait(1.0)
+    check(all(granted == WANTED for granted in world.granted.values()), "surveys get back all they want")
+
+
+def _pick(among: list, who: int):
+    return among[who % len(among)] if among else None

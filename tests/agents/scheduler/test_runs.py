@@ -1,0 +1,346 @@
+import pytest
+
+from headrace.agents.scheduler.events import (
+    Cancelled,
+    Closing,
+    Ended,
+    Ending,
+    HostLost,
+    Kill,
+    Notice,
+    Park,
+    Preempt,
+    Refusal,
+    Submitted,
+    Tick,
+    Why,
+)
+from headrace.errors import OptionError
+from headrace.limits import MemoryLimits, QueueLimits
+from headrace.priority import Priority
+from tests.agents.scheduler.driver import Driver, kills, preempts, refused, settled, starts
+
+
+def test_a_run_starts_at_once_where_there_is_room_and_ends_once():
+    driver = Driver()
+    run = driver.submit()
+    assert starts(driver.sent) == [run]
+    assert settled(driver.end(run)) == [(run, "DONE")]
+    assert driver.end(run) == []
+
+
+def test_higher_levels_start_first_and_within_a_level_the_first_to_come():
+    driver = Driver(slots=1)
+    first = driver.submit()
+    low, normal, high, second_high, critical = [
+        driver.submit(level)
+        for level in (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.HIGH, Priority.CRITICAL)
+    ]
+    order = [first]
+    while len(order) < 6:
+        order += starts(driver.end(order[-1]))
+    assert order == [first, critical, high, second_high, normal, low]
+
+
+def test_having_waited_long_counts_as_much_as_a_level_but_never_as_critical():
+    driver = Driver(slots=1, aging_s=60.0)
+    first = driver.submit()
+    low = driver.submit(Priority.LOW)
+    driver.now_s = 121.0
+    high, critical = driver.submit(Priority.HIGH), driver.submit(Priority.CRITICAL)
+    assert starts(driver.end(first)) == [critical]
+    assert starts(driver.end(critical)) == [low]
+    assert starts(driver.end(low)) == [high]
+
+
+def test_a_full_level_refuses_with_its_depth_and_a_guess_and_keeps_no_other_out():
+    driver = Driver(slots=1, queue_depth=2)
+    first = driver.submit()
+    driver.started(first)
+    driver.now_s = 10.0
+    driver.submit()
+    assert starts(driver.end(first)) == [2]
+    assert driver.scheduler.has_room(Priority.HIGH)
+    driver.submit()
+    driver.submit()
+    assert not driver.scheduler.has_room(Priority.HIGH)
+    assert driver.scheduler.has_room(Priority.CRITICAL)
+    driver.submit()
+    (refusal,) = refused(driver.sent)
+    assert (refusal.refusal, refusal.depth, refusal.wait_s) == (Refusal.QUEUE_FULL, 2, 20.0)
+
+
+def test_reservations_are_never_above_the_budget():
+    driver = Driver(slots=4, floor=200)
+    runs = [driver.submit(memory=300) for _ in range(3)]
+    assert starts(driver.sent) == runs[:2]
+    assert starts(driver.end(runs[0])) == [runs[2]]
+
+
+def test_what_is_in_use_counts_where_it_is_more_than_was_reserved():
+    driver = Driver(slots=3)
+    driver.submit(memory=100)
+    driver.read(500, r1=500)
+    driver.submit(memory=550)
+    assert starts(driver.sent) == [1]
+
+
+def test_a_smaller_run_does_not_slip_past_a_larger_one():
+    driver = Driver(slots=3)
+    first, large, small = driver.submit(memory=600), driver.submit(memory=600), driver.submit(memory=100)
+    assert starts(driver.sent) == [first]
+    assert starts(driver.end(first)) == [large, small]
+
+
+def test_more_than_every_budget_has_is_refused_at_once():
+    driver = Driver()
+    driver.submit(memory=1001)
+    assert refused(driver.sent)[0].refusal is Refusal.BUDGET_TOO_SMALL
+
+
+def test_what_does_not_fit_above_the_floor_is_given_up_after_a_while():
+    driver = Driver(floor=500)
+    run = driver.submit(memory=600)
+    assert settled(driver.wait(9.0, used=500)) == []
+    assert settled(driver.wait(2.0, used=500)) == [(run, "BUDGET_TOO_SMALL")]
+
+
+def test_a_run_out_of_memory_is_tried_once_more_alone_with_all_there_is_and_then_set_aside():
+    driver = Driver(slots=2)
+    run, other = driver.submit(memory=200), driver.submit()
+    assert driver.end(run, Ending.OUT_OF_MEMORY) == []
+    (again,) = driver.end(other)[1:]
+    assert (again.id, again.is_alone, again.memory_bytes) == (run, True, 1000)
+    assert settled(driver.end(run, Ending.OUT_OF_MEMORY)) == [(run, "OUT_OF_MEMORY")]
+
+
+def test_a_child_out_of_memory_is_tried_once_more_with_its_family_alone_and_then_set_aside():
+    driver = Driver(slots=2)
+    parent, other = driver.submit(memory=200), driver.submit(memory=200)
+    child, sibling = driver.submit(parent=parent), driver.submit(parent=parent)
+    stopped = driver.end(child, Ending.OUT_OF_MEMORY)
+    assert [(command.id, command.why) for command in stopped] == [(parent, Why.FOR_CHILD), (sibling, Why.WITH_PARENT)]
+    assert driver.end(sibling, Ending.PREEMPTED) == driver.end(parent, Ending.PREEMPTED) == []
+    again = driver.end(other)[1:]
+    assert [(start.id, start.is_alone, start.memory_bytes) for start in again] == [
+        (run, True, 1000) for run in (parent, child, sibling)
+    ]
+    assert settled(driver.end(child, Ending.OUT_OF_MEMORY)) == [(child, "OUT_OF_MEMORY")]
+    assert settled(driver.end(parent)) == [(parent, "DONE")]
+
+
+def test_a_lost_worker_costs_an_attempt_and_too_many_cost_the_run():
+    driver = Driver()
+    run = driver.submit()
+    assert [starts(driver.end(run, Ending.LOST)) for _ in range(2)] == [[run], [run]]
+    assert settled(driver.end(run, Ending.LOST)) == [(run, "LOST")]
+
+
+def test_a_kind_whose_workers_die_opens_its_circuit_and_goes_on_with_one_probe():
+    driver = Driver(slots=3)
+    runs = [driver.submit(kind="crashing", memory=10) for _ in range(3)]
+    for run in runs[:2]:
+        assert starts(driver.end(run, Ending.LOST)) == [run]
+    (opened,) = driver.end(runs[2], Ending.LOST)
+    assert (opened.notice, opened.subject) == (Notice.CIRCUIT_OPENED, "crashing")
+    assert starts(driver.tell(Tick(now_s=11.0))) == [runs[2]]
+
+
+def test_a_lost_host_is_nobodys_fault():
+    driver = Driver()
+    run = driver.submit()
+    assert driver.tell(HostLost(now_s=1.0, host="here")) == []
+    assert driver.scheduler.snapshot().waiting[Priority.HIGH] == 1
+    assert driver.epochs[run] == 1
+
+
+def test_news_of_a_replaced_attempt_is_ignored():
+    driver = Driver()
+    run = driver.submit()
+    driver.end(run, Ending.LOST)
+    late = Ended(now_s=0.0, id=run, epoch=1, ending=Ending.DONE)
+    assert driver.tell(late) == []
+    assert settled(driver.end(run)) == [(run, "DONE")]
+
+
+def test_epochs_go_on_where_an_earlier_controller_left_them():
+    driver = Driver()
+    run = driver.submit(epoch=7)
+    assert driver.epochs[run] == 8
+
+
+def test_a_child_runs_in_its_parents_slot_and_priority():
+    driver = Driver(slots=1)
+    parent = driver.submit(Priority.NORMAL, memory=1000)
+    child = driver.submit(Priority.CRITICAL, memory=1000, parent=parent)
+    assert starts(driver.sent) == [parent, child]
+    assert [run.priority for run in driver.scheduler.snapshot().running] == [Priority.NORMAL] * 2
+
+
+def test_a_slot_is_free_when_the_last_of_its_family_ends():
+    driver = Driver(slots=1)
+    parent = driver.submit()
+    child, other = driver.submit(parent=parent), driver.submit()
+    assert starts(driver.end(parent)) == []
+    assert starts(driver.end(child)) == [other]
+
+
+def test_children_stop_and_start_again_with_their_parent():
+    driver = Driver(slots=1)
+    parent = driver.submit()
+    child = driver.submit(parent=parent)
+    assert kills(driver.end(parent, Ending.LOST)) == [child]
+    assert starts(driver.end(child, Ending.LOST)) == [parent, child]
+
+
+def test_a_child_never_waits_for_a_slot_that_its_own_parent_holds():
+    driver = Driver(slots=1)
+    root = driver.submit()
+    child = driver.submit(parent=root)
+    grandchild = driver.submit(parent=child)
+    driver.end(root)
+    driver.end(child, Ending.LOST)
+    assert starts(driver.end(grandchild, Ending.LOST))[-1] == grandchild
+    assert driver.scheduler.snapshot().running_count == 2
+
+
+def test_a_parked_run_holds_nothing_and_comes_back_by_its_epoch():
+    driver = Driver(slots=1)
+    run, other = driver.submit(), driver.submit()
+    parked, start = driver.end(run, Ending.PARKED)
+    assert parked == Park(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)
+    assert starts([start]) == [other]
+    assert len(driver.scheduler) == 1
+
+
+def test_time_limits_count_from_the_start_of_execution_and_not_while_waiting():
+    driver = Driver(slots=1)
+    first, run = driver.submit(), driver.submit(limit_s=5.0)
+    driver.wait(100.0)
+    driver.end(first)
+    driver.wait(1.0)
+    driver.started(run)
+    assert driver.scheduler.next_tick_s() == driver.now_s + 5.0
+    assert kills(driver.wait(4.5)) == []
+    assert kills(driver.wait(1.0)) == [run]
+    assert settled(driver.end(run, Ending.LOST)) == [(run, "TIMED_OUT")]
+
+
+def test_a_time_limit_counts_what_was_executed_before_the_run_was_parked():
+    driver = Driver(slots=1)
+    run = driver.submit(limit_s=5.0)
+    driver.started(run)
+    driver.wait(2.0)
+    (parked,) = driver.end(run, Ending.PARKED)
+    assert isinstance(parked, Park)
+    assert parked.executed_s == 2.0
+    driver.wait(100.0)
+    driver.tell(
+        Submitted(
+            now_s=driver.now_s,
+            id=run,
+            kind="known",
+            memory_bytes=100,
+            limit_s=5.0,
+            epoch=1,
+            executed_s=parked.executed_s,
+        )
+    )
+    driver.started(run)
+    assert driver.scheduler.next_tick_s() == driver.now_s + 3.0
+    assert kills(driver.wait(3.5)) == [run]
+
+
+def test_cancelling_what_waits_settles_it_and_what_runs_is_killed_first():
+    driver = Driver(slots=1)
+    run, waiting = driver.submit(), driver.submit()
+    assert settled(driver.tell(Cancelled(now_s=0.0, id=waiting))) == [(waiting, "CANCELLED")]
+    (kill,) = driver.tell(Cancelled(now_s=0.0, id=run))
+    assert isinstance(kill, Kill)
+    assert driver.tell(Cancelled(now_s=0.0, id=run)) == []
+    assert settled(driver.end(run, Ending.PREEMPTED)) == [(run, "CANCELLED")]
+
+
+def test_closing_parks_what_waits_and_what_runs_at_its_next_step():
+    driver = Driver(slots=1)
+    run, waiting = driver.submit(), driver.submit()
+    parked, preempt = driver.tell(Closing(now_s=1.0))
+    assert parked == Park(id=waiting, epoch=0, preemptions=0, deaths=0, executed_s=0.0)
+    assert isinstance(preempt, Preempt)
+    assert preempt.why is Why.CLOSING
+    assert driver.end(run, Ending.PREEMPTED) == [Park(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)]
+    driver.submit()
+    assert refused(driver.sent)[0].refusal is Refusal.CLOSING
+
+
+def test_critical_work_makes_room_for_itself():
+    driver = Driver(slots=1)
+    low = driver.submit(Priority.LOW)
+    driver.step(low)
+    critical = driver.submit(Priority.CRITICAL)
+    assert preempts(driver.sent) == [low]
+    assert starts(driver.end(low, Ending.PREEMPTED)) == [critical]
+    assert starts(driver.end(critical)) == [low]
+
+
+def test_three_failures_refuse_a_kind_until_a_probe_succeeds():
+    driver = Driver(slots=1)
+    for _ in range(3):
+        driver.end(driver.submit(kind="bad"), Ending.FAILED)
+    driver.submit(kind="bad")
+    (refusal,) = refused(driver.sent)
+    assert (refusal.refusal, refusal.retry_at_s) == (Refusal.CIRCUIT_OPEN, 10.0)
+    driver.now_s = 10.0
+    probe = driver.submit(kind="bad")
+    driver.submit(kind="bad")
+    assert starts(driver.sent)[-1] == probe
+    assert refused(driver.sent)[-1].retry_at_s is None
+    driver.end(probe)
+    accepted = driver.submit(kind="bad")
+    assert starts(driver.sent)[-1] == accepted
+    assert driver.scheduler.snapshot().open_circuits == {}
+
+
+def test_runs_accepted_before_their_kind_failed_wait_for_the_probe():
+    driver = Driver(slots=1)
+    bad = [driver.submit(kind="bad") for _ in range(5)]
+    good = driver.submit(kind="good")
+    for run in bad[:3]:
+        driver.end(run, Ending.FAILED)
+    assert starts(driver.sent) == [*bad[:3], good]
+    driver.end(good)
+    assert driver.scheduler.next_tick_s() == 10.0
+    assert starts(driver.wait(10.0)) == [bad[3]]
+    assert starts(driver.end(bad[3])) == [bad[4]]
+
+
+def test_deaths_by_memory_open_no_circuit():
+    driver = Driver(slots=1)
+    for _ in range(3):
+        run = driver.submit(kind="big")
+        driver.end(run, Ending.OUT_OF_MEMORY)
+        driver.end(run, Ending.OUT_OF_MEMORY)
+    assert driver.scheduler.snapshot().open_circuits == {}
+
+
+def test_a_snapshot_shows_everything_and_is_bounded():
+    driver = Driver(slots=2, queue_depth=500)
+    for _ in range(300):
+        driver.submit()
+    shown = driver.scheduler.snapshot()
+    assert (shown.waiting[Priority.HIGH], shown.running_count, shown.held) == (298, 2, 0)
+    assert len(shown.running) == 2
+    assert shown.hosts[0].slots_taken == 2
+
+
+@pytest.mark.parametrize(
+    "given", [{"queue_depth": 0}, {"aging_s": 0.0}, {"slot_memory_bytes": 1}, {"max_skips": 0}, {"most_losses": -1}]
+)
+def test_queue_limits_that_make_no_sense_are_refused(given: dict[str, int]):
+    with pytest.raises(OptionError):
+        QueueLimits(**given)
+
+
+def test_memory_limits_with_negative_times_are_refused():
+    with pytest.raises(OptionError, match="negative"):
+        MemoryLimits(budget_bytes=1, min_run_s=-1.0)

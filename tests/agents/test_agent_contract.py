@@ -1,0 +1,218 @@
+"""One suite for every executor of agent runs."""
+
+import asyncio
+import time
+
+import msgspec
+import pytest
+
+from headrace.agents.workers import agent_executor as isolated_agents
+from headrace.interviews.contract import (
+    AgentRun,
+    Checkpoint,
+    CommandWanted,
+    Emitted,
+    Ended,
+    Outcome,
+    Reading,
+    Receiving,
+    Signal,
+    StepDone,
+    StepRaised,
+    StepStarting,
+    Wanted,
+)
+from tests.agents.agent_executors import EXECUTORS
+
+
+@pytest.fixture(params=sorted(EXECUTORS))
+def opened(request, tmp_path):
+    return EXECUTORS[request.param](tmp_path)
+
+
+async def told(executor, *, acks=True, until=Ended, answers=None, ends=1):
+    """Events up to the first of a kind, or so many; each batch acknowledged as if it were on disk."""
+    events = []
+    async with asyncio.timeout(20):
+        async for batch in executor.events():
+            events += [event for event in batch.events if not isinstance(event, Reading)]  # may come at any time
+            for event in batch.events:
+                if isinstance(event, (Wanted, Receiving, CommandWanted)):
+                    executor.put(event.id, event.epoch, event.step, (answers or {}).get(event.step))
+            if acks:
+                executor.ack(batch.upto)
+            if sum(isinstance(event, until) for event in events) >= ends:
+                return events
+    return None
+
+
+async def test_steps_are_told_in_order_and_then_the_end_with_the_result(opened):
+    async with opened as executor:
+        executor.start(AgentRun(7, 3, "stepping", b"[[3],{}]"))
+        events = await told(executor)
+        *steps, end = events
+        assert [(step.step, step.result) for step in steps] == [("s0", b"0"), ("s1", b"1"), ("s2", b"2")]
+        assert (end.outcome, end.result) == (Outcome.DONE, b"3")
+        assert {(event.id, event.epoch) for event in events} == {(7, 3)}
+        assert [event.seq for event in events] == sorted({event.seq for event in events})
+
+
+async def test_what_is_larger_than_a_socket_buffer_goes_both_ways(opened):
+    text = "x" * 3_000_000
+    encoded = msgspec.json.encode(text)
+    async with opened as executor:
+        for number in (1, 2):
+            arguments = b"[[" + encoded + b"],{}]"
+            executor.start(AgentRun(number, 1, "large", arguments, steps={"earlier": encoded}, slot=1))
+        events = await told(executor, answers={"mail": encoded}, ends=2)
+    ends = [event for event in events if isinstance(event, Ended)]
+    assert [(end.outcome, end.reason) for end in ends] == [(Outcome.DONE, "")] * 2
+    assert {end.result for end in ends} == {b"[true,true,true," + encoded + b"]"}
+
+
+async def test_nothing_goes_on_before_its_step_is_acknowledged(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "stepping", b"[[2],{}]"))
+        (step,) = await told(executor, acks=False, until=StepDone)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await anext(executor.events())
+        executor.ack(step.seq)
+        assert [type(event) for event in await told(executor)] == [StepDone, Ended]
+
+
+async def test_journaled_steps_are_not_run_again_and_large_ones_are_fetched(opened):
+    async with opened as executor:
+        work = AgentRun(1, 2, "stepping", b"[[3],{}]", steps={"s0": b"10", "s1": None})
+        executor.start(work)
+        wanted, step, end = await told(executor, answers={"s1": b"20"})
+        assert (type(wanted), wanted.step, step.step, end.result) == (Wanted, "s1", "s2", b"32")
+
+
+async def test_the_state_of_the_last_checkpoint_is_there(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 2, "checkpointing", b"[[],{}]", state=b'{"i":4}', checkpoints=4))
+        checkpoint, end = await told(executor)
+        assert isinstance(checkpoint, Checkpoint)
+        assert (checkpoint.number, checkpoint.state, end.result) == (5, b'{"seen":{"i":4}}', b'{"i":4}')
+
+
+async def test_a_side_effect_is_announced_first_and_never_repeated_unasked(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "effect", b"[[],{}]"))
+        (starting,) = await told(executor, acks=False, until=StepStarting)
+        executor.ack(starting.seq)
+        assert [type(event) for event in await told(executor)] == [StepDone, Ended]
+        executor.start(AgentRun(2, 2, "effect", b"[[],{}]", started=["pay"]))
+        (end,) = await told(executor)
+        assert (end.outcome, end.step) == (Outcome.UNDECIDED, "pay")
+
+
+async def test_a_programs_side_effect_is_announced_first_and_a_preemption_in_between_lets_it_run(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "program_effect", b"[[],{}]"))
+        (starting,) = await told(executor, acks=False, until=StepStarting)
+        await executor.signal(1, 1, Signal.PREEMPT, 20)
+        executor.ack(starting.seq)
+        wanted, end = await told(executor, answers={"send": b'{"code":0,"output":"sent"}'})
+        assert (starting.runs_program, type(wanted), end.result) == (True, CommandWanted, b'"sent"')
+        executor.start(AgentRun(2, 2, "program_effect", b"[[],{}]", started=["send"]))
+        (end,) = await told(executor)
+        assert (end.outcome, end.step) == (Outcome.UNDECIDED, "send")
+
+
+async def test_a_side_effect_is_not_cut_short_by_a_preemption_though_others_end_beside_it(opened, monkeypatch):
+    monkeypatch.setattr(isolated_agents, "_HARDER_AFTER_S", 0.05)
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "effects_beside_steps", b"[[],{}]"))
+        begun = await told(executor, until=StepDone)
+        assert [type(event) for event in begun[:3]] == [StepStarting, StepRaised, StepStarting]
+        await executor.signal(1, 1, Signal.PREEMPT, 0.05)
+        *earlier, end = await told(executor)
+        assert "pay" in {event.step for event in earlier}
+        assert end.outcome is Outcome.PREEMPTED
+
+
+async def test_a_run_without_its_message_is_parked_and_one_that_sleeps_says_until_when(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "receiving", b"[[],{}]"))
+        assert (await told(executor))[-1].outcome is Outcome.PARKED
+        executor.start(AgentRun(1, 2, "receiving", b"[[],{}]"))
+        assert (await told(executor, answers={"$receive-0-1": b'"hello"'}))[-1].result == b'"hello"'
+        executor.start(AgentRun(2, 1, "sleeping", b"[[],{}]", now_s=time.time()))
+        end = (await told(executor))[-1]
+        assert end.outcome is Outcome.PARKED
+        assert end.resume_at == pytest.approx(time.time() + 3600, abs=60)
+
+
+async def test_a_run_is_not_parked_before_the_side_effect_beside_has_ended(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "sleeping_beside_an_effect", b"[[],{}]"))
+        *earlier, end = await told(executor)
+        assert [event.step for event in earlier if isinstance(event, StepDone)] == ["$sleep-0-1", "pay"]
+        assert end.outcome is Outcome.PARKED
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [("failing", Outcome.FAILED), ("running_out", Outcome.FAILED), ("exhausting", Outcome.OUT_OF_MEMORY)],
+)
+async def test_what_goes_wrong_is_an_ending_with_its_reason(opened, kind, outcome):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, kind, b"[[],{}]"))
+        (end,) = await told(executor)
+        assert end.outcome is outcome
+        assert any(told in end.reason for told in ("no luck", "StopIteration", "MemoryError"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "outcome"),
+    [
+        ("endless", Signal.PREEMPT, Outcome.PREEMPTED),
+        ("endless", Signal.KILL, Outcome.LOST),
+        ("stuck", Signal.PREEMPT, Outcome.PREEMPTED),
+        ("stuck", Signal.KILL, Outcome.LOST),
+    ],
+)
+async def test_a_run_stops_when_told_to_at_a_step_or_after_the_grace_period(opened, kind, what, outcome):
+    async with opened as executor:
+        executor.start(AgentRun(1, 5, kind, b"[[],{}]"))
+        await asyncio.sleep(0.05)
+        await executor.signal(1, 4, what, 0.1)  # of an attempt that was replaced: not meant
+        await executor.signal(1, 5, what, 0.1)
+        assert (await told(executor))[-1].outcome is outcome
+
+
+async def test_what_is_emitted_is_bounded_and_stops_nothing(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "talkative", b"[[],{}]"))
+        events = await told(executor)
+        emitted = [event for event in events if isinstance(event, Emitted)]
+        assert 0 < len(emitted) <= 1000
+        assert events[-1].outcome is Outcome.DONE
+
+
+@pytest.mark.parametrize(
+    "kind", ["returning_what_stopped_it", "failing_over_what_stopped_it", "returning_when_cancelled"]
+)
+async def test_what_a_function_makes_of_being_stopped_is_neither_a_result_nor_a_failure(opened, kind):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, kind, b"[[],{}]"))
+        if kind == "returning_when_cancelled":
+            await asyncio.sleep(0.3)
+        else:
+            await told(executor, until=StepDone)
+        await executor.signal(1, 1, Signal.PREEMPT, 0.2)
+        *earlier, end = await told(executor)
+        assert (end.outcome, end.result, end.reason) == (Outcome.PREEMPTED, None, "")
+        assert {type(event) for event in earlier} <= {StepDone}
+        assert "after" not in {event.step for event in earlier}
+
+
+async def test_a_run_that_keeps_its_own_parking_is_parked_all_the_same(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "returning_instead_of_sleeping", b"[[],{}]", now_s=time.time()))
+        step, end = await told(executor)
+        assert isinstance(step, StepDone)
+        assert (end.outcome, end.result) == (Outcome.PARKED, None)
+        assert end.resume_at > time.time() + 3000

@@ -1,0 +1,328 @@
+"""What every executor must do, whatever it runs on."""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from headrace import Agent, AgentList, Model, QuestionFreeText, Scenario, Survey
+from headrace.interviews import contract
+from headrace.interviews.contract import (
+    AgentRun,
+    Answers,
+    AnyEvent,
+    Batch,
+    Chunk,
+    Command,
+    Ended,
+    Executor,
+    Interview,
+    Lease,
+    Outcome,
+    Rows,
+    Signal,
+    Spec,
+    Work,
+)
+from headrace.limits import RetryLimits
+from headrace.models.limiter import Standing
+from headrace.models.provider import Request
+from headrace.store.run_file.creation import specimen
+from headrace.store.run_file.row_batches import SheetRow, sheet_of
+from headrace.store.run_file.rows import DetailPacker, Row, Status
+from headrace.survey.record import AnswerRecord, Cause, Failure, State, Usage
+from tests.interviews.executors import EXECUTORS, NETWORK_EXECUTORS
+from tests.models.server import HostileServer
+
+SURVEY = Survey(
+    [
+        QuestionFreeText(question_name="one", question_text="One, {{ agent.n }}?"),
+        QuestionFreeText(question_name="two", question_text="Two after {{ one.answer }}?"),
+    ]
+)
+PATIENCE_S = 20.0
+
+
+@functools.cache  # its dictionary is made with the time: what was packed with one is unpacked with it
+def spec_for(model: Model) -> Spec:
+    job = SURVEY.by(AgentList([Agent({"n": 0})]), Scenario(), model)
+    return Spec(
+        survey=SURVEY.to_row(),
+        models=[model.to_row()],
+        prices=[None],
+        dictionary=specimen(job),
+        retry=RetryLimits(first_wait_s=0.01),
+    )
+
+
+def chunk(id: int, first: int, count: int, epoch: int = 1) -> Chunk:
+    numbers = range(first, first + count)
+    return Chunk(
+        id=id,
+        epoch=epoch,
+        interviews=[Interview(n, 0, n, 0, 0) for n in numbers],
+        agents={n: b'{"n": %d}' % n for n in numbers},
+        scenarios={0: b"{}"},
+    )
+
+
+class Controller:
+    """The least that a controller does: reads events, acknowledges them, keeps what came."""
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.rows: list[SheetRow] = []
+        self.usage = Usage()
+        self.failures: list[tuple[int, int, str, str]] = []
+        self.answers: list[tuple[int, AnswerRecord]] = []
+        self.ended: dict[int, Outcome] = {}
+        self.seqs: list[int] = []
+
+    async def read_until(self, enough: Callable[[], bool], *, ack: bool = True) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            events = self.executor.events()
+            while not enough():
+                batch = await anext(events)
+                for event in batch.events:
+                    self.take(event)
+                assert batch.upto == self.seqs[-1]
+                if ack:
+                    self.executor.ack(batch.upto)
+
+    def take(self, event: AnyEvent) -> None:
+        assert event.id not in self.ended, "an event after its work's ending"
+        self.seqs.append(event.seq)
+        match event:
+            case Rows():
+                self.rows += event.sheet.rows()
+                self.usage.calls += event.sheet.usage.calls
+                self.failures += event.sheet.failures
+            case Answers():
+                self.answers += event.answers
+            case Ended():
+                self.ended[event.id] = event.outcome
+            case _:
+                pytest.fail(f"{event} says nothing of interviews")
+
+
+@asynccontextmanager
+async def opened(name: str, model: Model, lease: Lease | None = None) -> AsyncIterator[Controller]:
+    executor = (EXECUTORS if model.service_name == "test" else NETWORK_EXECUTORS)[name]([model.functions])
+    await executor.open(spec_for(model))
+    executor.lease(lease or Lease(interviews=10, buffer_bytes=1_000_000))
+    try:
+        yield Controller(executor)
+    finally:
+        await executor.close()
+
+
+each_executor = pytest.mark.parametrize("name", EXECUTORS)
+each_speed = pytest.mark.parametrize("latency_s", [0, 0.005])
+
+
+@each_executor
+@each_speed
+async def test_every_interview_of_a_chunk_comes_back_as_a_row_before_the_ending(name: str, latency_s: float):
+    async with opened(name, Model("test", canned_response="x", latency_s=latency_s)) as controller:
+        for number in range(3):
+            await controller.executor.start(chunk(number, number * 10, 10))
+        await controller.read_until(lambda: len(controller.ended) == 3)
+    assert sorted(row.ordinal for row in controller.rows) == list(range(30))
+    assert set(controller.ended.values()) == {Outcome.DONE}
+    assert controller.seqs == list(range(1, len(controller.seqs) + 1))
+
+
+@each_executor
+async def test_rows_are_encoded_and_hold_the_whole_interview(name: str):
+    model = Model("test", canned_response="x")
+    async with opened(name, model) as controller:
+        await controller.executor.start(chunk(1, 5, 1))
+        await controller.read_until(lambda: 1 in controller.ended)
+    (row,) = controller.rows
+    assert (row.ordinal, row.agent, row.status, row.answers, row.more) == (5, 5, Status.DONE, ["x", "x"], None)
+    assert (controller.usage.calls, controller.failures) == (2, [])
+    detail = DetailPacker(spec_for(model).dictionary).unpack(row.detail)
+    assert [record.raw for record in detail.records] == [b"x", b"x"]
+    assert detail.records[0].prompt.startswith("One, 5?")
+    assert detail.records[1].prompt.startswith("Two after x?")
+
+
+@each_executor
+async def test_answers_of_interviews_in_flight_are_told_as_they_come(name: str):
+    model = Model("test", canned_response="x", latency_s=0.3)
+    async with opened(name, model) as controller:
+        await controller.executor.start(chunk(1, 0, 3))
+        await controller.read_until(lambda: len(controller.answers) >= 3)
+        assert controller.rows == []
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert {(ordinal, record.question) for ordinal, record in controller.answers} == {(0, 0), (1, 0), (2, 0)}
+
+
+def answer_anew(request: Request) -> str:
+    return f"new {request.user_prompt[:15]}"
+
+
+@each_executor
+async def test_answers_that_are_kept_are_not_asked_for_again(name: str):
+    work = chunk(1, 0, 1)
+    work.interviews[0].kept = [AnswerRecord(0, State.ANSWERED, value="old", attempts=1, input_tokens=5)]
+    async with opened(name, Model("test", canned_response=answer_anew)) as controller:
+        await controller.executor.start(work)
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert controller.rows[0].answers == ["old", "new Two after old?"]
+    assert controller.usage.calls == 1  # what is kept was counted before
+
+
+@each_executor
+async def test_what_waits_for_an_ack_is_bounded(name: str):
+    model = Model("test", canned_response="x" * 50_000)
+    async with opened(name, model, Lease(interviews=10, buffer_bytes=200_000)) as controller:
+        await controller.executor.start(chunk(1, 0, 60))
+        await controller.read_until(lambda: len(controller.rows) > 0, ack=False)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await controller.read_until(lambda: 1 in controller.ended, ack=False)
+        held = len(controller.rows)
+        assert 1 <= held <= 10
+        controller.executor.ack(controller.seqs[-1])
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert sorted(row.ordinal for row in controller.rows) == list(range(60))
+
+
+@each_executor
+async def test_cancel_starts_nothing_more_and_lets_what_runs_end(name: str):
+    model = Model("test", canned_response="x", latency_s=0.05)
+    async with opened(name, model, Lease(interviews=2, buffer_bytes=1_000_000)) as controller:
+        await controller.executor.start(chunk(1, 0, 20))
+        await controller.read_until(lambda: len(controller.rows) > 0)
+        await controller.executor.signal(1, 1, Signal.CANCEL, 1.0)
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert controller.ended[1] is Outcome.PREEMPTED
+    assert len(controller.rows) < 20
+    assert all(row.answers == ["x", "x"] for row in controller.rows)
+
+
+@each_executor
+async def test_preempt_stops_at_the_next_answer_and_keeps_it(name: str):
+    model = Model("test", canned_response="x", latency_s=0.4)
+    async with opened(name, model) as controller:
+        await controller.executor.start(chunk(1, 0, 5))
+        await asyncio.sleep(0.02)
+        await controller.executor.signal(1, 1, Signal.PREEMPT, 5.0)
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert controller.ended[1] is Outcome.PREEMPTED
+    assert controller.rows == []
+    assert [record.question for _, record in controller.answers] == [0] * 5  # paid for, so told
+
+
+@each_executor
+async def test_kill_stops_one_chunk_at_once_and_no_other(name: str):
+    model = Model("test", canned_response=answer_anew, latency_s=0.3)
+    async with opened(name, model) as controller:
+        await controller.executor.start(chunk(1, 0, 3))
+        await controller.executor.start(chunk(2, 10, 3))
+        await asyncio.sleep(0.05)
+        await controller.executor.signal(1, 1, Signal.KILL, 5.0)
+        await controller.read_until(lambda: len(controller.ended) == 2)
+    assert controller.ended == {1: Outcome.LOST, 2: Outcome.DONE}
+    assert sorted(row.ordinal for row in controller.rows) == [10, 11, 12]
+
+
+@each_executor
+async def test_a_signal_for_another_epoch_is_not_for_this_work(name: str):
+    async with opened(name, Model("test", canned_response="x", latency_s=0.02)) as controller:
+        await controller.executor.start(chunk(1, 0, 3, epoch=2))
+        await controller.executor.signal(1, 1, Signal.KILL, 1.0)
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert controller.ended[1] is Outcome.DONE
+    assert len(controller.rows) == 3
+
+
+@each_executor
+async def test_a_busy_model_is_tried_again_and_its_interviews_end(name: str):
+    model = Model("test", canned_response="x", fail_rate=0.4, seed=3)
+    async with opened(name, model) as controller:
+        await controller.executor.start(chunk(1, 0, 20))
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert len(controller.rows) == 20
+    assert sum(row.status is Status.DONE for row in controller.rows) >= 15
+
+
+@each_executor
+async def test_an_interview_that_waits_for_a_busy_model_can_be_cancelled(name: str):
+    model = Model("test", canned_response="x", fail_rate=1.0)
+    async with opened(name, model) as controller:
+        await controller.executor.start(chunk(1, 0, 5))
+        await controller.executor.signal(1, 1, Signal.CANCEL, 1.0)
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert controller.ended[1] is Outcome.PREEMPTED
+
+
+@pytest.fixture
+def server() -> Iterator[HostileServer]:
+    with HostileServer() as one:
+        yield one
+
+
+def service_model(server: HostileServer) -> Model:
+    return Model("m", base_url=server.url, service_name="openai_compatible")
+
+
+@each_executor
+@pytest.mark.parametrize("chars", [4_000, 10_000, 1_000_000])
+async def test_each_question_is_one_request_however_large_prompts_and_replies_are(
+    name: str, chars: int, server: HostileServer
+):
+    """A socket buffer holds some 200 KB: agents go to a worker and rows come back in many parts, at the same time."""
+    interviews = 12 if chars == 1_000_000 else 300
+    server.behave("ok", answer="y" * chars)
+    work = chunk(1, 0, interviews)
+    work.agents = {n: b'{"n": "%d%s"}' % (n, b"x" * chars) for n in work.agents}
+    lease = Lease(interviews=4 if chars == 1_000_000 else 100, buffer_bytes=4_000_000)
+    async with opened(name, service_model(server), lease) as controller:
+        await controller.executor.start(work)
+        await controller.read_until(lambda: 1 in controller.ended)
+    assert (len(controller.rows), controller.failures) == (interviews, [])
+    assert [row.ordinal for row in controller.rows if row.answers != ["y" * chars] * 2] == []
+    assert server.calls == controller.usage.calls == interviews * 2
+
+
+def test_every_message_can_be_sent_as_bytes():
+    record = AnswerRecord(0, State.FAILED, b"\x01", failure=Failure(0, Cause.INVALID, "no"))
+    row = Row(1, 0, 0, 0, 0, Status.FAILED, [1, 2.5, "x", None, b"[1]"], None, b"\x00", [], Usage(1, 2, 3))
+    common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
+    events: list[AnyEvent] = [
+        Rows(**common, sheet=sheet_of([row])),
+        Answers(**common, answers=[(1, record)]),
+        contract.Spent(**common, usage=Usage(1, 2, 3)),
+        contract.StepStarting(**common, step="s", runs_program=True),
+        contract.StepRaised(**common, step="s"),
+        contract.StepDone(**common, step="s", result=b"r"),
+        contract.StepDiffers(**common, step="s", what="its arguments"),
+        contract.Checkpoint(**common, state=b"s"),
+        contract.Wanted(**common, step="s"),
+        contract.Receiving(**common, step="s"),
+        contract.ChildWanted(**common, step="s", kind="k", arguments=b"a"),
+        contract.AskWanted(**common, step="s", model=b"m", prompt="p", system="s"),
+        contract.CommandWanted(**common, step="s", command=Command(["node"], b"in", "/", {"A": "b"}, 5, None, 7)),
+        contract.Emitted(**common, payload=b"p"),
+        contract.Observed(**common, model=0, standing=Standing.HELD, reason="busy"),
+        contract.Reading(**common, memory_bytes=5),
+        contract.LoopStuck(**common, seconds=1.5, stack="s"),
+        Ended(**common, outcome=Outcome.LOST, reason="gone"),
+    ]
+    assert {type(event) for event in events} == set(AnyEvent.__args__)
+    agent_run = AgentRun(1, 1, "kind", b"args", None, {"step": b"result"}, 5)
+    messages: list[tuple[Any, Any]] = [
+        (Batch, Batch(3, events)),
+        (Work, chunk(1, 0, 2)),
+        (Work, agent_run),
+        (Spec, spec_for(Model("test", canned_response="x"))),
+        (Lease, Lease(1, 2)),
+    ]
+    for kind, message in messages:
+        assert msgspec.msgpack.decode(msgspec.msgpack.encode(message), type=kind) == message

@@ -1,0 +1,122 @@
+"""What becomes of interviews when workers die: pure decisions, played through to the end."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.interviews.contract import Chunk, Interview
+from headrace.interviews.workers.chunk_parts import Flight, Piece, aftermath, portions
+from headrace.interviews.workers.interview_deaths import Blame
+from headrace.survey.record import AnswerRecord, State
+
+ROW = b"x" * 100
+
+
+def flight_of(count: int, row: bytes = ROW) -> Flight:
+    interviews = [Interview(n, 0, n, 0, 0) for n in range(count)]
+    return Flight(Chunk(1, 1, interviews, dict.fromkeys(range(count), row), {0: b"{}"}))
+
+
+def piece_of(interviews: list[Interview], flight: Flight, *, is_trial: bool = False) -> Piece:
+    return Piece(1, flight, {each.ordinal: each for each in interviews}, is_trial)
+
+
+@given(
+    count=st.integers(1, 80),
+    poisons=st.sets(st.integers(0, 79), max_size=6),
+    names_suspects=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_whatever_kills_workers_only_the_poisoned_fail_and_it_ends(
+    count: int, poisons: set[int], names_suspects: bool, seed: int
+):
+    chance, flight = random.Random(seed), flight_of(count)
+    waiting = [piece_of(flight.chunk.interviews, flight)]
+    done, failed, deaths = set[int](), set[int](), 0
+    while waiting:
+        piece = waiting.pop()
+        alive = [ordinal for ordinal in piece.left if ordinal not in poisons]
+        killers = [ordinal for ordinal in piece.left if ordinal in poisons]
+        for ordinal in chance.sample(alive, chance.randint(0, len(alive))) if killers else alive:
+            done.add(ordinal)
+            del piece.left[ordinal]
+        if not killers:
+            continue
+        deaths += 1
+        after = aftermath(piece, chance.choice(killers) if names_suspects else None, Blame.CRASH)
+        if after.failed is not None:
+            failed.add(after.failed.ordinal)
+        waiting += [piece_of(group, flight, is_trial=True) for group in after.trials]
+        waiting += [piece_of(after.again, flight)] if after.again else []
+    present = poisons & set(range(count))
+    assert (done, failed) == (set(range(count)) - present, present)
+    assert deaths <= 9 * len(present)
+
+
+def test_a_death_that_was_nobodys_fault_costs_no_trial():
+    flight = flight_of(5)
+    after = aftermath(piece_of(flight.chunk.interviews, flight), None, Blame.NOTHING)
+    assert (after.again, after.trials, after.failed) == (flight.chunk.interviews, [], None)
+
+
+@given(count=st.integers(1, 80), killer=st.integers(0, 79))
+def test_workers_killed_from_outside_cost_no_interview_and_their_killer_stays_alone(count: int, killer: int):
+    """Every worker that has one certain interview is killed: nothing tells that it was not from outside."""
+    flight = flight_of(count)
+    waiting, undone, deaths = [piece_of(flight.chunk.interviews, flight)], set[int](), 0
+    while waiting:
+        piece = waiting.pop()
+        if killer not in piece.left:
+            continue
+        deaths += 1
+        after = aftermath(piece, None, Blame.NOTHING)
+        assert (after.failed, after.last) == (None, None)
+        undone |= {after.undone.ordinal} if after.undone is not None else set()
+        groups = [(group, True) for group in after.trials] + [(after.again, False)]
+        for group, is_trial in groups:
+            if group:
+                waiting.append(piece_of(group, flight, is_trial=is_trial))
+                waiting[-1].kills = after.kills
+    assert undone == {killer} & set(range(count))
+    assert deaths <= 12
+
+
+def test_an_interview_is_tried_with_all_the_memory_before_it_fails_for_lack_of_it():
+    flight = flight_of(1)
+    trial = piece_of(flight.chunk.interviews, flight, is_trial=True)
+    assert aftermath(trial, None, Blame.MEMORY, may_need_more=True).last == flight.chunk.interviews[0]
+    assert aftermath(trial, None, Blame.MEMORY).failed == flight.chunk.interviews[0]
+    trial.is_last = True
+    assert aftermath(trial, None, Blame.MEMORY, may_need_more=True).failed == flight.chunk.interviews[0]
+
+
+def test_an_interview_that_was_alone_from_the_start_gets_its_one_retry():
+    flight = flight_of(1)
+    first = aftermath(piece_of(flight.chunk.interviews, flight), 0, Blame.CRASH)
+    assert (first.trials, first.failed) == ([flight.chunk.interviews], None)
+    second = aftermath(piece_of(first.trials[0], flight, is_trial=True), 0, Blame.CRASH)
+    assert second.failed == flight.chunk.interviews[0]
+
+
+@pytest.mark.parametrize(("most_bytes", "groups"), [(10**6, 1), (1000, 2), (350, 4), (10, 10)])
+def test_a_chunk_is_cut_where_its_rows_would_not_fit(most_bytes: int, groups: int):
+    flight = flight_of(10)
+    cut = list(portions(flight.chunk, most_bytes))
+    assert [interview for group in cut for interview in group] == flight.chunk.interviews
+    assert len(cut) == groups
+    for group in cut:
+        piece = piece_of(group, flight)
+        assert piece.row_bytes <= most_bytes or piece.is_single
+        assert piece.as_chunk().agents.keys() == {interview.agent for interview in group}
+
+
+def test_a_journaled_answer_goes_with_its_interview_to_the_next_worker():
+    flight = flight_of(2)
+    piece = piece_of(flight.chunk.interviews, flight)
+    piece.answered(1, AnswerRecord(0, State.ANSWERED, "yes", attempts=2, input_tokens=7))
+    _, again = aftermath(piece, None, Blame.NOTHING).again
+    assert [record.value for record in again.kept] == ["yes"]
+    assert again.uncounted is not None
+    assert (again.uncounted.calls, again.uncounted.input_tokens) == (2, 7)

@@ -1,0 +1,81 @@
+"""Large replies wait on disk until a process with a memory limit has room for them."""
+
+import asyncio
+import resource
+import sys
+
+import pytest
+
+from headrace.models.http_client import reply_room
+from headrace.models.http_client.reply_room import ReplyRoom, free_bytes
+
+MB = 1 << 20
+
+
+class Memory:
+    def __init__(self, free: int | None) -> None:
+        self.free = free
+        self.looks = 0
+
+    def __call__(self) -> int | None:
+        self.looks += 1
+        return self.free
+
+
+async def looks(memory: Memory, count: int) -> None:
+    """Wait until the memory was looked at so many times more."""
+    until = memory.looks + count
+    async with asyncio.timeout(60):
+        while memory.looks < until:
+            await asyncio.sleep(0.01)
+
+
+async def test_without_a_limit_nothing_waits():
+    room = ReplyRoom(Memory(None))
+    waiting = [asyncio.create_task(room.wait_for(500 * MB)) for _ in range(100)]
+    done, _ = await asyncio.wait(waiting, timeout=10)
+    assert len(done) == 100
+
+
+async def test_a_reply_waits_until_those_before_it_have_given_memory_back(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reply_room, "_QUIET_LOOKS", 10_000)
+    memory = Memory(100 * MB)
+    room = ReplyRoom(memory)
+    await room.wait_for(10 * MB)
+    second = asyncio.create_task(room.wait_for(10 * MB))
+    await asyncio.sleep(0.05)
+    assert not second.done()  # the first shows in no reading yet
+    memory.free = 20 * MB
+    await asyncio.sleep(0.4)
+    assert not second.done()
+    memory.free = 95 * MB
+    await asyncio.wait_for(second, 10)
+
+
+async def test_what_never_fits_is_read_when_nobody_else_is_busy(monkeypatch: pytest.MonkeyPatch):
+    memory = Memory(100 * MB)
+    room = ReplyRoom(memory)
+    await room.wait_for(MB)  # so that the room knows how much there can be
+    memory.free = 10 * MB
+    monkeypatch.setattr(reply_room, "_QUIET_LOOKS", 10_000)
+    waiting = [asyncio.create_task(room.wait_for(100 * MB)) for _ in range(2)]
+    await looks(memory, 20)
+    assert not any(each.done() for each in waiting)
+    monkeypatch.setattr(reply_room, "_QUIET_LOOKS", 5)
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    assert [each.done() for each in waiting].count(True) == 1  # being read: the other gives it a moment too
+    before = memory.looks
+    await asyncio.wait(waiting)
+    assert memory.looks - before >= 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA and /proc")
+def test_what_is_free_is_read_from_the_limit_of_this_process():
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    assert soft == resource.RLIM_INFINITY
+    assert free_bytes() is None
+    resource.setrlimit(resource.RLIMIT_DATA, (1 << 40, hard))
+    try:
+        assert 0 < (free_bytes() or 0) < 1 << 40
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

@@ -1,0 +1,85 @@
+import random
+
+import pytest
+
+from headrace.workers.lender import LEAST_WORKER_BYTES, Lender
+
+MB = 1 << 20
+
+
+class SetWorker:
+    """Holds to a limit as the warden would, and looks at all limits whenever one has moved."""
+
+    def __init__(self, lender, limit_bytes):
+        self.used_bytes = 0
+        self.limit_bytes = limit_bytes
+        self._lender = lender
+
+    async def set_limit(self, limit_bytes):
+        self.limit_bytes = max(limit_bytes, self.used_bytes + MB)
+        others = sum(loan.limit_bytes for loan in self._lender._loans if loan.holder is not self)
+        assert others + self.limit_bytes <= self._lender.room_bytes
+        return self.limit_bytes
+
+
+def started(lender):
+    async def start(limit_bytes):
+        return SetWorker(lender, limit_bytes)
+
+    return start
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_limits_in_force_never_exceed_the_room_at_any_moment(seed):
+    rng = random.Random(seed)
+    lender, loans = Lender(450 * MB, 400 * MB), []
+    for _ in range(60):
+        charged = sum(max(loan.holder.used_bytes + MB, LEAST_WORKER_BYTES) + 8 * MB for loan in loans)
+        if charged + LEAST_WORKER_BYTES + 8 * MB <= lender.room_bytes and rng.random() < 0.5:  # or it is not admitted
+            loans.append(await lender.lend(LEAST_WORKER_BYTES, started(lender)))
+        elif loans and rng.random() < 0.3:
+            lender.returned(loans.pop(rng.randrange(len(loans))))
+        for loan in loans:
+            loan.holder.used_bytes = min(loan.limit_bytes, loan.holder.used_bytes + rng.randrange(60 * MB))
+        await lender.settle()
+        assert all(loan.holder.used_bytes <= loan.limit_bytes <= 400 * MB for loan in loans)
+
+
+async def test_one_alone_has_its_ceiling_and_gives_way_when_another_comes():
+    lender = Lender(450 * MB, 400 * MB)
+    first = await lender.lend(50 * MB, started(lender))
+    assert first.limit_bytes == 400 * MB
+    second = await lender.lend(100 * MB, started(lender))
+    assert second.limit_bytes >= 100 * MB
+    assert first.limit_bytes + second.limit_bytes <= 450 * MB
+    lender.returned(second)
+    await lender.settle()
+    assert first.limit_bytes == 400 * MB
+
+
+async def test_what_an_ended_worker_left_in_files_is_not_lent_again():
+    left_bytes = 0
+    lender = Lender(450 * MB, 400 * MB, lambda: left_bytes)
+    ending, other = [await lender.lend(50 * MB, started(lender)) for _ in range(2)]
+    left_bytes = 200 * MB
+    lender.returned(ending)
+    await lender.settle()
+    assert other.limit_bytes + left_bytes <= 450 * MB
+    left_bytes = 0
+    await lender.settle()
+    assert other.limit_bytes == 400 * MB
+
+
+async def test_a_program_has_what_it_asks_for_gives_way_without_and_its_run_has_it_back():
+    lender = Lender(300 * MB, 250 * MB)
+    run = await lender.lend(30 * MB, started(lender))
+    asking = await lender.lend(100 * MB, started(lender), 100 * MB)
+    assert asking.limit_bytes == 100 * MB
+    assert run.limit_bytes + asking.limit_bytes <= 300 * MB
+    lender.returned(asking)
+    await lender.settle()
+    assert run.limit_bytes == 250 * MB
+    modest = await lender.lend(LEAST_WORKER_BYTES, started(lender))
+    another = await lender.lend(150 * MB, started(lender))
+    assert another.limit_bytes >= 150 * MB
+    assert run.limit_bytes + modest.limit_bytes + another.limit_bytes <= 300 * MB
