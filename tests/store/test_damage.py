@@ -246,11 +246,24 @@ def test_a_plan_too_large_to_keep_track_of_is_refused_before_anything_is_made(tm
     edit(path, "UPDATE boxes SET high = '100000000000,6,2,1'")
 
     def run() -> None:
-        with pytest.raises(RunFileError, match=r"1,200,000,000,000 interviews.*--memory"):
+        with pytest.raises(RunFileError, match=r"1,200,000,000,000 interviews.*memory="):
             Job.open(path).run(path, memory="+200MB")
 
     assert memory_used(run) < 50_000_000
     asked = Survey([QuestionFreeText(question_name="q", question_text="Who?")]).by(Model("test"))
-    with pytest.raises(RunFileError, match=r"1,000,000,000 interviews.*--memory"):
+    with pytest.raises(RunFileError, match=r"1,000,000,000 interviews.*memory="):
         asked.run(tmp_path / "new.run", n=10**9, memory="+200MB")
     assert not (tmp_path / "new.run").exists()
+
+
+@pytest.mark.parametrize("forged", ["a0 = 'other'", "checksum = 5", "checksum = 'x'", "status = 7"])
+def test_a_run_that_goes_on_in_a_file_with_damaged_rows_says_so_first(tmp_path, caplog, forged):
+    job, path = plain_job(), tmp_path / "x.run"
+    job.run(path, limit=3).close()
+    job.run(path, limit=4).close()
+    assert caplog.records == []
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(f"UPDATE interviews SET {forged} WHERE ordinal = 2")
+    job.run(path).close()
+    (told,) = caplog.records
+    assert "1 of the 4 finished interviews that were looked at cannot be read, the first is 2" in told.getMessage()

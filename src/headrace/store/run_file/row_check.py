@@ -1,4 +1,5 @@
-"""Whether rows are as they were written, or at least can have been. Covers: a page of interviews as it is read.
+"""Whether rows are as they were written, or at least can have been. Covers: a page of interviews as it is read, and
+a look at some of a file before a run adds to it.
 
 A row that is not stops the reading with its ordinal: what is shown is either right or not shown. Does not cover:
 computing checksums (store.run_file.checksums), or looking through a whole file (store.run_file.run_verification).
@@ -6,8 +7,15 @@ computing checksums (store.run_file.checksums), or looking through a whole file 
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from headrace.display import counted, visible
 from headrace.errors import RunFileDamaged
-from headrace.store.contents import UNREADABLE, told
+from headrace.store.contents import UNREADABLE, one_value, told
 from headrace.store.run_file.checksums import fields_checksum, has_values
 from headrace.store.run_file.header import RunBook
 from headrace.store.run_file.interview_rows import (
@@ -29,6 +37,7 @@ from headrace.store.run_file.rows import Status
 
 _STATUSES = frozenset(map(int, Status))
 _WHOLE = {int}
+_PLACES, _ROWS_EACH = 100, 10  # how many are looked at: 3 ms, however long the file is
 
 
 def check_rows(page: list[Fetched], wanted: Wanted, book: RunBook) -> None:
@@ -53,6 +62,37 @@ def damaged_row(book: RunBook, ordinal: int, trouble: str) -> RunFileDamaged:
         fix=f"headrace verify {book.path} lists all that is. Restore a copy, or read the others with"
         f" results.filter('interview.ordinal != {ordinal}').",
     )
+
+
+def warn_of_damage(connection: apsw.Connection, path: Path) -> None:
+    """Tell whoever is about to pay for more that rows of the file cannot be read: all of a short one are looked at, and
+    of a long one some, spread evenly. Not refused: each row stands for itself.
+    """
+    bad: list[int] = []  # at most as many as are looked at
+    looked_at, after = 0, -1
+    last: int = one_value(connection, int | None, "SELECT max(ordinal) FROM interviews") or 0
+    for place in range(_PLACES):
+        sql = "SELECT * FROM interviews WHERE ordinal >= ? AND ordinal > ? ORDER BY ordinal LIMIT ?"
+        for ordinal, *values, checksum in connection.execute(sql, (last * place // _PLACES, after, _ROWS_EACH)):
+            looked_at, after = looked_at + 1, ordinal
+            if checksum is not None and not _is_as_written(checksum, (ordinal, *values)):
+                bad.append(ordinal)
+    if bad:
+        logging.getLogger("headrace").warning(
+            "%s is damaged: %s of the %s that were looked at cannot be read, the first is %s. The run goes on with the"
+            " others; headrace verify lists all that are damaged.",
+            visible(str(path)),
+            f"{len(bad):,}",
+            counted(looked_at, "finished interview"),
+            bad[0],
+        )
+
+
+def _is_as_written(checksum: int, values: tuple[Any, ...]) -> bool:
+    try:
+        return has_values(checksum, values)
+    except UNREADABLE:
+        return False
 
 
 class taken_from_row:  # noqa: N801 - used as a function, like contents.taken_from; a generator would cost a microsecond

@@ -35,6 +35,7 @@ from headrace.store.run_file.details import read_counters, stored_detail
 from headrace.store.run_file.header import RunBook, read_dictionary
 from headrace.store.run_file.interview_rows import check_none_is_missing
 from headrace.store.run_file.kept_budgets import read_budgets, write_budgets
+from headrace.store.run_file.row_check import warn_of_damage
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_journal import Journal
 from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums
@@ -120,6 +121,7 @@ class RunFile:
         plan = read_plan(connection, path)
         with taken_from(path, "what is finished"):
             stored, done = _finished(connection, path, plan, retry_failed=options.retry_failed)
+            warn_of_damage(connection, path)
         with taken_from(path, "the answers of interviews in flight"):
             pending = _pending_records(connection, plan, questions)
             dictionary = read_dictionary(connection)
