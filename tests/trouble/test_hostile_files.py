@@ -293,6 +293,8 @@ WILD = [
     "UPDATE runs SET resume_at = 'soon', state = 'sleeping', ended_at = NULL",
     "INSERT INTO messages VALUES(9223372036854775807, 2, x'30', 1)",
     "INSERT INTO meta VALUES('warden', 'x')",
+    "INSERT INTO meta VALUES('warden', -1)",
+    "INSERT INTO meta VALUES('warden', 99999999999)",
     "UPDATE meta SET value = 'x' WHERE key = 'clock'",
     "UPDATE meta SET value = 5 WHERE key = 'token'",
 ]

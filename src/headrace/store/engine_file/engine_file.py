@@ -48,6 +48,7 @@ _COLUMNS = (
 # A run's number and its counts leave room above: a forged one that SQLite's integers end at cannot be counted on.
 _Id: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 62)]
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+_Pid: TypeAlias = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
 _Checkpoints: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]  # marks of steps have 4 bytes for it
 
 
@@ -119,7 +120,7 @@ class AgentFile:
 
     def former_warden(self) -> int | None:
         """The process that the workers of the last engine ended with, or are about to."""
-        return self._one(int, "SELECT value FROM meta WHERE key = 'warden'")
+        return self._one(_Pid, "SELECT value FROM meta WHERE key = 'warden'")
 
     def clock_note(self) -> ClockNote | None:
         """None where the file is new, or from a version that had no such clock."""
