@@ -97,12 +97,12 @@ class AgentFile:
         self.path = path
         self._reader = open_checked_reader(path, check_is_engine_file)
         try:
+            self.token = self._one(str, "SELECT value FROM meta WHERE key = 'token'") or ""
             self.live = _opened_live(path, lock)
         except BaseException:
             self._reader.close()
             raise
         self.connection = self.live.connection
-        self.token = self._one(str, "SELECT value FROM meta WHERE key = 'token'") or ""
 
     @classmethod
     def open(cls, path: Path) -> AgentFile:
