@@ -1,1 +1,19 @@
-"""Memory: how much there is, how much is used, and what to do when it gets short."""
+"""Memory: how large the budget is, how much of it is used (`gauge`), and which pressure level follows (`governor`).
+
+    memory/measure ──► gauge: one reading of the whole process tree ──► governor: the pressure level ──► admission,
+                                                                                                          scheduler
+
+- `memory=` becomes a budget in bytes when a run starts. The tree is read ten times a second, and more often while the
+  window is not fully open.
+- The levels are percentages of the budget (`limits.MemoryLimits`): at 70 % (high) the window halves with each reading,
+  down to an eighth; at 85 % (preempting) one interview at a time goes on; at 95 % (emergency) the lowest work is ended.
+  Each level is left only after 2 s below its lower line: one reading under the line is noise.
+- When the level rises, `reclaiming` drops SQLite's pages and compiled templates, collects garbage and hands free heap
+  back: all of large blocks, about half of small objects, as measured.
+- Without workers this is best effort: replies that arrive together can outrun any reading, and CPython does not give
+  back what it keeps for small objects. Hard limits need processes (`workers`).
+- `collector` makes Python's garbage collector run less often while calls are in flight.
+
+Does not cover: how a survey's window follows the level (`interviews.admission`), or who is preempted
+(`agents.scheduler.preemption`).
+"""

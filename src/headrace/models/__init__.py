@@ -1,1 +1,21 @@
-"""How a model is reached: its limits, its response cache, and one file per protocol."""
+"""Models: how a model is reached. A call passes the response cache, its limiter, and then its protocol.
+
+    interview or agent run ──► calls ──► response cache: a reply that an earlier run paid for
+                                 │
+                                 └─► limiter (first come, first served) ──► provider (protocols/) ──► the service
+                                       │ may it go?  ▲   │ how the call ended
+                                       ▼             │   ▼
+                                     endpoint/ (pure): concurrency, rates, breaker, pauses
+
+- A wrong key, name or quota closes an endpoint for good: its interviews stay as they are, the other models go on, and
+  the run ends with that one message. While an endpoint is held, its model's cursor in the plan stops, so that at most a
+  window of interviews waits for it; a call that can probe it is always in line.
+- A key is sent in one header. Everything that a service says passes `redaction`, which takes the key out in every
+  encoding, before anything reads it.
+- The response cache (`response_cache`, `cache_file`) is one SQLite file for all runs: rows appended, found by an index
+  on 64 bits of their key, written in sorted batches by a thread of its own, oldest out at 2 GB. A run reads only what
+  is older than its start. Busy, damaged, full or out of reach, it is skipped.
+- `contacts` lists what a model would contact: address and key variable, or a model file. `services` makes the provider
+  of a model, which is where a protocol is chosen.
+- aiohttp and uvloop are loaded by the first model that needs them.
+"""

@@ -1,1 +1,10 @@
-"""Pause, tune and stop a run from another terminal, through a socket beside its run file."""
+"""Pause, tune and stop a run from another terminal, through a Unix socket beside its run file.
+
+The socket (`<run>.sock`, mode 0600, same user only) takes one request a connection: state, pause, resume, tune, stop.
+It lives on the engine's loop; clients are few, short and bounded, so nothing they do reaches the run. The holder of the
+file's lock may replace a dead socket. Where none can be made, the run goes on without one and is watched through its
+file.
+
+Paused means that the window admits nothing. A changed concurrency takes effect as permits come free, and upwards step
+by step, and is kept in the file.
+"""

@@ -1,1 +1,12 @@
-"""What protocols over HTTP share: connections, bodies, refusals, headers about rates."""
+"""What protocols over HTTP share. `http_provider` sends a request and reads a reply for any protocol (a `Dialect`).
+
+- It asks the least busy address, adds the key, states the schema in words where an endpoint does not take one, and
+  turns every failure into one kind of ProviderError (`failures` reads status codes such as 429, `rate_headers` the
+  headers about rates).
+- Bodies above 1 MiB wait on disk while they come (`bodies`); above `max_response_bytes` they are an error. In a worker,
+  a large reply stays on disk until there is room to read it (`reply_room`): calls made together are answered together.
+- A kept connection never hands one call's bytes to another (`kept_connections`): bytes that arrive while no request is
+  in flight, behind a response's own end, or before a request's bytes have left close the connection, and that server's
+  connections are used once each from then on. A server is watched before its connections are used twice.
+- Replies of 1xx, headers and endless bytes are bounded by number, everything else by `timeout_s`.
+"""
