@@ -11,7 +11,7 @@ import pytest
 from headrace import Model, QuestionFreeText, Result, Survey
 from headrace.errors import Interrupted, NotRunning, NotSteerable
 from headrace.interviews.steering.client import ask, state_of
-from headrace.interviews.steering.messages import AskState, Pause, Resume, Stop, Tune, framed
+from headrace.interviews.steering.messages import AskState, Pause, Resume, Stop, Tune, encoded
 from tests.cli.forked import headrace
 from tests.cli.live import SURVEY, endless, live, told
 from tests.trouble.children import until
@@ -172,7 +172,7 @@ def test_a_request_whose_sender_gave_up_is_not_carried_out_later(place: Path):
         run.freeze()
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(place / "a.run.sock"))
-            client.send(framed(Pause()))
+            client.send(encoded(Pause()))
         run.thaw()
         assert not run.state_once(path, done=before + 10).progress.is_paused
 

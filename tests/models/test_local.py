@@ -142,12 +142,8 @@ async def test_a_killed_process_costs_the_calls_in_flight_and_is_started_again()
         assert children(os.getpid()) != [killed]
 
 
-async def test_a_process_that_keeps_dying_makes_the_model_unusable(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = tmp_path / "dies.py"
-    program.write_text("raise SystemExit('llama is out of hay')")
-    monkeypatch.setattr("headrace.models.protocols.local_child.__file__", str(program))
+async def test_a_process_that_keeps_dying_makes_the_model_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.models.protocols.local_process.PROGRAM", "raise SystemExit('llama is out of hay')")
     async with a_model() as model:
         with pytest.raises(ModelUnusable, match="3 times in a row: llama is out of hay"):
             await model.ask(request(WORD))

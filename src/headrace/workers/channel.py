@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from headrace.workers.wire import BadFrame, Frames, frame
+from headrace.framing import BadFrame, Frames
+from headrace.workers.wire import decoder_of, frame
 
 _READ_BYTES = 1 << 16  # malloc maps and unmaps twice as much anew for every read
 
@@ -31,7 +32,7 @@ class Channel:
         connection.setblocking(False)
         self._loop = asyncio.get_running_loop()
         self._connection = connection
-        self._frames = Frames(msgspec.msgpack.Decoder(expected))
+        self._frames = Frames(decoder_of(expected))
         self._on_message = on_message
         self._on_end = on_end
         self._waiting: deque[tuple[memoryview, Sequence[int]]] = deque()  # senders wait in `drain`

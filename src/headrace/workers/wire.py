@@ -1,25 +1,21 @@
-"""What controller, warden and workers say to each other: length-prefixed msgspec messages over unix sockets.
+"""What controller, warden and workers say to each other: msgspec messages over unix sockets.
 
-Covers: the messages and their framing. Does not cover: sockets (workers.channel), or what a task's payload means, which
-only its entry function knows. A worker has one task at a time; `Message` goes both ways while it runs.
+Covers: the messages, and their bytes. Does not cover: frames (headrace.framing), sockets (workers.channel), or what a
+task's payload means, which only its entry function knows. A worker has one task at a time; `Message` goes both ways
+while it runs.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeAlias
 
 import msgspec
 
-HEADER = struct.Struct("<I")
-LARGEST_MESSAGE_BYTES = 64 << 20
+from headrace.framing import HEADER, BadFrame, with_header
+
 MEMORY_EXIT_CODE = 71  # of a worker that met its memory limit where it could not say so
-
-
-class BadFrame(Exception):
-    """The other side does not speak this protocol, or sends more than it may."""
 
 
 class FunctionReference(msgspec.Struct, frozen=True, array_like=True):
@@ -212,52 +208,20 @@ _FIRST_BYTES = 64
 
 
 def frame(message: msgspec.Struct) -> bytearray:
-    """Encoded in place: a large one is there once, and at a memory limit msgspec's own buffer would be a crash."""
-    framed = bytearray(_FIRST_BYTES)
-    _encoder.encode_into(message, framed, HEADER.size)
-    size = len(framed) - HEADER.size
-    if size > LARGEST_MESSAGE_BYTES:
-        raise BadFrame(f"a message of {size:,} bytes; the most is {LARGEST_MESSAGE_BYTES:,}")
-    HEADER.pack_into(framed, 0, size)
-    return framed
+    """Encode it in place: a large one is there once, and at a memory limit msgspec's own buffer would be a crash."""
+    buffer = bytearray(_FIRST_BYTES)
+    _encoder.encode_into(message, buffer, HEADER.size)
+    return with_header(buffer)
 
 
-def _told_size(data: bytes) -> int:
-    return HEADER.unpack_from(data)[0] if len(data) >= HEADER.size else LARGEST_MESSAGE_BYTES
+def decoder_of(expected: Any) -> Callable[[bytes], Any]:
+    """Return the function that makes a message of the type `expected` out of a frame's body."""
+    decode = msgspec.msgpack.Decoder(expected).decode
 
-
-class Frames:
-    """Bytes in, messages out. Holds at most one unfinished message."""
-
-    def __init__(self, decoder: msgspec.msgpack.Decoder[Any]) -> None:
-        self._decode = decoder.decode
-        self._held = bytearray()
-
-    def feed(self, data: bytes) -> Iterable[Any]:
-        """Each message that `data` completes."""
-        if not self._held and len(data) == HEADER.size + _told_size(data):
-            return (self._decoded(data[HEADER.size :]),)  # what most reads bring: one message, whole
-        return self._pieced_together(data)
-
-    def _pieced_together(self, data: bytes) -> Iterator[Any]:
-        self._held += data
-        start = 0
+    def decoded(body: bytes) -> Any:
         try:
-            while len(self._held) - start >= HEADER.size:
-                (size,) = HEADER.unpack_from(self._held, start)
-                if size > LARGEST_MESSAGE_BYTES:
-                    raise BadFrame(f"a message of {size:,} bytes; the most is {LARGEST_MESSAGE_BYTES:,}")
-                end = start + HEADER.size + size
-                if len(self._held) < end:
-                    break
-                message = self._decoded(bytes(memoryview(self._held)[start + HEADER.size : end]))
-                start = end
-                yield message
-        finally:
-            del self._held[:start]
-
-    def _decoded(self, body: bytes) -> Any:
-        try:
-            return self._decode(body)
+            return decode(body)
         except msgspec.DecodeError as error:
             raise BadFrame(f"a message that makes no sense: {error}") from error
+
+    return decoded

@@ -21,11 +21,11 @@ from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
+from headrace.framing import BadFrame
 from headrace.memory.measure.os_limits import allow_data, data_bytes
 from headrace.workers.functions import find_function
 from headrace.workers.progress_page import Place
 from headrace.workers.wire import (
-    BadFrame,
     Done,
     Failed,
     Message,

@@ -17,13 +17,12 @@ import socket
 from collections import deque
 from contextlib import suppress
 
-import msgspec
-
+from headrace.framing import Frames
 from headrace.memory.measure.os_limits import resident_bytes
-from headrace.workers.wire import Frames, FromWorker, ToWorker, frame
+from headrace.workers.wire import FromWorker, ToWorker, decoder_of, frame
 
 _READ_BYTES = 1 << 16  # malloc maps and unmaps twice as much anew for every read
-_decoder = msgspec.msgpack.Decoder(ToWorker)  # made before any fork: it takes as long as one
+_decoded = decoder_of(ToWorker)  # made before any fork: it takes as long as one
 
 
 class Line:
@@ -34,7 +33,7 @@ class Line:
         self.connection = connection
         self.is_open = True
         self.base_bytes = resident_bytes()
-        self._frames = Frames(_decoder)
+        self._frames = Frames(_decoded)
         self._arrived: deque[ToWorker] = deque()  # bounded by one read
         self._unsent: deque[memoryview] = deque()  # bounded by the callers: `send` waits, `post` is for small messages
         self._written_bytes = self._sent_bytes = 0  # of what was queued

@@ -13,16 +13,16 @@ from pathlib import Path
 import msgspec
 
 from headrace.errors import NotRunning, NotSteerable, RunFileError
+from headrace.framing import BadFrame, receive
 from headrace.interviews.steering.messages import (
     ANSWER_WITHIN_S,
-    HEADER_BYTES,
     MOST_REPLY_BYTES,
     AskState,
     Refused,
     Reply,
     Request,
     RunState,
-    framed,
+    encoded,
     is_same_user,
     short_name,
     socket_path,
@@ -72,26 +72,15 @@ def _connected(path: Path) -> Generator[socket.socket]:
 
 
 def _exchange(connection: socket.socket, request: Request, path: Path) -> Reply:
-    connection.sendall(framed(request))
-    size = int.from_bytes(_received(connection, HEADER_BYTES))
+    connection.sendall(encoded(request))
     try:
-        return _replies.decode(_received(connection, min(size, MOST_REPLY_BYTES)))
-    except msgspec.DecodeError as error:
+        return _replies.decode(receive(connection, MOST_REPLY_BYTES))
+    except (BadFrame, msgspec.DecodeError) as error:
         raise NotSteerable(
             f"The run of {path} answers in a way that is not known here ({error}).",
             path=path,
             fix="Use the version of Headrace that started it.",
         ) from None
-
-
-def _received(connection: socket.socket, count: int) -> bytes:
-    taken = b""
-    while len(taken) < count:
-        part = connection.recv(count - len(taken))
-        if not part:
-            raise ConnectionResetError("it closed the connection")
-        taken += part
-    return taken
 
 
 def _unanswered(path: Path) -> NotSteerable:

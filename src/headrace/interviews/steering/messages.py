@@ -1,7 +1,7 @@
-"""What may be asked of a run from another process, and how it travels. Covers: messages, frames, the socket's name.
+"""What may be asked of a run from another process, and how it travels. Covers: messages, the socket's name.
 
     <run file>.sock     a Unix socket beside the run file, mode 0600, there while the run goes on
-    a frame             four bytes of length, most significant first, then a message in msgpack
+    a message           a frame (headrace.framing) with a msgpack body
     an exchange         one request, one reply; then the connection is closed
 
 Does not cover: answering (interviews.steering.server), or asking (interviews.steering.client).
@@ -20,6 +20,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from headrace.framing import framed
 from headrace.interviews.run import Progress
 
 # Whoever asks waits longer than it takes to be rid of clients that came before and say nothing.
@@ -27,7 +28,6 @@ ANSWER_WITHIN_S = 5.0
 SERVE_WITHIN_S = 2.0
 MOST_REQUEST_BYTES = 1_000
 MOST_REPLY_BYTES = 64_000
-HEADER_BYTES = 4
 # A socket's address has room for 108 bytes on Linux and 104 on macOS, the closing zero among them.
 _MOST_ADDRESS_BYTES = 103
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
@@ -76,9 +76,9 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 Reply: TypeAlias = RunState | Refused
 
 
-def framed(message: Request | Reply) -> bytes:
-    body = msgspec.msgpack.encode(message)
-    return len(body).to_bytes(HEADER_BYTES) + body
+def encoded(message: Request | Reply) -> bytes:
+    """Return the frame that carries a message."""
+    return framed(msgspec.msgpack.encode(message))
 
 
 def socket_path(run_path: Path) -> Path:

@@ -19,9 +19,9 @@ from typing import assert_never
 
 import msgspec
 
+from headrace.framing import BadFrame, receive_async
 from headrace.interviews.run import SurveyRun
 from headrace.interviews.steering.messages import (
-    HEADER_BYTES,
     MOST_REQUEST_BYTES,
     SERVE_WITHIN_S,
     AskState,
@@ -33,7 +33,7 @@ from headrace.interviews.steering.messages import (
     RunState,
     Stop,
     Tune,
-    framed,
+    encoded,
     is_same_user,
     short_name,
     socket_path,
@@ -117,16 +117,20 @@ class _Control:
             with connection, suppress(OSError):  # it is gone, or out of time
                 async with asyncio.timeout(SERVE_WITHIN_S):
                     if is_same_user(connection):
-                        reply = self._reply_to(await _request_from(connection))
-                        await asyncio.get_running_loop().sock_sendall(connection, framed(reply))
+                        reply = await self._reply_to(connection)
+                        await asyncio.get_running_loop().sock_sendall(connection, encoded(reply))
         finally:
             self._places.release()
 
-    def _reply_to(self, body: bytes) -> Reply:
+    async def _reply_to(self, connection: socket.socket) -> Reply:
         try:
-            request = _requests.decode(body)
-        except msgspec.DecodeError as error:
+            request = _requests.decode(await receive_async(connection, MOST_REQUEST_BYTES))
+        except (BadFrame, msgspec.DecodeError) as error:
             return Refused(str(error))
+        if _has_left(connection):
+            raise ConnectionResetError(
+                "the client was told that nobody answers: what it asked for must not happen later"
+            )
         self._carry_out(request)
         run = self._run
         return RunState(os.getpid(), run.concurrency, run.was_stopped, run.progress())
@@ -147,26 +151,8 @@ class _Control:
                 assert_never(request)
 
 
-async def _request_from(connection: socket.socket) -> bytes:
-    size = int.from_bytes(await _received(connection, HEADER_BYTES))
-    body = await _received(connection, min(size, MOST_REQUEST_BYTES))
-    if _has_left(connection):
-        raise ConnectionResetError("the client was told that nobody answers: what it asked for must not happen later")
-    return body
-
-
 def _has_left(connection: socket.socket) -> bool:
     try:
         return connection.recv(1, socket.MSG_PEEK) == b""
     except BlockingIOError:
         return False
-
-
-async def _received(connection: socket.socket, count: int) -> bytes:
-    taken = b""
-    while len(taken) < count:
-        part = await asyncio.get_running_loop().sock_recv(connection, count - len(taken))
-        if not part:
-            raise ConnectionResetError("the client left in the middle of a request")
-        taken += part
-    return taken

@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any
 
 from headrace.errors import ModelUnusable
+from headrace.framing import LARGEST_MESSAGE_BYTES
 from headrace.interviews.contract import AnyEvent, Batch, Rows
 from headrace.interviews.inline import InlineExecutor, InterviewOutOfMemory
 from headrace.interviews.workers.interview_wire import (
@@ -52,7 +53,6 @@ from headrace.models.shared_limiters import endpoint_key
 from headrace.survey.models import Model
 from headrace.survey.record import Usage
 from headrace.workers.functions import find_function
-from headrace.workers.wire import LARGEST_MESSAGE_BYTES
 from headrace.workers.worker import Port, lend_last_words
 
 _YOUNG_OBJECTS = 20_000  # memory.collector says why

@@ -1,9 +1,9 @@
 """The program that holds a local model: reads chats from its standard input, a socket, and writes the replies there.
 
-Started by models.protocols.local_process with its settings as JSON and a directory of its own; it needs nothing but the
-standard library and xllamacpp. A message is a header (number, length) and JSON. The first one it writes has number 0
-and says whether the model is loaded. When the socket closes, for whatever reason, the program ends at once. What
-llama.cpp says goes to stderr.
+Started by models.protocols.local_process with its settings as JSON and a directory of its own; it imports nothing but
+the standard library, headrace.framing and xllamacpp. A message is a frame: four bytes with the call's number, then
+JSON. The first one it writes has number 0 and says whether the model is loaded. When the socket closes, for whatever
+reason, the program ends at once. What llama.cpp says goes to stderr.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-HEADER = struct.Struct("!II")
+from headrace.framing import framed, receive
+
+NUMBER = struct.Struct("!I")  # of a call, in front of each message's JSON
 _ERRORS_ONLY = 1
 _CANNOT_LOAD = (ImportError, MemoryError, OSError, RuntimeError, ValueError)
 
@@ -39,28 +41,15 @@ class Line:
 
     def read(self) -> tuple[int, bytes] | None:
         """The next message; None where there will be no more."""
-        header = self._exactly(HEADER.size)
-        if header is None:
+        try:
+            body = receive(self._connection)
+        except OSError:
             return None
-        number, length = HEADER.unpack(header)
-        body = self._exactly(length)
-        return None if body is None else (number, body)
+        return NUMBER.unpack_from(body)[0], body[NUMBER.size :]
 
     def write(self, number: int, body: bytes) -> None:
         with self._lock:
-            self._connection.sendall(HEADER.pack(number, len(body)) + body)
-
-    def _exactly(self, length: int) -> bytes | None:
-        parts = bytearray()
-        while len(parts) < length:
-            try:
-                part = self._connection.recv(length - len(parts))
-            except OSError:
-                return None
-            if not part:
-                return None
-            parts += part
-        return bytes(parts)
+            self._connection.sendall(framed(NUMBER.pack(number) + body))
 
 
 def load(settings: dict[str, Any], socket_path: Path) -> Any:
@@ -149,7 +138,3 @@ def main() -> None:
     while (message := line.read()) is not None:
         calls.put(message)
     os._exit(0)  # at once: nobody waits for what is being written
-
-
-if __name__ == "__main__":
-    main()

@@ -22,9 +22,13 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from headrace.errors import HeadraceError, ModelUnusable, ProviderUnavailable
-from headrace.models.protocols import local_child
-from headrace.models.protocols.local_child import HEADER
+from headrace.framing import BadFrame, Frames, framed
+from headrace.models.protocols.local_child import NUMBER
 
+_ROOT = str(Path(__file__).parents[3])
+PROGRAM = """import sys; sys.path.append(sys.argv.pop(1))
+from headrace.models.protocols.local_child import main; main()"""
+_READ_BYTES = 1 << 16
 _MOST_CRASHES = 3
 _END_WITHIN_S = 2.0
 _KEPT_BYTES = 4_000
@@ -63,7 +67,7 @@ class _Child:
         self._directory = tempfile.mkdtemp(prefix="headrace-model-")
         written = msgspec.json.encode(settings).decode()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", local_child.__file__, written, self._directory],
+            [sys.executable, "-P", "-c", PROGRAM, _ROOT, written, self._directory],
             stdin=connection.fileno(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -108,7 +112,7 @@ class _Child:
         reply = self._expect(number)
         try:
             if self._writer is not None and self.is_alive:
-                self._writer.write(HEADER.pack(number, len(body)) + body)
+                self._writer.write(framed(NUMBER.pack(number) + body))
             else:
                 raise _Death("it has ended")
             return await reply
@@ -152,19 +156,23 @@ class _Child:
         self._tasks = [asyncio.create_task(self._listen(reader)), asyncio.create_task(self._overhear(said))]
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
-        try:
-            while True:
-                number, length = HEADER.unpack(await reader.readexactly(HEADER.size))
-                body = await reader.readexactly(length)
-                self.answered = self.answered or number > 0
-                reply = self._replies.get(number)
-                if reply is not None and not reply.done():  # whoever asked may be gone
-                    reply.set_result(body)
-        except (asyncio.IncompleteReadError, ConnectionError):
-            self.is_alive = False
-            for reply in self._replies.values():
-                if not reply.done():
-                    reply.set_exception(_Death("it has ended"))
+        """Until the process closes its end, or says what makes no sense."""
+        frames = Frames(bytes)
+        with suppress(ConnectionError, BadFrame):
+            while data := await reader.read(_READ_BYTES):
+                for body in frames.feed(data):
+                    self._answer(body)
+        self.is_alive = False
+        for reply in self._replies.values():
+            if not reply.done():
+                reply.set_exception(_Death("it has ended"))
+
+    def _answer(self, body: bytes) -> None:
+        (number,) = NUMBER.unpack_from(body)
+        self.answered = self.answered or number > 0
+        reply = self._replies.get(number)
+        if reply is not None and not reply.done():  # the caller may have been cancelled
+            reply.set_result(body[NUMBER.size :])
 
     async def _overhear(self, said: asyncio.StreamReader) -> None:
         while part := await said.read(_KEPT_BYTES):

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from headrace.workers.wire import Frames, ToWarden, frame
+from headrace.framing import Frames
+from headrace.workers.wire import ToWarden, decoder_of, frame
 
 _READ_BYTES = 1 << 16
 _MOST_DESCRIPTORS = 64
@@ -23,7 +24,7 @@ class Control:
     def __init__(self, connection: socket.socket) -> None:
         connection.set_inheritable(False)  # no program that the warden starts may speak in its name
         self._connection = connection
-        self._frames = Frames(msgspec.msgpack.Decoder(ToWarden))
+        self._frames = Frames(decoder_of(ToWarden))
         self._waiting = bytearray()  # bounded: readings are left out while anything waits
         self.descriptors: deque[int] = deque()  # received, and not yet claimed by the order they came with
         self.is_open = True
