@@ -1,6 +1,6 @@
 """What the scheduler takes for each kind of event while so many runs wait: `scheduler_events WAITING`. CPU time.
 
-Each kind comes sixteen times in a row, once for each slot: every `Ended` starts the next run.
+Each kind comes sixteen times in a row, once for each slot: every `AttemptEnded` starts the next run.
 """
 
 import sys
@@ -9,17 +9,17 @@ from collections import Counter
 
 from benchmarks.processes import loop_ms, print_figures
 from headrace.agents.scheduler.events import (
+    AttemptEnded,
+    AttemptStarted,
     Cancelled,
     EffectEnded,
     EffectStarting,
-    Ended,
     Ending,
-    Event,
     HostJoined,
-    MemoryRead,
-    Start,
-    Started,
-    StepDone,
+    MemoryMeasured,
+    SchedulerEvent,
+    StartRun,
+    StepJournaled,
     Submitted,
     Tick,
 )
@@ -43,15 +43,15 @@ class Clocked:
         self.now_s = 0.0
         self.ids = 0
 
-    def tell(self, events: list[Event]) -> None:
+    def tell(self, events: list[SchedulerEvent]) -> None:
         handle = self.scheduler.handle
         began_s = time.thread_time()
         answers = [handle(event) for event in events]
         self.took_s[type(events[0]).__name__] += time.thread_time() - began_s
-        started = [command for commands in answers for command in commands if isinstance(command, Start)]
+        started = [command for commands in answers for command in commands if isinstance(command, StartRun)]
         self.running += [(command.id, command.epoch) for command in started]
 
-    def submit(self) -> Event:
+    def submit(self) -> SchedulerEvent:
         self.ids += 1
         level = _LEVELS[self.ids % 3]
         return Submitted(now_s=self.now_s, id=self.ids, kind="k", priority=level, memory_bytes=_MB)
@@ -61,13 +61,13 @@ class Clocked:
         now_s, running = self.now_s, self.running
         self.running = []
         self.tell([self.submit() for _ in range(_SLOTS)])
-        self.tell([Started(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
+        self.tell([AttemptStarted(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
         self.tell([EffectStarting(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
         self.tell([EffectEnded(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
-        self.tell([StepDone(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
-        self.tell([MemoryRead(now_s=now_s, host="h", used_bytes=100 * _MB) for _ in running])
+        self.tell([StepJournaled(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
+        self.tell([MemoryMeasured(now_s=now_s, host="h", used_bytes=100 * _MB) for _ in running])
         self.tell([Tick(now_s=now_s) for _ in running])
-        self.tell([Ended(now_s=now_s, id=run, epoch=epoch, ending=Ending.DONE) for run, epoch in running])
+        self.tell([AttemptEnded(now_s=now_s, id=run, epoch=epoch, ending=Ending.DONE) for run, epoch in running])
         self.tell([self.submit() for _ in range(_SLOTS)])
         self.tell([Cancelled(now_s=now_s, id=self.ids - place) for place in range(_SLOTS)])
 

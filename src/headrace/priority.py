@@ -14,4 +14,4 @@ class Priority(IntEnum):
     CRITICAL = 3
 
 
-CRITICAL = Priority.CRITICAL  # by itself: see agents.scheduler.task_states
+CRITICAL = Priority.CRITICAL  # by itself: see agents.scheduler.scheduled_runs

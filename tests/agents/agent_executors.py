@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headrace.agents.context import Surroundings
 from headrace.agents.inline_agents import InlineAgents
-from headrace.agents.task import Kind
+from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_executor import IsolatedAgents
 from headrace.interviews.contract import AgentExecutor
 from headrace.workers.lender import Lender
@@ -28,7 +28,7 @@ async def inline(directory: Path) -> AsyncIterator[AgentExecutor]:
 
 @asynccontextmanager
 async def isolated(directory: Path) -> AsyncIterator[AgentExecutor]:
-    kinds = {name: Kind(name=name, function=function) for name, function in agent_functions.KINDS.items()}
+    kinds = {name: TaskKind(name=name, function=function) for name, function in agent_functions.KINDS.items()}
     async with WorkerPool(PoolOptions(preload=("headrace.agents.workers.agent_worker",))) as pool:
         executor = IsolatedAgents(pool, Lender(400_000_000, 200_000_000), kinds, directory, lambda _: None)
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.agents.step_marks import StepMark, mark_of, mark_of_told
+from headrace.agents.step_marks import StepMark, mark_of, mark_of_encoded
 
 
 def greet(name, mark="!"):
@@ -97,7 +97,7 @@ def test_code_of_another_python_is_not_compared():
 
 
 def test_calls_are_marked_by_what_they_say():
-    assert changes(mark_of_told(0, "ask", b"a"), mark_of_told(0, "ask", b"b")) == ["other arguments"]
+    assert changes(mark_of_encoded(0, "ask", b"a"), mark_of_encoded(0, "ask", b"b")) == ["other arguments"]
     assert StepMark.read(b"") is None
 
 

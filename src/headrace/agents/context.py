@@ -21,8 +21,8 @@ from typing import IO, Any, cast
 from headrace.agents.kept_values import encode_arguments, encode_kept
 from headrace.agents.link import AgentLink, RunStopped
 from headrace.agents.replay import Replay
-from headrace.agents.step_marks import mark_of, mark_of_told
-from headrace.agents.task import Kind, kind_of
+from headrace.agents.step_marks import mark_of, mark_of_encoded
+from headrace.agents.task import TaskKind, kind_of
 from headrace.errors import InvalidInput, StepRepeated
 from headrace.interviews.contract import AgentRun, Command, Outcome
 from headrace.models.contacts import check_allowed
@@ -43,7 +43,7 @@ class Surroundings:
     """
 
     spools: Path
-    register: Callable[[Kind], None]
+    register: Callable[[TaskKind], None]
     meet: Callable[[Model], None]
 
 
@@ -120,7 +120,7 @@ class AgentContext:
         _check_text(system, "A system prompt")
         told = encode_kept([asked.identity_row().decode(), prompt, system], "What a model is asked")
         step = name or self._numbered(f"ask-{hashlib.sha256(told).hexdigest()[:16]}")
-        mark = mark_of_told(self._checkpoints, "ask", told)
+        mark = mark_of_encoded(self._checkpoints, "ask", told)
         kept = await self._earlier(step, mark)
         if kept is not None:
             return decode_value(kept)
@@ -136,7 +136,7 @@ class AgentContext:
         kind = kind_of(function)
         arguments = encode_arguments(kind.name, args, keywords)
         step = name or self._numbered(f"run-{hashlib.sha256(kind.name.encode() + arguments).hexdigest()[:16]}")
-        mark = mark_of_told(self._checkpoints, f"run {kind.name}", arguments)
+        mark = mark_of_encoded(self._checkpoints, f"run {kind.name}", arguments)
         kept = await self._earlier(step, mark)
         if kept is None:
             self._begin(step)
@@ -175,7 +175,7 @@ class AgentContext:
         given = encode_kept([command.argv, command.input.hex()], "A command and its input")
         told = hashlib.sha256(given).hexdigest()[:16]
         step = name or self._numbered(f"command-{told}")
-        mark = mark_of_told(self._checkpoints, "command", given)
+        mark = mark_of_encoded(self._checkpoints, "command", given)
         kept = await self._earlier(step, mark)
         if kept is None:
             self._begin(step)

@@ -17,7 +17,7 @@ from headrace.interviews.contract import Command
 from headrace.survey.values import encode_value
 
 
-class BeatLink(AgentLink):
+class HeartbeatLink(AgentLink):
     def __init__(self, epoch: int, threads: Threads, calls: AgentCalls) -> None:
         super().__init__(0, epoch, AgentOutbox(), threads)
         self._calls = calls

@@ -50,7 +50,7 @@ class InlineAgents:
     def start(self, work: AgentRun) -> None:
         link = AgentLink(work.id, work.epoch, self._outbox, self._threads)
         task = asyncio.get_running_loop().create_task(self._conduct(work, link))
-        task.add_done_callback(partial(self._ended_untold, link))
+        task.add_done_callback(partial(self._end_unreported, link))
         self._running[work.id] = link, task
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
@@ -129,7 +129,7 @@ class InlineAgents:
         finally:
             context.close()
 
-    def _ended_untold(self, link: AgentLink, task: asyncio.Task[None]) -> None:
+    def _end_unreported(self, link: AgentLink, task: asyncio.Task[None]) -> None:
         """What raised where nothing should: even that is an end, and someone waits for it."""
         if not link.is_closed:
             error = None if task.cancelled() else task.exception()

@@ -24,7 +24,7 @@ _PLAIN = (str, bytes, int, float, NoneType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class TaskKind:
     """What is known of a kind. `memory_bytes` is what a run of it may need, None where that has to be seen."""
 
     name: str
@@ -42,7 +42,7 @@ class Kind:
             raise OptionError(f"memory={self.memory_bytes!r} leaves a run no room.")
 
 
-_registered: dict[str, Kind] = {}  # as many as the program has decorated
+_registered: dict[str, TaskKind] = {}  # as many as the program has decorated
 
 
 @overload
@@ -62,7 +62,7 @@ def task(
     """Register an async function as a kind of agent run; unfinished runs of it go on whenever an engine opens."""
 
     def register(decorated: Function) -> Function:
-        kind = Kind(
+        kind = TaskKind(
             name=name or durable_name(decorated),
             function=_checked(decorated),
             max_attempts=max_attempts,
@@ -79,17 +79,17 @@ def task(
     return register if function is None else register(function)
 
 
-def registered_kinds() -> dict[str, Kind]:
+def registered_kinds() -> dict[str, TaskKind]:
     return dict(_registered)
 
 
-def kind_of(function: Callable[..., Any]) -> Kind:
+def kind_of(function: Callable[..., Any]) -> TaskKind:
     """The kind a function was registered as, or the plain function under its own name."""
     kind = getattr(function, "__headrace_kind__", None)
-    return kind if isinstance(kind, Kind) else Kind(name=durable_name(function), function=_checked(function))
+    return kind if isinstance(kind, TaskKind) else TaskKind(name=durable_name(function), function=_checked(function))
 
 
-def check_succession(known: Kind | None, met: Kind) -> None:
+def check_succession(known: TaskKind | None, met: TaskKind) -> None:
     """A function that was defined anew takes the place of the old one. Not so one that has only captured something
     else: a run finds its function by name, and would find the wrong one.
     """

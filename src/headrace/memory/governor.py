@@ -17,7 +17,7 @@ class Pressure(IntEnum):
     EMERGENCY = 3
 
 
-CALM = Pressure.CALM  # by itself: see agents.scheduler.task_states
+CALM = Pressure.CALM  # by itself: see agents.scheduler.scheduled_runs
 
 
 class Governor:

@@ -1,20 +1,20 @@
 """A scheduler with one host and a clock that tests set, for tests of single rules."""
 
 from headrace.agents.scheduler.events import (
-    Command,
-    Ended,
+    AttemptEnded,
+    AttemptStarted,
     Ending,
-    Event,
+    EndRun,
     HostJoined,
-    Kill,
-    MemoryRead,
-    Preempt,
-    Reject,
-    Settle,
-    Skip,
-    Start,
-    Started,
-    StepDone,
+    KillRun,
+    MemoryMeasured,
+    PreemptRun,
+    RejectRun,
+    SchedulerCommand,
+    SchedulerEvent,
+    SkipRun,
+    StartRun,
+    StepJournaled,
     Submitted,
     Tick,
 )
@@ -32,17 +32,17 @@ class Driver:
         limits = {"slot_memory_bytes": 400, "least_run_bytes": 10, **queue}
         self.scheduler = Scheduler(QueueLimits(**limits), BreakerLimits())
         self.now_s = 0.0
-        self.sent: list[Command] = []
+        self.sent: list[SchedulerCommand] = []
         self.epochs: dict[int, int] = {}
         self._ids = 0
         self.tell(HostJoined(now_s=0.0, host="here", slots=slots, limits=LIMITS))
         self.read(floor)
 
-    def tell(self, event: Event) -> list[Command]:
+    def tell(self, event: SchedulerEvent) -> list[SchedulerCommand]:
         commands = self.scheduler.handle(event)
         self.sent += commands
         for command in commands:
-            if isinstance(command, Start):
+            if isinstance(command, StartRun):
                 self.epochs[command.id] = command.epoch
         return commands
 
@@ -54,22 +54,22 @@ class Driver:
         return self._ids
 
     def started(self, run: int) -> None:
-        self.tell(Started(now_s=self.now_s, id=run, epoch=self.epochs[run]))
+        self.tell(AttemptStarted(now_s=self.now_s, id=run, epoch=self.epochs[run]))
 
-    def step(self, run: int) -> list[Command]:
-        return self.tell(StepDone(now_s=self.now_s, id=run, epoch=self.epochs[run]))
+    def step(self, run: int) -> list[SchedulerCommand]:
+        return self.tell(StepJournaled(now_s=self.now_s, id=run, epoch=self.epochs[run]))
 
-    def end(self, run: int, ending: Ending = Ending.DONE, peak: int = 0) -> list[Command]:
-        ended = Ended(now_s=self.now_s, id=run, epoch=self.epochs[run], ending=ending, peak_bytes=peak)
+    def end(self, run: int, ending: Ending = Ending.DONE, peak: int = 0) -> list[SchedulerCommand]:
+        ended = AttemptEnded(now_s=self.now_s, id=run, epoch=self.epochs[run], ending=ending, peak_bytes=peak)
         return self.tell(ended)
 
-    def read(self, used: int, **by_run: int) -> list[Command]:
+    def read(self, used: int, **by_run: int) -> list[SchedulerCommand]:
         told = tuple((int(name[1:]), memory) for name, memory in by_run.items())
-        return self.tell(MemoryRead(now_s=self.now_s, host="here", used_bytes=used, by_run=told))
+        return self.tell(MemoryMeasured(now_s=self.now_s, host="here", used_bytes=used, by_run=told))
 
-    def wait(self, seconds: float, used: int | None = None) -> list[Command]:
+    def wait(self, seconds: float, used: int | None = None) -> list[SchedulerCommand]:
         """Time passes, with a reading every half second."""
-        commands: list[Command] = []
+        commands: list[SchedulerCommand] = []
         for _ in range(max(1, int(seconds * 2))):
             self.now_s += seconds / max(1, int(seconds * 2))
             if used is not None:
@@ -78,25 +78,25 @@ class Driver:
         return commands
 
 
-def starts(commands: list[Command]) -> list[int]:
-    return [command.id for command in commands if isinstance(command, Start)]
+def starts(commands: list[SchedulerCommand]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, StartRun)]
 
 
-def preempts(commands: list[Command]) -> list[int]:
-    return [command.id for command in commands if isinstance(command, Preempt)]
+def preempts(commands: list[SchedulerCommand]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, PreemptRun)]
 
 
-def kills(commands: list[Command]) -> list[int]:
-    return [command.id for command in commands if isinstance(command, Kill)]
+def kills(commands: list[SchedulerCommand]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, KillRun)]
 
 
-def skips(commands: list[Command]) -> list[int]:
-    return [command.id for command in commands if isinstance(command, Skip)]
+def skips(commands: list[SchedulerCommand]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, SkipRun)]
 
 
-def settled(commands: list[Command]) -> list[tuple[int, str]]:
-    return [(command.id, command.verdict.name) for command in commands if isinstance(command, Settle)]
+def settled(commands: list[SchedulerCommand]) -> list[tuple[int, str]]:
+    return [(command.id, command.verdict.name) for command in commands if isinstance(command, EndRun)]
 
 
-def refused(commands: list[Command]) -> list[Reject]:
-    return [command for command in commands if isinstance(command, Reject)]
+def refused(commands: list[SchedulerCommand]) -> list[RejectRun]:
+    return [command for command in commands if isinstance(command, RejectRun)]

@@ -9,10 +9,10 @@ import random
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from headrace.agents.scheduler.events import Ending, Preempt
+from headrace.agents.scheduler.events import Ending, PreemptRun
 from headrace.priority import Priority
 from tests.agents.scheduler.rules import Broken, CheckedWorld, check
-from tests.agents.scheduler.world import BUDGET, KINDS, WANTED, HostBooks, Run
+from tests.agents.scheduler.world import BUDGET, KINDS, WANTED, HostModel, Run
 
 ACTIONS = 30
 _ROUNDS = 400
@@ -141,7 +141,7 @@ def _without_some(history: History, size: int, rule: str | None) -> History | No
 
 def _act(world: CheckedWorld, action: Action) -> None:
     name, who, much = action
-    running = [run for run in world.runs.values() if run.family]
+    running = [run for run in world.runs.values() if run.slot]
     match name:
         case "submit":
             _submit(world, who, much)
@@ -160,8 +160,8 @@ def _act(world: CheckedWorld, action: Action) -> None:
             _survey(world, host, who, much)
         case "beat":
             _beat(world, who, much)
-        case "beat ends" if name := _pick(list(world.beats), who):
-            world.end_beat(name)
+        case "beat ends" if name := _pick(list(world.heartbeats), who):
+            world.end_heartbeat(name)
         case "wake" if run := _pick(world.parked, who):
             world.parked.remove(run)
             world.submit_run(run)
@@ -182,8 +182,8 @@ def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float)
             world.effect(run)
         case "grow":
             run.memory = int(BUDGET * much * 0.7)
-            if who % 2 and run.family:
-                world.read(world.hosts[run.family.host])
+            if who % 2 and run.slot:
+                world.read(world.hosts[run.slot.host])
         case "done":
             world.end(run, Ending.DONE)
         case "fail":
@@ -232,9 +232,9 @@ def _survey(world: CheckedWorld, host: str, who: int, much: float) -> None:
 def _beat(world: CheckedWorld, who: int, much: float) -> None:
     name = f"beat{who % 3}"
     if who % 11 == 0:
-        world.remove_beat(name)
+        world.remove_heartbeat(name)
     elif world.hosts:
-        world.add_beat(name, list(world.hosts)[who % len(world.hosts)], much)
+        world.add_heartbeat(name, list(world.hosts)[who % len(world.hosts)], much)
 
 
 def _lose_or_join(world: CheckedWorld, who: int) -> None:
@@ -246,14 +246,14 @@ def _lose_or_join(world: CheckedWorld, who: int) -> None:
 
 def _obey_preempts(world: CheckedWorld) -> None:
     for run in list(world.runs.values()):
-        if run.family and isinstance(run.stop, Preempt) and not run.effects:
+        if run.slot and isinstance(run.stop, PreemptRun) and not run.effects:
             world.step(run)
 
 
 def _drain(world: CheckedWorld, history: History) -> None:
     """Everything that still runs takes its steps and ends; everything that waits gets its turn."""
-    for name in list(world.beats):
-        world.end_beat(name)
+    for name in list(world.heartbeats):
+        world.end_heartbeat(name)
     for host in world.hosts.values():
         host.base = 50 if history.stuck_at is None else int(BUDGET * history.stuck_at)
         host.budget = BUDGET
@@ -270,20 +270,20 @@ def _drain_round(world: CheckedWorld, number: int) -> None:
     for host in world.granted:
         if world.granted[host] != world.in_use[host]:
             world.use_survey(host, 1.0)
-    for name in list(world.beats):
-        world.end_beat(name)
+    for name in list(world.heartbeats):
+        world.end_heartbeat(name)
     for run in list(world.runs.values()):
-        if run.family:
-            _go_on(world, run, world.hosts[run.family.host])
+        if run.slot:
+            _go_on(world, run, world.hosts[run.slot.host])
     world.wait(1.0 + number // 40)
 
 
-def _go_on(world: CheckedWorld, run: Run, host: HostBooks) -> None:
+def _go_on(world: CheckedWorld, run: Run, host: HostModel) -> None:
     """One step; after two seconds it is done."""
-    run.memory = max(0, min(run.memory, run.family.reserved // 4, (BUDGET - host.base) // 4)) if run.family else 0
+    run.memory = max(0, min(run.memory, run.slot.reserved // 4, (BUDGET - host.base) // 4)) if run.slot else 0
     is_old = world.now_s - run.began_s >= 2.0
     world.step(run)
-    if is_old and run.family:
+    if is_old and run.slot:
         world.end(run, Ending.DONE)
 
 

@@ -5,34 +5,34 @@
 from typing import assert_never
 
 from headrace.agents.scheduler.events import (
-    Command,
-    Event,
-    Grant,
-    Kill,
-    KillBeat,
-    MemoryRead,
-    Note,
+    EndRun,
+    GrantPermits,
+    KillHeartbeat,
+    KillRun,
+    MemoryMeasured,
     Notice,
-    Park,
-    Preempt,
+    ParkRun,
+    PreemptRun,
     Reclaim,
-    Reject,
-    Settle,
-    Skip,
-    SkipBeat,
-    Start,
-    StartBeat,
+    RecordNotice,
+    RejectRun,
+    SchedulerCommand,
+    SchedulerEvent,
+    SkipHeartbeat,
+    SkipRun,
+    StartHeartbeat,
+    StartRun,
+    StopReason,
     Submitted,
     Verdict,
-    Why,
 )
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
-from tests.agents.scheduler.world import CREDIT_BYTES, LIMITS, QUEUE, Family, HostBooks, Run, World
+from tests.agents.scheduler.world import LIMITS, PERMIT_BYTES, QUEUE, HostModel, Run, Slot, World
 
 _LOWEST_STARTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
-_FOR_MEMORY = (Why.PRESSURE, Why.MAKES_ROOM)
-_PUSHES_OUT = (Why.PRESSURE, Why.EMERGENCY)
+_FOR_MEMORY = (StopReason.PRESSURE, StopReason.MAKES_ROOM)
+_PUSHES_OUT = (StopReason.PRESSURE, StopReason.EMERGENCY)
 
 
 class Broken(AssertionError):
@@ -45,77 +45,77 @@ def check(holds: object, rule: str) -> None:
 
 
 class CheckedWorld(World):
-    def check_command(self, command: Command, event: Event) -> None:
+    def check_command(self, command: SchedulerCommand, event: SchedulerEvent) -> None:
         match command:
-            case Start():
+            case StartRun():
                 self._check_start(command)
-            case Preempt() | Kill():
+            case PreemptRun() | KillRun():
                 self._check_stop(command)
-            case Skip():
+            case SkipRun():
                 self._check_skip(command)
-            case Settle():
+            case EndRun():
                 self._check_settled(command)
-            case Park():
+            case ParkRun():
                 check(command.id in self.runs, "what is parked has not ended")
-            case Reject():
+            case RejectRun():
                 check(isinstance(event, Submitted) and event.id == command.id, "only a submission is refused")
-            case Grant():
+            case GrantPermits():
                 self._check_grant(command)
-            case StartBeat():
-                check(command.name not in self.beats, "never two heartbeats of one name at once")
-                beating = len(self.beats) - len(self.told_beats)
-                check(beating < QUEUE.beats_at_once, "heartbeats stay in their lane")
-                host = self.hosts.get(self.beat_hosts[command.name])
+            case StartHeartbeat():
+                check(command.name not in self.heartbeats, "never two heartbeats of one name at once")
+                beating = len(self.heartbeats) - len(self.stopping_heartbeats)
+                check(beating < QUEUE.heartbeats_at_once, "heartbeats stay in their lane")
+                host = self.hosts.get(self.heartbeat_hosts[command.name])
                 check(host and host.pressure is Pressure.CALM, "heartbeats are skipped above the first level")
-            case KillBeat():
-                check(self.beats.get(command.name) == command.epoch, "no command for a heartbeat that has ended")
-            case Note():
+            case KillHeartbeat():
+                check(self.heartbeats.get(command.name) == command.epoch, "no command for a heartbeat that has ended")
+            case RecordNotice():
                 self._check_note(command)
-            case SkipBeat() | Reclaim():
+            case SkipHeartbeat() | Reclaim():
                 pass
             case _:
                 assert_never(command)
 
-    def check_world(self, event: Event) -> None:
+    def check_world(self, event: SchedulerEvent) -> None:
         check(len(self.scheduler) == len(self.runs), "everything submitted ends once or is visibly waiting")
-        if isinstance(event, MemoryRead) and not self.is_closing:
+        if isinstance(event, MemoryMeasured) and not self.is_closing:
             self._check_nobody_is_passed_over_in_silence()
 
-    def _check_start(self, command: Start) -> None:
+    def _check_start(self, command: StartRun) -> None:
         run, host = self.runs.get(command.id), self.hosts.get(command.host)
         if run is None or host is None:
             raise Broken("no command for work that has ended, or for a host that is gone")
-        check(run.family is None, "what runs is not started again")
+        check(run.slot is None, "what runs is not started again")
         check(command.epoch == run.epoch + 1, "each start has the next epoch")
         check(not self.is_closing, "nothing starts while closing")
         check(command.is_alone or not run.deaths, "after it ran out of memory it runs alone")
-        if self.family_for(run) is None:
+        if self.slot_for(run) is None:
             self._check_room(run, host, command)
             self._check_alone(run, host, command)
             self._check_order(run, host)
 
-    def _check_room(self, run: Run, host: HostBooks, command: Start) -> None:
-        families = host.families.values()
-        check(len(families) < host.slots, "never above the slots")
-        reserved = sum(family.reserved for family in families)
+    def _check_room(self, run: Run, host: HostModel, command: StartRun) -> None:
+        slots = host.slots.values()
+        check(len(slots) < host.slot_count, "never above the slots")
+        reserved = sum(slot.reserved for slot in slots)
         check(reserved + command.memory_bytes <= host.budget, "admitted reservations never above the budget")
         check(host.used + command.memory_bytes <= host.budget, "what is in use counts too")
         check(run.priority >= _LOWEST_STARTED[host.pressure], "pressure keeps its levels out")
         was_pushed_out = run.preemptions and not run.deaths
-        if was_pushed_out and run.pushed_out_by is Why.PRESSURE and families:
+        if was_pushed_out and run.pushed_out_by is StopReason.PRESSURE and slots:
             check(host.pressure < Pressure.PREEMPT, "what pressure pushed out comes back when it has fallen")
 
-    def _check_alone(self, run: Run, host: HostBooks, command: Start) -> None:
-        families = host.families.values()
-        check(not (command.is_alone and families), "what runs alone does")
+    def _check_alone(self, run: Run, host: HostModel, command: StartRun) -> None:
+        slots = host.slots.values()
+        check(not (command.is_alone and slots), "what runs alone does")
         if run.priority is not Priority.CRITICAL:
-            check(not any(family.is_alone for family in families), "nothing joins what runs alone, but CRITICAL work")
+            check(not any(slot.is_alone for slot in slots), "nothing joins what runs alone, but CRITICAL work")
             is_first = run.declared is None and run.kind not in self.known_kinds
             has_waited = self.now_s - run.submitted_s >= LIMITS.min_run_s
             check(command.is_alone or not is_first or has_waited, "a kind's first run starts alone")
         check(command.is_alone or run.preemptions < LIMITS.most_preemptions, "after some preemptions it runs alone")
 
-    def _check_order(self, run: Run, host: HostBooks) -> None:
+    def _check_order(self, run: Run, host: HostModel) -> None:
         others = [other for other in self.runs.values() if other is not run and self._is_in_line(other)]
         if run.priority is not Priority.CRITICAL:
             waits = any(other.priority is Priority.CRITICAL for other in others)
@@ -137,11 +137,13 @@ class CheckedWorld(World):
     def _is_in_line(self, run: Run) -> bool:
         return run.is_waiting and run.kind not in self.open_kinds and run.parent is None
 
-    def _check_skip(self, command: Skip) -> None:
+    def _check_skip(self, command: SkipRun) -> None:
         run = self.runs.get(command.id)
-        if run is None or run.family is not None:
+        if run is None or run.slot is not None:
             raise Broken("only what waits is skipped")
-        check(run.priority is Priority.LOW and command.why is Why.PRESSURE, "only LOW is skipped, with its reason")
+        check(
+            run.priority is Priority.LOW and command.why is StopReason.PRESSURE, "only LOW is skipped, with its reason"
+        )
         check(self._presses_everywhere(), "LOW is skipped under pressure only")
         check(run.skipped_in != self.episodes, "skipped once in each episode")
 
@@ -151,97 +153,95 @@ class CheckedWorld(World):
     def _check_nobody_is_passed_over_in_silence(self) -> None:
         if not self.hosts or not self._presses_everywhere():
             return
-        has_slot = any(len(host.families) < host.slots for host in self.hosts.values())
+        has_slot = any(len(host.slots) < host.slot_count for host in self.hosts.values())
         # One of an open kind may be in line as its probe: then LOW waits for its turn behind it.
         may_be_in_line = [run for run in self.runs.values() if run.is_waiting and run.parent is None]
         if has_slot and all(run.priority is Priority.LOW for run in may_be_in_line):
             told = all(run.skipped_in == self.episodes for run in may_be_in_line if self._is_in_line(run))
             check(told, "LOW work that pressure keeps out is told so")
 
-    def _check_stop(self, command: Preempt | Kill) -> None:
+    def _check_stop(self, command: PreemptRun | KillRun) -> None:
         run = self.runs.get(command.id)
-        if run is None or run.family is None or run.epoch != command.epoch:
+        if run is None or run.slot is None or run.epoch != command.epoch:
             raise Broken("no command for work that has ended or was replaced")
-        if run.family.leader is not run or command.reading is None:
+        if run.slot.leader is not run or command.reading is None:
             return
-        if isinstance(command, Preempt) and command.why in _FOR_MEMORY:
-            self._check_preempt(run, run.family, command)
-        if command.why is Why.EMERGENCY:
-            self._check_kill(run.family, command)
+        if isinstance(command, PreemptRun) and command.why in _FOR_MEMORY:
+            self._check_preempt(run, run.slot, command)
+        if command.why is StopReason.EMERGENCY:
+            self._check_kill(run.slot, command)
 
-    def _check_preempt(self, run: Run, family: Family, command: Preempt) -> None:
-        check(not any(member.effects for member in family.members.values()), "never inside a side effect")
+    def _check_preempt(self, run: Run, slot: Slot, command: PreemptRun) -> None:
+        check(not any(member.effects for member in slot.members.values()), "never inside a side effect")
         check(run.priority is not Priority.CRITICAL, "CRITICAL work is never preempted")
         check(run.has_progress, "only what loses nothing is preempted")
         check(run.preempts_sent < LIMITS.most_preemptions, "at most so many preemptions")
         if run.preemptions:
             check(self.now_s - run.began_s >= LIMITS.min_run_s, "a minimum run time before being preempted again")
-        others = [other for other in self.hosts[family.host].families.values() if other is not family]
+        others = [other for other in self.hosts[slot.host].slots.values() if other is not slot]
         check(not any(self._is_stopping(other) for other in others), "one at a time")
-        if command.why is Why.PRESSURE:
+        if command.why is StopReason.PRESSURE:
             check(others, "the last one is not preempted")
             check(command.reading and command.reading.pressure >= Pressure.PREEMPT, "preempted at its level only")
-        lower = [other for other in others if _goes_before(other, family) and self._is_preemptible(other)]
+        lower = [other for other in others if _goes_before(other, slot) and self._is_preemptible(other)]
         check(not lower, "the lowest priority goes first, and of it the newest")
 
-    def _check_kill(self, family: Family, command: Kill) -> None:
+    def _check_kill(self, slot: Slot, command: KillRun) -> None:
         reading = command.reading
         assert reading is not None
         room = reading.budget_bytes - reading.zero_bytes
         is_high = reading.used_bytes - reading.zero_bytes >= LIMITS.emergency_at * room
         check(is_high or room <= 0, "nothing is killed for memory below the last level")
-        others = self.hosts[family.host].families.values()
-        lower = [other for other in others if _goes_before(other, family) and other.stop_sent_s is None]
+        others = self.hosts[slot.host].slots.values()
+        lower = [other for other in others if _goes_before(other, slot) and other.stop_sent_s is None]
         check(not lower, "the lowest priority is killed first, and of it the newest")
 
-    def _is_stopping(self, family: Family) -> bool:
-        return family.stop_sent_s is not None and self.now_s - family.stop_sent_s < LIMITS.stop_s
+    def _is_stopping(self, slot: Slot) -> bool:
+        return slot.stop_sent_s is not None and self.now_s - slot.stop_sent_s < LIMITS.stop_s
 
-    def _is_preemptible(self, family: Family) -> bool:
-        leader = family.leader
+    def _is_preemptible(self, slot: Slot) -> bool:
+        leader = slot.leader
         return (
-            family.stop_sent_s is None
+            slot.stop_sent_s is None
             and leader.has_progress
             and not leader.preemptions
-            and not family.is_alone
-            and not any(member.effects for member in family.members.values())
+            and not slot.is_alone
+            and not any(member.effects for member in slot.members.values())
         )
 
-    def _check_settled(self, command: Settle) -> None:
+    def _check_settled(self, command: EndRun) -> None:
         run = self.runs.get(command.id)
         if run is None:
             raise Broken("everything ends exactly once")
-        check(run.family is None, "nothing is settled while it runs")
+        check(run.slot is None, "nothing is settled while it runs")
         if command.verdict is Verdict.OUT_OF_MEMORY:
             check(run.deaths + run.preemptions > 1, "retried once before it is set aside")
 
-    def _check_grant(self, command: Grant) -> None:
+    def _check_grant(self, command: GrantPermits) -> None:
         host = self.hosts[command.host]
-        if command.credits == 0 and host.pressure < Pressure.PREEMPT:
-            check(
-                any(family.is_alone for family in host.families.values()) or self._is_next_huge(host), "surveys go on"
-            )
-        reserved = sum(family.reserved for family in host.families.values())
-        more = command.credits - self.granted[command.tenant]
-        if more > 0 and command.credits > 1:
-            check(reserved + command.credits * CREDIT_BYTES <= host.budget, "credits never above the budget")
+        if command.permits == 0 and host.pressure < Pressure.PREEMPT:
+            check(any(slot.is_alone for slot in host.slots.values()) or self._is_next_huge(host), "surveys go on")
+        reserved = sum(slot.reserved for slot in host.slots.values())
+        more = command.permits - self.granted[command.survey]
+        if more > 0 and command.permits > 1:
+            check(reserved + command.permits * PERMIT_BYTES <= host.budget, "permits never above the budget")
 
-    def _is_next_huge(self, host: HostBooks) -> bool:
-        room = host.budget - host.used - 2 * CREDIT_BYTES
+    def _is_next_huge(self, host: HostModel) -> bool:
+        room = host.budget - host.used - 2 * PERMIT_BYTES
         return any((run.declared or QUEUE.least_run_bytes) > room for run in self.runs.values())
 
-    def _check_note(self, note: Note) -> None:
+    def _check_note(self, note: RecordNotice) -> None:
         if note.notice is Notice.LEVEL and note.reading is not None:
             host = self.hosts[note.subject]
             if note.reading.pressure < host.pressure:
                 check(self.now_s - host.changed_s >= LIMITS.calm_s, "no level is left faster than hysteresis allows")
         if note.notice is Notice.MEASURED and note.reading is not None:
-            alone = [family for family in self.hosts[note.reading.host].families.values() if family.is_alone]
-            check([family.root.kind for family in alone] == [note.subject], "a first run is measured alone")
+            alone = [slot for slot in self.hosts[note.reading.host].slots.values() if slot.is_alone]
+            check([slot.root.kind for slot in alone] == [note.subject], "a first run is measured alone")
             is_old = self.now_s - alone[0].started_s >= LIMITS.min_run_s
             check(is_old, "nothing joins what runs alone, but CRITICAL work")
         if note.notice is Notice.NEW_ZERO:
-            check(not self.hosts[note.subject].families, "only with nothing running the floor becomes the new zero")
+            check(not self.hosts[note.subject].slots, "only with nothing running the floor becomes the new zero")
 
 
 def _place(run: Run) -> tuple[bool, float, int]:
@@ -249,5 +249,5 @@ def _place(run: Run) -> tuple[bool, float, int]:
     return run.priority is not Priority.CRITICAL, run.submitted_s + behind_s, run.arrival
 
 
-def _goes_before(one: Family, other: Family) -> bool:
-    return (one.priority, -one.serial) < (other.priority, -other.serial)
+def _goes_before(one: Slot, other: Slot) -> bool:
+    return (one.priority, -one.number) < (other.priority, -other.number)

@@ -1,29 +1,29 @@
 from headrace.agents.scheduler.events import (
-    BeatAdded,
-    BeatEnded,
-    BeatRemoved,
-    Command,
-    KillBeat,
-    Note,
+    HeartbeatAdded,
+    HeartbeatEnded,
+    HeartbeatRemoved,
+    KillHeartbeat,
     Notice,
-    SkipBeat,
-    StartBeat,
-    Why,
+    RecordNotice,
+    SchedulerCommand,
+    SkipHeartbeat,
+    StartHeartbeat,
+    StopReason,
 )
 from tests.agents.scheduler.driver import Driver
 
 
 def add(driver: Driver, name: str = "ping", every_s: float = 30.0, jitter: float = 0.0, limit_s: float = 10.0) -> list:
-    added = BeatAdded(now_s=driver.now_s, name=name, host="here", every_s=every_s, limit_s=limit_s, jitter=jitter)
+    added = HeartbeatAdded(now_s=driver.now_s, name=name, host="here", every_s=every_s, limit_s=limit_s, jitter=jitter)
     return driver.tell(added)
 
 
-def end(driver: Driver, name: str = "ping", epoch: int = 1) -> list[Command]:
-    return driver.tell(BeatEnded(now_s=driver.now_s, name=name, epoch=epoch))
+def end(driver: Driver, name: str = "ping", epoch: int = 1) -> list[SchedulerCommand]:
+    return driver.tell(HeartbeatEnded(now_s=driver.now_s, name=name, epoch=epoch))
 
 
-def beats(commands: list[Command]) -> list[tuple[str, int]]:
-    return [(command.name, command.epoch) for command in commands if isinstance(command, StartBeat)]
+def beats(commands: list[SchedulerCommand]) -> list[tuple[str, int]]:
+    return [(command.name, command.epoch) for command in commands if isinstance(command, StartHeartbeat)]
 
 
 def test_it_beats_in_its_rhythm_without_taking_a_slot():
@@ -37,7 +37,7 @@ def test_it_beats_in_its_rhythm_without_taking_a_slot():
 
 
 def test_jitter_spreads_a_hundred_over_the_period():
-    driver = Driver(beats_at_once=100)
+    driver = Driver(heartbeats_at_once=100)
     for number in range(100):
         add(driver, f"b{number}", jitter=number / 100)
     per_tick = [len(beats(driver.wait(0.5))) for _ in range(58)]
@@ -58,11 +58,11 @@ def test_pressure_skips_it_and_after_some_skips_says_that_nobody_watches():
     driver = Driver(max_skips=3)
     driver.read(710)
     sent = add(driver) + driver.wait(90.0, used=710)
-    skips = [command for command in sent if isinstance(command, SkipBeat)]
+    skips = [command for command in sent if isinstance(command, SkipHeartbeat)]
     assert [skip.skips for skip in skips] == [1, 2, 3, 4]
-    assert skips[0].why is Why.PRESSURE
+    assert skips[0].why is StopReason.PRESSURE
     assert skips[0].reading is not None
-    blind = [command for command in sent if isinstance(command, Note) and command.notice is Notice.BLIND]
+    blind = [command for command in sent if isinstance(command, RecordNotice) and command.notice is Notice.BLIND]
     assert [note.subject for note in blind] == ["ping"]
     assert driver.scheduler.snapshot().blind_heartbeats == ("ping",)
     assert beats(driver.wait(40.0, used=100)) == [("ping", 1)]
@@ -72,28 +72,32 @@ def test_pressure_skips_it_and_after_some_skips_says_that_nobody_watches():
 def test_one_that_takes_too_long_is_killed_once():
     driver = Driver()
     add(driver, limit_s=10.0)
-    killed = [command for command in driver.wait(100.0) if isinstance(command, KillBeat)]
-    assert killed == [KillBeat(name="ping", epoch=1)]
+    killed = [command for command in driver.wait(100.0) if isinstance(command, KillHeartbeat)]
+    assert killed == [KillHeartbeat(name="ping", epoch=1)]
 
 
 def test_the_lane_is_narrow_and_nobody_is_forgotten():
-    driver = Driver(beats_at_once=1)
+    driver = Driver(heartbeats_at_once=1)
     add(driver, "a", limit_s=1000.0)
     assert beats(add(driver, "b")) == []
     assert beats(end(driver, "a")) == [("b", 1)]
 
 
 def test_one_that_the_others_leave_no_time_is_skipped_and_says_so():
-    driver = Driver(beats_at_once=1)
+    driver = Driver(heartbeats_at_once=1)
     add(driver, "long", limit_s=1000.0)
     sent = add(driver, "short") + driver.wait(90.0)
-    skips = [command for command in sent if isinstance(command, SkipBeat) and command.name == "short"]
-    assert [(skip.skips, skip.why) for skip in skips] == [(1, Why.LANE_FULL), (2, Why.LANE_FULL), (3, Why.LANE_FULL)]
+    skips = [command for command in sent if isinstance(command, SkipHeartbeat) and command.name == "short"]
+    assert [(skip.skips, skip.why) for skip in skips] == [
+        (1, StopReason.LANE_FULL),
+        (2, StopReason.LANE_FULL),
+        (3, StopReason.LANE_FULL),
+    ]
     assert beats(end(driver, "long")) == [("short", 1)]
 
 
 def test_one_that_does_not_stop_when_told_to_keeps_no_other_from_beating():
-    driver = Driver(beats_at_once=1)
+    driver = Driver(heartbeats_at_once=1)
     add(driver, "stuck", limit_s=10.0)
     add(driver, "well")
     assert beats(driver.wait(11.0)) == [("well", 1)]
@@ -106,10 +110,10 @@ def test_one_that_does_not_stop_when_told_to_keeps_no_other_from_beating():
 def test_a_removed_one_beats_no_more_and_one_of_its_name_waits_for_its_last_beat():
     driver = Driver()
     add(driver)
-    driver.tell(BeatRemoved(now_s=0.0, name="ping"))
+    driver.tell(HeartbeatRemoved(now_s=0.0, name="ping"))
     assert beats(add(driver)) == []
     assert beats(end(driver)) == [("ping", 2)]
     end(driver, epoch=2)
-    driver.tell(BeatRemoved(now_s=0.0, name="ping"))
+    driver.tell(HeartbeatRemoved(now_s=0.0, name="ping"))
     assert beats(driver.wait(100.0)) == []
     assert driver.scheduler.snapshot().heartbeats == 0

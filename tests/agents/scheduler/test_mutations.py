@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import pytest
 
-from headrace.agents.scheduler import heartbeats, lifecycle, placing, preemption, relief, tenants, verdicts
-from headrace.agents.scheduler.board import Board
+from headrace.agents.scheduler import exits, heartbeats, lifecycle, placing, preemption, relief, survey_permits
 from headrace.agents.scheduler.host import Host
-from headrace.agents.scheduler.passed_over import PassedOver
-from headrace.agents.scheduler.task_states import NEVER_KEPT_OUT, Family, Task
-from headrace.agents.scheduler.waiting import Entry, Waiting
+from headrace.agents.scheduler.run_queue import Entry, RunQueue
+from headrace.agents.scheduler.scheduled_runs import NEVER_KEPT_OUT, ScheduledRun, Slot
+from headrace.agents.scheduler.scheduler_state import SchedulerState
+from headrace.agents.scheduler.skipped_runs import SkippedRuns
 from headrace.limits import MemoryLimits
 from headrace.memory.governor import Governor, Pressure
 from headrace.priority import Priority
@@ -19,14 +19,14 @@ from tests.agents.scheduler.world import BUDGET
 
 _HISTORIES = 4000
 
-waiting_heads = Waiting.heads  # as it is without a mutation
+waiting_heads = RunQueue.heads  # as it is without a mutation
 
 
-def first_come(waiting: Waiting) -> list[Entry]:
+def first_come(waiting: RunQueue) -> list[Entry]:
     return sorted(waiting_heads(waiting), key=lambda entry: entry[2].arrival)
 
 
-def without_aging(waiting: Waiting) -> list[Entry]:
+def without_aging(waiting: RunQueue) -> list[Entry]:
     return sorted(waiting_heads(waiting), key=lambda entry: (-entry[2].priority, entry[2].arrival))
 
 
@@ -36,30 +36,30 @@ def without_hysteresis(governor: Governor, used_bytes: int, now_s: float) -> Pre
     return governor.pressure
 
 
-def inside_side_effects_too(family: Family, limits: MemoryLimits, now_s: float) -> bool:
-    leader = family.leader
-    may_go = family.priority is not Priority.CRITICAL and not family.is_stopping() and not family.is_alone
-    has_run = not leader.preemptions or now_s - family.started_s >= limits.min_run_s
+def inside_side_effects_too(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
+    leader = slot.leader
+    may_go = slot.priority is not Priority.CRITICAL and not slot.is_stopping() and not slot.is_alone
+    has_run = not leader.preemptions or now_s - slot.started_s >= limits.min_run_s
     return may_go and has_run and leader.preemptions < limits.most_preemptions and leader.has_progress
 
 
-def right_after_the_start(family: Family, limits: MemoryLimits, now_s: float) -> bool:
-    leader = family.leader
-    may_go = family.priority is not Priority.CRITICAL and not family.is_stopping() and not family.is_alone
-    is_inside = any(task.side_effects for task in family.running.values())
+def right_after_the_start(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
+    leader = slot.leader
+    may_go = slot.priority is not Priority.CRITICAL and not slot.is_stopping() and not slot.is_alone
+    is_inside = any(run.side_effects for run in slot.running.values())
     return may_go and leader.preemptions < limits.most_preemptions and leader.has_progress and not is_inside
 
 
-def highest_first(families: list[Family]) -> Family | None:
-    return max(families, key=lambda family: (family.priority, family.serial), default=None)
+def highest_first(slots: list[Slot]) -> Slot | None:
+    return max(slots, key=lambda slot: (slot.priority, slot.number), default=None)
 
 
-def any_attempt(board: Board, run: int, epoch: int) -> Task | None:
-    task = board.tasks.get(run)
-    return task if task is not None and task.family is not None else None
+def any_attempt(state: SchedulerState, run: int, epoch: int) -> ScheduledRun | None:
+    run = state.runs.get(run)
+    return run if run is not None and run.slot is not None else None
 
 
-def told_with_every_reading(passed_over: PassedOver, waiting: Iterable[Task]) -> list[Task]:
+def told_with_every_reading(skipped_runs: SkippedRuns, waiting: Iterable[ScheduledRun]) -> list[ScheduledRun]:
     return list(waiting)
 
 
@@ -71,31 +71,31 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = {
-    "one slot too many": Mutation(Host, "slots_now", lambda host: host.slots + 1, "never above the slots"),
+    "one slot too many": Mutation(Host, "slots_now", lambda host: host.slot_count + 1, "never above the slots"),
     "reservations are not counted": Mutation(
         Host, "room_bytes", lambda host: BUDGET, "admitted reservations never above the budget"
     ),
-    "first come, whatever its priority": Mutation(Waiting, "heads", first_come, "CRITICAL never waits behind others"),
+    "first come, whatever its priority": Mutation(RunQueue, "heads", first_come, "CRITICAL never waits behind others"),
     "age counts for nothing": Mutation(
-        Waiting, "heads", without_aging, "nobody passes who has waited longer, age counted"
+        RunQueue, "heads", without_aging, "nobody passes who has waited longer, age counted"
     ),
     "levels are left at once": Mutation(
         Governor, "observe", without_hysteresis, "no level is left faster than hysteresis allows"
     ),
     "the floor never becomes the zero": Mutation(
-        relief, "_start_over", lambda board, host: None, "everything ends, under pressure that never falls too"
+        relief, "_start_over", lambda state, host: None, "everything ends, under pressure that never falls too"
     ),
-    "pressure keeps nobody out": Mutation(Host, "admits", lambda host, task: True, "pressure keeps its levels out"),
+    "pressure keeps nobody out": Mutation(Host, "admits", lambda host, run: True, "pressure keeps its levels out"),
     "what was preempted comes back at once": Mutation(
         lifecycle,
         "_returns_below",
-        lambda task: NEVER_KEPT_OUT,
+        lambda run: NEVER_KEPT_OUT,
         "what pressure pushed out comes back when it has fallen",
     ),
     "what was pushed out is passed for ever": Mutation(
         placing,
         "_is_passed_no_more",
-        lambda board, task, now_s: False,
+        lambda state, run, now_s: False,
         "what was pushed out is not passed for ever",
     ),
     "side effects are cut short": Mutation(
@@ -109,29 +109,32 @@ MUTATIONS = {
     ),
     "many are preempted at once": Mutation(relief, "may_preempt_another", lambda host, now_s: True, "one at a time"),
     "memory is never the run's own fault": Mutation(
-        verdicts, "_died", lambda task: verdicts.Again.AGAIN, "after it ran out of memory it runs alone"
+        exits, "_died", lambda run: exits.Again.AGAIN, "after it ran out of memory it runs alone"
     ),
     "a child's want of memory is its own": Mutation(
-        Task, "has_died", property(lambda task: task.deaths > 0), "after it ran out of memory it runs alone"
+        ScheduledRun, "has_died", property(lambda run: run.deaths > 0), "after it ran out of memory it runs alone"
     ),
     "nobody has to be alone": Mutation(
-        placing, "is_first_of_its_kind", lambda board, task: False, "a kind's first run starts alone"
+        placing, "is_first_of_its_kind", lambda state, run: False, "a kind's first run starts alone"
     ),
-    "old news is believed": Mutation(Board, "running", any_attempt, "nothing is settled while it runs"),
+    "old news is believed": Mutation(SchedulerState, "running", any_attempt, "nothing is settled while it runs"),
     "surveys keep all they want": Mutation(
-        tenants, "_credits", lambda tenant, pressure, squeeze, room: tenant.wanted, "credits never above the budget"
+        survey_permits,
+        "_permits",
+        lambda survey, pressure, throttle, room: survey.wanted,
+        "permits never above the budget",
     ),
     "LOW is passed over in silence": Mutation(
-        placing, "_pass_over", lambda board, task: None, "LOW work that pressure keeps out is told so"
+        placing, "_skip_low_runs", lambda state, run: None, "LOW work that pressure keeps out is told so"
     ),
     "who comes later is passed over in silence": Mutation(
-        PassedOver, "came", lambda passed_over, task: None, "LOW work that pressure keeps out is told so"
+        SkippedRuns, "came", lambda skipped_runs, run: None, "LOW work that pressure keeps out is told so"
     ),
     "LOW is told with every reading": Mutation(
-        PassedOver, "take", told_with_every_reading, "skipped once in each episode"
+        SkippedRuns, "take", told_with_every_reading, "skipped once in each episode"
     ),
     "an episode never ends": Mutation(
-        PassedOver, "end", lambda passed_over: None, "LOW work that pressure keeps out is told so"
+        SkippedRuns, "end", lambda skipped_runs: None, "LOW work that pressure keeps out is told so"
     ),
     "heartbeats are never skipped": Mutation(
         heartbeats, "may_beat", lambda reading: True, "heartbeats are skipped above the first level"

@@ -3,15 +3,15 @@ from headrace.agents.scheduler.events import (
     EffectEnded,
     EffectStarting,
     Ending,
-    Grant,
-    Note,
+    GrantPermits,
     Notice,
     Reclaim,
-    Skip,
-    TenantClosed,
-    TenantOpened,
-    TenantUsed,
-    Why,
+    RecordNotice,
+    SkipRun,
+    StopReason,
+    SurveyClosed,
+    SurveyOpened,
+    SurveyUsage,
 )
 from headrace.priority import Priority
 from tests.agents.scheduler.driver import Driver, kills, preempts, settled, skips, starts
@@ -27,7 +27,7 @@ def three_running(**queue: float) -> Driver:
 def test_rising_pressure_asks_for_memory_back_and_is_recorded():
     driver = Driver()
     note, reclaim = driver.read(710)
-    assert isinstance(note, Note)
+    assert isinstance(note, RecordNotice)
     assert note.reading is not None
     assert (note.notice, note.reading.used_bytes) == (Notice.LEVEL, 710)
     assert reclaim == Reclaim(host="here")
@@ -49,8 +49,8 @@ def test_low_runs_that_pressure_keeps_out_are_told_once_an_episode_and_start_whe
     low = [driver.submit(Priority.LOW, memory=10) for _ in range(2)]
     driver.wait(3.0, used=710)
     assert skips(driver.sent) == low
-    first = next(command for command in driver.sent if isinstance(command, Skip))
-    assert first.why is Why.PRESSURE
+    first = next(command for command in driver.sent if isinstance(command, SkipRun))
+    assert first.why is StopReason.PRESSURE
     assert first.reading is not None
     assert first.reading.used_bytes == 710
     assert starts(driver.wait(5.0, used=100)) == low
@@ -79,7 +79,7 @@ def test_above_the_second_level_the_lowest_and_newest_is_preempted_with_its_reas
     driver.read(860)
     assert preempts(driver.sent) == [3]
     (preempt,) = [command for command in driver.sent if getattr(command, "why", None)]
-    assert (preempt.why, preempt.reading.used_bytes) == (Why.PRESSURE, 860)
+    assert (preempt.why, preempt.reading.used_bytes) == (StopReason.PRESSURE, 860)
 
 
 def test_one_at_a_time_and_the_last_one_stays():
@@ -251,23 +251,23 @@ def test_pressure_that_never_falls_makes_a_new_zero_and_one_run_at_a_time():
     assert driver.scheduler.snapshot().hosts[0].reading.zero_bytes == 0
 
 
-def survey(driver: Driver, wanted: int = 80, credit_bytes: int = 2, priority: Priority = Priority.NORMAL) -> None:
+def survey(driver: Driver, wanted: int = 80, permit_bytes: int = 2, priority: Priority = Priority.NORMAL) -> None:
     driver.tell(
-        TenantOpened(
-            now_s=driver.now_s, tenant="s", host="here", wanted=wanted, priority=priority, credit_bytes=credit_bytes
+        SurveyOpened(
+            now_s=driver.now_s, survey="s", host="here", wanted=wanted, priority=priority, permit_bytes=permit_bytes
         )
     )
 
 
 def credits_of(driver: Driver) -> int:
-    return [command.credits for command in driver.sent if isinstance(command, Grant)][-1]
+    return [command.permits for command in driver.sent if isinstance(command, GrantPermits)][-1]
 
 
 def test_a_survey_gets_all_it_wants_step_by_step_in_calm():
     driver = Driver()
     survey(driver)
     driver.wait(4.0, used=100)
-    grants = [command.credits for command in driver.sent if isinstance(command, Grant)]
+    grants = [command.permits for command in driver.sent if isinstance(command, GrantPermits)]
     assert grants == [2, 4, 8, 16, 32, 64, 80]
 
 
@@ -285,7 +285,7 @@ def test_pressure_takes_credits_back_down_to_an_eighth_then_one_then_none():
 
 def test_a_run_that_waits_for_memory_gets_it_from_the_survey_but_not_its_last_part():
     driver = Driver(slots=4)
-    survey(driver, wanted=80, credit_bytes=8)
+    survey(driver, wanted=80, permit_bytes=8)
     driver.wait(5.0, used=100)
     assert credits_of(driver) == 80
     first = driver.submit(memory=500)
@@ -299,7 +299,7 @@ def test_a_run_that_waits_for_memory_gets_it_from_the_survey_but_not_its_last_pa
 
 def test_a_survey_pauses_only_for_a_run_that_would_not_fit_beside_one_credit():
     driver = Driver(slots=1)
-    survey(driver, wanted=10, credit_bytes=20)
+    survey(driver, wanted=10, permit_bytes=20)
     driver.wait(2.0, used=100)
     run = driver.submit(memory=890)
     driver.read(100)
@@ -317,24 +317,24 @@ def test_a_survey_pauses_only_for_a_run_that_would_not_fit_beside_one_credit():
 
 def test_revoked_credits_count_until_they_are_given_back():
     driver = Driver(slots=1)
-    survey(driver, wanted=10, credit_bytes=50)
+    survey(driver, wanted=10, permit_bytes=50)
     driver.wait(2.0, used=0)
-    driver.tell(TenantUsed(now_s=driver.now_s, tenant="s", in_use=10, credit_bytes=50))
+    driver.tell(SurveyUsage(now_s=driver.now_s, survey="s", in_use=10, permit_bytes=50))
     driver.submit(memory=800)
     driver.wait(2.0, used=500)
     assert credits_of(driver) == 1
     assert starts(driver.sent) == []
-    driver.tell(TenantUsed(now_s=driver.now_s, tenant="s", in_use=1, credit_bytes=50))
+    driver.tell(SurveyUsage(now_s=driver.now_s, survey="s", in_use=1, permit_bytes=50))
     driver.read(50)
     assert starts(driver.sent) == [1]
 
 
 def test_a_closed_survey_gives_everything_back():
     driver = Driver(slots=1)
-    survey(driver, wanted=10, credit_bytes=50)
+    survey(driver, wanted=10, permit_bytes=50)
     driver.wait(2.0, used=0)
     driver.submit(memory=950)
-    assert starts(driver.tell(TenantClosed(now_s=driver.now_s, tenant="s"))) == [1]
+    assert starts(driver.tell(SurveyClosed(now_s=driver.now_s, survey="s"))) == [1]
 
 
 def test_a_level_that_follows_a_higher_one_preempts_nobody_below_its_own_line():

@@ -1,19 +1,19 @@
 import pytest
 
 from headrace.agents.scheduler.events import (
+    AttemptEnded,
     Cancelled,
     Closing,
-    Ended,
     Ending,
     HostLost,
-    Kill,
+    KillRun,
     Notice,
-    Park,
-    Preempt,
+    ParkRun,
+    PreemptRun,
     Refusal,
+    StopReason,
     Submitted,
     Tick,
-    Why,
 )
 from headrace.errors import OptionError
 from headrace.limits import MemoryLimits, QueueLimits
@@ -119,7 +119,10 @@ def test_a_child_out_of_memory_is_tried_once_more_with_its_family_alone_and_then
     parent, other = driver.submit(memory=200), driver.submit(memory=200)
     child, sibling = driver.submit(parent=parent), driver.submit(parent=parent)
     stopped = driver.end(child, Ending.OUT_OF_MEMORY)
-    assert [(command.id, command.why) for command in stopped] == [(parent, Why.FOR_CHILD), (sibling, Why.WITH_PARENT)]
+    assert [(command.id, command.why) for command in stopped] == [
+        (parent, StopReason.FOR_CHILD),
+        (sibling, StopReason.WITH_PARENT),
+    ]
     assert driver.end(sibling, Ending.PREEMPTED) == driver.end(parent, Ending.PREEMPTED) == []
     again = driver.end(other)[1:]
     assert [(start.id, start.is_alone, start.memory_bytes) for start in again] == [
@@ -158,7 +161,7 @@ def test_news_of_a_replaced_attempt_is_ignored():
     driver = Driver()
     run = driver.submit()
     driver.end(run, Ending.LOST)
-    late = Ended(now_s=0.0, id=run, epoch=1, ending=Ending.DONE)
+    late = AttemptEnded(now_s=0.0, id=run, epoch=1, ending=Ending.DONE)
     assert driver.tell(late) == []
     assert settled(driver.end(run)) == [(run, "DONE")]
 
@@ -208,7 +211,7 @@ def test_a_parked_run_holds_nothing_and_comes_back_by_its_epoch():
     driver = Driver(slots=1)
     run, other = driver.submit(), driver.submit()
     parked, start = driver.end(run, Ending.PARKED)
-    assert parked == Park(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)
+    assert parked == ParkRun(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)
     assert starts([start]) == [other]
     assert len(driver.scheduler) == 1
 
@@ -232,7 +235,7 @@ def test_a_time_limit_counts_what_was_executed_before_the_run_was_parked():
     driver.started(run)
     driver.wait(2.0)
     (parked,) = driver.end(run, Ending.PARKED)
-    assert isinstance(parked, Park)
+    assert isinstance(parked, ParkRun)
     assert parked.executed_s == 2.0
     driver.wait(100.0)
     driver.tell(
@@ -256,7 +259,7 @@ def test_cancelling_what_waits_settles_it_and_what_runs_is_killed_first():
     run, waiting = driver.submit(), driver.submit()
     assert settled(driver.tell(Cancelled(now_s=0.0, id=waiting))) == [(waiting, "CANCELLED")]
     (kill,) = driver.tell(Cancelled(now_s=0.0, id=run))
-    assert isinstance(kill, Kill)
+    assert isinstance(kill, KillRun)
     assert driver.tell(Cancelled(now_s=0.0, id=run)) == []
     assert settled(driver.end(run, Ending.PREEMPTED)) == [(run, "CANCELLED")]
 
@@ -265,10 +268,10 @@ def test_closing_parks_what_waits_and_what_runs_at_its_next_step():
     driver = Driver(slots=1)
     run, waiting = driver.submit(), driver.submit()
     parked, preempt = driver.tell(Closing(now_s=1.0))
-    assert parked == Park(id=waiting, epoch=0, preemptions=0, deaths=0, executed_s=0.0)
-    assert isinstance(preempt, Preempt)
-    assert preempt.why is Why.CLOSING
-    assert driver.end(run, Ending.PREEMPTED) == [Park(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)]
+    assert parked == ParkRun(id=waiting, epoch=0, preemptions=0, deaths=0, executed_s=0.0)
+    assert isinstance(preempt, PreemptRun)
+    assert preempt.why is StopReason.CLOSING
+    assert driver.end(run, Ending.PREEMPTED) == [ParkRun(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)]
     driver.submit()
     assert refused(driver.sent)[0].refusal is Refusal.CLOSING
 

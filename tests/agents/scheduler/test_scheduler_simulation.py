@@ -39,7 +39,7 @@ def test_the_same_history_gives_the_same_commands():
 
 def test_a_history_that_breaks_a_rule_is_shrunk_to_what_shows_it(monkeypatch: pytest.MonkeyPatch):
     def check_world(world: CheckedWorld, event: object) -> None:
-        if sum(run.family is not None for run in world.runs.values()) > 1:
+        if sum(run.slot is not None for run in world.runs.values()) > 1:
             raise Broken("two at once")
 
     monkeypatch.setattr(CheckedWorld, "check_world", check_world)

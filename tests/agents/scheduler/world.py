@@ -7,40 +7,40 @@ It keeps books of its own, from the events it sends and the commands it gets, an
 from dataclasses import dataclass, field
 
 from headrace.agents.scheduler.events import (
-    BeatAdded,
-    BeatEnded,
-    BeatRemoved,
+    AttemptEnded,
+    AttemptStarted,
     Cancelled,
     Closing,
-    Command,
     EffectEnded,
     EffectStarting,
-    Ended,
     Ending,
-    Event,
-    Grant,
+    EndRun,
+    GrantPermits,
+    HeartbeatAdded,
+    HeartbeatEnded,
+    HeartbeatRemoved,
     HostJoined,
     HostLost,
-    Kill,
-    KillBeat,
-    MemoryRead,
-    Note,
+    KillHeartbeat,
+    KillRun,
+    MemoryMeasured,
     Notice,
-    Park,
-    Preempt,
-    Reject,
-    Settle,
-    Skip,
-    Start,
-    StartBeat,
-    Started,
-    StepDone,
+    ParkRun,
+    PreemptRun,
+    RecordNotice,
+    RejectRun,
+    SchedulerCommand,
+    SchedulerEvent,
+    SkipRun,
+    StartHeartbeat,
+    StartRun,
+    StepJournaled,
+    StopReason,
     Submitted,
-    TenantClosed,
-    TenantOpened,
-    TenantUsed,
+    SurveyClosed,
+    SurveyOpened,
+    SurveyUsage,
     Tick,
-    Why,
 )
 from headrace.agents.scheduler.scheduler import Scheduler
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
@@ -51,16 +51,16 @@ BUDGET = 1000
 LIMITS = MemoryLimits(budget_bytes=BUDGET, min_run_s=4.0)
 QUEUE = QueueLimits(queue_depth=6, aging_s=3.0, slot_memory_bytes=400, least_run_bytes=20, max_skips=3)
 BREAKER = BreakerLimits(cool_down_s=4.0, longest_cool_down_s=16.0)
-CREDIT_BYTES = 5
+PERMIT_BYTES = 5
 WANTED = 40
 KINDS = ("a", "b", "c")
 
 
 @dataclass(slots=True, eq=False)
-class Family:
+class Slot:
     host: str
     priority: Priority
-    serial: int
+    number: int
     started_s: float
     reserved: int
     is_alone: bool
@@ -85,8 +85,8 @@ class Run:
     limit_s: float | None = None
     is_live: bool = True
     epoch: int = 0
-    family: Family | None = None
-    stop: Preempt | Kill | None = None
+    slot: Slot | None = None
+    stop: PreemptRun | KillRun | None = None
     memory: int = 0
     has_progress: bool = False
     effects: int = 0
@@ -94,29 +94,29 @@ class Run:
     preempts_sent: int = 0
     deaths: int = 0
     began_s: float = 0.0
-    pushed_out_by: Why | None = None
+    pushed_out_by: StopReason | None = None
     out_since_s: float = 0.0
-    last_family: Family | None = None
-    home: Family | None = None
-    parked: Park | None = None
+    last_slot: Slot | None = None
+    home: Slot | None = None
+    parked: ParkRun | None = None
     skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
 
     @property
     def is_waiting(self) -> bool:
         """In line: not while children of its last attempt still run."""
-        return self.is_live and self.family is None and not (self.last_family and self.last_family.members)
+        return self.is_live and self.slot is None and not (self.last_slot and self.last_slot.members)
 
 
 @dataclass(slots=True)
-class HostBooks:
+class HostModel:
     name: str
-    slots: int
+    slot_count: int
     base: int = 50
     used: int = 0
     budget: int = BUDGET
     pressure: Pressure = Pressure.CALM
     changed_s: float = -1000.0
-    families: dict[int, Family] = field(default_factory=dict)
+    slots: dict[int, Slot] = field(default_factory=dict)
 
 
 class World:
@@ -126,17 +126,17 @@ class World:
         self.runs: dict[int, Run] = {}  # live ones
         self.ended: list[Run] = []
         self.parked: list[Run] = []
-        self.hosts: dict[str, HostBooks] = {}
-        self.beats: dict[str, int] = {}  # running: name, epoch
-        self.told_beats: set[str] = set()  # of those, the ones told to stop
-        self.beat_hosts: dict[str, str] = {}
-        self.granted: dict[str, int] = {}  # surveys: credits
+        self.hosts: dict[str, HostModel] = {}
+        self.heartbeats: dict[str, int] = {}  # running: name, epoch
+        self.stopping_heartbeats: set[str] = set()  # of those, the ones told to stop
+        self.heartbeat_hosts: dict[str, str] = {}
+        self.granted: dict[str, int] = {}  # surveys: permits
         self.in_use: dict[str, int] = {}
         self.open_kinds: set[str] = set()
         self.known_kinds: set[str] = set()
         self.is_closing = False
         self.episodes = 0  # of pressure everywhere, so far
-        self.ids = self.serials = self.arrivals = 0
+        self.ids = self.numbers = self.arrivals = 0
         for number in range(hosts):
             self.join(f"host{number}", slots)
 
@@ -146,7 +146,7 @@ class World:
         """One that joins again has lost what it had."""
         if name in self.hosts:
             self._lose_all_of(name)
-        self.hosts[name] = HostBooks(name, slots)
+        self.hosts[name] = HostModel(name, slots)
         self.episodes += 1
         self.tell(HostJoined(now_s=self.now_s, host=name, slots=slots, limits=LIMITS))
         self.read(self.hosts[name])
@@ -157,8 +157,8 @@ class World:
 
     def _lose_all_of(self, name: str) -> None:
         host = self.hosts.pop(name)
-        for family in list(host.families.values()):
-            for run in list(family.members.values()):
+        for slot in list(host.slots.values()):
+            for run in list(slot.members.values()):
                 run.stop = None  # whatever it was told, this is no preemption
                 self.stopped(run)
         self.granted.pop(name, None)
@@ -167,7 +167,7 @@ class World:
     def submit(self, priority: Priority, kind: str, declared: int | None, parent: Run | None, limit_s: float | None):
         self.ids += 1
         if parent is not None:
-            priority = parent.family.priority if parent.family else parent.priority
+            priority = parent.slot.priority if parent.slot else parent.priority
         self.submit_run(Run(self.ids, kind, priority, declared, self.now_s, 0, parent, limit_s))
 
     def submit_run(self, run: Run) -> None:
@@ -202,8 +202,8 @@ class World:
         if run.effects:
             run.effects -= 1
             self.tell(EffectEnded(now_s=self.now_s, id=run.id, epoch=run.epoch))
-        self.tell(StepDone(now_s=self.now_s, id=run.id, epoch=run.epoch))
-        if run.family and isinstance(run.stop, Preempt) and not run.effects:
+        self.tell(StepJournaled(now_s=self.now_s, id=run.id, epoch=run.epoch))
+        if run.slot and isinstance(run.stop, PreemptRun) and not run.effects:
             self.end(run, Ending.PREEMPTED)
 
     def effect(self, run: Run) -> None:
@@ -212,26 +212,26 @@ class World:
 
     def end(self, run: Run, ending: Ending) -> None:
         peak, epoch = run.memory, run.epoch
-        family = run.family
-        if family and run is family.root and ending in (Ending.DONE, Ending.FAILED, Ending.OUT_OF_MEMORY):
+        slot = run.slot
+        if slot and run is slot.root and ending in (Ending.DONE, Ending.FAILED, Ending.OUT_OF_MEMORY):
             self.known_kinds.add(run.kind)
         run.deaths += ending is Ending.OUT_OF_MEMORY
         self.stopped(run)
-        self.tell(Ended(now_s=self.now_s, id=run.id, epoch=epoch, ending=ending, peak_bytes=peak))
+        self.tell(AttemptEnded(now_s=self.now_s, id=run.id, epoch=epoch, ending=ending, peak_bytes=peak))
 
     def stopped(self, run: Run) -> None:
-        family, run.family = run.family, None
-        run.last_family = family if family and family.root is run else None
-        run.home = family if family and family.root is not run else None
+        slot, run.slot = run.slot, None
+        run.last_slot = slot if slot and slot.root is run else None
+        run.home = slot if slot and slot.root is not run else None
         run.pushed_out_by = run.stop.why if run.stop else None
         run.out_since_s = self.now_s
-        if run.stop is not None and run.stop.why in (Why.PRESSURE, Why.EMERGENCY, Why.MAKES_ROOM):
+        if run.stop is not None and run.stop.why in (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM):
             run.preemptions += 1
         run.stop, run.memory, run.effects, run.has_progress = None, 0, 0, False
-        if family is not None:
-            del family.members[run.id]
-            if not family.members and family.host in self.hosts:
-                del self.hosts[family.host].families[family.serial]
+        if slot is not None:
+            del slot.members[run.id]
+            if not slot.members and slot.host in self.hosts:
+                del self.hosts[slot.host].slots[slot.number]
 
     def cancel(self, run: Run) -> None:
         self.tell(Cancelled(now_s=self.now_s, id=run.id))
@@ -240,48 +240,50 @@ class World:
         """Time passes: what was killed is gone, what was preempted reaches a step, memory is read, clocks tick."""
         self.now_s += seconds
         for run in list(self.runs.values()):
-            if run.family and isinstance(run.stop, Kill):
+            if run.slot and isinstance(run.stop, KillRun):
                 self.end(run, Ending.LOST if run.id % 2 else Ending.PREEMPTED)
         for host in list(self.hosts.values()):
             self.read(host)
         self.tell(Tick(now_s=self.now_s))
 
-    def read(self, host: HostBooks) -> None:
-        by_run = tuple((run.id, run.memory) for f in host.families.values() for run in f.members.values())
-        survey = self.in_use.get(host.name, 0) * CREDIT_BYTES
+    def read(self, host: HostModel) -> None:
+        by_run = tuple((run.id, run.memory) for f in host.slots.values() for run in f.members.values())
+        survey = self.in_use.get(host.name, 0) * PERMIT_BYTES
         host.used = host.base + sum(memory for _, memory in by_run) + survey
-        tells = by_run if host.slots % 2 else ()  # some executors cannot tell runs apart
+        tells = by_run if host.slot_count % 2 else ()  # some executors cannot tell runs apart
         self.tell(
-            MemoryRead(now_s=self.now_s, host=host.name, used_bytes=host.used, budget_bytes=host.budget, by_run=tells)
+            MemoryMeasured(
+                now_s=self.now_s, host=host.name, used_bytes=host.used, budget_bytes=host.budget, by_run=tells
+            )
         )
 
     def open_survey(self, host: str, priority: Priority) -> None:
         self.granted[host] = self.in_use[host] = 0
         self.tell(
-            TenantOpened(
-                now_s=self.now_s, tenant=host, host=host, wanted=WANTED, priority=priority, credit_bytes=CREDIT_BYTES
+            SurveyOpened(
+                now_s=self.now_s, survey=host, host=host, wanted=WANTED, priority=priority, permit_bytes=PERMIT_BYTES
             )
         )
 
     def use_survey(self, host: str, share: float) -> None:
-        """It moves towards using a share of its credits; revoked ones are given back as interviews end."""
+        """It moves towards using a share of its permits; revoked ones are given back as interviews end."""
         self.in_use[host] = int(self.granted[host] * share)
-        self.tell(TenantUsed(now_s=self.now_s, tenant=host, in_use=self.in_use[host], credit_bytes=CREDIT_BYTES))
+        self.tell(SurveyUsage(now_s=self.now_s, survey=host, in_use=self.in_use[host], permit_bytes=PERMIT_BYTES))
 
     def close_survey(self, host: str) -> None:
         del self.granted[host], self.in_use[host]
-        self.tell(TenantClosed(now_s=self.now_s, tenant=host))
+        self.tell(SurveyClosed(now_s=self.now_s, survey=host))
 
-    def add_beat(self, name: str, host: str, jitter: float) -> None:
-        self.beat_hosts[name] = host
-        self.tell(BeatAdded(now_s=self.now_s, name=name, host=host, every_s=2.0, limit_s=3.0, jitter=jitter))
+    def add_heartbeat(self, name: str, host: str, jitter: float) -> None:
+        self.heartbeat_hosts[name] = host
+        self.tell(HeartbeatAdded(now_s=self.now_s, name=name, host=host, every_s=2.0, limit_s=3.0, jitter=jitter))
 
-    def remove_beat(self, name: str) -> None:
-        self.tell(BeatRemoved(now_s=self.now_s, name=name))
+    def remove_heartbeat(self, name: str) -> None:
+        self.tell(HeartbeatRemoved(now_s=self.now_s, name=name))
 
-    def end_beat(self, name: str) -> None:
-        self.told_beats.discard(name)
-        self.tell(BeatEnded(now_s=self.now_s, name=name, epoch=self.beats.pop(name)))
+    def end_heartbeat(self, name: str) -> None:
+        self.stopping_heartbeats.discard(name)
+        self.tell(HeartbeatEnded(now_s=self.now_s, name=name, epoch=self.heartbeats.pop(name)))
 
     def close(self) -> None:
         self.is_closing = True
@@ -289,57 +291,59 @@ class World:
 
     # What the world is told to do.
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: SchedulerEvent) -> None:
         for command in self.scheduler.handle(event):
             self.check_command(command, event)
             self.obey(command)
         self.check_world(event)
 
-    def check_command(self, command: Command, event: Event) -> None:
+    def check_command(self, command: SchedulerCommand, event: SchedulerEvent) -> None:
         """For rules to fill in, before the command is obeyed."""
 
-    def check_world(self, event: Event) -> None:
+    def check_world(self, event: SchedulerEvent) -> None:
         """For rules to fill in, after all of them are."""
 
-    def obey(self, command: Command) -> None:
+    def obey(self, command: SchedulerCommand) -> None:
         match command:
-            case Start():
+            case StartRun():
                 self._start(command)
-            case Preempt() | Kill():
+            case PreemptRun() | KillRun():
                 run = self.runs[command.id]
                 run.stop = command
-                run.preempts_sent += isinstance(command, Preempt) and command.why is not Why.CLOSING
-                if run.family and (run.family.root is run or command.why not in (Why.CANCELLED, Why.TIMED_OUT)):
-                    run.family.stop_sent_s = self.now_s
-            case Skip():
+                run.preempts_sent += isinstance(command, PreemptRun) and command.why is not StopReason.CLOSING
+                if run.slot and (
+                    run.slot.root is run or command.why not in (StopReason.CANCELLED, StopReason.TIMED_OUT)
+                ):
+                    run.slot.stop_sent_s = self.now_s
+            case SkipRun():
                 self.runs[command.id].skipped_in = self.episodes
-            case Settle() | Reject():
+            case EndRun() | RejectRun():
                 run = self.runs.pop(command.id)
                 self._leave(run)
                 self.ended.append(run)
-            case Park():
+            case ParkRun():
                 run = self.runs.pop(command.id)
                 self._leave(run)
                 run.parked = command
                 run.preemptions, run.deaths = command.preemptions, command.deaths
                 self.parked.append(run)
-            case Grant():
-                self.granted[command.tenant] = command.credits
-            case StartBeat():
-                self.beats[command.name] = command.epoch
-            case KillBeat():
-                self.told_beats.add(command.name)  # it ends when the history says so, or when time passes
-            case Note(notice=Notice.LEVEL | Notice.NEW_ZERO):
+            case GrantPermits():
+                self.granted[command.survey] = command.permits
+            case StartHeartbeat():
+                self.heartbeats[command.name] = command.epoch
+            case KillHeartbeat():
+                self.stopping_heartbeats.add(command.name)  # it ends when the history says so, or when time passes
+            case RecordNotice(notice=Notice.LEVEL | Notice.NEW_ZERO):
                 host = self.hosts[command.subject]
                 host.pressure, host.changed_s = command.reading.pressure, self.now_s
                 self.episodes += host.pressure is Pressure.CALM
-            case Note(notice=Notice.MEASURED):
+            case RecordNotice(notice=Notice.MEASURED):
                 self.known_kinds.add(command.subject)
-                for family in self.hosts[command.reading.host].families.values():
-                    family.is_alone = False  # there was only one, but for CRITICAL ones
-            case Note(notice=Notice.CIRCUIT_OPENED):
+                for slot in self.hosts[command.reading.host].slots.values():
+                    slot.is_alone = False  # there was only one, but for CRITICAL ones
+            case RecordNotice(notice=Notice.CIRCUIT_OPENED):
                 self.open_kinds.add(command.subject)
-            case Note(notice=Notice.CIRCUIT_CLOSED):
+            case RecordNotice(notice=Notice.CIRCUIT_CLOSED):
                 self.open_kinds.discard(command.subject)
             case _:
                 pass
@@ -351,26 +355,24 @@ class World:
             if child.parent is run:
                 child.parent = run.parent
 
-    def _start(self, command: Start) -> None:
+    def _start(self, command: StartRun) -> None:
         run = self.runs[command.id]
         run.epoch, run.began_s = command.epoch, self.now_s
-        run.family = self.family_for(run) or self._new_family(run, command)
-        run.family.members[run.id] = run
-        self.scheduler.handle(Started(now_s=self.now_s, id=run.id, epoch=run.epoch))
+        run.slot = self.slot_for(run) or self._new_slot(run, command)
+        run.slot.members[run.id] = run
+        self.scheduler.handle(AttemptStarted(now_s=self.now_s, id=run.id, epoch=run.epoch))
 
-    def family_for(self, run: Run) -> Family | None:
+    def slot_for(self, run: Run) -> Slot | None:
         """A child joins its parent's, or that of its parent's parent; what was lost, the one it left."""
         if run.home and run.home.members and run.home.stop_sent_s is None:
             return run.home
-        elder = run.parent
-        while elder is not None and elder.family is None:
-            elder = elder.parent
-        return elder.family if elder else None
+        ancestor = run.parent
+        while ancestor is not None and ancestor.slot is None:
+            ancestor = ancestor.parent
+        return ancestor.slot if ancestor else None
 
-    def _new_family(self, run: Run, command: Start) -> Family:
-        self.serials += 1
-        family = Family(
-            command.host, run.priority, self.serials, self.now_s, command.memory_bytes, command.is_alone, run
-        )
-        self.hosts[command.host].families[self.serials] = family
-        return family
+    def _new_slot(self, run: Run, command: StartRun) -> Slot:
+        self.numbers += 1
+        slot = Slot(command.host, run.priority, self.numbers, self.now_s, command.memory_bytes, command.is_alone, run)
+        self.hosts[command.host].slots[self.numbers] = slot
+        return slot

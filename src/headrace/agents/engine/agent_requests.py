@@ -28,7 +28,7 @@ Journal: TypeAlias = Callable[[LiveRun, str, bytes], None]
 Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
-class AgentWants:
+class AgentRequests:
     """`journal` writes a step's result of a run that is still there."""
 
     def __init__(
@@ -63,14 +63,14 @@ class AgentWants:
 
     def stop(self, run: LiveRun) -> None:
         """It was told to stop: a call that still waits for its turn is not made."""
-        if run.wants:
+        if run.requests:
             self._calls.release_stopped()
 
     def forget(self, run: LiveRun) -> None:
         """It has ended, and nobody waits for its answers any more."""
-        for task in run.wants:
+        for task in run.requests:
             task.cancel()
-        run.wants.clear()
+        run.requests.clear()
 
     def _serve(
         self,
@@ -80,8 +80,8 @@ class AgentWants:
         journal: Journal,
     ) -> None:
         task = self._spawn(self._answer(run, event, made, journal))
-        run.wants.add(task)
-        task.add_done_callback(run.wants.discard)
+        run.requests.add(task)
+        task.add_done_callback(run.requests.discard)
 
     async def _answer(
         self,

@@ -15,10 +15,10 @@ from functools import partial
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.key_filter import KeyFilter
 from headrace.agents.engine.live_runs import LiveRun, RunEnd, Submission
-from headrace.agents.engine.pump import Pump
 from headrace.agents.engine.run_lives import AgentRuns
-from headrace.agents.scheduler.events import Refusal, Reject, Submitted
-from headrace.agents.task import Kind, check_succession
+from headrace.agents.engine.scheduler_driver import SchedulerDriver
+from headrace.agents.scheduler.events import Refusal, RejectRun, Submitted
+from headrace.agents.task import TaskKind, check_succession
 from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull, TaskError
 from headrace.interviews.contract import ChildWanted
 from headrace.priority import Priority
@@ -38,18 +38,18 @@ class Backlog:
     def __init__(
         self,
         file: AgentFile,
-        pump: Pump,
+        driver: SchedulerDriver,
         writer: EngineWriter,
         writes: Writes,
         runs: AgentRuns,
-        kinds: dict[str, Kind],
+        kinds: dict[str, TaskKind],
         watch: Callable[[int, Filled[RunEnd]], None],
         clock: SteadyClock,
     ) -> None:
         self._clock = clock
         self._watch = watch
         self._file = file
-        self._pump = pump
+        self._driver = driver
         self._writer = writer
         self._writes = writes
         self._runs = runs
@@ -70,7 +70,7 @@ class Backlog:
 
     def submit(
         self,
-        kind: Kind,
+        kind: TaskKind,
         key: bytes | None,
         name: str,
         arguments: bytes,
@@ -88,7 +88,7 @@ class Backlog:
             return
         if key is not None and self._is_known(key, accepted):
             return
-        scheduler = self._pump.scheduler
+        scheduler = self._driver.scheduler
         if scheduler.refuses(kind.name, time.monotonic()):
             accepted.set_exception(_circuit_open(kind, scheduler.next_probe_s(kind.name)))
             return
@@ -103,9 +103,9 @@ class Backlog:
         self._unsure.add(submission)
         line.append(submission)
         self._in_line += 1
-        self._pump.tell()
+        self._driver.tell()
 
-    def _not_met(self, kind: Kind) -> TaskError | None:
+    def _not_met(self, kind: TaskKind) -> TaskError | None:
         known = self._kinds.get(kind.name)
         try:
             check_succession(known, kind)
@@ -129,7 +129,7 @@ class Backlog:
         self._fresh[key] = child
         self._unsure.add(child)
         self._children.append(child)
-        self._pump.tell()
+        self._driver.tell()
 
     def _child_accepted(self, told: tuple[int, int, str], child: int) -> None:
         self._watch(child, Then[RunEnd](partial(self._runs.child_ended, *told, child), lambda _: None))
@@ -146,7 +146,7 @@ class Backlog:
         return True
 
     def _full(self, priority: Priority) -> QueueFull:
-        scheduler = self._pump.scheduler
+        scheduler = self._driver.scheduler
         depth = scheduler.snapshot().waiting[priority] + len(self._lines[priority])
         return QueueFull(priority.name, depth=depth, wait_s=scheduler.expected_wait_s(priority))
 
@@ -164,7 +164,7 @@ class Backlog:
         for level, line in self._lines.items():
             if level in self._on_disk:
                 has_offered |= self._feed_from_disk(level)
-            while line and level not in self._on_disk and self._pump.scheduler.has_room(level):
+            while line and level not in self._on_disk and self._driver.scheduler.has_room(level):
                 self._in_line -= 1
                 has_offered |= self._offer_if_wanted(line.popleft())
         return has_offered
@@ -179,7 +179,7 @@ class Backlog:
         return bool(waiting)
 
     def _feed_from_disk(self, level: Priority) -> bool:
-        has_room, has_offered = self._pump.scheduler.has_room, False
+        has_room, has_offered = self._driver.scheduler.has_room, False
         if not has_room(level):
             return False
         kinds = [name for name in self._kinds if name not in self._blocked]
@@ -200,7 +200,7 @@ class Backlog:
         kind = self._kinds[row.kind]
         level = Priority(row.priority)
         self._runs.revive(row.id, row.name, kind, level, row.failures, None, row.parent)
-        refused = self._pump.offer(self._submitted(row.id, kind, level, row.parent, row))
+        refused = self._driver.offer(self._submitted(row.id, kind, level, row.parent, row))
         if refused is None:
             return
         del self._runs.live[row.id]
@@ -224,7 +224,7 @@ class Backlog:
         # Written before it is offered: it may start at once, and what it journals must find it there.
         row = (submission.key, submission.name, kind.name, submission.arguments, int(level))
         self._writer.write(self._writes.submitted(submission.id, *row, time.time(), parent))
-        refused = self._pump.offer(self._submitted(submission.id, kind, level, parent, None))
+        refused = self._driver.offer(self._submitted(submission.id, kind, level, parent, None))
         if refused is not None:
             del self._runs.live[submission.id]
             self._writer.write(self._writes.withdrawn(submission.id))
@@ -233,13 +233,13 @@ class Backlog:
             return
         self._writer.after_commit(partial(self._accepted, submission))
 
-    def _refused(self, refused: Reject, submission: Submission) -> HeadraceError:
+    def _refused(self, refused: RejectRun, submission: Submission) -> HeadraceError:
         kind = submission.kind
         match refused.refusal:
             case Refusal.CIRCUIT_OPEN:
                 return _circuit_open(kind, refused.retry_at_s)
             case Refusal.BUDGET_TOO_SMALL:
-                hosts, declared = self._pump.scheduler.snapshot().hosts, kind.memory_bytes or 0
+                hosts, declared = self._driver.scheduler.snapshot().hosts, kind.memory_bytes or 0
                 budget = hosts[0].reading.budget_bytes if hosts else 0
                 return BudgetTooSmall(
                     f"{kind.name} declares {format_bytes(declared)}, and the engine's whole budget is"
@@ -263,7 +263,9 @@ class Backlog:
         if submission.key is not None:
             self._fresh.pop(submission.key, None)
 
-    def _submitted(self, id: int, kind: Kind, priority: Priority, parent: int | None, row: RunRow | None) -> Submitted:
+    def _submitted(
+        self, id: int, kind: TaskKind, priority: Priority, parent: int | None, row: RunRow | None
+    ) -> Submitted:
         return Submitted(
             now_s=time.monotonic(),
             id=id,
@@ -289,7 +291,7 @@ class Backlog:
     def look_again(self, level: Priority | None = None) -> None:
         """Runs on disk may be ready now."""
         self._on_disk |= {level} if level is not None else set(Priority)
-        self._pump.tell()
+        self._driver.tell()
 
     def tick(self, now_s: float) -> None:
         """Wake what has slept long enough; try kinds again whose circuit may close."""
@@ -331,5 +333,5 @@ def _refuse(submission: Submission, error: BaseException) -> None:
         reply.set_exception(error)
 
 
-def _circuit_open(kind: Kind, due_s: float | None) -> CircuitOpen:
+def _circuit_open(kind: TaskKind, due_s: float | None) -> CircuitOpen:
     return CircuitOpen(kind.name, retry_after_s=None if due_s is None else max(0, due_s - time.monotonic()))

@@ -25,12 +25,12 @@ from headrace.agents.engine.engine_options import (
     checked_seconds,
 )
 from headrace.agents.engine.event_log import EngineEvent
-from headrace.agents.engine.heartbeat_calls import Beat
+from headrace.agents.engine.heartbeat_calls import Heartbeat
 from headrace.agents.engine.loop import EngineLoop
 from headrace.agents.engine.run_handle import Run, RunStatus
 from headrace.agents.engine.status import EngineStatus
 from headrace.agents.kept_values import encode_arguments
-from headrace.agents.task import Kind, kind_of
+from headrace.agents.task import TaskKind, kind_of
 from headrace.agents.workers.engine_workers import EngineWorkers, Isolation
 from headrace.errors import EngineClosed, HeadraceError, OptionError, nearest
 from headrace.interviews.api import run_options
@@ -101,7 +101,7 @@ class Engine:
         self._ident = 0
         self._asked: set[Reply[Any]] = set()  # what callers wait for now
         self._called: set[asyncio.Task[Any]] = set()  # what runs for them on the engine's loop
-        self._beaten: dict[str, Callable[..., Any]] = {}  # as many as there are heartbeats
+        self._heartbeats: dict[str, Callable[..., Any]] = {}  # as many as there are heartbeats
         self._crossing = Crossing(self._wake)
         self._callers: dict[asyncio.AbstractEventLoop, Crossing] = {}  # one as a rule
 
@@ -194,10 +194,10 @@ class Engine:
         what beats under it.
         """
         shown = checked_name(name) or getattr(function, "__qualname__", repr(function))
-        if name is None and self._beaten.get(shown, function) is not function:
+        if name is None and self._heartbeats.get(shown, function) is not function:
             raise OptionError(f"Another function beats as {shown!r} already.", fix="Give each a name=.")
         every_s = checked_seconds("seconds", seconds)
-        beat = Beat(
+        heartbeat = Heartbeat(
             name=shown,
             every_s=every_s,
             timeout_s=max(every_s, 1.0) if timeout_s is None else checked_seconds("timeout_s", timeout_s),
@@ -205,14 +205,14 @@ class Engine:
             max_skips=max_skips,
             function=function,
         )
-        self.tell(lambda loop: loop.beats.add(beat))
-        self._beaten[shown] = function
+        self.tell(lambda loop: loop.heartbeats.add(heartbeat))
+        self._heartbeats[shown] = function
 
     def stop_beating(self, name: str) -> None:
-        if name not in self._beaten:
-            raise OptionError(f"No heartbeat is called {name!r}.", fix=nearest(str(name), self._beaten))
-        self.tell(lambda loop: loop.beats.remove(name))
-        self._beaten.pop(name, None)
+        if name not in self._heartbeats:
+            raise OptionError(f"No heartbeat is called {name!r}.", fix=nearest(str(name), self._heartbeats))
+        self.tell(lambda loop: loop.heartbeats.remove(name))
+        self._heartbeats.pop(name, None)
 
     def register(self, *functions: Callable[..., Any]) -> None:
         """Go on with unfinished runs of these functions, without submitting any."""
@@ -226,12 +226,12 @@ class Engine:
 
     async def unfinished(self, most: int = 1000) -> list[RunStatus]:
         """Runs that have not ended, oldest first: also those whose function this program does not have."""
-        rows = await self.call(lambda loop: loop.owners.unfinished(most))
+        rows = await self.call(lambda loop: loop.requests.unfinished(most))
         return [RunStatus.from_row(row) for row in rows]
 
     async def find(self, key: str) -> Run | None:
         """The run that was submitted with this key."""
-        row = await self.call(lambda loop: loop.owners.find(_digest(b"key", key.encode())))
+        row = await self.call(lambda loop: loop.requests.find(_digest(b"key", key.encode())))
         return None if row is None else Run(self, row.id, row.name)
 
     def handle(self, status: RunStatus) -> Run:
@@ -240,7 +240,7 @@ class Engine:
 
     async def events(self, most: int = 1000) -> list[EngineEvent]:
         """What the engine did lately and why: oldest first, at most so many."""
-        return [EngineEvent.from_row(row) for row in await self.call(lambda loop: loop.owners.events(most))]
+        return [EngineEvent.from_row(row) for row in await self.call(lambda loop: loop.requests.events(most))]
 
     def status(self) -> EngineStatus:
         """How things stand."""
@@ -319,7 +319,7 @@ class Engine:
         )
         return Run(self, number, name)
 
-    def _kind_of(self, function: Callable[..., Any]) -> Kind:
+    def _kind_of(self, function: Callable[..., Any]) -> TaskKind:
         kind = kind_of(function)
         if self._options.workers.isolation == "process":
             refer_to(kind.function)  # one that a worker could not find is refused before anything starts

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from headrace.agents.engine.engine_writer import EngineWriter
-from headrace.agents.scheduler.events import Reading
+from headrace.agents.scheduler.events import MemoryReading
 from headrace.store.engine_file.engine_journal import Writes
 
 
@@ -33,7 +33,7 @@ class EngineEvent:
         return cls(at=at, run=run, what=what, reason=reason, reading=msgspec.json.decode(reading) if reading else None)
 
 
-class Chronicle:
+class EventLog:
     """`counts` are by kind of event: as many as there are kinds."""
 
     def __init__(self, writer: EngineWriter, writes: Writes) -> None:
@@ -41,7 +41,7 @@ class Chronicle:
         self._writes = writes
         self.counts: Counter[str] = Counter()
 
-    def record(self, what: str, reason: str, *, run: int | None = None, reading: Reading | None = None) -> None:
+    def record(self, what: str, reason: str, *, run: int | None = None, reading: MemoryReading | None = None) -> None:
         self.counts[what] += 1
         self._writer.write(self._writes.event(time.time(), run, what, reason, _told(reading)))
 
@@ -51,7 +51,7 @@ class Chronicle:
         self._writer.write_now(self._writes.event(time.time(), None, what, reason, None))
 
 
-def _told(reading: Reading | None) -> str | None:
+def _told(reading: MemoryReading | None) -> str | None:
     if reading is None:
         return None
     told = {

@@ -1,7 +1,7 @@
 """Heartbeats of the engine: functions called in a rhythm. Covers: starting, ending, counting, what the last did.
 
 A beat that raises is recorded and beats again. One that is told to stop and does not is torn down, and a thread, which
-nothing can end, is waited for before its next beat. Does not cover: when one is due or skipped
+nothing can end, is waited for before its next heartbeat. Does not cover: when one is due or skipped
 (agents.scheduler.heartbeats).
 """
 
@@ -19,14 +19,21 @@ from pathlib import Path
 from typing import Any
 
 from headrace.agents.context import AgentContext, Surroundings
-from headrace.agents.engine.event_log import Chronicle
-from headrace.agents.engine.pump import Pump
-from headrace.agents.heartbeat_link import BeatLink
+from headrace.agents.engine.event_log import EventLog
+from headrace.agents.engine.scheduler_driver import SchedulerDriver
+from headrace.agents.heartbeat_link import HeartbeatLink
 from headrace.agents.inline_agents import tear_down
 from headrace.agents.link import RunStopped
 from headrace.agents.model_calls import AgentCalls
-from headrace.agents.scheduler.events import BeatAdded, BeatEnded, BeatRemoved, KillBeat, SkipBeat, StartBeat
-from headrace.agents.task import Kind
+from headrace.agents.scheduler.events import (
+    HeartbeatAdded,
+    HeartbeatEnded,
+    HeartbeatRemoved,
+    KillHeartbeat,
+    SkipHeartbeat,
+    StartHeartbeat,
+)
+from headrace.agents.task import TaskKind
 from headrace.errors import OptionError, TaskError
 from headrace.interviews.contract import AgentRun, Outcome
 from headrace.limits import whole_number
@@ -36,7 +43,7 @@ _CANCEL_EVERY_S = 1.0
 
 
 @dataclass(slots=True, kw_only=True)
-class Beat:
+class Heartbeat:
     """One heartbeat, and how it went lately. Times are in seconds since 1970."""
 
     name: str
@@ -67,55 +74,55 @@ class Beat:
         return any(each.default is each.empty and each.kind <= each.POSITIONAL_OR_KEYWORD for each in parameters)
 
 
-def _no_children(kind: Kind) -> None:
+def _no_children(kind: TaskKind) -> None:
     raise TaskError(f"A heartbeat has no children: {kind.name}.", fix="Have it submit a run: await engine.submit(...).")
 
 
-class Beats:
+class EngineHeartbeats:
     def __init__(
         self,
         host: str,
-        pump: Pump,
-        chronicle: Chronicle,
+        driver: SchedulerDriver,
+        log: EventLog,
         calls: AgentCalls,
         threads: ThreadPoolExecutor,
         spools: Path,
     ) -> None:
-        self.by_name: dict[str, Beat] = {}  # as many as the program has asked for
+        self.by_name: dict[str, Heartbeat] = {}  # as many as the program has asked for
         self._host = host
-        self._pump = pump
-        self._chronicle = chronicle
+        self._driver = driver
+        self._log = log
         self._calls = calls
         self._threads = threads
         self._surroundings = Surroundings(spools=spools, register=_no_children, meet=calls.meet)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._called: dict[str, Future[Any]] = {}  # sync functions, in their threads
 
-    def add(self, beat: Beat) -> None:
-        self.by_name[beat.name] = beat
+    def add(self, heartbeat: Heartbeat) -> None:
+        self.by_name[heartbeat.name] = heartbeat
         # Where in its period it beats: a hundred of them must not strike together.
-        place = random.random() * beat.jitter
-        self._pump.tell(
-            BeatAdded(
+        place = random.random() * heartbeat.jitter
+        self._driver.tell(
+            HeartbeatAdded(
                 now_s=time.monotonic(),
-                name=beat.name,
+                name=heartbeat.name,
                 host=self._host,
-                every_s=beat.every_s,
-                limit_s=beat.timeout_s,
+                every_s=heartbeat.every_s,
+                limit_s=heartbeat.timeout_s,
                 jitter=place,
             )
         )
 
     def remove(self, name: str) -> None:
         self.by_name.pop(name, None)
-        self._pump.tell(BeatRemoved(now_s=time.monotonic(), name=name))
+        self._driver.tell(HeartbeatRemoved(now_s=time.monotonic(), name=name))
 
-    def start(self, command: StartBeat) -> None:
+    def start(self, command: StartHeartbeat) -> None:
         task = asyncio.get_running_loop().create_task(self._beat(self.by_name[command.name], command.epoch))
         self._tasks[command.name] = task
 
-    def kill(self, command: KillBeat) -> None:
-        self._chronicle.record("heartbeat stopped", f"{command.name}: it took longer than its time limit")
+    def kill(self, command: KillHeartbeat) -> None:
+        self._log.record("heartbeat stopped", f"{command.name}: it took longer than its time limit")
         if task := self._tasks.get(command.name):
             self._stop(task, _CANCELS)
 
@@ -128,17 +135,17 @@ class Beats:
         task.cancel()
         asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._stop, task, tries - 1)
 
-    def skip(self, command: SkipBeat) -> None:
-        beat = self.by_name.get(command.name)
-        if beat is None:
+    def skip(self, command: SkipHeartbeat) -> None:
+        heartbeat = self.by_name.get(command.name)
+        if heartbeat is None:
             return
-        beat.skips += 1
-        beat.skips_in_a_row = command.skips
-        beat.last_skip_at, beat.last_skip_reason = time.time(), command.why.value
-        self._chronicle.record("heartbeat skipped", f"{beat.name}: {command.why.value}", reading=command.reading)
-        if command.skips == beat.max_skips:
-            told = f"{beat.name}: skipped {command.skips} times in a row, nobody watches"
-            self._chronicle.record("heartbeat blind", told, reading=command.reading)
+        heartbeat.skips += 1
+        heartbeat.skips_in_a_row = command.skips
+        heartbeat.last_skip_at, heartbeat.last_skip_reason = time.time(), command.why.value
+        self._log.record("heartbeat skipped", f"{heartbeat.name}: {command.why.value}", reading=command.reading)
+        if command.skips == heartbeat.max_skips:
+            told = f"{heartbeat.name}: skipped {command.skips} times in a row, nobody watches"
+            self._log.record("heartbeat blind", told, reading=command.reading)
 
     async def close(self) -> None:
         tasks = list(self._tasks.values())
@@ -151,35 +158,37 @@ class Beats:
             with suppress(RuntimeError):  # it ignores even this
                 tear_down(task)
 
-    async def _beat(self, beat: Beat, epoch: int) -> None:
-        beat.runs += 1
-        beat.skips_in_a_row = 0
-        beat.last_run_at, beat.last_error = time.time(), ""
+    async def _beat(self, heartbeat: Heartbeat, epoch: int) -> None:
+        heartbeat.runs += 1
+        heartbeat.skips_in_a_row = 0
+        heartbeat.last_run_at, heartbeat.last_error = time.time(), ""
         try:
-            await self._call(beat, epoch)
+            await self._call(heartbeat, epoch)
         except asyncio.CancelledError:
-            beat.last_error = "stopped"
+            heartbeat.last_error = "stopped"
         except RunStopped as stopped:
-            beat.last_error = "stopped"
+            heartbeat.last_error = "stopped"
             if stopped.outcome is Outcome.PARKED:
-                self._failed(beat, "A heartbeat cannot wait on disk. Use asyncio.sleep, or submit a run that waits.")
+                self._failed(
+                    heartbeat, "A heartbeat cannot wait on disk. Use asyncio.sleep, or submit a run that waits."
+                )
         except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded; a heartbeat that fails beats again
-            self._failed(beat, f"{type(error).__name__}: {error}"[:500])
+            self._failed(heartbeat, f"{type(error).__name__}: {error}"[:500])
         finally:
-            self._tasks.pop(beat.name, None)
-            self._tell_end(beat, epoch)
+            self._tasks.pop(heartbeat.name, None)
+            self._tell_end(heartbeat, epoch)
 
-    def _failed(self, beat: Beat, told: str) -> None:
-        beat.failures += 1
-        beat.last_error = told
-        self._chronicle.record("heartbeat failed", f"{beat.name}: {told}")
+    def _failed(self, heartbeat: Heartbeat, told: str) -> None:
+        heartbeat.failures += 1
+        heartbeat.last_error = told
+        self._log.record("heartbeat failed", f"{heartbeat.name}: {told}")
 
-    def _tell_end(self, beat: Beat, epoch: int) -> None:
+    def _tell_end(self, heartbeat: Heartbeat, epoch: int) -> None:
         """Never two of one name at once: a thread goes on though nobody waits for it."""
-        loop, called = asyncio.get_running_loop(), self._called.pop(beat.name, None)
+        loop, called = asyncio.get_running_loop(), self._called.pop(heartbeat.name, None)
 
         def tell() -> None:
-            self._pump.tell(BeatEnded(now_s=time.monotonic(), name=beat.name, epoch=epoch))
+            self._driver.tell(HeartbeatEnded(now_s=time.monotonic(), name=heartbeat.name, epoch=epoch))
 
         def returned(_: Future[Any]) -> None:
             with suppress(RuntimeError):  # the loop is closed
@@ -190,17 +199,17 @@ class Beats:
         else:
             called.add_done_callback(returned)
 
-    async def _call(self, beat: Beat, epoch: int) -> None:
+    async def _call(self, heartbeat: Heartbeat, epoch: int) -> None:
         context: AgentContext | None = None
-        if beat.takes_context:
-            link = BeatLink(epoch, self._threads, self._calls)
-            context = AgentContext(AgentRun(0, epoch, beat.name, b""), link, self._surroundings)
+        if heartbeat.takes_context:
+            link = HeartbeatLink(epoch, self._threads, self._calls)
+            context = AgentContext(AgentRun(0, epoch, heartbeat.name, b""), link, self._surroundings)
         arguments = () if context is None else (context,)
         try:
-            if inspect.iscoroutinefunction(beat.function):
-                await beat.function(*arguments)
+            if inspect.iscoroutinefunction(heartbeat.function):
+                await heartbeat.function(*arguments)
                 return
-            called = self._called[beat.name] = self._threads.submit(beat.function, *arguments)
+            called = self._called[heartbeat.name] = self._threads.submit(heartbeat.function, *arguments)
             result = await asyncio.wrap_future(called)
             if inspect.isawaitable(result):
                 await result

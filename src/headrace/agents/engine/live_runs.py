@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.agents.task import Kind
+from headrace.agents.task import TaskKind
 from headrace.errors import HeadraceError, RunCancelled, RunFailed, RunUndecided
 from headrace.interviews.contract import Ended, Signal
 from headrace.priority import Priority
@@ -25,7 +25,7 @@ class Submission:
     """One that was asked for; each of `accepted` gets the run's number when it is on disk."""
 
     id: int
-    kind: Kind
+    kind: TaskKind
     key: bytes | None
     name: str
     arguments: bytes
@@ -40,7 +40,7 @@ class LiveRun:
 
     id: int
     name: str
-    kind: Kind
+    kind: TaskKind
     priority: Priority
     failures: int
     arguments: bytes | None
@@ -49,7 +49,7 @@ class LiveRun:
     is_starting: bool = False
     stop: Signal | None = None
     stop_s: float = 0.0  # when it was told to
-    stop_told: str = ""  # why, where that may become its end
+    stop_reason: str = ""  # why, where that may become its end
     ended: Ended | None = None
     has_mail: bool = False
     has_children: bool = False
@@ -58,7 +58,7 @@ class LiveRun:
     peak_bytes: int = 0
     effects: set[str] = field(default_factory=set[str])  # steps whose side effects are under way
     marks: dict[str, bytes] = field(default_factory=dict[str, bytes])  # of steps that the controller takes for it
-    wants: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # what is being done for it
+    requests: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # what is being done for it
     taken: set[int] = field(default_factory=set[int])  # messages on their way out of the file
 
 

@@ -1,7 +1,7 @@
 """The engine's loop: the scheduler, the store and the executors meet here, in a thread of their own.
 
 Covers: opening and closing, the clock, and who carries out which command. Does not cover: runs
-(agents.engine.run_lives), their owners (agents.engine.owner_requests), what waits on disk (agents.engine.backlog), or
+(agents.engine.run_lives), their owners (agents.engine.caller_requests), what waits on disk (agents.engine.backlog), or
 the caller's side (agents.engine.engine).
 """
 
@@ -17,45 +17,45 @@ from typing import Any, assert_never
 
 from headrace.agents.commands import AgentCommands
 from headrace.agents.context import Surroundings
-from headrace.agents.engine.agent_requests import AgentWants
+from headrace.agents.engine.agent_requests import AgentRequests
 from headrace.agents.engine.backlog import Backlog
+from headrace.agents.engine.caller_requests import CallerRequests
 from headrace.agents.engine.engine_memory import EngineMemory
 from headrace.agents.engine.engine_options import EngineOptions
 from headrace.agents.engine.engine_writer import EngineWriter
-from headrace.agents.engine.event_log import Chronicle
-from headrace.agents.engine.heartbeat_calls import Beats
+from headrace.agents.engine.event_log import EventLog
+from headrace.agents.engine.heartbeat_calls import EngineHeartbeats
 from headrace.agents.engine.live_runs import Listeners
-from headrace.agents.engine.owner_requests import RunOwners
-from headrace.agents.engine.pump import Pump
 from headrace.agents.engine.run_lives import AgentRuns
-from headrace.agents.engine.spools import made_spools
+from headrace.agents.engine.scheduler_driver import SchedulerDriver
+from headrace.agents.engine.spools import make_spool_directory
 from headrace.agents.engine.status import EngineStatus, status_of
 from headrace.agents.engine.surveys import EngineSurveys
 from headrace.agents.inline_agents import InlineAgents
 from headrace.agents.model_calls import AgentCalls
 from headrace.agents.scheduler.events import (
     Closing,
-    Command,
-    Grant,
+    EndRun,
+    GrantPermits,
     HostJoined,
-    Kill,
-    KillBeat,
-    MemoryRead,
-    Note,
+    KillHeartbeat,
+    KillRun,
+    MemoryMeasured,
     Notice,
-    Park,
-    Preempt,
+    ParkRun,
+    PreemptRun,
     Reclaim,
-    Reject,
-    Settle,
-    Skip,
-    SkipBeat,
-    Start,
-    StartBeat,
+    RecordNotice,
+    RejectRun,
+    SchedulerCommand,
+    SkipHeartbeat,
+    SkipRun,
+    StartHeartbeat,
+    StartRun,
     Tick,
 )
 from headrace.agents.scheduler.scheduler import Scheduler
-from headrace.agents.task import Kind, check_succession, registered_kinds
+from headrace.agents.task import TaskKind, check_succession, registered_kinds
 from headrace.agents.workers.engine_workers import EngineWorkers, is_alive
 from headrace.errors import EngineClosed, HeadraceError
 from headrace.interviews.contract import AgentExecutor
@@ -89,7 +89,7 @@ class EngineLoop:
         self._workers = workers
         self._file = AgentFile.open(path)
         try:
-            self._spools = made_spools(path)
+            self._spools = make_spool_directory(path)
         except BaseException:
             self._file.close()
             raise
@@ -104,45 +104,47 @@ class EngineLoop:
         self._clock = LastingClock(self._file.clock_note())
         self._writer = EngineWriter(self._file)
         self._writes = Writes(self._file.highest("blobs"))
-        self._chronicle = Chronicle(self._writer, self._writes)
-        self._pump = Pump(Scheduler(options.queue, options.breaker))
+        self._log = EventLog(self._writer, self._writes)
+        self._driver = SchedulerDriver(Scheduler(options.queue, options.breaker))
         self._listeners = Listeners()
-        self._endpoints = Endpoints(lambda reach, words: self._chronicle.record(reach.value, words))
+        self._endpoints = Endpoints(lambda reach, words: self._log.record(reach.value, words))
         self._calls = AgentCalls(self._endpoints, self._response_cache, self._count_usage)
         self._cache: ResponseCache | None = None
         self._threads = ThreadPoolExecutor(options.workers.slots + 4, thread_name_prefix="headrace-step")
         spools = Path(self._spools.name)
-        self.kinds: dict[str, Kind] = registered_kinds()
+        self.kinds: dict[str, TaskKind] = registered_kinds()
         self._executor = self._made_executor(spools)
         commands = AgentCommands(workers.pool, workers.lender, spools)
-        wants = AgentWants(self._file, self._writer, self._writes, self._executor, self._calls, commands, self._spawn)
+        requests = AgentRequests(
+            self._file, self._writer, self._writes, self._executor, self._calls, commands, self._spawn
+        )
         self._background: set[asyncio.Task[None]] = set()
         self._runs = AgentRuns(
             self._file,
-            self._pump,
+            self._driver,
             self._writer,
             self._writes,
-            self._chronicle,
+            self._log,
             self._executor,
             self._listeners,
-            wants,
+            requests,
             workers.gauge,
             self._clock,
             options.grace_s,
             options.is_strict,
             self._spawn,
         )
-        journal = (self._file, self._pump, self._writer, self._writes, self._runs)
+        journal = (self._file, self._driver, self._writer, self._writes, self._runs)
         self.backlog = Backlog(*journal, self.kinds, self._runs.watch, self._clock)
-        self.owners = RunOwners(*journal, self.backlog, self._listeners)
+        self.requests = CallerRequests(*journal, self.backlog, self._listeners)
         self._runs.on_parked = self.backlog.parked
         self._runs.on_child = self.backlog.child
-        self.beats = Beats(HOST, self._pump, self._chronicle, self._calls, self._threads, spools)
+        self.heartbeats = EngineHeartbeats(HOST, self._driver, self._log, self._calls, self._threads, spools)
         self.surveys = EngineSurveys(
-            HOST, self._pump, options.memory, self._endpoints, self._response_cache, self._read_memory
+            HOST, self._driver, options.memory, self._endpoints, self._response_cache, self._read_memory
         )
-        self._pump.act = self._act
-        self._pump.rested = self.backlog.feed
+        self._driver.act = self._act
+        self._driver.rested = self.backlog.feed
         self._memory = EngineMemory(workers.gauge, options.memory)
         self._noted_warden: int | None = None
         self._closing = asyncio.Event()
@@ -153,7 +155,7 @@ class EngineLoop:
         if self._workers.is_isolated:
             return self._workers.agents(self.kinds, spools, self.register)
         surroundings = Surroundings(spools=spools, register=self._meet_child, meet=self._calls.meet)
-        return InlineAgents(_Functions(self.kinds), self._threads, surroundings)
+        return InlineAgents(_FunctionsByKind(self.kinds), self._threads, surroundings)
 
     async def main(self) -> None:
         """Until `close`, or until the store fails: then everyone who waits gets that error."""
@@ -182,11 +184,11 @@ class EngineLoop:
         self._note_warden()
         self._writer.write(self._writes.clock(self._clock.note()))
         for name, why in self._workers.not_preloaded.items():
-            self._chronicle.record("not preloaded", f"{name}: {why}")
+            self._log.record("not preloaded", f"{name}: {why}")
         joined = HostJoined(
             now_s=time.monotonic(), host=HOST, slots=self._options.workers.slots, limits=self._options.memory
         )
-        self._pump.tell(joined)
+        self._driver.tell(joined)
         self._read_memory()
         self._writer.after_commit(self.backlog.look_again)
         self._writer.after_commit(lambda: self._opened.set_result(None))
@@ -207,7 +209,7 @@ class EngineLoop:
     async def _park_everything(self, writing: asyncio.Task[None]) -> None:
         self.backlog.close()
         self.surveys.stop()
-        self._pump.tell(Closing(now_s=time.monotonic()))
+        self._driver.tell(Closing(now_s=time.monotonic()))
         give_up_s = time.monotonic() + _CLOSE_WITHIN_S
         while (self._runs.live or self.surveys.running) and time.monotonic() < give_up_s and not writing.done():
             await self._a_moment()
@@ -221,7 +223,7 @@ class EngineLoop:
         self.backlog.close()
         self.backlog.fail(error)
         self._listeners.fail_all(error)
-        await self.beats.close()
+        await self.heartbeats.close()
         await self._executor.close()
         await self._workers.close()
         for task in (*tasks, *self._background):
@@ -242,13 +244,13 @@ class EngineLoop:
     def close(self) -> None:
         self._closing.set()
 
-    def register(self, kind: Kind) -> None:
+    def register(self, kind: TaskKind) -> None:
         is_new = kind.name not in self.kinds
         self.kinds[kind.name] = kind
         if is_new:
             self.backlog.look_again()
 
-    def _meet_child(self, kind: Kind) -> None:
+    def _meet_child(self, kind: TaskKind) -> None:
         check_succession(self.kinds.get(kind.name), kind)
         self.register(kind)
 
@@ -266,15 +268,15 @@ class EngineLoop:
     def in_flight(self) -> int:
         """Agent runs and interviews that are under way."""
         interviews = sum(run.in_flight for run in self.surveys.running.values())
-        return self._pump.scheduler.snapshot().running_count + interviews
+        return self._driver.scheduler.snapshot().running_count + interviews
 
     def status(self) -> EngineStatus:
         return status_of(
-            snapshot=self._pump.scheduler.snapshot(),
+            snapshot=self._driver.scheduler.snapshot(),
             unfinished=self._file.counts(),
             kinds=set(self.kinds),
-            beats=self.beats.by_name,
-            counts={"ended": self._runs.ended_count, "steps": self._runs.steps_count, **self._chronicle.counts},
+            beats=self.heartbeats.by_name,
+            counts={"ended": self._runs.ended_count, "steps": self._runs.steps_count, **self._log.counts},
             usage=self._file.usage(),
             used_bytes=self._memory.used_bytes,
             peak_bytes=self._memory.peak_bytes,
@@ -321,9 +323,9 @@ class EngineLoop:
             self.backlog.tick(now_s)
             for tenant in list(self.surveys.running):
                 self.surveys.report(tenant)
-            due_s = self._pump.scheduler.next_tick_s()
+            due_s = self._driver.scheduler.next_tick_s()
             if due_s is not None and due_s <= now_s:
-                self._pump.tell(Tick(now_s=now_s))
+                self._driver.tell(Tick(now_s=now_s))
             self._file.live.check_is_in_place()
             if self._file.live.has_long_log:
                 await asyncio.to_thread(self._writer.keep_log_short)
@@ -337,20 +339,20 @@ class EngineLoop:
         if self._workers.is_isolated:
             self._workers.lend_within(memory.budget_bytes)
         by_run = self._runs.read(used)
-        read = MemoryRead(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=memory.budget_bytes, by_run=by_run)
-        self._pump.tell(read)
+        read = MemoryMeasured(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=memory.budget_bytes, by_run=by_run)
+        self._driver.tell(read)
 
     def _look_at_host(self) -> None:
         if set_s := self._clock.set_by_s():
-            self._chronicle.record("clock set", f"by {set_s:+.0f} s; what waits goes on waiting as long as it was to")
+            self._log.record("clock set", f"by {set_s:+.0f} s; what waits goes on waiting as long as it was to")
             self._writer.write(self._writes.clock(self._clock.note()))
         if not self._workers.is_isolated:
             return
         self._note_warden()
         if told := self._workers.files_left():
-            self._chronicle.record("files left", told)
+            self._log.record("files left", told)
         if told := self._workers.halted():
-            self._chronicle.record("warden stopped", told)
+            self._log.record("warden stopped", told)
         self._spawn(asyncio.to_thread(self._workers.gauge.correct))
 
     def _reclaim(self) -> None:
@@ -358,14 +360,14 @@ class EngineLoop:
         if self._cache is not None:
             self._cache.shrink()
         give_back()
-        freed, hosts = before - self._workers.gauge.read(), self._pump.scheduler.snapshot().hosts
+        freed, hosts = before - self._workers.gauge.read(), self._driver.scheduler.snapshot().hosts
         reading = hosts[0].reading if hosts else None
-        self._chronicle.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
+        self._log.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
         asyncio.get_running_loop().call_soon(self._read_memory)
 
     def _report_stuck(self, told: str) -> None:
         with suppress(HeadraceError):  # a disk that takes no more is told by whatever is journaled next
-            self._chronicle.record_now("loop stuck", told)
+            self._log.record_now("loop stuck", told)
 
     def _response_cache(self) -> ResponseCache | None:
         if self._cache is None:
@@ -375,48 +377,48 @@ class EngineLoop:
     def _count_usage(self, usage: Usage) -> None:
         self._writer.write(self._writes.used(usage))
 
-    def _act(self, command: Command) -> None:
+    def _act(self, command: SchedulerCommand) -> None:
         match command:
-            case Start():
+            case StartRun():
                 self._runs.start(command)
-            case Preempt() | Kill():
+            case PreemptRun() | KillRun():
                 self._runs.stop(command)
-            case Skip():
-                self._chronicle.record("skipped", command.why.value, run=command.id, reading=command.reading)
-            case Settle():
+            case SkipRun():
+                self._log.record("skipped", command.why.value, run=command.id, reading=command.reading)
+            case EndRun():
                 self._runs.settle(command)
-            case Park():
+            case ParkRun():
                 self._runs.park(command)
-            case Grant():
+            case GrantPermits():
                 self.surveys.grant(command)
-            case StartBeat():
-                self.beats.start(command)
-            case KillBeat():
-                self.beats.kill(command)
-            case SkipBeat():
-                self.beats.skip(command)
+            case StartHeartbeat():
+                self.heartbeats.start(command)
+            case KillHeartbeat():
+                self.heartbeats.kill(command)
+            case SkipHeartbeat():
+                self.heartbeats.skip(command)
             case Reclaim():
                 self._reclaim()
-            case Note():
+            case RecordNotice():
                 if command.notice is not Notice.BLIND:  # each heartbeat has a number of its own
-                    self._chronicle.record(command.notice.value, _subject(command), reading=command.reading)
-            case Reject():
+                    self._log.record(command.notice.value, _subject(command), reading=command.reading)
+            case RejectRun():
                 raise AssertionError("only an offer is refused")
             case _:
                 assert_never(command)
 
 
-def _subject(note: Note) -> str:
+def _subject(note: RecordNotice) -> str:
     """Of memory the level it is at: there is one host, and the reading has its numbers."""
     if note.reading is not None and note.notice in (Notice.LEVEL, Notice.NEW_ZERO):
         return note.reading.pressure.name.lower()
     return note.subject
 
 
-class _Functions(dict[str, Callable[..., Any]]):
+class _FunctionsByKind(dict[str, Callable[..., Any]]):
     """Functions by kind, as they are registered."""
 
-    def __init__(self, kinds: dict[str, Kind]) -> None:
+    def __init__(self, kinds: dict[str, TaskKind]) -> None:
         super().__init__()
         self._kinds = kinds
 

@@ -71,28 +71,30 @@ class Run:
     async def result(self) -> Any:
         """What the function returned; raises RunFailed where it ended otherwise, and waits until it has."""
         end: RunEnd = await self._engine.ask(
-            lambda loop, reply: loop.owners.watch(self.id, reply),
-            given_up=lambda loop, reply: loop.owners.unwatch(self.id, reply),
+            lambda loop, reply: loop.requests.watch(self.id, reply),
+            given_up=lambda loop, reply: loop.requests.unwatch(self.id, reply),
         )
         if end.state is not RunState.DONE:
             raise end.failure(fix=_GO_ON)
         stored = (
-            end.result if end.result is not None else await self._engine.call(lambda loop: loop.owners.result(self.id))
+            end.result
+            if end.result is not None
+            else await self._engine.call(lambda loop: loop.requests.result(self.id))
         )
         with taken_from(self._engine.path, f"the result of {self.name}"):
             return decode_value(stored or b"null")
 
     def status(self) -> RunStatus:
-        return RunStatus.from_row(self._engine.look(lambda loop: loop.owners.row_now(self.id)))
+        return RunStatus.from_row(self._engine.look(lambda loop: loop.requests.row_now(self.id)))
 
     async def cancel(self) -> None:
         """End it for good, with its children; what it has journaled stays to be looked at."""
-        await self._engine.call(lambda loop: loop.owners.cancel(self.id))
+        await self._engine.call(lambda loop: loop.requests.cancel(self.id))
 
     async def send(self, message: Any) -> None:
         """Give it a message, durable when this returns; `ctx.receive()` takes them in order."""
         payload = encode_kept(message, "A message")
-        await self._engine.call(lambda loop: loop.owners.send(self.id, payload))
+        await self._engine.call(lambda loop: loop.requests.send(self.id, payload))
 
     async def resolve(self, step: str, *, result: Any = _NOT_GIVEN, again: bool = False) -> None:
         """Decide about a side effect that has started and not finished: it happened, with this result; or run it
@@ -101,11 +103,11 @@ class Run:
         if again == (result is not _NOT_GIVEN):
             raise OptionError("resolve() needs either result= (it has happened) or again=True (it has not).")
         encoded = None if again else encode_kept(result, f"The result of step {step!r}")
-        await self._engine.call(lambda loop: loop.owners.resolve(self.id, step, encoded))
+        await self._engine.call(lambda loop: loop.requests.resolve(self.id, step, encoded))
 
     async def retry(self) -> None:
         """Have one that has failed go on behind its last step, once the cause is gone; its failed children with it."""
-        await self._engine.call(lambda loop: loop.owners.retry(self.id))
+        await self._engine.call(lambda loop: loop.requests.retry(self.id))
 
     async def events(self) -> AsyncGenerator[Any]:
         """What the run emits from now on, until it ends. One who does not keep up misses the oldest."""
@@ -120,9 +122,9 @@ class Run:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(put, payload)
 
-        self._engine.tell(lambda engine_loop: engine_loop.owners.listen(self.id, hear))
+        self._engine.tell(lambda engine_loop: engine_loop.requests.listen(self.id, hear))
         try:
             while (payload := await unheard.get()) is not None:
                 yield decode_value(payload)
         finally:
-            self._engine.tell(lambda engine_loop: engine_loop.owners.leave(self.id, hear))
+            self._engine.tell(lambda engine_loop: engine_loop.requests.leave(self.id, hear))

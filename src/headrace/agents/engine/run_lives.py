@@ -12,27 +12,27 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, assert_never
 
-from headrace.agents.engine.agent_requests import AgentWants
+from headrace.agents.engine.agent_requests import AgentRequests
 from headrace.agents.engine.engine_writer import EngineWriter
-from headrace.agents.engine.event_log import Chronicle
+from headrace.agents.engine.event_log import EventLog
 from headrace.agents.engine.live_runs import Listeners, LiveRun, RunEnd
-from headrace.agents.engine.pump import Pump
+from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.scheduler.events import (
+    AttemptEnded,
+    AttemptStarted,
     EffectEnded,
     EffectStarting,
-    Ended,
     Ending,
-    Kill,
-    Park,
-    Preempt,
-    Settle,
-    Start,
-    Started,
-    StepDone,
+    EndRun,
+    KillRun,
+    ParkRun,
+    PreemptRun,
+    StartRun,
+    StepJournaled,
+    StopReason,
     Verdict,
-    Why,
 )
-from headrace.agents.task import Kind
+from headrace.agents.task import TaskKind
 from headrace.interviews import contract
 from headrace.interviews.contract import AgentExecutor, AgentRun, AnyEvent, Outcome, Signal, Trouble
 from headrace.memory.gauge import TreeGauge, give_back
@@ -77,13 +77,13 @@ class AgentRuns:
     def __init__(
         self,
         file: AgentFile,
-        pump: Pump,
+        driver: SchedulerDriver,
         writer: EngineWriter,
         writes: Writes,
-        chronicle: Chronicle,
+        log: EventLog,
         executor: AgentExecutor,
         listeners: Listeners,
-        wants: AgentWants,
+        requests: AgentRequests,
         gauge: TreeGauge,
         clock: SteadyClock,
         grace_s: float,
@@ -97,13 +97,13 @@ class AgentRuns:
         self.steps_count = 0
         self._leaving: set[int] = set()  # ended or parked, and not yet so on disk
         self._file = file
-        self._pump = pump
+        self._driver = driver
         self._writer = writer
         self._writes = writes
-        self._chronicle = chronicle
+        self._log = log
         self._executor = executor
         self._listeners = listeners
-        self._wants = wants
+        self._requests = requests
         self._gauge = gauge
         self._clock = clock
         self._grace_s = grace_s
@@ -112,10 +112,10 @@ class AgentRuns:
 
     # What the scheduler asks for.
 
-    def start(self, command: Start) -> None:
+    def start(self, command: StartRun) -> None:
         run = self.live[command.id]
         run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
-        run.stop_told = ""
+        run.stop_reason = ""
         run.floor_bytes = self._gauge.read() if command.is_alone and not self._gauge.tells_apart else None
         run.used_bytes = run.peak_bytes = 0
         run.effects.clear()
@@ -127,7 +127,7 @@ class AgentRuns:
         else:
             self._spawn(self._start_again(run, command))
 
-    async def _start_again(self, run: LiveRun, command: Start) -> None:
+    async def _start_again(self, run: LiveRun, command: StartRun) -> None:
         await self._writer.flush()  # what the last attempt journaled is read back now
         row = self._file.run(run.id)
         assert row is not None
@@ -137,7 +137,7 @@ class AgentRuns:
             _add_step(work, step)
         self._start_with(run, work)
 
-    def _work(self, run: LiveRun, command: Start, arguments: bytes) -> AgentRun:
+    def _work(self, run: LiveRun, command: StartRun, arguments: bytes) -> AgentRun:
         return AgentRun(
             run.id,
             command.epoch,
@@ -158,24 +158,24 @@ class AgentRuns:
             self._report(run, Ending.PREEMPTED)
             return
         self._executor.start(work)
-        self._pump.tell(Started(now_s=time.monotonic(), id=run.id, epoch=run.epoch))
+        self._driver.tell(AttemptStarted(now_s=time.monotonic(), id=run.id, epoch=run.epoch))
 
-    def stop(self, command: Preempt | Kill) -> None:
-        what = "preempted" if isinstance(command, Preempt) else "killed"
-        self._chronicle.record(what, command.why.value, run=command.id, reading=command.reading)
+    def stop(self, command: PreemptRun | KillRun) -> None:
+        what = "preempted" if isinstance(command, PreemptRun) else "killed"
+        self._log.record(what, command.why.value, run=command.id, reading=command.reading)
         run = self.live[command.id]
-        run.stop = Signal.PREEMPT if isinstance(command, Preempt) else Signal.KILL
+        run.stop = Signal.PREEMPT if isinstance(command, PreemptRun) else Signal.KILL
         run.stop_s = time.monotonic()
-        run.stop_told = _stop_told(command, run.kind.timeout_s)
-        self._wants.stop(run)
+        run.stop_reason = _stop_reason(command, run.kind.timeout_s)
+        self._requests.stop(run)
         if not run.is_starting:
-            deadline_s = 0.0 if command.why is Why.EMERGENCY else self._grace_s
+            deadline_s = 0.0 if command.why is StopReason.EMERGENCY else self._grace_s
             self._spawn(self._executor.signal(run.id, command.epoch, run.stop, deadline_s))
 
-    def settle(self, command: Settle) -> None:
+    def settle(self, command: EndRun) -> None:
         run = self.live.pop(command.id)
         state, ended = _STATES[command.verdict], run.ended
-        error = (ended.reason if ended is not None else "") or run.stop_told
+        error = (ended.reason if ended is not None else "") or run.stop_reason
         if command.verdict is Verdict.FAILED and run.failures + 1 < run.kind.max_attempts:
             self._retry(run, error)
             return
@@ -198,18 +198,18 @@ class AgentRuns:
     def _retry(self, run: LiveRun, error: str) -> None:
         failures = run.failures + 1
         wait_s = min(_FIRST_RETRY_S * 2 ** (failures - 1), _LONGEST_RETRY_S)
-        self._chronicle.record("retried", f"attempt {failures} failed: {error.partition(chr(10))[0]}", run=run.id)
+        self._log.record("retried", f"attempt {failures} failed: {error.partition(chr(10))[0]}", run=run.id)
         self._writer.write(self._writes.fails_again(run.id, failures))
-        anew = Park(id=run.id, epoch=run.epoch, preemptions=0, deaths=0, executed_s=0.0)
+        anew = ParkRun(id=run.id, epoch=run.epoch, preemptions=0, deaths=0, executed_s=0.0)
         self._park(run, RunState.SLEEPING, self._clock.now() + wait_s, anew, error)
 
-    def park(self, command: Park) -> None:
+    def park(self, command: ParkRun) -> None:
         run = self.live.pop(command.id)
         ended = run.ended
         state, resume_at, error = RunState.WAITING, 0.0, ""
         if ended is not None and ended.outcome is Outcome.UNDECIDED:
             state, error = RunState.UNDECIDED, ended.step
-            self._chronicle.record("undecided", f"step {ended.step!r} has started and not finished", run=run.id)
+            self._log.record("undecided", f"step {ended.step!r} has started and not finished", run=run.id)
             end = RunEnd(run.name, state, None, error)
             self._writer.after_commit(partial(self._listeners.ended, run.id, end))
         elif ended is not None and ended.outcome is Outcome.PARKED and ended.resume_at is not None:
@@ -218,7 +218,7 @@ class AgentRuns:
             state = RunState.RECEIVING
         self._park(run, state, resume_at, command, error)
 
-    def _park(self, run: LiveRun, state: RunState, resume_at: float, kept: Park, error: str) -> None:
+    def _park(self, run: LiveRun, state: RunState, resume_at: float, kept: ParkRun, error: str) -> None:
         writes = self._writes.waits(
             run.id,
             state,
@@ -242,7 +242,7 @@ class AgentRuns:
     def took(self, event: AnyEvent) -> None:
         run = self.live.get(event.id)
         if run is None or run.epoch != event.epoch or run.ended is not None:
-            self._chronicle.record("refused", "it came from an attempt that was replaced or has ended", run=event.id)
+            self._log.record("refused", "it came from an attempt that was replaced or has ended", run=event.id)
             return
         now_s = time.monotonic()
         match event:
@@ -255,7 +255,7 @@ class AgentRuns:
                 writes = self._writes.step_starting(run.id, run.epoch, event.step, effect, time.time(), event.mark)
                 self._writer.write(writes)
                 run.effects.add(event.step)
-                self._pump.tell(EffectStarting(now_s=now_s, id=run.id, epoch=run.epoch))
+                self._driver.tell(EffectStarting(now_s=now_s, id=run.id, epoch=run.epoch))
             case contract.StepRaised():
                 self._effect_ended(run, run.epoch, event.step)
             case contract.Checkpoint():
@@ -263,15 +263,15 @@ class AgentRuns:
                 self._writer.write(writes)
                 self._after_step(run)
             case contract.Wanted():
-                self._wants.fetch(run, event)
+                self._requests.fetch(run, event)
             case contract.Receiving():
-                self._wants.receive(run, event)
+                self._requests.receive(run, event)
             case contract.AskWanted():
                 run.marks[event.step] = event.mark
-                self._wants.ask(run, event, self._journal_step)
+                self._requests.ask(run, event, self._journal_step)
             case contract.CommandWanted():
                 run.marks[event.step] = event.mark
-                self._wants.run_command(run, event, self._journal_step)
+                self._requests.run_command(run, event, self._journal_step)
             case contract.ChildWanted():
                 run.has_children = True
                 run.marks[event.step] = event.mark
@@ -286,7 +286,7 @@ class AgentRuns:
             case contract.LoopStuck():
                 stack = frames_in(event.stack) or "(its stack cannot be had)"
                 told = f"for {event.seconds:.1f} s so far, in a worker of {run.kind.name!r}, by:\n{stack}"
-                self._chronicle.record("loop stuck", told, run=run.id)
+                self._log.record("loop stuck", told, run=run.id)
             case contract.Rows() | contract.Answers() | contract.Spent() | contract.Observed():
                 pass  # not of agent runs
             case _:
@@ -302,25 +302,25 @@ class AgentRuns:
 
     def _step_differs(self, run: LiveRun, event: contract.StepDiffers) -> None:
         told = f"step {event.step!r}: {event.what}"
-        self._chronicle.record("step changed", told, run=run.id)
+        self._log.record("step changed", told, run=run.id)
         _log.warning("%s: run %d (%s), %s", self._file.path, run.id, run.name, told)
 
     def _effect_ended(self, run: LiveRun, epoch: int, step: str) -> None:
         if run.epoch == epoch and step in run.effects:
             run.effects.discard(step)
-            self._pump.tell(EffectEnded(now_s=time.monotonic(), id=run.id, epoch=epoch))
+            self._driver.tell(EffectEnded(now_s=time.monotonic(), id=run.id, epoch=epoch))
 
     def _after_step(self, run: LiveRun) -> None:
-        told = StepDone(now_s=time.monotonic(), id=run.id, epoch=run.epoch)
-        self._writer.after_commit(partial(self._pump.tell, told))
+        told = StepJournaled(now_s=time.monotonic(), id=run.id, epoch=run.epoch)
+        self._writer.after_commit(partial(self._driver.tell, told))
 
     def _ended(self, run: LiveRun, event: contract.Ended) -> None:
         run.ended = event
-        self._wants.forget(run)
+        self._requests.forget(run)
         if event.outcome is Outcome.LOST and event.reason:
-            self._chronicle.record("lost", event.reason, run=run.id)
+            self._log.record("lost", event.reason, run=run.id)
         elif event.outcome is Outcome.OUT_OF_MEMORY:
-            self._chronicle.record("out of memory", event.reason, run=run.id)
+            self._log.record("out of memory", event.reason, run=run.id)
         if event.outcome in (Outcome.PREEMPTED, Outcome.LOST) and run.stop is not None:
             self._reclaim(run)
         self._report(run, _ENDINGS[event.outcome])
@@ -336,13 +336,13 @@ class AgentRuns:
         told = (
             f"{took_ms:.0f} ms after it was told to stop; {format_bytes(max(0, before - used))} given back after that"
         )
-        self._chronicle.record("stopped", f"{told}, {format_bytes(used)} in use", run=run.id)
+        self._log.record("stopped", f"{told}, {format_bytes(used)} in use", run=run.id)
 
     def _report(self, run: LiveRun, ending: Ending) -> None:
-        told = Ended(
+        told = AttemptEnded(
             now_s=time.monotonic(), id=run.id, epoch=run.epoch, ending=ending, peak_bytes=self._peak_bytes(run)
         )
-        self._pump.tell(told)
+        self._driver.tell(told)
 
     def _peak_bytes(self, run: LiveRun) -> int:
         """What it took; inline nobody can tell two apart, and it is known only where it ran alone."""
@@ -373,7 +373,7 @@ class AgentRuns:
         self,
         id: int,
         name: str,
-        kind: Kind,
+        kind: TaskKind,
         priority: Priority,
         failures: int,
         arguments: bytes | None,
@@ -420,12 +420,12 @@ def _add_step(work: AgentRun, step: StoredStep) -> None:
         work.effects.append(step.name)
 
 
-def _stop_told(command: Preempt | Kill, timeout_s: float | None) -> str:
+def _stop_reason(command: PreemptRun | KillRun, timeout_s: float | None) -> str:
     """Why it was stopped, for whoever finds that to be its end."""
     reading = command.reading
-    if command.why is Why.TIMED_OUT and timeout_s is not None:
+    if command.why is StopReason.TIMED_OUT and timeout_s is not None:
         return f"it took longer than the {timeout_s:g} s that timeout_s= of its @task allows"
-    if command.why is Why.EMERGENCY and reading is not None:
+    if command.why is StopReason.EMERGENCY and reading is not None:
         used, budget = format_bytes(reading.used_bytes), format_bytes(reading.budget_bytes)
         return f"killed when all together used {used} of {budget}. Have it use less, or give the engine more memory="
     return ""

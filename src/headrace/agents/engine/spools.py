@@ -15,7 +15,7 @@ from headrace.errors import StorageFull
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-def made_spools(engine_file: Path) -> TemporaryDirectory[str]:
+def make_spool_directory(engine_file: Path) -> TemporaryDirectory[str]:
     """Only for whoever holds the engine's file: what an engine that was killed has left goes."""
     prefix = f".{engine_file.name}-spool-"
     for left in engine_file.parent.iterdir():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.agents.engine.heartbeat_calls import Beat
+from headrace.agents.engine.heartbeat_calls import Heartbeat
 from headrace.agents.scheduler.snapshot import Snapshot
 from headrace.display import counted
 from headrace.store.engine_file.engine_schema import RunState
@@ -13,7 +13,7 @@ from headrace.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeatStatus:
+class HeartbeatStatus:
     """How a heartbeat went lately. Times are in seconds since 1970."""
 
     name: str
@@ -53,7 +53,7 @@ class EngineStatus:
     peak_bytes: int
     budget_bytes: int
     pressure: str
-    heartbeats: tuple[BeatStatus, ...]
+    heartbeats: tuple[HeartbeatStatus, ...]
     open_circuits: dict[str, float | None]
     counts: dict[str, int]
     usage: dict[str, float]
@@ -67,7 +67,7 @@ class EngineStatus:
         parts = [f"running {self.running}", f"waiting {waiting}", f"unfinished {unfinished}", f"memory {memory}"]
         parts += [f"no function here for {count} of {kind}" for kind, count in self.unknown.items()]
         parts += [f"{kind} fails and is refused" for kind in self.open_circuits]
-        parts += [str(beat) for beat in self.heartbeats]
+        parts += [str(heartbeat) for heartbeat in self.heartbeats]
         parts += ["the loop is stuck"] if self.stuck else []
         return "; ".join(parts)
 
@@ -77,7 +77,7 @@ def status_of(
     snapshot: Snapshot,
     unfinished: dict[tuple[str, str], int],
     kinds: set[str],
-    beats: dict[str, Beat],
+    beats: dict[str, Heartbeat],
     counts: dict[str, int],
     usage: dict[str, float],
     used_bytes: int,
@@ -103,7 +103,7 @@ def status_of(
         peak_bytes=peak_bytes,
         budget_bytes=reading.budget_bytes if reading else 0,
         pressure=reading.pressure.name if reading else "CALM",
-        heartbeats=tuple(_beat(beat) for beat in beats.values()),
+        heartbeats=tuple(_beat(heartbeat) for heartbeat in beats.values()),
         open_circuits={
             kind: None if due_s is None else max(0.0, due_s - now_s) for kind, due_s in snapshot.open_circuits.items()
         },
@@ -114,8 +114,8 @@ def status_of(
     )
 
 
-def _beat(beat: Beat) -> BeatStatus:
+def _beat(heartbeat: Heartbeat) -> HeartbeatStatus:
     shown: dict[str, Any] = {
-        name: getattr(beat, name) for name in BeatStatus.__dataclass_fields__ if name != "is_blind"
+        name: getattr(heartbeat, name) for name in HeartbeatStatus.__dataclass_fields__ if name != "is_blind"
     }
-    return BeatStatus(**shown, is_blind=beat.skips_in_a_row >= beat.max_skips)
+    return HeartbeatStatus(**shown, is_blind=heartbeat.skips_in_a_row >= heartbeat.max_skips)

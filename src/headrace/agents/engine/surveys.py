@@ -2,7 +2,7 @@
 
 It runs on the engine's loop, with as many interviews in flight as the scheduler grants.
 
-Does not cover: the survey's own loop (interviews.run), or how many credits there are (agents.scheduler.tenants).
+Does not cover: the survey's own loop (interviews.run), or how many permits there are (agents.scheduler.survey_permits).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from headrace.agents.engine.pump import Pump
-from headrace.agents.scheduler.events import Grant, TenantClosed, TenantOpened, TenantUsed
+from headrace.agents.engine.scheduler_driver import SchedulerDriver
+from headrace.agents.scheduler.events import GrantPermits, SurveyClosed, SurveyOpened, SurveyUsage
 from headrace.display import counted
 from headrace.errors import EngineClosed, OptionError
 from headrace.interviews.inline import InlineExecutor
@@ -39,14 +39,14 @@ class EngineSurveys:
     def __init__(
         self,
         host: str,
-        pump: Pump,
+        driver: SchedulerDriver,
         limits: MemoryLimits,
         endpoints: Endpoints,
         cache: Callable[[], ResponseCache | None],
         read_memory: Callable[[], None],
     ) -> None:
         self._host = host
-        self._pump = pump
+        self._driver = driver
         self._limits = limits
         self._endpoints = endpoints
         self._cache = cache
@@ -86,10 +86,10 @@ class EngineSurveys:
             file.keep_budgets()
             note = file.journal.begin_run(run.reused)
         outcome = "failed"
-        opened = TenantOpened(
-            now_s=time.monotonic(), tenant=tenant, host=self._host, wanted=file.budgets.window, priority=priority
+        opened = SurveyOpened(
+            now_s=time.monotonic(), survey=tenant, host=self._host, wanted=file.budgets.window, priority=priority
         )
-        self._pump.tell(opened)
+        self._driver.tell(opened)
         self._read_memory()
         try:
             async with steerable(file.path, run):
@@ -97,24 +97,24 @@ class EngineSurveys:
             outcome = "complete" if run.progress().done == run.total else "stopped"
         finally:
             del self.running[tenant]
-            self._pump.tell(TenantClosed(now_s=time.monotonic(), tenant=tenant))
+            self._driver.tell(SurveyClosed(now_s=time.monotonic(), survey=tenant))
             note.ended(run.peak_bytes, outcome, self._endpoints.figures().decode())
 
     def report(self, tenant: str) -> None:
         if run := self.running.get(tenant):
             used = run.in_flight
-            self._pump.tell(
-                TenantUsed(now_s=time.monotonic(), tenant=tenant, in_use=used, credit_bytes=run.interview_bytes)
+            self._driver.tell(
+                SurveyUsage(now_s=time.monotonic(), survey=tenant, in_use=used, permit_bytes=run.interview_bytes)
             )
 
-    def grant(self, command: Grant) -> None:
-        run = self.running.get(command.tenant)
+    def grant(self, command: GrantPermits) -> None:
+        run = self.running.get(command.survey)
         if run is None:
             return
-        if command.credits == 0:
+        if command.permits == 0:
             run.pause()
         else:
-            run.tune(command.credits)
+            run.tune(command.permits)
             run.resume()
 
     def stop(self) -> None:

@@ -1,6 +1,6 @@
-"""A circuit breaker for each kind of task, and the tasks it holds back. Covers: refusals, probes, what counts.
+"""A circuit breaker for each kind of run, and the runs it holds back. Covers: refusals, probes, what counts.
 
-Out-of-memory deaths count apart: they say something of the budget, not of the code (agents.scheduler.verdicts).
+Out-of-memory deaths count apart: they say something of the budget, not of the code (agents.scheduler.exits).
 Does not cover: the breaker itself (models.endpoint.breaker).
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import heapq
 
-from headrace.agents.scheduler.events import Note, Notice, Verdict
-from headrace.agents.scheduler.task_states import HELD, Task
+from headrace.agents.scheduler.events import Notice, RecordNotice, Verdict
+from headrace.agents.scheduler.scheduled_runs import HELD, ScheduledRun
 from headrace.limits import BreakerLimits
 from headrace.models.endpoint.breaker import Breaker, Circuit
 
@@ -22,15 +22,15 @@ class Circuits:
     def __init__(self, limits: BreakerLimits) -> None:
         self._limits = limits
         self._breakers: dict[str, Breaker] = {}
-        self._held: dict[str, list[tuple[float, int, Task]]] = {}  # by kind, as they would have come
+        self._held: dict[str, list[tuple[float, int, ScheduledRun]]] = {}  # by kind, as they would have come
 
-    def accepts(self, task: Task, now_s: float) -> bool:
+    def accepts(self, run: ScheduledRun, now_s: float) -> bool:
         """Whether a submission may wait for its turn; of a circuit that has cooled down, the first is the probe."""
-        breaker = self._breakers.get(task.kind)
+        breaker = self._breakers.get(run.kind)
         if breaker is None or breaker.circuit is Circuit.CLOSED:
             return True
-        task.is_probe = not self._held.get(task.kind) and breaker.may_try(now_s)
-        return task.is_probe
+        run.is_probe = not self._held.get(run.kind) and breaker.may_try(now_s)
+        return run.is_probe
 
     def refuses(self, kind: str, now_s: float) -> bool:
         """Whether a submission would not be accepted. Asking makes nothing a probe."""
@@ -43,59 +43,59 @@ class Circuits:
         breaker = self._breakers.get(kind)
         return breaker.next_probe_s if breaker else None
 
-    def holds(self, task: Task) -> bool:
-        """Whether a task accepted earlier has to wait for its kind's circuit to close."""
-        if not self._breakers or task.is_probe:
+    def holds(self, run: ScheduledRun) -> bool:
+        """Whether a run accepted earlier has to wait for its kind's circuit to close."""
+        if not self._breakers or run.is_probe:
             return False
-        breaker = self._breakers.get(task.kind)
+        breaker = self._breakers.get(run.kind)
         return breaker is not None and breaker.circuit is not Circuit.CLOSED
 
-    def hold(self, task: Task) -> None:
-        task.state = HELD
-        heapq.heappush(self._held.setdefault(task.kind, []), (task.submitted_s, task.arrival, task))
+    def hold(self, run: ScheduledRun) -> None:
+        run.phase = HELD
+        heapq.heappush(self._held.setdefault(run.kind, []), (run.submitted_s, run.arrival, run))
 
     def holds_any(self) -> bool:
         return bool(self._held)
 
-    def settled(self, task: Task, verdict: Verdict | None, now_s: float) -> Note | None:
-        """How a task ended, None where it only left; tells whether its circuit opened or closed."""
-        breaker = self._breakers.get(task.kind)
+    def settled(self, run: ScheduledRun, verdict: Verdict | None, now_s: float) -> RecordNotice | None:
+        """How a run ended, None where it only left; tells whether its circuit opened or closed."""
+        breaker = self._breakers.get(run.kind)
         if breaker is None and verdict in _FAILURES:
-            breaker = self._breakers[task.kind] = Breaker(self._limits)
-        if breaker is None or (breaker.circuit is Circuit.HALF_OPEN and not task.is_probe):
+            breaker = self._breakers[run.kind] = Breaker(self._limits)
+        if breaker is None or (breaker.circuit is Circuit.HALF_OPEN and not run.is_probe):
             return None
         before = breaker.circuit
-        self._tell(breaker, task, verdict, now_s)
-        task.is_probe = False
-        return _change(task.kind, before, breaker.circuit)
+        self._tell(breaker, run, verdict, now_s)
+        run.is_probe = False
+        return _change(run.kind, before, breaker.circuit)
 
-    def crashed(self, task: Task, now_s: float) -> Note | None:
+    def crashed(self, run: ScheduledRun, now_s: float) -> RecordNotice | None:
         """Its worker died under it, and it will be tried again: also that is a failure of its kind."""
-        breaker = self._breakers.setdefault(task.kind, Breaker(self._limits))
-        if breaker.circuit is Circuit.HALF_OPEN and not task.is_probe:
+        breaker = self._breakers.setdefault(run.kind, Breaker(self._limits))
+        if breaker.circuit is Circuit.HALF_OPEN and not run.is_probe:
             return None
-        before, task.is_probe = breaker.circuit, False
+        before, run.is_probe = breaker.circuit, False
         breaker.failed(now_s)
-        return _change(task.kind, before, breaker.circuit)
+        return _change(run.kind, before, breaker.circuit)
 
-    def released(self, now_s: float) -> list[Task]:
-        """Held tasks that may go on: all of a circuit that closed, one of each that is due for a probe."""
-        found: list[Task] = []
+    def released(self, now_s: float) -> list[ScheduledRun]:
+        """Held runs that may go on: all of a circuit that closed, one of each that is due for a probe."""
+        found: list[ScheduledRun] = []
         for kind in list(self._held):
             found += self._released(kind, self._breakers[kind], now_s)
         return found
 
-    def release(self, task: Task) -> None:
+    def release(self, run: ScheduledRun) -> None:
         """It was cancelled."""
-        kept = [entry for entry in self._held.pop(task.kind) if entry[2] is not task]
+        kept = [entry for entry in self._held.pop(run.kind) if entry[2] is not run]
         heapq.heapify(kept)
         if kept:
-            self._held[task.kind] = kept
+            self._held[run.kind] = kept
 
-    def drain(self) -> list[Task]:
-        tasks = [entry[2] for held in self._held.values() for entry in held]
+    def drain(self) -> list[ScheduledRun]:
+        runs = [entry[2] for held in self._held.values() for entry in held]
         self._held.clear()
-        return tasks
+        return runs
 
     def next_tick_s(self) -> float | None:
         due = [self.next_probe_s(kind) for kind in self._held]
@@ -108,15 +108,15 @@ class Circuits:
             if breaker.circuit is not Circuit.CLOSED
         }
 
-    def _tell(self, breaker: Breaker, task: Task, verdict: Verdict | None, now_s: float) -> None:
+    def _tell(self, breaker: Breaker, run: ScheduledRun, verdict: Verdict | None, now_s: float) -> None:
         if verdict is Verdict.DONE:
             breaker.succeeded()
         elif verdict in _FAILURES:
             breaker.failed(now_s)
-        elif task.is_probe:
+        elif run.is_probe:
             breaker.abandoned(now_s)
 
-    def _released(self, kind: str, breaker: Breaker, now_s: float) -> list[Task]:
+    def _released(self, kind: str, breaker: Breaker, now_s: float) -> list[ScheduledRun]:
         if breaker.circuit is Circuit.CLOSED:
             return [entry[2] for entry in self._held.pop(kind)]
         if not breaker.may_try(now_s):
@@ -129,9 +129,9 @@ class Circuits:
         return [probe]
 
 
-def _change(kind: str, before: Circuit, after: Circuit) -> Note | None:
+def _change(kind: str, before: Circuit, after: Circuit) -> RecordNotice | None:
     if after is Circuit.OPEN and before is not Circuit.OPEN:
-        return Note(notice=Notice.CIRCUIT_OPENED, subject=kind)
+        return RecordNotice(notice=Notice.CIRCUIT_OPENED, subject=kind)
     if after is Circuit.CLOSED and before is not Circuit.CLOSED:
-        return Note(notice=Notice.CIRCUIT_CLOSED, subject=kind)
+        return RecordNotice(notice=Notice.CIRCUIT_CLOSED, subject=kind)
     return None

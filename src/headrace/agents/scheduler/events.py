@@ -1,35 +1,35 @@
-"""What the scheduler is told and what it asks for, as plain values. Nothing here assumes that there is one host.
+"""The events that the scheduler takes and the commands that it returns, as plain values, for one host or many.
 
-    told (every one with `now_s`)            what usually follows
-    HostJoined, HostLost                     Start; of a lost host: Start elsewhere, or Settle
-    Submitted                                Start now or later; or Reject, and nothing more of it
-    Cancelled                                Kill, or Settle where it was waiting
-    Started, StepDone                        nothing: they say what preemption may choose
-    EffectStarting, EffectEnded              nothing: while any of a run's side effects is under way, it is let alone
-    Ended                                    Settle; or Start later (preempted, lost, out of memory once); or Park
-    MemoryRead                               Start, Preempt, Kill, Skip, Reclaim, Grant, Note
-    TenantOpened, TenantUsed, TenantClosed   Grant: so many credits in all from now on; fewer than before revokes
-    BeatAdded, BeatRemoved, BeatEnded        StartBeat
-    Tick                                     StartBeat, SkipBeat, KillBeat, Kill (time-out), Start (a probe)
-    Closing                                  Preempt what runs and Park all the rest: it is on disk, and goes on later
+    event (each has `now_s`)                      usual commands
+    HostJoined, HostLost                          StartRun; for runs of a lost host StartRun elsewhere, or EndRun
+    Submitted                                     StartRun now or later; or RejectRun, and nothing more for this id
+    Cancelled                                     KillRun; EndRun where the run was waiting
+    AttemptStarted, StepJournaled                 none: preemption chooses by them
+    EffectStarting, EffectEnded                   none: a run inside a side effect is not preempted
+    AttemptEnded                                  EndRun; ParkRun; or StartRun later (preempted, lost, out of memory)
+    MemoryMeasured                                StartRun, PreemptRun, KillRun, SkipRun, Reclaim, GrantPermits
+    SurveyOpened, SurveyUsage, SurveyClosed       GrantPermits: the survey's new total; a lower one revokes permits
+    HeartbeatAdded, HeartbeatRemoved, -Ended      StartHeartbeat
+    Tick                                          StartHeartbeat, SkipHeartbeat, KillHeartbeat, KillRun (timeout)
+    Closing                                       PreemptRun for what runs, ParkRun for what waits: all goes on later
 
-    asked for      what to do
-    Start          run it on `host`, as attempt `epoch`, with `memory_bytes` lent to it; then tell Started
-    Preempt        stop it at its next step; then tell Ended
-    Kill           stop it at once; then tell Ended
-    Skip           nothing to do: it is LOW, memory pressure keeps it out, and it starts later. Once in each episode
-    Settle         this is how it ended: record it. Once for each accepted submission, unless it was parked
-    Park           it is on disk only now; Submitted with its epoch brings it back
-    Reject         it was not accepted, and why
-    Grant          the tenant may use so many credits at once
-    StartBeat ...  the same for heartbeats, by name
-    Reclaim        collect garbage, hand free memory back, then read memory again
-    Note           nothing to do: record what happened
+    command          what the engine does
+    StartRun         runs attempt `epoch` on `host` with `memory_bytes` lent to it; sends AttemptStarted
+    PreemptRun       stops the attempt at its next step; sends AttemptEnded
+    KillRun          stops the attempt at once; sends AttemptEnded
+    SkipRun          records that memory pressure keeps a LOW run waiting; once in each episode of pressure
+    EndRun           records how the run ended: once for each accepted submission that was not parked
+    ParkRun          leaves the run on disk only; Submitted with its epoch brings it back
+    RejectRun        refuses the submission, with the reason
+    GrantPermits     sets how many interviews the survey may have in flight
+    StartHeartbeat, KillHeartbeat, SkipHeartbeat: the same for heartbeats, by name
+    Reclaim          collects garbage, returns free memory to the system, measures again
+    RecordNotice     records what happened
 
-An event of an attempt that was replaced (an older epoch) or has ended is ignored. Each start of a run, here or by an
-earlier controller, has a higher epoch than the one before. A child runs in its parent's slot and worker, with its
-parent's priority and memory. A run that waits for a time or a message ends as `Ending.PARKED`: it holds neither slot
-nor memory, here neither, and comes back by `Submitted`.
+The scheduler ignores events of an attempt that was replaced (an older epoch) or has ended. Each start of a run, by this
+controller or an earlier one, has a higher epoch than the start before. A child runs in its parent's slot and worker,
+with its parent's priority and memory. A run that waits for a time or a message ends its attempt as parked: it holds
+neither slot nor memory, and comes back by `Submitted`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Refusal(Enum):
     CLOSING = "the engine is closing"
 
 
-class Why(Enum):
+class StopReason(Enum):
     """Why something was stopped or skipped."""
 
     PRESSURE = "memory pressure"
@@ -104,7 +104,7 @@ class Notice(Enum):
     CIRCUIT_CLOSED = "a kind of task is accepted again"
 
 
-class Reading(Struct, frozen=True):
+class MemoryReading(Struct, frozen=True):
     """What a decision about memory was based on."""
 
     host: str
@@ -114,23 +114,23 @@ class Reading(Struct, frozen=True):
     pressure: Pressure
 
 
-class Told(Struct, frozen=True, kw_only=True, gc=False):
+class _Event(Struct, frozen=True, kw_only=True, gc=False):
     now_s: float
 
 
-class HostJoined(Told, frozen=True, kw_only=True):
+class HostJoined(_Event, frozen=True, kw_only=True):
     host: str
     slots: int
     limits: MemoryLimits
 
 
-class HostLost(Told, frozen=True, kw_only=True):
-    """Everything on it is lost at once; its tenants are closed."""
+class HostLost(_Event, frozen=True, kw_only=True):
+    """Everything on it is lost at once; its surveys are closed."""
 
     host: str
 
 
-class Submitted(Told, frozen=True, kw_only=True):
+class Submitted(_Event, frozen=True, kw_only=True):
     """`epoch`, `preemptions`, `deaths` and `executed_s` are what is on record of a run that was here before."""
 
     id: int
@@ -145,37 +145,37 @@ class Submitted(Told, frozen=True, kw_only=True):
     executed_s: float = 0.0
 
 
-class Cancelled(Told, frozen=True, kw_only=True):
+class Cancelled(_Event, frozen=True, kw_only=True):
     id: int
 
 
-class Started(Told, frozen=True, kw_only=True):
+class AttemptStarted(_Event, frozen=True, kw_only=True):
     id: int
     epoch: int
 
 
-class EffectStarting(Told, frozen=True, kw_only=True):
+class EffectStarting(_Event, frozen=True, kw_only=True):
     """A side effect begins; others of the same run may be under way beside it."""
 
     id: int
     epoch: int
 
 
-class EffectEnded(Told, frozen=True, kw_only=True):
+class EffectEnded(_Event, frozen=True, kw_only=True):
     """One that was told to begin is over: journaled, or it raised."""
 
     id: int
     epoch: int
 
 
-class StepDone(Told, frozen=True, kw_only=True):
+class StepJournaled(_Event, frozen=True, kw_only=True):
     """A step or a checkpoint is journaled."""
 
     id: int
     epoch: int
 
 
-class Ended(Told, frozen=True, kw_only=True):
+class AttemptEnded(_Event, frozen=True, kw_only=True):
     """`peak_bytes` is the most this attempt was seen to use, 0 where nobody knows."""
 
     id: int
@@ -184,7 +184,7 @@ class Ended(Told, frozen=True, kw_only=True):
     peak_bytes: int = 0
 
 
-class MemoryRead(Told, frozen=True, kw_only=True):
+class MemoryMeasured(_Event, frozen=True, kw_only=True):
     """`budget_bytes` is what is effective now, None for the host's limit; `by_run` what runs use, where each
     can be told apart; children share a worker with their parent, and any one of them may stand for all.
     """
@@ -195,27 +195,27 @@ class MemoryRead(Told, frozen=True, kw_only=True):
     by_run: tuple[tuple[int, int], ...] = ()
 
 
-class TenantOpened(Told, frozen=True, kw_only=True):
-    """A survey's part on one host: it wants so many credits, each some interviews' worth of `credit_bytes`."""
+class SurveyOpened(_Event, frozen=True, kw_only=True):
+    """A survey's part on one host: it wants so many permits, each some interviews' worth of `permit_bytes`."""
 
-    tenant: str
+    survey: str
     host: str
     wanted: int
     priority: Priority = Priority.NORMAL
-    credit_bytes: int = 0
+    permit_bytes: int = 0
 
 
-class TenantUsed(Told, frozen=True, kw_only=True):
-    tenant: str
+class SurveyUsage(_Event, frozen=True, kw_only=True):
+    survey: str
     in_use: int
-    credit_bytes: int
+    permit_bytes: int
 
 
-class TenantClosed(Told, frozen=True, kw_only=True):
-    tenant: str
+class SurveyClosed(_Event, frozen=True, kw_only=True):
+    survey: str
 
 
-class BeatAdded(Told, frozen=True, kw_only=True):
+class HeartbeatAdded(_Event, frozen=True, kw_only=True):
     """`jitter` (0 to 1) says where in its period it beats."""
 
     name: str
@@ -225,50 +225,50 @@ class BeatAdded(Told, frozen=True, kw_only=True):
     jitter: float
 
 
-class BeatRemoved(Told, frozen=True, kw_only=True):
+class HeartbeatRemoved(_Event, frozen=True, kw_only=True):
     name: str
 
 
-class BeatEnded(Told, frozen=True, kw_only=True):
+class HeartbeatEnded(_Event, frozen=True, kw_only=True):
     name: str
     epoch: int
 
 
-class Tick(Told, frozen=True, kw_only=True):
+class Tick(_Event, frozen=True, kw_only=True):
     """Time has passed; due at `Scheduler.next_tick_s`, earlier and later does no harm."""
 
 
-class Closing(Told, frozen=True, kw_only=True):
+class Closing(_Event, frozen=True, kw_only=True):
     pass
 
 
-Event: TypeAlias = (
+SchedulerEvent: TypeAlias = (
     HostJoined
     | HostLost
     | Submitted
     | Cancelled
-    | Started
-    | StepDone
+    | AttemptStarted
+    | StepJournaled
     | EffectStarting
     | EffectEnded
-    | Ended
-    | MemoryRead
-    | TenantOpened
-    | TenantUsed
-    | TenantClosed
-    | BeatAdded
-    | BeatRemoved
-    | BeatEnded
+    | AttemptEnded
+    | MemoryMeasured
+    | SurveyOpened
+    | SurveyUsage
+    | SurveyClosed
+    | HeartbeatAdded
+    | HeartbeatRemoved
+    | HeartbeatEnded
     | Tick
     | Closing
 )
 
 
-class Asked(Struct, frozen=True, kw_only=True, gc=False):
+class _Command(Struct, frozen=True, kw_only=True, gc=False):
     """Nothing here or in `Told` can be part of a cycle: the collector need not look at them."""
 
 
-class Start(Asked, frozen=True, kw_only=True):
+class StartRun(_Command, frozen=True, kw_only=True):
     """`slot` is the same for a run and its children, and for nobody else. `preemptions` and `deaths` are what is to be
     known of it after a crash.
     """
@@ -283,35 +283,35 @@ class Start(Asked, frozen=True, kw_only=True):
     deaths: int = 0
 
 
-class Preempt(Asked, frozen=True, kw_only=True):
+class PreemptRun(_Command, frozen=True, kw_only=True):
     id: int
     epoch: int
     host: str
-    why: Why
-    reading: Reading | None = None
+    why: StopReason
+    reading: MemoryReading | None = None
 
 
-class Kill(Asked, frozen=True, kw_only=True):
+class KillRun(_Command, frozen=True, kw_only=True):
     id: int
     epoch: int
     host: str
-    why: Why
-    reading: Reading | None = None
+    why: StopReason
+    reading: MemoryReading | None = None
 
 
-class Skip(Asked, frozen=True, kw_only=True):
+class SkipRun(_Command, frozen=True, kw_only=True):
     id: int
-    why: Why
-    reading: Reading | None = None
+    why: StopReason
+    reading: MemoryReading | None = None
 
 
-class Settle(Asked, frozen=True, kw_only=True):
+class EndRun(_Command, frozen=True, kw_only=True):
     id: int
     epoch: int
     verdict: Verdict
 
 
-class Park(Asked, frozen=True, kw_only=True):
+class ParkRun(_Command, frozen=True, kw_only=True):
     """`epoch`, `preemptions`, `deaths` and `executed_s` go on record, for when it comes back: its time limit counts
     what it has executed in all.
     """
@@ -323,7 +323,7 @@ class Park(Asked, frozen=True, kw_only=True):
     executed_s: float
 
 
-class Reject(Asked, frozen=True, kw_only=True):
+class RejectRun(_Command, frozen=True, kw_only=True):
     """`wait_s` is a guess at how long until there is room; `retry_at_s` when a probe is due, None while one is out."""
 
     id: int
@@ -333,43 +333,55 @@ class Reject(Asked, frozen=True, kw_only=True):
     retry_at_s: float | None = None
 
 
-class Grant(Asked, frozen=True, kw_only=True):
-    tenant: str
+class GrantPermits(_Command, frozen=True, kw_only=True):
+    survey: str
     host: str
-    credits: int
+    permits: int
 
 
-class StartBeat(Asked, frozen=True, kw_only=True):
+class StartHeartbeat(_Command, frozen=True, kw_only=True):
     name: str
     epoch: int
 
 
-class KillBeat(Asked, frozen=True, kw_only=True):
+class KillHeartbeat(_Command, frozen=True, kw_only=True):
     name: str
     epoch: int
 
 
-class SkipBeat(Asked, frozen=True, kw_only=True):
+class SkipHeartbeat(_Command, frozen=True, kw_only=True):
     """`skips` in a row by now."""
 
     name: str
     skips: int
-    why: Why
-    reading: Reading | None = None
+    why: StopReason
+    reading: MemoryReading | None = None
 
 
-class Reclaim(Asked, frozen=True, kw_only=True):
+class Reclaim(_Command, frozen=True, kw_only=True):
     host: str
 
 
-class Note(Asked, frozen=True, kw_only=True):
-    """`subject` is a host, a heartbeat or a kind of task."""
+class RecordNotice(_Command, frozen=True, kw_only=True):
+    """`subject` is a host, a heartbeat or a kind of run."""
 
     notice: Notice
     subject: str
-    reading: Reading | None = None
+    reading: MemoryReading | None = None
 
 
-Command: TypeAlias = (
-    Start | Preempt | Kill | Skip | Settle | Park | Reject | Grant | StartBeat | KillBeat | SkipBeat | Reclaim | Note
+SchedulerCommand: TypeAlias = (
+    StartRun
+    | PreemptRun
+    | KillRun
+    | SkipRun
+    | EndRun
+    | ParkRun
+    | RejectRun
+    | GrantPermits
+    | StartHeartbeat
+    | KillHeartbeat
+    | SkipHeartbeat
+    | Reclaim
+    | RecordNotice
 )

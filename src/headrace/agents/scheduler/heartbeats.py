@@ -12,15 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.agents.scheduler.events import (
-    BeatAdded,
-    Command,
-    KillBeat,
-    Note,
+    HeartbeatAdded,
+    KillHeartbeat,
+    MemoryReading,
     Notice,
-    Reading,
-    SkipBeat,
-    StartBeat,
-    Why,
+    RecordNotice,
+    SchedulerCommand,
+    SkipHeartbeat,
+    StartHeartbeat,
+    StopReason,
 )
 from headrace.limits import QueueLimits
 from headrace.memory.governor import Pressure
@@ -29,7 +29,7 @@ _IS_DUE = -1
 
 
 @dataclass(slots=True, eq=False)
-class Beat:
+class ScheduledHeartbeat:
     name: str
     host: str
     every_s: float
@@ -46,20 +46,22 @@ class Beat:
 class Heartbeats:
     def __init__(self, limits: QueueLimits) -> None:
         self._limits = limits
-        self._beats: dict[str, Beat] = {}
+        self._beats: dict[str, ScheduledHeartbeat] = {}
         self._due: list[tuple[float, str, int]] = []  # the epoch whose time is up, or _IS_DUE
-        self._owed: deque[Beat] = deque()  # each at most once
+        self._owed: deque[ScheduledHeartbeat] = deque()  # each at most once
         self._running = 0
 
     def __len__(self) -> int:
         return len(self._beats)
 
-    def add(self, added: BeatAdded) -> None:
+    def add(self, added: HeartbeatAdded) -> None:
         """One that is known, even if only as the last beat of one that was removed, gets a new rhythm."""
         first_s = added.now_s + added.every_s * added.jitter
         beat = self._beats.get(added.name)
         if beat is None:
-            beat = self._beats[added.name] = Beat(added.name, added.host, added.every_s, added.limit_s, first_s)
+            beat = self._beats[added.name] = ScheduledHeartbeat(
+                added.name, added.host, added.every_s, added.limit_s, first_s
+            )
         beat.host, beat.every_s, beat.limit_s, beat.due_s = added.host, added.every_s, added.limit_s, first_s
         beat.is_removed = False
         heapq.heappush(self._due, (first_s, added.name, _IS_DUE))
@@ -70,7 +72,7 @@ class Heartbeats:
             beat.is_removed = True
             self._forget_if_over(beat)
 
-    def _forget_if_over(self, beat: Beat) -> None:
+    def _forget_if_over(self, beat: ScheduledHeartbeat) -> None:
         if beat.is_removed and not beat.is_running:
             del self._beats[beat.name]
 
@@ -88,9 +90,9 @@ class Heartbeats:
             self._running -= not beat.was_killed
             self._forget_if_over(beat)
 
-    def tick(self, now_s: float, reading_of: Callable[[str], Reading | None]) -> list[Command]:
+    def tick(self, now_s: float, reading_of: Callable[[str], MemoryReading | None]) -> list[SchedulerCommand]:
         """At most two commands for each heartbeat that is due."""
-        commands: list[Command] = []
+        commands: list[SchedulerCommand] = []
         while self._due and self._due[0][0] <= now_s:
             due_s, name, epoch = heapq.heappop(self._due)
             beat = self._beats.get(name)
@@ -100,7 +102,7 @@ class Heartbeats:
                 commands += self._beat_is_due(beat, now_s)
         return commands + self._start_owed(now_s, reading_of)
 
-    def _beat_is_due(self, beat: Beat, now_s: float) -> list[Command]:
+    def _beat_is_due(self, beat: ScheduledHeartbeat, now_s: float) -> list[SchedulerCommand]:
         missed = (now_s - beat.due_s) // beat.every_s
         beat.due_s += (missed + 1) * beat.every_s
         heapq.heappush(self._due, (beat.due_s, beat.name, _IS_DUE))
@@ -108,18 +110,18 @@ class Heartbeats:
         if not was_owed:
             self._owed.append(beat)
         if beat.is_running:
-            return self._skip(beat, Why.STILL_RUNNING, None)
-        return self._skip(beat, Why.LANE_FULL, None) if was_owed and self._is_full() else []
+            return self._skip(beat, StopReason.STILL_RUNNING, None)
+        return self._skip(beat, StopReason.LANE_FULL, None) if was_owed and self._is_full() else []
 
-    def _time_is_up(self, beat: Beat, epoch: int) -> list[Command]:
+    def _time_is_up(self, beat: ScheduledHeartbeat, epoch: int) -> list[SchedulerCommand]:
         if not beat.is_running or beat.epoch != epoch or beat.was_killed:
             return []
         beat.was_killed = True
         self._running -= 1
-        return [KillBeat(name=beat.name, epoch=epoch)]
+        return [KillHeartbeat(name=beat.name, epoch=epoch)]
 
-    def _start_owed(self, now_s: float, reading_of: Callable[[str], Reading | None]) -> list[Command]:
-        commands: list[Command] = []
+    def _start_owed(self, now_s: float, reading_of: Callable[[str], MemoryReading | None]) -> list[SchedulerCommand]:
+        commands: list[SchedulerCommand] = []
         for _ in range(len(self._owed)):
             if self._is_full():
                 break
@@ -133,25 +135,27 @@ class Heartbeats:
         return commands
 
     def _is_full(self) -> bool:
-        return self._running >= self._limits.beats_at_once
+        return self._running >= self._limits.heartbeats_at_once
 
-    def _start_or_skip(self, beat: Beat, now_s: float, reading: Reading | None) -> list[Command]:
+    def _start_or_skip(
+        self, beat: ScheduledHeartbeat, now_s: float, reading: MemoryReading | None
+    ) -> list[SchedulerCommand]:
         if may_beat(reading):
             beat.skips, beat.was_killed, beat.is_running = 0, False, True
             beat.epoch += 1
             self._running += 1
             heapq.heappush(self._due, (now_s + beat.limit_s, beat.name, beat.epoch))
-            return [StartBeat(name=beat.name, epoch=beat.epoch)]
-        return self._skip(beat, Why.PRESSURE, reading)
+            return [StartHeartbeat(name=beat.name, epoch=beat.epoch)]
+        return self._skip(beat, StopReason.PRESSURE, reading)
 
-    def _skip(self, beat: Beat, why: Why, reading: Reading | None) -> list[Command]:
+    def _skip(self, beat: ScheduledHeartbeat, why: StopReason, reading: MemoryReading | None) -> list[SchedulerCommand]:
         beat.skips += 1
-        commands: list[Command] = [SkipBeat(name=beat.name, skips=beat.skips, why=why, reading=reading)]
+        commands: list[SchedulerCommand] = [SkipHeartbeat(name=beat.name, skips=beat.skips, why=why, reading=reading)]
         if beat.skips == self._limits.max_skips:
-            commands.append(Note(notice=Notice.BLIND, subject=beat.name, reading=reading))
+            commands.append(RecordNotice(notice=Notice.BLIND, subject=beat.name, reading=reading))
         return commands
 
 
-def may_beat(reading: Reading | None) -> bool:
+def may_beat(reading: MemoryReading | None) -> bool:
     """A host nobody knows has no memory to spare."""
     return reading is not None and reading.pressure is Pressure.CALM

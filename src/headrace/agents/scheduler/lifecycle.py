@@ -1,32 +1,32 @@
 """What becomes of a run. Covers: submission, steps, every way to end or to come back, children, cancelling.
 
 Does not cover: when and where it starts (agents.scheduler.placing), or what an ending means
-(agents.scheduler.verdicts).
+(agents.scheduler.exits).
 """
 
 from __future__ import annotations
 
-from headrace.agents.scheduler.board import Board
+from headrace.agents.scheduler.children import enter_slot, join_parent, live_ancestor
 from headrace.agents.scheduler.events import (
+    AttemptEnded,
+    AttemptStarted,
     EffectEnded,
     EffectStarting,
-    Ended,
     Ending,
-    Kill,
-    Park,
-    Preempt,
+    EndRun,
+    KillRun,
+    ParkRun,
+    PreemptRun,
     Refusal,
-    Reject,
-    Settle,
-    Started,
-    StepDone,
+    RejectRun,
+    StepJournaled,
+    StopReason,
     Submitted,
     Verdict,
-    Why,
 )
-from headrace.agents.scheduler.families import elder_of, enter_family, join_parent
-from headrace.agents.scheduler.task_states import HELD, NEVER_KEPT_OUT, RUNNING, WAITING, Family, Task
-from headrace.agents.scheduler.verdicts import Again, judge
+from headrace.agents.scheduler.exits import Again, judge
+from headrace.agents.scheduler.scheduled_runs import HELD, NEVER_KEPT_OUT, RUNNING, WAITING, ScheduledRun, Slot
+from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
@@ -34,128 +34,128 @@ _TAKES_CHILDREN_ALONG = (Verdict.CANCELLED, Verdict.TIMED_OUT)
 _TELLS_SIZE = (Ending.DONE, Ending.FAILED, Ending.OUT_OF_MEMORY)
 
 
-def submitted(board: Board, event: Submitted) -> None:
-    task = _task(board, event)
-    refusal = _refusal(board, event, task)
+def submitted(state: SchedulerState, event: Submitted) -> None:
+    run = _scheduled(state, event)
+    refusal = _refusal(state, event, run)
     if refusal is not None:
-        board.commands.append(_reject(board, task, refusal))
+        state.commands.append(_reject(state, run, refusal))
         return
-    task.parent = board.tasks.get(event.parent) if event.parent is not None else None
-    board.tasks[task.id] = task
-    if task.parent is None:
-        board.waiting.add(task)
+    run.parent = state.runs.get(event.parent) if event.parent is not None else None
+    state.runs[run.id] = run
+    if run.parent is None:
+        state.queue.add(run)
     else:
-        join_parent(board, task, task.parent, event.now_s)
+        join_parent(state, run, run.parent, event.now_s)
 
 
-def started(board: Board, event: Started) -> None:
-    task = board.running(event.id, event.epoch)
-    if task is None or task.started_s is not None:
+def started(state: SchedulerState, event: AttemptStarted) -> None:
+    run = state.running(event.id, event.epoch)
+    if run is None or run.started_s is not None:
         return
-    task.started_s = event.now_s
-    if task.limit_s is not None:
-        board.set_deadline(task, event.now_s + task.limit_s - task.executed_s)
+    run.started_s = event.now_s
+    if run.limit_s is not None:
+        state.set_deadline(run, event.now_s + run.limit_s - run.executed_s)
 
 
-def step_done(board: Board, event: StepDone) -> None:
-    if task := board.running(event.id, event.epoch):
-        task.has_progress = True
+def step_done(state: SchedulerState, event: StepJournaled) -> None:
+    if run := state.running(event.id, event.epoch):
+        run.has_progress = True
 
 
-def effect_starting(board: Board, event: EffectStarting) -> None:
-    if task := board.running(event.id, event.epoch):
-        task.side_effects += 1
+def effect_starting(state: SchedulerState, event: EffectStarting) -> None:
+    if run := state.running(event.id, event.epoch):
+        run.side_effects += 1
 
 
-def effect_ended(board: Board, event: EffectEnded) -> None:
-    if task := board.running(event.id, event.epoch):
-        task.side_effects -= 1
+def effect_ended(state: SchedulerState, event: EffectEnded) -> None:
+    if run := state.running(event.id, event.epoch):
+        run.side_effects -= 1
 
 
-def ended(board: Board, event: Ended) -> None:
-    task = board.running(event.id, event.epoch)
-    if task is None or task.family is None:
+def ended(state: SchedulerState, event: AttemptEnded) -> None:
+    run = state.running(event.id, event.epoch)
+    if run is None or run.slot is None:
         return
-    now_s, family = event.now_s, task.family
-    host = board.hosts[family.host]
-    was_alone = task.stopping is not None and host.has_only_one()
-    del family.running[task.id]
-    _count(board, task, family, event)
-    verdict = judge(task, event.ending, board.limits, was_alone=was_alone)
-    if not family.running:
-        host.leave(family, now_s)
+    now_s, slot = event.now_s, run.slot
+    host = state.hosts[slot.host]
+    was_alone = run.stopping is not None and host.has_only_one()
+    del slot.running[run.id]
+    _count(state, run, slot, event)
+    verdict = judge(run, event.ending, state.limits, was_alone=was_alone)
+    if not slot.running:
+        host.leave(slot, now_s)
     if isinstance(verdict, Verdict):
-        settle(board, task, verdict, now_s)
+        settle(state, run, verdict, now_s)
     elif verdict is Again.PARKED:
-        _park(board, task, now_s)
-        _leave_children(board, task, now_s)
+        _park(state, run, now_s)
+        _leave_children(state, run, now_s)
     else:
-        _note_crash(board, task, event)
-        _come_back(board, task, family, now_s)
-    root = family.root
-    if not family.running and root.family is family and root.state is HELD:
-        _wait(board, root, now_s)  # the last of a family has ended, and its root comes back
+        _note_crash(state, run, event)
+        _come_back(state, run, slot, now_s)
+    root = slot.root
+    if not slot.running and root.slot is slot and root.phase is HELD:
+        _wait(state, root, now_s)  # the last of a slot has ended, and its root comes back
 
 
-def settle(board: Board, task: Task, verdict: Verdict, now_s: float) -> None:
+def settle(state: SchedulerState, run: ScheduledRun, verdict: Verdict, now_s: float) -> None:
     """Its end, for good."""
-    if task.children and verdict in _TAKES_CHILDREN_ALONG:
-        while task.children:
-            settle(board, task.children.popitem()[1], verdict, now_s)
-    board.commands.append(Settle(id=task.id, epoch=task.epoch, verdict=verdict))
-    _forget(board, task, verdict, now_s)
-    if task.children:
-        _leave_children(board, task, now_s)
+    if run.children and verdict in _TAKES_CHILDREN_ALONG:
+        while run.children:
+            settle(state, run.children.popitem()[1], verdict, now_s)
+    state.commands.append(EndRun(id=run.id, epoch=run.epoch, verdict=verdict))
+    _forget(state, run, verdict, now_s)
+    if run.children:
+        _leave_children(state, run, now_s)
 
 
-def park(board: Board, task: Task, now_s: float) -> None:
+def park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
     """It leaves without an end, and its children that wait for it leave with it."""
-    while task.children:
-        park(board, task.children.popitem()[1], now_s)
-    _park(board, task, now_s)
+    while run.children:
+        park(state, run.children.popitem()[1], now_s)
+    _park(state, run, now_s)
 
 
-def stop_for_good(board: Board, task: Task, why: Why, verdict: Verdict, now_s: float) -> None:
+def stop_for_good(state: SchedulerState, run: ScheduledRun, why: StopReason, verdict: Verdict, now_s: float) -> None:
     """Cancelled, or out of time; a parent takes its children along."""
-    if task.state is RUNNING:
-        assert task.family is not None
-        if task is task.family.root:
-            board.stop_family(task.family, Kill, why, now_s)
+    if run.phase is RUNNING:
+        assert run.slot is not None
+        if run is run.slot.root:
+            state.stop_slot(run.slot, KillRun, why, now_s)
         else:
-            board.stop(task, Kill, why)
+            state.stop(run, KillRun, why)
         return
-    if task.state is WAITING:
-        board.waiting.remove(task)
-    elif task.held_by is not None:
-        del task.held_by.children[task.id]
-    elif task.family is not None:
-        board.stop_family(task.family, Kill, why, now_s)  # it has stopped to come back; its children have not yet
+    if run.phase is WAITING:
+        state.queue.remove(run)
+    elif run.held_by is not None:
+        del run.held_by.children[run.id]
+    elif run.slot is not None:
+        state.stop_slot(run.slot, KillRun, why, now_s)  # it has stopped to come back; its children have not yet
     else:
-        board.circuits.release(task)
-    settle(board, task, verdict, now_s)
+        state.circuits.release(run)
+    settle(state, run, verdict, now_s)
 
 
-def close(board: Board, now_s: float) -> None:
+def close(state: SchedulerState, now_s: float) -> None:
     """Everything that waits is parked; what runs stops at its next step and is parked then."""
-    board.is_closing = True
-    for task in board.waiting.drain() + board.circuits.drain():
-        park(board, task, now_s)
-    for host in board.hosts.values():
-        for family in host.families.values():
-            if not family.is_stopping():
-                board.stop_family(family, Preempt, Why.CLOSING, now_s)
+    state.is_closing = True
+    for run in state.queue.drain() + state.circuits.drain():
+        park(state, run, now_s)
+    for host in state.hosts.values():
+        for slot in host.slots.values():
+            if not slot.is_stopping():
+                state.stop_slot(slot, PreemptRun, StopReason.CLOSING, now_s)
 
 
-def _task(board: Board, event: Submitted) -> Task:
-    board.arrivals += 1
-    return Task(
+def _scheduled(state: SchedulerState, event: Submitted) -> ScheduledRun:
+    state.arrivals += 1
+    return ScheduledRun(
         event.id,
         event.kind,
         event.priority,
         event.memory_bytes,
         event.limit_s,
         event.now_s,
-        board.arrivals,
+        state.arrivals,
         event.epoch,
         event.preemptions,
         event.deaths,
@@ -163,105 +163,107 @@ def _task(board: Board, event: Submitted) -> Task:
     )
 
 
-def _refusal(board: Board, event: Submitted, task: Task) -> Refusal | None:
-    """The circuit is asked last: being accepted by one that has cooled down makes a task its probe."""
-    if board.is_closing:
+def _refusal(state: SchedulerState, event: Submitted, run: ScheduledRun) -> Refusal | None:
+    """The circuit is asked last: being accepted by one that has cooled down makes a run its probe."""
+    if state.is_closing:
         return Refusal.CLOSING
-    if task.id in board.tasks:
+    if run.id in state.runs:
         return Refusal.ALREADY_KNOWN
-    if event.parent in board.tasks:
+    if event.parent in state.runs:
         return None  # it has its parent's slot and memory, and its parent may wait for it
-    if board.waiting.count(task.priority) >= board.limits.queue_depth:
+    if state.queue.count(run.priority) >= state.limits.queue_depth:
         return Refusal.QUEUE_FULL
-    budgets = [host.limits.budget_bytes for host in board.hosts.values()]
-    if task.declared_bytes and budgets and task.declared_bytes > max(budgets):
+    budgets = [host.limits.budget_bytes for host in state.hosts.values()]
+    if run.declared_bytes and budgets and run.declared_bytes > max(budgets):
         return Refusal.BUDGET_TOO_SMALL
-    return None if board.circuits.accepts(task, task.submitted_s) else Refusal.CIRCUIT_OPEN
+    return None if state.circuits.accepts(run, run.submitted_s) else Refusal.CIRCUIT_OPEN
 
 
-def _reject(board: Board, task: Task, refusal: Refusal) -> Reject:
-    return Reject(
-        id=task.id,
+def _reject(state: SchedulerState, run: ScheduledRun, refusal: Refusal) -> RejectRun:
+    return RejectRun(
+        id=run.id,
         refusal=refusal,
-        depth=board.waiting.count(task.priority),
-        wait_s=board.expected_wait_s(task.priority),
-        retry_at_s=board.circuits.next_probe_s(task.kind) if refusal is Refusal.CIRCUIT_OPEN else None,
+        depth=state.queue.count(run.priority),
+        wait_s=state.expected_wait_s(run.priority),
+        retry_at_s=state.circuits.next_probe_s(run.kind) if refusal is Refusal.CIRCUIT_OPEN else None,
     )
 
 
-def _count(board: Board, task: Task, family: Family, event: Ended) -> None:
+def _count(state: SchedulerState, run: ScheduledRun, slot: Slot, event: AttemptEnded) -> None:
     """Time and memory this attempt took."""
-    if task.started_s is not None:
-        task.executed_s += event.now_s - task.started_s
-    if task is family.root and event.ending in _TELLS_SIZE:
-        board.reservations.seen(task.kind, max(event.peak_bytes, family.peak_bytes))
-        board.note_run(task.executed_s)
+    if run.started_s is not None:
+        run.executed_s += event.now_s - run.started_s
+    if run is slot.root and event.ending in _TELLS_SIZE:
+        state.reservations.seen(run.kind, max(event.peak_bytes, slot.peak_bytes))
+        state.note_run(run.executed_s)
 
 
-def _note_crash(board: Board, task: Task, event: Ended) -> None:
-    if event.ending is Ending.LOST and task.stopping is None and (note := board.circuits.crashed(task, event.now_s)):
-        board.commands.append(note)
+def _note_crash(state: SchedulerState, run: ScheduledRun, event: AttemptEnded) -> None:
+    if event.ending is Ending.LOST and run.stopping is None and (note := state.circuits.crashed(run, event.now_s)):
+        state.commands.append(note)
 
 
-def _come_back(board: Board, task: Task, family: Family, now_s: float) -> None:
-    root = family.root
-    task.returns_below, task.out_since_s = _returns_below(task), now_s
-    task.started_s = task.stopping = task.hopeless_since_s = None  # of this attempt; the next starts anew
-    task.has_progress, task.side_effects = False, 0
-    if task is root:
-        task.state = HELD
-        if family.running:  # in the same worker: they start again with it
-            board.stop_family(family, Kill, Why.WITH_PARENT, now_s)
-    elif elder := elder_of(board, task):
-        join_parent(board, task, elder, now_s)
-    elif family.running and not family.is_stopping() and not task.deaths:
-        enter_family(board, task, family)
+def _come_back(state: SchedulerState, run: ScheduledRun, slot: Slot, now_s: float) -> None:
+    root = slot.root
+    run.returns_below, run.out_since_s = _returns_below(run), now_s
+    run.started_s = run.stopping = run.hopeless_since_s = None  # of this attempt; the next starts anew
+    run.has_progress, run.side_effects = False, 0
+    if run is root:
+        run.phase = HELD
+        if slot.running:  # in the same worker: they start again with it
+            state.stop_slot(slot, KillRun, StopReason.WITH_PARENT, now_s)
+    elif ancestor := live_ancestor(state, run):
+        join_parent(state, run, ancestor, now_s)
+    elif slot.running and not slot.is_stopping() and not run.deaths:
+        enter_slot(state, run, slot)
     else:
-        _wait(board, task, now_s)
+        _wait(state, run, now_s)
 
 
-def _wait(board: Board, task: Task, now_s: float) -> None:
-    task.family = None
-    if board.is_closing:
-        park(board, task, now_s)
+def _wait(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
+    run.slot = None
+    if state.is_closing:
+        park(state, run, now_s)
     else:
-        board.waiting.add(task)
+        state.queue.add(run)
 
 
-def _leave_children(board: Board, task: Task, now_s: float) -> None:
+def _leave_children(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
     """What waited for a parent that has ended goes on by itself, or with one that still has to."""
-    children, task.children = task.children, {}
+    children, run.children = run.children, {}
     for child in children.values():
         child.held_by = None
     for child in children.values():
-        if elder := elder_of(board, child):
-            join_parent(board, child, elder, now_s)
+        if ancestor := live_ancestor(state, child):
+            join_parent(state, child, ancestor, now_s)
         else:
-            _wait(board, child, now_s)
+            _wait(state, child, now_s)
 
 
-def _returns_below(task: Task) -> int:
+def _returns_below(run: ScheduledRun) -> int:
     """Where memory pushed it out it does not come back before the pressure has fallen."""
-    if task.stopping is Why.PRESSURE or (task.stopping is Why.EMERGENCY and task.priority is not Priority.CRITICAL):
+    if run.stopping is StopReason.PRESSURE or (
+        run.stopping is StopReason.EMERGENCY and run.priority is not Priority.CRITICAL
+    ):
         return Pressure.PREEMPT
-    return Pressure.EMERGENCY if task.stopping is Why.EMERGENCY else NEVER_KEPT_OUT
+    return Pressure.EMERGENCY if run.stopping is StopReason.EMERGENCY else NEVER_KEPT_OUT
 
 
-def _park(board: Board, task: Task, now_s: float) -> None:
-    board.commands.append(
-        Park(
-            id=task.id,
-            epoch=task.epoch,
-            preemptions=task.preemptions,
-            deaths=task.deaths,
-            executed_s=task.executed_s,
+def _park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
+    state.commands.append(
+        ParkRun(
+            id=run.id,
+            epoch=run.epoch,
+            preemptions=run.preemptions,
+            deaths=run.deaths,
+            executed_s=run.executed_s,
         )
     )
-    _forget(board, task, None, now_s)
+    _forget(state, run, None, now_s)
 
 
-def _forget(board: Board, task: Task, verdict: Verdict | None, now_s: float) -> None:
-    del board.tasks[task.id]
-    task.family = None  # they hold each other: without this, only the collector would free them
-    if note := board.circuits.settled(task, verdict, now_s):
-        board.commands.append(note)
+def _forget(state: SchedulerState, run: ScheduledRun, verdict: Verdict | None, now_s: float) -> None:
+    del state.runs[run.id]
+    run.slot = None  # they hold each other: without this, only the collector would free them
+    if note := state.circuits.settled(run, verdict, now_s):
+        state.commands.append(note)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from headrace.agents.scheduler.board import Board
-from headrace.agents.scheduler.events import Preempt, Skip, Verdict, Why
-from headrace.agents.scheduler.families import enter_family
+from headrace.agents.scheduler.children import enter_slot
+from headrace.agents.scheduler.events import PreemptRun, SkipRun, StopReason, Verdict
 from headrace.agents.scheduler.host import Host
 from headrace.agents.scheduler.lifecycle import settle
 from headrace.agents.scheduler.preemption import may_preempt_another, to_preempt
-from headrace.agents.scheduler.task_states import Family, Task
-from headrace.agents.scheduler.tenants import Squeeze
+from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
+from headrace.agents.scheduler.scheduler_state import SchedulerState
+from headrace.agents.scheduler.survey_permits import SurveyThrottle
 from headrace.priority import CRITICAL, Priority
 
 
@@ -28,194 +28,196 @@ class Need(Struct, frozen=True):
     until_seen: bool
 
 
-def dispatch(board: Board, now_s: float) -> None:
-    """Start what can start now."""
-    if board.is_closing:
+def dispatch(state: SchedulerState, now_s: float) -> None:
+    """StartRun what can start now."""
+    if state.is_closing:
         return
-    if board.circuits.holds_any():
-        for task in board.circuits.released(now_s):
-            board.waiting.add(task)
-    for host in board.hosts.values():
-        if host.squeeze:
-            host.squeeze = Squeeze.NONE
-    while _may_start_any(board) and _start_next(board, now_s):
+    if state.circuits.holds_any():
+        for run in state.circuits.released(now_s):
+            state.queue.add(run)
+    for host in state.hosts.values():
+        if host.throttle:
+            host.throttle = SurveyThrottle.NONE
+    while _may_start_any(state) and _start_next(state, now_s):
         pass
 
 
-def need_of(board: Board, task: Task, host: Host, now_s: float) -> Need:
+def need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> Need:
     """What it declares, else what its kind was seen to need, else a slot's memory; the last two as far as there is. A
     kind's first run is alone; not where it has waited for that, since others may run for hours, and it holds up all.
     """
-    limits = board.limits
-    usual = task.declared_bytes or board.reservations.needed_bytes(task.kind) or limits.slot_memory_bytes
+    limits = state.limits
+    usual = run.declared_bytes or state.reservations.needed_bytes(run.kind) or limits.slot_memory_bytes
     asked = max(usual, limits.least_run_bytes)
     there = host.room_beside_surveys_bytes()
-    has_died = task.has_died
+    has_died = run.has_died
     if has_died:
         asked = max(asked, there)  # it runs alone: nobody else could use the rest
     is_cut = asked > there
     if is_cut:
-        asked = max(there, task.declared_bytes or limits.least_run_bytes)
-    is_alone = is_cut or has_died or task.preemptions >= host.limits.most_preemptions
-    is_first = is_first_of_its_kind(board, task) and now_s - task.submitted_s < host.limits.min_run_s
+        asked = max(there, run.declared_bytes or limits.least_run_bytes)
+    is_alone = is_cut or has_died or run.preemptions >= host.limits.most_preemptions
+    is_first = is_first_of_its_kind(state, run) and now_s - run.submitted_s < host.limits.min_run_s
     return Need(asked, is_alone or is_first, is_first and not is_alone)
 
 
-def is_first_of_its_kind(board: Board, task: Task) -> bool:
+def is_first_of_its_kind(state: SchedulerState, run: ScheduledRun) -> bool:
     """Nobody knows what it needs. CRITICAL does not wait for everyone else to find out."""
-    if task.declared_bytes is not None or board.reservations.knows(task.kind):
+    if run.declared_bytes is not None or state.reservations.knows(run.kind):
         return False
-    return task.priority is not CRITICAL
+    return run.priority is not CRITICAL
 
 
-def _may_join_its_kind(board: Board, task: Task, host: Host, now_s: float) -> bool:
+def _may_join_its_kind(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> bool:
     """Few runs tell little about the next one: at most twice as many are new at once as have ended, so that there is
     enough left for one that needs more than they did.
     """
-    if task.declared_bytes is not None or task.priority is CRITICAL:
+    if run.declared_bytes is not None or run.priority is CRITICAL:
         return True
-    most = max(1, 2 * board.reservations.ended(task.kind))
-    if most >= host.slots:
+    most = max(1, 2 * state.reservations.ended(run.kind))
+    if most >= host.slot_count:
         return True
     new_since_s = now_s - host.limits.min_run_s
-    families = host.families.values()
-    return sum(family.root.kind == task.kind and family.started_s > new_since_s for family in families) < most
+    slots = host.slots.values()
+    return sum(slot.root.kind == run.kind and slot.started_s > new_since_s for slot in slots) < most
 
 
-def _start_next(board: Board, now_s: float) -> bool:
+def _start_next(state: SchedulerState, now_s: float) -> bool:
     """Whether one was taken from the queue, so that another may follow."""
-    for _, _, task in board.waiting.heads():
-        if board.circuits.holds(task):
-            board.waiting.remove(task)
-            board.circuits.hold(task)
+    for _, _, run in state.queue.heads():
+        if state.circuits.holds(run):
+            state.queue.remove(run)
+            state.circuits.hold(run)
             return True
-        hosts = [host for host in board.hosts.values() if host.admits(task)]
+        hosts = [host for host in state.hosts.values() if host.admits(run)]
         if hosts:
-            return _start_or_wait(board, task, hosts, now_s)
-        if _is_passed_no_more(board, task, now_s):
+            return _start_or_wait(state, run, hosts, now_s)
+        if _is_passed_no_more(state, run, now_s):
             break
-        _pass_over(board, task)
-    _make_surveys_rest(board)
+        _skip_low_runs(state, run)
+    _make_surveys_rest(state)
     return False
 
 
-def _is_passed_no_more(board: Board, task: Task, now_s: float) -> bool:
+def _is_passed_no_more(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
     """Whoever starts behind a run that was pushed out may keep up what keeps it out: not for longer than `aging_s`."""
-    is_kept_out_alone = any(host.admits_level(task.priority) for host in board.hosts.values())
-    return is_kept_out_alone and now_s - task.out_since_s >= board.limits.aging_s
+    is_kept_out_alone = any(host.admits_level(run.priority) for host in state.hosts.values())
+    return is_kept_out_alone and now_s - run.out_since_s >= state.limits.aging_s
 
 
-def _pass_over(board: Board, task: Task) -> None:
+def _skip_low_runs(state: SchedulerState, run: ScheduledRun) -> None:
     """Of a LOW run's level, all that wait are passed over with it, and each is told so."""
-    if task.priority is not Priority.LOW or not board.hosts:
+    if run.priority is not Priority.LOW or not state.hosts:
         return
-    reading = min(board.hosts.values(), key=lambda host: host.pressure).reading
-    for passed in board.waiting.passed_over.take(board.waiting.of(Priority.LOW)):
-        board.commands.append(Skip(id=passed.id, why=Why.PRESSURE, reading=reading))
+    reading = min(state.hosts.values(), key=lambda host: host.pressure).reading
+    for passed in state.queue.skipped_runs.take(state.queue.of(Priority.LOW)):
+        state.commands.append(SkipRun(id=passed.id, why=StopReason.PRESSURE, reading=reading))
 
 
-def _may_start_any(board: Board) -> bool:
+def _may_start_any(state: SchedulerState) -> bool:
     """CRITICAL may make room for itself; anything else needs a slot."""
-    if not board.waiting.total:
+    if not state.queue.total:
         return False
-    for host in board.hosts.values():
-        if len(host.families) < host.slots:
+    for host in state.hosts.values():
+        if len(host.slots) < host.slot_count:
             return True
-    return board.waiting.count(CRITICAL) > 0
+    return state.queue.count(CRITICAL) > 0
 
 
-def _start_or_wait(board: Board, task: Task, hosts: list[Host], now_s: float) -> bool:
+def _start_or_wait(state: SchedulerState, run: ScheduledRun, hosts: list[Host], now_s: float) -> bool:
     best: tuple[Host, Need] | None = None
     for host in hosts:
-        need = need_of(board, task, host, now_s)
-        fits = host.fits(task, need.memory_bytes, need.is_alone) and _may_join_its_kind(board, task, host, now_s)
+        need = need_of(state, run, host, now_s)
+        fits = host.fits(run, need.memory_bytes, need.is_alone) and _may_join_its_kind(state, run, host, now_s)
         has_room = fits and _surveys_allow(host, need, now_s)
         if has_room and (best is None or host.room_bytes() > best[0].room_bytes()):
             best = host, need
     if best is not None:
         host, need = best
-        start(board, task, host, need, now_s)
+        start(state, run, host, need, now_s)
         return True
-    if _is_hopeless(board, task, now_s):
-        board.waiting.remove(task)
-        settle(board, task, Verdict.BUDGET_TOO_SMALL, now_s)
+    if _is_hopeless(state, run, now_s):
+        state.queue.remove(run)
+        settle(state, run, Verdict.BUDGET_TOO_SMALL, now_s)
         return True
     for host in hosts:
-        host.squeeze = _squeeze_for(host, task, need_of(board, task, host, now_s), now_s)
-    if task.priority is CRITICAL:
-        _make_room(board, hosts, now_s)
+        host.throttle = _throttle_for(host, run, need_of(state, run, host, now_s), now_s)
+    if run.priority is CRITICAL:
+        _make_room(state, hosts, now_s)
     return False
 
 
-def start(board: Board, task: Task, host: Host, need: Need, now_s: float) -> None:
-    board.waiting.remove(task)
-    board.starts += 1
-    pauses = bool(host.tenants.by_id) and not _fits_beside_surveys(host, need)
-    family = Family(
-        task,
+def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_s: float) -> None:
+    state.queue.remove(run)
+    state.starts += 1
+    pauses = bool(host.surveys.by_id) and not _fits_beside_surveys(host, need)
+    slot = Slot(
+        run,
         host.name,
-        board.starts,
+        state.starts,
         now_s,
         need.memory_bytes,
         need.is_alone,
         need.until_seen,
         pauses,
-        task.has_died,
+        run.has_died,
     )
-    host.enter(family)
-    enter_family(board, task, family)
-    if task.children:
-        for child in task.children.values():
-            enter_family(board, child, family)
-        task.children.clear()
+    host.enter(slot)
+    enter_slot(state, run, slot)
+    if run.children:
+        for child in run.children.values():
+            enter_slot(state, child, slot)
+        run.children.clear()
 
 
-def _make_surveys_rest(board: Board) -> None:
+def _make_surveys_rest(state: SchedulerState) -> None:
     """Pressure keeps all runs out. Where only a survey runs, it rests, to show whether it is what presses."""
-    for host in board.hosts.values():
-        if not host.families:
-            host.squeeze = Squeeze.ONE
+    for host in state.hosts.values():
+        if not host.slots:
+            host.throttle = SurveyThrottle.ONE_PERMIT
 
 
 def _surveys_allow(host: Host, need: Need, now_s: float) -> bool:
     """A run beside which surveys have to pause waits until they have had their turn."""
-    return not host.tenants.by_id or _fits_beside_surveys(host, need) or host.tenants.may_pause(now_s)
+    return not host.surveys.by_id or _fits_beside_surveys(host, need) or host.surveys.may_pause(now_s)
 
 
 def _fits_beside_surveys(host: Host, need: Need) -> bool:
     return need.memory_bytes <= host.room_beside_surveys_bytes()
 
 
-def _squeeze_for(host: Host, task: Task, need: Need, now_s: float) -> Squeeze:
+def _throttle_for(host: Host, run: ScheduledRun, need: Need, now_s: float) -> SurveyThrottle:
     """How far surveys must give way to the run that is next."""
-    if host.families:
-        has_room = need.memory_bytes <= host.room_beside_others_bytes(task)
-        return Squeeze.NONE if has_room else Squeeze.SHARE  # where it has, it waits for a slot, or to be alone
-    if need.memory_bytes <= host.room_bytes() - host.tenants.owed_bytes:
-        return Squeeze.NONE
+    if host.slots:
+        has_room = need.memory_bytes <= host.room_beside_others_bytes(run)
+        return (
+            SurveyThrottle.NONE if has_room else SurveyThrottle.HALVE
+        )  # where it has, it waits for a slot, or to be alone
+    if need.memory_bytes <= host.room_bytes() - host.surveys.owed_bytes:
+        return SurveyThrottle.NONE
     if _fits_beside_surveys(host, need):
-        return Squeeze.ONE
-    return Squeeze.PAUSE if host.tenants.may_pause(now_s) else Squeeze.NONE  # it is their turn
+        return SurveyThrottle.ONE_PERMIT
+    return SurveyThrottle.PAUSE if host.surveys.may_pause(now_s) else SurveyThrottle.NONE  # it is their turn
 
 
-def _is_hopeless(board: Board, task: Task, now_s: float) -> bool:
+def _is_hopeless(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
     """Whether it has not fitted anywhere, even alone, for long enough to say that it never will."""
-    for host in board.hosts.values():
-        if host.families or need_of(board, task, host, now_s).memory_bytes <= host.whole_room_bytes:
-            task.hopeless_since_s = None
+    for host in state.hosts.values():
+        if host.slots or need_of(state, run, host, now_s).memory_bytes <= host.whole_room_bytes:
+            run.hopeless_since_s = None
             return False
-    if task.hopeless_since_s is None:
-        task.hopeless_since_s = now_s
-    patience_s = min(host.limits.hopeless_after_s for host in board.hosts.values())
-    return now_s - task.hopeless_since_s >= patience_s
+    if run.hopeless_since_s is None:
+        run.hopeless_since_s = now_s
+    patience_s = min(host.limits.hopeless_after_s for host in state.hosts.values())
+    return now_s - run.hopeless_since_s >= patience_s
 
 
-def _make_room(board: Board, hosts: list[Host], now_s: float) -> None:
+def _make_room(state: SchedulerState, hosts: list[Host], now_s: float) -> None:
     """CRITICAL never waits for lower work to end by itself."""
-    if any(family.is_stopping() for host in hosts for family in host.families.values()):
+    if any(slot.is_stopping() for host in hosts for slot in host.slots.values()):
         return
     for host in hosts:
-        family = to_preempt(host, now_s) if may_preempt_another(host, now_s) else None
-        if family is not None:
-            board.stop_family(family, Preempt, Why.MAKES_ROOM, now_s)
+        slot = to_preempt(host, now_s) if may_preempt_another(host, now_s) else None
+        if slot is not None:
+            state.stop_slot(slot, PreemptRun, StopReason.MAKES_ROOM, now_s)
             return

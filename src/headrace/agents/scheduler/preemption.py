@@ -7,31 +7,31 @@ it started, outside a side effect, with its minimum run time behind it, not pree
 from __future__ import annotations
 
 from headrace.agents.scheduler.host import Host
-from headrace.agents.scheduler.task_states import Family
+from headrace.agents.scheduler.scheduled_runs import Slot
 from headrace.limits import MemoryLimits
 from headrace.priority import Priority
 
 
-def to_preempt(host: Host, now_s: float) -> Family | None:
+def to_preempt(host: Host, now_s: float) -> Slot | None:
     """One that may be asked to stop at its next step."""
     limits = host.limits
-    return _lowest_newest([family for family in host.families.values() if may_be_preempted(family, limits, now_s)])
+    return _lowest_newest([slot for slot in host.slots.values() if may_be_preempted(slot, limits, now_s)])
 
 
-def to_kill(host: Host, now_s: float) -> Family | None:
+def to_kill(host: Host, now_s: float) -> Slot | None:
     """One that has to stop at once, unless one is being killed already and still has time to."""
-    families = list(host.families.values())
-    if any(_is_being_killed(family, host.limits, now_s) for family in families):
+    slots = list(host.slots.values())
+    if any(_is_being_killed(slot, host.limits, now_s) for slot in slots):
         return None
-    return _lowest_newest([family for family in families if not family.was_killed])
+    return _lowest_newest([slot for slot in slots if not slot.was_killed])
 
 
-def may_be_preempted(family: Family, limits: MemoryLimits, now_s: float) -> bool:
-    if family.priority is Priority.CRITICAL or family.is_stopping() or family.is_alone:
+def may_be_preempted(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
+    if slot.priority is Priority.CRITICAL or slot.is_stopping() or slot.is_alone:
         return False
-    leader = family.leader
-    has_run = not leader.preemptions or now_s - family.started_s >= limits.min_run_s
-    is_inside_effect = any(task.side_effects for task in family.running.values())
+    leader = slot.leader
+    has_run = not leader.preemptions or now_s - slot.started_s >= limits.min_run_s
+    is_inside_effect = any(run.side_effects for run in slot.running.values())
     return has_run and leader.preemptions < limits.most_preemptions and leader.has_progress and not is_inside_effect
 
 
@@ -39,16 +39,16 @@ def may_preempt_another(host: Host, now_s: float) -> bool:
     """One at a time, and what the last one freed has to show before the next is chosen."""
     if host.preempted_at_s is not None and now_s - host.preempted_at_s < host.limits.calm_s:
         return False
-    return not any(_still_has_time(family, host.limits, now_s) for family in host.families.values())
+    return not any(_still_has_time(slot, host.limits, now_s) for slot in host.slots.values())
 
 
-def _still_has_time(family: Family, limits: MemoryLimits, now_s: float) -> bool:
-    return family.stop_sent_s is not None and now_s - family.stop_sent_s < limits.stop_s
+def _still_has_time(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
+    return slot.stop_sent_s is not None and now_s - slot.stop_sent_s < limits.stop_s
 
 
-def _is_being_killed(family: Family, limits: MemoryLimits, now_s: float) -> bool:
-    return family.was_killed and _still_has_time(family, limits, now_s)
+def _is_being_killed(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
+    return slot.was_killed and _still_has_time(slot, limits, now_s)
 
 
-def _lowest_newest(families: list[Family]) -> Family | None:
-    return min(families, key=lambda family: (family.priority, -family.serial), default=None)
+def _lowest_newest(slots: list[Slot]) -> Slot | None:
+    return min(slots, key=lambda slot: (slot.priority, -slot.number), default=None)

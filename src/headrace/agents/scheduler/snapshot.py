@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from headrace.agents.scheduler.board import Board
-from headrace.agents.scheduler.events import Reading
+from headrace.agents.scheduler.events import MemoryReading
 from headrace.agents.scheduler.host import Host
-from headrace.agents.scheduler.task_states import RUNNING
+from headrace.agents.scheduler.scheduled_runs import RUNNING
+from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.priority import Priority
 
 _MOST_SHOWN = 100
@@ -29,13 +29,13 @@ class RunShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostShown:
-    reading: Reading
+    reading: MemoryReading
     slots: int
     slots_now: int
     slots_taken: int
     floor_bytes: int
     room_bytes: int
-    credits: dict[str, tuple[int, int]]  # of each survey: granted, in use
+    permits: dict[str, tuple[int, int]]  # of each survey: granted, in use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,48 +52,48 @@ class Snapshot:
     open_circuits: dict[str, float | None]  # kind: when the next probe is due, None while it is out
 
 
-def snapshot_of(board: Board) -> Snapshot:
-    running = [task for host in board.hosts.values() for family in host.families.values() for task in family.running]
-    waiting = {level: board.waiting.count(level) for level in Priority}
+def snapshot_of(state: SchedulerState) -> Snapshot:
+    running = [run for host in state.hosts.values() for slot in host.slots.values() for run in slot.running]
+    waiting = {level: state.queue.count(level) for level in Priority}
     return Snapshot(
         waiting=waiting,
-        held=len(board.tasks) - sum(waiting.values()) - len(running),
+        held=len(state.runs) - sum(waiting.values()) - len(running),
         running_count=len(running),
-        running=tuple(islice(_shown(board), _MOST_SHOWN)),
-        hosts=tuple(_host_shown(host) for host in islice(board.hosts.values(), _MOST_SHOWN)),
-        heartbeats=len(board.heartbeats),
-        blind_heartbeats=tuple(board.heartbeats.blind()),
-        open_circuits=dict(islice(board.circuits.open_kinds().items(), _MOST_SHOWN)),
+        running=tuple(islice(_shown(state), _MOST_SHOWN)),
+        hosts=tuple(_host_shown(host) for host in islice(state.hosts.values(), _MOST_SHOWN)),
+        heartbeats=len(state.heartbeats),
+        blind_heartbeats=tuple(state.heartbeats.blind()),
+        open_circuits=dict(islice(state.circuits.open_kinds().items(), _MOST_SHOWN)),
     )
 
 
-def _shown(board: Board):
-    for host in board.hosts.values():
-        for family in host.families.values():
-            for task in family.running.values():
-                assert task.state is RUNNING
+def _shown(state: SchedulerState):
+    for host in state.hosts.values():
+        for slot in host.slots.values():
+            for run in slot.running.values():
+                assert run.phase is RUNNING
                 yield RunShown(
-                    id=task.id,
-                    epoch=task.epoch,
-                    kind=task.kind,
-                    priority=task.priority,
+                    id=run.id,
+                    epoch=run.epoch,
+                    kind=run.kind,
+                    priority=run.priority,
                     host=host.name,
-                    reserved_bytes=family.reserved_bytes,
-                    in_use_bytes=family.in_use_bytes,
-                    is_alone=family.is_alone,
-                    is_stopping=family.is_stopping(),
+                    reserved_bytes=slot.reserved_bytes,
+                    in_use_bytes=slot.in_use_bytes,
+                    is_alone=slot.is_alone,
+                    is_stopping=slot.is_stopping(),
                 )
 
 
 def _host_shown(host: Host) -> HostShown:
     return HostShown(
         reading=host.reading,
-        slots=host.slots,
+        slots=host.slot_count,
         slots_now=host.slots_now(),
-        slots_taken=len(host.families),
+        slots_taken=len(host.slots),
         floor_bytes=host.floor_bytes,
         room_bytes=host.room_bytes(),
-        credits={
-            tenant.id: (tenant.granted, tenant.in_use) for tenant in islice(host.tenants.by_id.values(), _MOST_SHOWN)
+        permits={
+            survey.id: (survey.granted, survey.in_use) for survey in islice(host.surveys.by_id.values(), _MOST_SHOWN)
         },
     )

@@ -1,6 +1,6 @@
 """What the end of a worker means for the work in it. Covers: the outcome, and the words that say what to do.
 
-Does not cover: what follows (agents.scheduler.verdicts).
+Does not cover: what follows (agents.scheduler.exits).
 """
 
 from __future__ import annotations

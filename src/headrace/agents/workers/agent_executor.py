@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import assert_never
 
 from headrace.agents.agent_outbox import AgentOutbox
-from headrace.agents.task import Kind
+from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_deaths import told_ending, told_memory_error
 from headrace.agents.workers.agent_wire import (
     Ack,
@@ -103,9 +103,9 @@ class IsolatedAgents:
         self,
         pool: WorkerPool,
         lender: Lender,
-        kinds: Mapping[str, Kind],
+        kinds: Mapping[str, TaskKind],
         spools: Path,
-        register: Callable[[Kind], None],
+        register: Callable[[TaskKind], None],
     ) -> None:
         self._pool = pool
         self._lender = lender
@@ -260,7 +260,7 @@ class IsolatedAgents:
                 if run := house.runs.get(message.id):
                     run.effects.discard(message.step)
             case KindMet():
-                kind = Kind(
+                kind = TaskKind(
                     name=message.name,
                     function=find_at_home(message.function),
                     max_attempts=message.max_attempts,

@@ -18,7 +18,7 @@ from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.context import Surroundings
 from headrace.agents.inline_agents import InlineAgents
 from headrace.agents.link import AgentLink
-from headrace.agents.task import Kind
+from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_wire import (
     Ack,
     Answer,
@@ -110,7 +110,7 @@ class _HostedRuns:
             for payload in _portions(batch.events):
                 await self._port.send_async(payload)
 
-    def _tell_kind(self, kind: Kind) -> None:
+    def _tell_kind(self, kind: TaskKind) -> None:
         told = KindMet(kind.name, refer_to(kind.function), kind.max_attempts, kind.timeout_s, kind.memory_bytes)
         self._port.send(encode(told))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from headrace.agents.task import Kind
+from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_executor import IsolatedAgents
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import TreeGauge
@@ -80,7 +80,9 @@ class EngineWorkers:
         if self.pool is not None:
             await self.pool.close()
 
-    def agents(self, kinds: Mapping[str, Kind], spools: Path, register: Callable[[Kind], None]) -> IsolatedAgents:
+    def agents(
+        self, kinds: Mapping[str, TaskKind], spools: Path, register: Callable[[TaskKind], None]
+    ) -> IsolatedAgents:
         assert self.pool is not None
         self._agents = IsolatedAgents(self.pool, self.lender, kinds, spools, register)
         return self._agents

@@ -1,4 +1,4 @@
-"""One run and one family of runs, as the scheduler keeps them. Covers: their data. Does not cover: any decision.
+"""One run and one slot of runs, as the scheduler keeps them. Covers: their data. Does not cover: any decision.
 
 Structs: some are made for every run, and a dataclass takes twice the time.
 """
@@ -9,24 +9,24 @@ from enum import Enum
 
 from msgspec import Struct
 
-from headrace.agents.scheduler.events import Why
+from headrace.agents.scheduler.events import StopReason
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
 NEVER_KEPT_OUT = Pressure.EMERGENCY + 1
 
 
-class State(Enum):
+class RunPhase(Enum):
     WAITING = "waiting"
     HELD = "held"  # by the circuit of its kind, or by a parent that is not running
     RUNNING = "running"
 
 
 # By themselves, like others that most decisions ask for: in Python 3.11 a look into the enum takes two calls' time.
-WAITING, HELD, RUNNING = State.WAITING, State.HELD, State.RUNNING
+WAITING, HELD, RUNNING = RunPhase.WAITING, RunPhase.HELD, RunPhase.RUNNING
 
 
-class Task(Struct, eq=False):
+class ScheduledRun(Struct, eq=False):
     """`submitted_s` and `arrival` stay what they first were: a run that comes back keeps its place in line."""
 
     id: int
@@ -40,21 +40,21 @@ class Task(Struct, eq=False):
     preemptions: int
     deaths: int
     losses: int = 0
-    state: State = WAITING
-    family: Family | None = None
+    phase: RunPhase = WAITING
+    slot: Slot | None = None
     started_s: float | None = None
     executed_s: float = 0.0
     has_progress: bool = False
     side_effects: int = 0  # under way now
-    stopping: Why | None = None
+    stopping: StopReason | None = None
     is_probe: bool = False
     returns_below: int = NEVER_KEPT_OUT  # a level of pressure that pushed it out, and where it does not come back
     out_since_s: float = 0.0  # when that was
     hopeless_since_s: float | None = None
-    passed_over_in: int = 0  # the latest episode of pressure in which it was told so
-    parent: Task | None = None
-    held_by: Task | None = None  # the one it starts with
-    children: dict[int, Task] = {}  # those that wait for it to run again
+    skipped_in: int = 0  # the latest episode of pressure in which it was told so
+    parent: ScheduledRun | None = None
+    held_by: ScheduledRun | None = None  # the one it starts with
+    children: dict[int, ScheduledRun] = {}  # those that wait for it to run again
 
     @property
     def has_died(self) -> bool:
@@ -64,31 +64,31 @@ class Task(Struct, eq=False):
         return any(child.deaths for child in self.children.values())
 
 
-class Family(Struct, eq=False):
+class Slot(Struct, eq=False):
     """What holds one slot: a run and its children. The root may end first; the slot stays until the last one ends."""
 
-    root: Task
+    root: ScheduledRun
     host: str
-    serial: int
+    number: int
     started_s: float
     reserved_bytes: int
     is_alone: bool
     is_alone_until_seen: bool
-    pauses_tenants: bool
+    pauses_surveys: bool
     is_after_death: bool  # alone, and with all there is
     charged_bytes: int = 0  # to its host: what is reserved, or in use where that is more
     in_use_bytes: int = 0
     peak_bytes: int = 0
     stop_sent_s: float | None = None
     was_killed: bool = False
-    running: dict[int, Task] = {}
+    running: dict[int, ScheduledRun] = {}
 
     @property
     def priority(self) -> Priority:
         return self.root.priority
 
     @property
-    def leader(self) -> Task:
+    def leader(self) -> ScheduledRun:
         """The root, or where that has ended, the first of those it left."""
         return self.root if self.root.id in self.running else next(iter(self.running.values()), self.root)
 

@@ -13,8 +13,8 @@ from dataclasses import asdict
 from headrace.agents.engine.backlog import Backlog
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.live_runs import Listeners, RunEnd
-from headrace.agents.engine.pump import Pump
 from headrace.agents.engine.run_lives import AgentRuns
+from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.scheduler.events import Cancelled
 from headrace.errors import HeadraceError, RunFileError
 from headrace.store.engine_file.engine_file import AgentFile, RunRow
@@ -25,11 +25,11 @@ from headrace.threads.crossing import Filled
 from headrace.workers.command_result import CommandEnd
 
 
-class RunOwners:
+class CallerRequests:
     def __init__(
         self,
         file: AgentFile,
-        pump: Pump,
+        driver: SchedulerDriver,
         writer: EngineWriter,
         writes: Writes,
         runs: AgentRuns,
@@ -37,7 +37,7 @@ class RunOwners:
         listeners: Listeners,
     ) -> None:
         self._file = file
-        self._pump = pump
+        self._driver = driver
         self._writer = writer
         self._writes = writes
         self._runs = runs
@@ -80,7 +80,7 @@ class RunOwners:
 
     async def cancel(self, id: int) -> None:
         if id in self._runs.live:
-            self._pump.tell(Cancelled(now_s=time.monotonic(), id=id))
+            self._driver.tell(Cancelled(now_s=time.monotonic(), id=id))
             return
         row = await self.row(id)
         if row.state.is_final:

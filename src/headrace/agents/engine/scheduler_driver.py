@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from headrace.agents.scheduler.events import Command, Event, Reject, Submitted
+from headrace.agents.scheduler.events import RejectRun, SchedulerCommand, SchedulerEvent, Submitted
 from headrace.agents.scheduler.scheduler import Scheduler
 
 
-class Pump:
+class SchedulerDriver:
     """`act` carries out a command; `rested` is asked when nothing is left to tell, and may `offer` new work."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
-        self.act: Callable[[Command], None] = lambda _: None
+        self.act: Callable[[SchedulerCommand], None] = lambda _: None
         self.rested: Callable[[], bool] = lambda: False
-        self._told: deque[Event] = deque()  # as many as one event's commands lead to
+        self._told: deque[SchedulerEvent] = deque()  # as many as one event's commands lead to
         self._is_busy = False
 
-    def tell(self, *events: Event) -> None:
+    def tell(self, *events: SchedulerEvent) -> None:
         self._told.extend(events)
         if self._is_busy:
             return
@@ -32,11 +32,11 @@ class Pump:
         finally:
             self._is_busy = False
 
-    def offer(self, submitted: Submitted) -> Reject | None:
+    def offer(self, submitted: Submitted) -> RejectRun | None:
         """Submit at once; only from `rested`."""
-        refused: Reject | None = None
+        refused: RejectRun | None = None
         for command in self.scheduler.handle(submitted):
-            if isinstance(command, Reject):
+            if isinstance(command, RejectRun):
                 refused = command
             else:
                 self.act(command)

@@ -14,15 +14,15 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from headrace.agents.scheduler.passed_over import PassedOver
-from headrace.agents.scheduler.task_states import NEVER_KEPT_OUT, WAITING, Task
+from headrace.agents.scheduler.scheduled_runs import NEVER_KEPT_OUT, WAITING, ScheduledRun
+from headrace.agents.scheduler.skipped_runs import SkippedRuns
 from headrace.priority import Priority
 
 _LEVELS = len(Priority)
-Entry: TypeAlias = tuple[float, int, Task]  # when it came, age counted; then by arrival, which no two share
+Entry: TypeAlias = tuple[float, int, ScheduledRun]  # when it came, age counted; then by arrival, which no two share
 
 
-class Waiting:
+class RunQueue:
     """Nearly all come last and leave first. To come back, or to be cancelled, takes a search and a shift: some
     microseconds with ten thousand waiting.
     """
@@ -32,31 +32,31 @@ class Waiting:
         self._head_starts = [(Priority.HIGH - level) * aging_s for level in Priority]
         self._head_starts[Priority.CRITICAL] = -math.inf
         self.total = 0
-        self.passed_over = PassedOver()
+        self.skipped_runs = SkippedRuns()
 
     def count(self, level: Priority) -> int:
         return len(self._lanes[level]) + len(self._lanes[level + _LEVELS])
 
-    def add(self, task: Task) -> None:
-        task.state = WAITING
-        lane, entry = self._lane(task), self._entry(task)
+    def add(self, run: ScheduledRun) -> None:
+        run.phase = WAITING
+        lane, entry = self._lane(run), self._entry(run)
         if not lane or entry > lane[-1]:
             lane.append(entry)
         else:
             insort(lane, entry)
         self.total += 1
-        self.passed_over.came(task)
+        self.skipped_runs.came(run)
 
-    def remove(self, task: Task) -> None:
-        lane = self._lane(task)
-        if lane[0][2] is task:
+    def remove(self, run: ScheduledRun) -> None:
+        lane = self._lane(run)
+        if lane[0][2] is run:
             lane.popleft()
-        elif lane[-1][2] is task:
+        elif lane[-1][2] is run:
             lane.pop()
         else:
-            del lane[bisect_left(lane, self._entry(task))]
+            del lane[bisect_left(lane, self._entry(run))]
         self.total -= 1
-        self.passed_over.left(task)
+        self.skipped_runs.left(run)
 
     def heads(self) -> list[Entry]:
         """The first of each lane, in order: at most eight."""
@@ -64,21 +64,21 @@ class Waiting:
         found.sort()
         return found
 
-    def of(self, level: Priority) -> Iterator[Task]:
+    def of(self, level: Priority) -> Iterator[ScheduledRun]:
         """All of a level; those that were pushed out come last."""
         for lane in (self._lanes[level], self._lanes[level + _LEVELS]):
             yield from (entry[2] for entry in lane)
 
-    def drain(self) -> list[Task]:
+    def drain(self) -> list[ScheduledRun]:
         """Everything, at the end."""
-        tasks = [task for level in Priority for task in self.of(level)]
-        for task in tasks:
-            self.remove(task)
-        return tasks
+        runs = [run for level in Priority for run in self.of(level)]
+        for run in runs:
+            self.remove(run)
+        return runs
 
-    def _lane(self, task: Task) -> deque[Entry]:
-        was_pushed_out = task.returns_below != NEVER_KEPT_OUT
-        return self._lanes[task.priority + _LEVELS if was_pushed_out else task.priority]
+    def _lane(self, run: ScheduledRun) -> deque[Entry]:
+        was_pushed_out = run.returns_below != NEVER_KEPT_OUT
+        return self._lanes[run.priority + _LEVELS if was_pushed_out else run.priority]
 
-    def _entry(self, task: Task) -> Entry:
-        return task.submitted_s + self._head_starts[task.priority], task.arrival, task
+    def _entry(self, run: ScheduledRun) -> Entry:
+        return run.submitted_s + self._head_starts[run.priority], run.arrival, run

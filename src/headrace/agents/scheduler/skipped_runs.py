@@ -9,36 +9,38 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from headrace.agents.scheduler.task_states import Task
+from headrace.agents.scheduler.scheduled_runs import ScheduledRun
 from headrace.priority import Priority
 
 _MOST_AT_ONCE = 16  # an event leads to few commands, however many wait; the next reading comes soon
 
 
-class PassedOver:
+class SkippedRuns:
     """An episode begins when a LOW run is first passed over, and ends when a host is calm again."""
 
     def __init__(self) -> None:
         self._episode = 1
-        self._untold: dict[int, Task] | None = None  # LOW runs that wait and do not know; None outside an episode
+        self._untold: dict[int, ScheduledRun] | None = (
+            None  # LOW runs that wait and do not know; None outside an episode
+        )
 
-    def came(self, task: Task) -> None:
+    def came(self, run: ScheduledRun) -> None:
         """A run waits: for the first time, or again."""
-        if self._untold is not None and task.priority is Priority.LOW and task.passed_over_in != self._episode:
-            self._untold[task.id] = task
+        if self._untold is not None and run.priority is Priority.LOW and run.skipped_in != self._episode:
+            self._untold[run.id] = run
 
-    def left(self, task: Task) -> None:
+    def left(self, run: ScheduledRun) -> None:
         if self._untold is not None:
-            self._untold.pop(task.id, None)
+            self._untold.pop(run.id, None)
 
-    def take(self, waiting: Iterable[Task]) -> list[Task]:
+    def take(self, waiting: Iterable[ScheduledRun]) -> list[ScheduledRun]:
         """Some to tell now; `waiting` are all LOW ones, looked at when an episode begins."""
         if self._untold is None:
-            self._untold = {task.id: task for task in waiting}
+            self._untold = {run.id: run for run in waiting}
         taken = list(islice(self._untold.values(), _MOST_AT_ONCE))
-        for task in taken:
-            del self._untold[task.id]
-            task.passed_over_in = self._episode
+        for run in taken:
+            del self._untold[run.id]
+            run.skipped_in = self._episode
         return taken
 
     def end(self) -> None:

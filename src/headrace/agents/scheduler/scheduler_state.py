@@ -1,0 +1,87 @@
+"""Everything the scheduler knows, in one place. Covers: the data, looking things up. Does not cover: decisions."""
+
+from __future__ import annotations
+
+import heapq
+
+from headrace.agents.scheduler.circuits import Circuits
+from headrace.agents.scheduler.events import KillRun, PreemptRun, SchedulerCommand, StopReason
+from headrace.agents.scheduler.heartbeats import Heartbeats
+from headrace.agents.scheduler.host import Host
+from headrace.agents.scheduler.reservations import Reservations
+from headrace.agents.scheduler.run_queue import RunQueue
+from headrace.agents.scheduler.scheduled_runs import RUNNING, ScheduledRun, Slot
+from headrace.limits import BreakerLimits, QueueLimits
+from headrace.priority import Priority
+
+_FORGET = 0.9
+_DEAD_ALLOWED = 64
+FINAL = (StopReason.CANCELLED, StopReason.TIMED_OUT)
+
+
+class SchedulerState:
+    def __init__(self, limits: QueueLimits, breaker_limits: BreakerLimits) -> None:
+        self.limits = limits
+        self.hosts: dict[str, Host] = {}
+        self.runs: dict[int, ScheduledRun] = {}  # waiting, held and running; bounded by the queue's depth and the slots
+        self.queue = RunQueue(limits.aging_s)
+        self.circuits = Circuits(breaker_limits)
+        self.reservations = Reservations()
+        self.heartbeats = Heartbeats(limits)
+        self.commands: list[SchedulerCommand] = []
+        self.is_closing = False
+        self.arrivals = 0
+        self.starts = 0
+        self._deadlines: list[tuple[float, int, int]] = []
+        self._run_s = 0.0
+
+    def running(self, id: int, epoch: int) -> ScheduledRun | None:
+        """The run if this is its attempt: what an older one tells is ignored."""
+        run = self.runs.get(id)
+        return run if run is not None and run.phase is RUNNING and run.epoch == epoch else None
+
+    def knows(self, run: ScheduledRun) -> bool:
+        """Whether it has not ended; another of its id may have come since."""
+        return self.runs.get(run.id) is run
+
+    def expected_wait_s(self, level: Priority) -> float:
+        """A guess: those before it, as long as runs took lately, in so many slots."""
+        before = sum(self.queue.count(other) for other in Priority if other >= level)
+        return before * self._run_s / max(1, sum(host.slot_count for host in self.hosts.values()))
+
+    def note_run(self, executed_s: float) -> None:
+        self._run_s = executed_s if not self._run_s else self._run_s * _FORGET + executed_s * (1 - _FORGET)
+
+    def set_deadline(self, run: ScheduledRun, at_s: float) -> None:
+        heapq.heappush(self._deadlines, (at_s, run.id, run.epoch))
+        if len(self._deadlines) > 2 * len(self.runs) + _DEAD_ALLOWED:  # most are of runs that ended in time
+            self._deadlines = [entry for entry in self._deadlines if self.running(*entry[1:])]
+            heapq.heapify(self._deadlines)
+
+    def next_deadline_s(self) -> float | None:
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def overdue(self, now_s: float) -> list[ScheduledRun]:
+        """At most one for each run whose time is up."""
+        found: list[ScheduledRun] = []
+        while self._deadlines and self._deadlines[0][0] <= now_s:
+            if run := self.running(*heapq.heappop(self._deadlines)[1:]):
+                found.append(run)
+        return found
+
+    def stop_slot(self, slot: Slot, what: type[PreemptRun | KillRun], why: StopReason, now_s: float) -> None:
+        """Tell all of a slot to stop; what stops with its parent comes back with it."""
+        slot.stop_sent_s = now_s
+        slot.was_killed = slot.was_killed or what is KillRun
+        for run in list(slot.running.values()):
+            has_parent = run is not slot.root and self.knows(slot.root)
+            self.stop(run, what, StopReason.WITH_PARENT if has_parent and why not in FINAL else why)
+
+    def stop(self, run: ScheduledRun, what: type[PreemptRun | KillRun], why: StopReason) -> None:
+        """A reason to end for good is never replaced by one to come back."""
+        if run.stopping in FINAL:
+            return
+        assert run.slot is not None
+        run.stopping = why
+        host = self.hosts[run.slot.host]
+        self.commands.append(what(id=run.id, epoch=run.epoch, host=host.name, why=why, reading=host.reading))
