@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.processes import print_figures
 from headrace import Agent, AgentList, Model, QuestionFreeText, Survey
-from headrace.store.run_file.row_batches import Sheet
+from headrace.store.run_file.row_batches import RowBatch
 from headrace.store.run_file.run_journal import Journal
 from headrace.survey.record import AnswerRecord
 
@@ -31,14 +31,14 @@ def answer(request: Any) -> str:
 
 
 def commit_and_note(
-    self: Journal, sheets: list[Sheet], records: Iterable[tuple[int, AnswerRecord]], commit: Any = Journal.commit
+    self: Journal, batches: list[RowBatch], records: Iterable[tuple[int, AnswerRecord]], commit: Any = Journal.commit
 ) -> None:
     records = list(records)
-    commit(self, sheets, records)
+    commit(self, batches, records)
     now_s = time.perf_counter()
     held = [(ordinal, record.question) for ordinal, record in records]
     # A sealed row holds its last answer, and those that no commit had reached before.
-    held += [(ordinal, number) for sheet in sheets for ordinal in sheet.ordinals for number in range(_QUESTIONS)]
+    held += [(ordinal, number) for batch in batches for ordinal in batch.ordinals for number in range(_QUESTIONS)]
     _took_ms.extend((now_s - _answered_s.pop(key)) * 1000 for key in held if key in _answered_s)
 
 

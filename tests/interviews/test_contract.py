@@ -32,7 +32,7 @@ from headrace.limits import RetryLimits
 from headrace.models.limiter import Standing
 from headrace.models.provider import Request
 from headrace.store.run_file.creation import specimen
-from headrace.store.run_file.row_batches import SheetRow, sheet_of
+from headrace.store.run_file.row_batches import BatchRow, row_batch
 from headrace.store.run_file.rows import DetailPacker, Row, Status
 from headrace.survey.record import AnswerRecord, Cause, Failure, State, Usage
 from tests.interviews.executors import EXECUTORS, NETWORK_EXECUTORS
@@ -75,7 +75,7 @@ class Controller:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.rows: list[SheetRow] = []
+        self.rows: list[BatchRow] = []
         self.usage = Usage()
         self.failures: list[tuple[int, int, str, str]] = []
         self.answers: list[tuple[int, AnswerRecord]] = []
@@ -98,9 +98,9 @@ class Controller:
         self.seqs.append(event.seq)
         match event:
             case Rows():
-                self.rows += event.sheet.rows()
-                self.usage.calls += event.sheet.usage.calls
-                self.failures += event.sheet.failures
+                self.rows += event.rows
+                self.usage.calls += event.rows.usage.calls
+                self.failures += event.rows.failures
             case Answers():
                 self.answers += event.answers
             case Ended():
@@ -296,7 +296,7 @@ def test_every_message_can_be_sent_as_bytes():
     row = Row(1, 0, 0, 0, 0, Status.FAILED, [1, 2.5, "x", None, b"[1]"], None, b"\x00", [], Usage(1, 2, 3))
     common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
     events: list[AnyEvent] = [
-        Rows(**common, sheet=sheet_of([row])),
+        Rows(**common, rows=row_batch([row])),
         Answers(**common, answers=[(1, record)]),
         contract.Spent(**common, usage=Usage(1, 2, 3)),
         contract.StepStarting(**common, step="s", runs_program=True),

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
-from headrace.store.run_file.row_batches import sheet_of
+from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import ANSWER_COLUMNS, DetailPacker, Row, Status
 from headrace.store.run_file.run_file import RunFile
 from headrace.survey.agents import Agent
@@ -104,10 +104,10 @@ def write(
         for ordinal in range(len(file.plan)) if ordinals is None else ordinals:
             batch.append(row(file, of, ordinal, answers(ordinal)))
             if len(batch) == 500:
-                file.journal.commit([sheet_of(batch)], [])
+                file.journal.commit([row_batch(batch)], [])
                 batch = []
         if batch:
-            file.journal.commit([sheet_of(batch)], [])
+            file.journal.commit([row_batch(batch)], [])
     return path
 
 

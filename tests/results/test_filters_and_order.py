@@ -132,7 +132,7 @@ def test_a_filter_in_python_alone_finds_the_same(
 def test_most_filters_are_done_in_sql(results: Results) -> None:
     file = results._file
     for expression in ("number > 1", "agent.age < 5", "text == '5'", "answer.flag", "model.temperature == 0.5"):
-        asked = conditions.Conditions((parse(expression),), file.catalog(), file.book)
+        asked = conditions.Conditions((parse(expression),), file.catalog(), file.header)
         with file.reader.snapshot() as connection:
             assert asked.split(connection)[1] == [], expression
 

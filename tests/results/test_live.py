@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from headrace.results.results import Results
-from headrace.store.run_file.row_batches import sheet_of
+from headrace.store.run_file.row_batches import row_batch
 from headrace.survey.agents import Agent
 from tests.results import files
 
@@ -15,7 +15,7 @@ PEOPLE = 3_000
 WRITER = f"""
 import sys
 from pathlib import Path
-from headrace.store.run_file.row_batches import sheet_of
+from headrace.store.run_file.row_batches import row_batch
 from tests.results import files, test_live
 
 with files.opened(Path(sys.argv[1]), test_live.job()) as file:
@@ -23,7 +23,7 @@ with files.opened(Path(sys.argv[1]), test_live.job()) as file:
     sys.stdin.readline()
     for first in range(0, {PEOPLE}, 50):
         rows = [files.row(file, test_live.job(), n, test_live.answers(n)) for n in range(first, first + 50)]
-        file.journal.commit([sheet_of(rows)], [])
+        file.journal.commit([row_batch(rows)], [])
     print("written", flush=True)
     sys.stdin.readline()
 """
@@ -91,7 +91,7 @@ def test_an_iteration_left_standing_does_not_keep_the_wal_from_being_reset(tmp_p
     path = tmp_path / "wal.run"
     of = job()
     with files.opened(path, of) as file:
-        file.journal.commit([sheet_of([files.row(file, of, n, answers(n)) for n in range(1_000)])], [])
+        file.journal.commit([row_batch([files.row(file, of, n, answers(n)) for n in range(1_000)])], [])
         with Results.open(path) as results:
             standing = [iter(results), iter(results.sort_by("number")), iter(results.sql("select 1 from self"))]
             for iterator in standing:
@@ -118,6 +118,6 @@ def test_a_thread_of_the_writing_process_may_read_too(tmp_path: Path) -> None:
         reader.start()
         for first in range(0, PEOPLE, 100):
             rows = [files.row(file, of, n, answers(n)) for n in range(first, first + 100)]
-            file.journal.commit([sheet_of(rows)], [])
+            file.journal.commit([row_batch(rows)], [])
         reader.join()
     assert counts == sorted(counts)

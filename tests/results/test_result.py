@@ -10,8 +10,8 @@ from headrace.errors import InvalidInput, RunFileDamaged
 from headrace.results.result import Result, Tokens
 from headrace.results.results import Results
 from headrace.store.connections import open_writer
-from headrace.store.run_file.header import RunBook
-from headrace.store.run_file.row_batches import sheet_of
+from headrace.store.run_file.header import RunHeader
+from headrace.store.run_file.row_batches import row_batch
 from headrace.survey.agents import Agent
 from headrace.survey.models import Model
 from headrace.survey.scenarios import Scenario
@@ -74,8 +74,8 @@ def test_a_fresh_result_equals_the_stored_one(tmp_path: Path) -> None:
     with files.opened(path, of) as file:
         sealed = files.row(file, of, 0, [["list"], files.MISSING])
         agent, scenario = encode_fields({"agent_name": "n", "x": math.inf})[0], encode_fields({"tags": ["t"]})[0]
-        fresh = Result.from_row(sealed, agent, scenario, RunBook.load(file.connection, file.path))
-        file.journal.commit([sheet_of([sealed])], [])
+        fresh = Result.from_row(sealed, agent, scenario, RunHeader.load(file.connection, file.path))
+        file.journal.commit([row_batch([sealed])], [])
     with Results.open(path) as results:
         for part in ("ordinal", "iteration", "status", "answer", "agent", "scenario", "model", "prompts", "tokens"):
             assert fresh[part] == results[0][part], part

@@ -25,7 +25,7 @@ from headrace import (
     Survey,
 )
 from headrace.errors import RunFailed
-from headrace.store.run_file.row_batches import sheet_of
+from headrace.store.run_file.row_batches import row_batch
 from headrace.survey.record import AnswerRecord, State
 from tests.results.files import city, job, opened, row, survey
 
@@ -122,7 +122,7 @@ def make(folder: Path) -> None:
         expected["plain"] = results.to_dicts()
     city(folder / "city.run")
     with opened(folder / "wide.run", wide_job()) as file:
-        file.journal.commit([sheet_of([row(file, wide_job(), 0, WIDE_ANSWERS)])], [])
+        file.journal.commit([row_batch([row(file, wide_job(), 0, WIDE_ANSWERS)])], [])
     with opened(folder / "pending.run", pending_job()) as file:
         kept = AnswerRecord(0, State.ANSWERED, value="kept", prompt="What of one?", raw=b"kept", attempts=1)
         file.journal.commit([], [(1, kept)])

@@ -16,7 +16,7 @@ import pytest
 from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import LogMissing, OptionError, RunFileBusy, RunFileGone
 from headrace.store.copying import copy_file
-from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock
 from headrace.store.write_ahead_log import WriteAheadLog
@@ -274,7 +274,7 @@ def test_a_deleted_lock_file_lets_no_second_writer_in_and_comes_back(tmp_path: P
 
 def test_a_writer_whose_file_was_claimed_by_another_commits_nothing_more(tmp_path: Path) -> None:
     path = tmp_path / "e.run"
-    file = AgentFile.open(path)
+    file = EngineFile.open(path)
     try:
         with closing(apsw.Connection(str(path))) as other:
             other.execute("UPDATE meta SET value = replace(value, 'token', 'nekot') WHERE key = 'writer'")
@@ -287,7 +287,7 @@ def test_a_writer_whose_file_was_claimed_by_another_commits_nothing_more(tmp_pat
 
 def test_a_claim_of_a_dead_process_or_another_host_is_no_obstacle(tmp_path: Path) -> None:
     path = tmp_path / "e.run"
-    AgentFile.open(path).close()
+    EngineFile.open(path).close()
     for left in (
         '{"token":"a","pid":999999999,"started":"1","host":"x","file":"1:1"}',
         '{"pid":1}',
@@ -297,18 +297,18 @@ def test_a_claim_of_a_dead_process_or_another_host_is_no_obstacle(tmp_path: Path
     ):
         with closing(apsw.Connection(str(path))) as other:
             other.execute("INSERT OR REPLACE INTO meta VALUES('writer', ?)", (left,))
-        AgentFile.open(path).close()
+        EngineFile.open(path).close()
         with closing(apsw.Connection(str(path))) as other:
             assert other.execute("SELECT count(*) FROM meta WHERE key = 'writer'").get == 0, left
 
 
 def test_a_copy_of_a_live_file_by_hand_is_not_taken_for_the_file_itself(tmp_path: Path) -> None:
     path, copy = tmp_path / "e.run", tmp_path / "copy.run"
-    first = AgentFile.open(path)
+    first = EngineFile.open(path)
     try:
         for suffix in ("", "-wal"):
             copy.with_name(copy.name + suffix).write_bytes(path.with_name(path.name + suffix).read_bytes())
-        second = AgentFile.open(copy)
+        second = EngineFile.open(copy)
         assert second.token == first.token
         second.close()
     finally:
@@ -319,13 +319,13 @@ def test_a_file_moved_away_from_its_lock_lets_no_second_writer_in(tmp_path: Path
     path, moved = tmp_path / "e.run", tmp_path / "moved.run"
     program = f"""
 from pathlib import Path
-from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_file import EngineFile
 try:
-    AgentFile.open(Path({str(moved)!r}))
+    EngineFile.open(Path({str(moved)!r}))
 except Exception as error:
     print(type(error).__name__)
 """
-    first = AgentFile.open(path)
+    first = EngineFile.open(path)
     try:
         path.rename(moved)
         ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
@@ -333,24 +333,24 @@ except Exception as error:
     finally:
         with pytest.raises(RunFileGone):
             first.close()
-    AgentFile.open(moved).close()
+    EngineFile.open(moved).close()
 
 
 def test_a_file_opened_twice_by_one_process_is_refused_although_its_lock_file_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "e.run"
-    first = AgentFile.open(path)
+    first = EngineFile.open(path)
     try:
         (tmp_path / "e.run.lock").unlink()
         with pytest.raises(RunFileBusy, match=f"process {os.getpid()}"):
-            AgentFile.open(path)
+            EngineFile.open(path)
         first.commit([("INSERT INTO meta VALUES('mine', 1)", ())])
     finally:
         first.close()
-    AgentFile.open(path).close()
+    EngineFile.open(path).close()
 
 
 def test_looking_after_a_file_costs_microseconds(tmp_path: Path) -> None:
-    AgentFile.open(tmp_path / "e.run").close()
+    EngineFile.open(tmp_path / "e.run").close()
     live = LiveFile(tmp_path / "e.run", WriterLock(tmp_path / "e.run"))
     try:
         began_s = time.process_time()

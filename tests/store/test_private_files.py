@@ -18,7 +18,7 @@ from headrace.models.response_cache import ResponseCache
 from headrace.store import disk_errors
 from headrace.store import lock as locks
 from headrace.store.disk_errors import translated_errors
-from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.home import cache_path
 from headrace.store.lock import WriterLock, writer_of
 from tests.trouble.programs.letters import letters_job
@@ -147,15 +147,15 @@ def test_a_file_system_without_locks_is_named_with_a_way_on(
     with pytest.raises(RunFileError, match=r"cannot lock files.*local disk.*HEADRACE_NO_LOCK=1"):
         job().run(tmp_path / "x.run")
     with pytest.raises(HeadraceError, match="cannot lock files"):
-        AgentFile.open(tmp_path / "e.run")
+        EngineFile.open(tmp_path / "e.run")
     monkeypatch.setenv("HEADRACE_NO_LOCK", "1")
     with job().run(tmp_path / "x.run") as results:
         assert len(results) == 1
     assert "written without a lock" in caplog.text
-    first = AgentFile.open(tmp_path / "e.run")
+    first = EngineFile.open(tmp_path / "e.run")
     try:
         with pytest.raises(RunFileBusy):  # by what the file itself says
-            AgentFile.open(tmp_path / "e.run")
+            EngineFile.open(tmp_path / "e.run")
     finally:
         first.close()
 

@@ -26,7 +26,7 @@ async def test_an_executor_whose_chunks_all_end_at_the_same_moment_reports_every
         async for batch in executor.events():
             for event in batch.events:
                 if isinstance(event, Rows):
-                    rows.update(event.sheet.ordinals)
+                    rows.update(event.rows.ordinals)
                 if isinstance(event, Ended):
                     assert event.id in rows, "a chunk ended and its row was never reported"
                     ended.add(event.id)

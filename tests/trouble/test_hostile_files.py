@@ -19,7 +19,7 @@ import pytest
 from headrace import Engine, Job, Results
 from headrace.errors import HeadraceError, InvalidInput, RunFileDamaged
 from headrace.store.connections import open_reader, open_writer
-from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_schema import RunState
 from tests.store.forging import fitted
 from tests.store.format_1 import plain_job, unpacked
@@ -315,7 +315,7 @@ def test_a_refused_engine_file_is_closed_while_its_error_is_still_held(engine_fi
     path = Path(shutil.copy(engine_file, tmp_path / "copy.run"))
     edit(path, "UPDATE meta SET value = 5 WHERE key = 'token'")
     with pytest.raises(RunFileDamaged) as refused:
-        AgentFile.open(path)
+        EngineFile.open(path)
     opened = [entry.readlink() for entry in Path("/proc/self/fd").iterdir() if entry.exists()]
     assert refused.value.__traceback__ is not None  # it holds the frames, and so would hold a connection
     assert path not in opened

@@ -13,7 +13,7 @@ from headrace.cli.terminal import Terminal, path_text, print_json, showable
 from headrace.display import counted
 from headrace.errors import RunFileDamaged
 from headrace.store.engine_file.engine_verification import verify
-from headrace.store.run_file.run_verification import Finding, Verified
+from headrace.store.run_file.run_verification import Damage, Verification
 
 _WHAT_TO_DO = {
     "pages": "restore a copy; sqlite3's .recover saves what can be read",
@@ -46,16 +46,16 @@ def show_verified(path: Path, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _verified(path: Path) -> Verified:
+def _verified(path: Path) -> Verification:
     try:
         return verify(path)
     except RunFileDamaged as error:  # so much so that it cannot even be opened
-        found = Verified(path)
+        found = Verification(path)
         found.note("file", error.message)
         return found
 
 
-def _print(found: Verified, findings: list[Finding]) -> None:
+def _print(found: Verification, findings: list[Damage]) -> None:
     rows = counted(found.rows, "row")
     if found.unchecked:
         rows += f", {found.unchecked:,} of them without a checksum: readable, not checked"
@@ -68,7 +68,7 @@ def _print(found: Verified, findings: list[Finding]) -> None:
         print(f"    {_WHAT_TO_DO.get(finding.kind, 'restore a copy')}")
 
 
-def _places(finding: Finding) -> str:
+def _places(finding: Damage) -> str:
     if not finding.places:
         return ""
     more = ", ..." if finding.count > len(finding.places) else ""

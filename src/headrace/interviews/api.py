@@ -30,7 +30,7 @@ def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] |
     with Arrivals(job, path, run_options(settings), listening=on_result is not None) as arrivals:
         opened = arrivals.opened()
         if on_result is not None:
-            for result in arrivals.each(opened.book):
+            for result in arrivals.each(opened.header):
                 on_result(result)
         arrivals.ended()
     return Results.open(opened.path)
@@ -41,7 +41,7 @@ def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any
         opened = arrivals.opened()
         if not new_only:
             yield from _stored(opened)
-        yield from arrivals.each(opened.book)
+        yield from arrivals.each(opened.header)
         arrivals.ended()
 
 
@@ -55,7 +55,7 @@ async def run_async(
     async with AsyncArrivals(job, path, run_options(settings), listening=on_result is not None) as arrivals:
         opened = await arrivals.opened()
         if on_result is not None:
-            async for result in arrivals.each(opened.book):
+            async for result in arrivals.each(opened.header):
                 if inspect.isawaitable(returned := on_result(result)):
                     await returned
         await arrivals.ended()
@@ -68,7 +68,7 @@ async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settin
         if not new_only:
             for result in _stored(opened):
                 yield result
-        async for result in arrivals.each(opened.book):
+        async for result in arrivals.each(opened.header):
             yield result
         await arrivals.ended()
 

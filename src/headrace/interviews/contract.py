@@ -27,7 +27,7 @@ import msgspec
 from headrace.limits import RetryLimits
 from headrace.models.limiter import Standing
 from headrace.plan.prices import Price
-from headrace.store.run_file.row_batches import Sheet
+from headrace.store.run_file.row_batches import RowBatch
 from headrace.survey.record import AnswerRecord, Usage
 
 
@@ -152,7 +152,7 @@ class Event(msgspec.Struct, tag=True, kw_only=True):
 class Rows(Event):
     """Interviews that ended, as the store's statements take them."""
 
-    sheet: Sheet
+    rows: RowBatch
 
 
 class Answers(Event):

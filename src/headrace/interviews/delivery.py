@@ -26,7 +26,7 @@ from headrace.progress.notebook import panel_for
 from headrace.progress.pace import Progress
 from headrace.progress.refresh import Display
 from headrace.results.result import Result
-from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.header import RunHeader
 
 _POLL_EVERY_S = 0.2
 
@@ -69,11 +69,11 @@ class Arrivals:
         _show(self._display, self._session)
         return opened
 
-    def each(self, book: RunBook) -> Iterator[Result]:
+    def each(self, header: RunHeader) -> Iterator[Result]:
         while (batch := self._next_batch()) is not None:
             try:
                 for sealed in batch:
-                    yield as_result(sealed, book)
+                    yield as_result(sealed, header)
                     self._session.check_is_here()  # whoever got the result may have forked, and be the fork
             finally:
                 self._session.delivered(len(batch))
@@ -169,12 +169,12 @@ class AsyncArrivals:
         _show(self._display, self._session)
         return opened
 
-    async def each(self, book: RunBook) -> AsyncIterator[Result]:
+    async def each(self, header: RunHeader) -> AsyncIterator[Result]:
         self._session.check_is_here()
         while (batch := await self._queue.get()) is not None:
             try:
                 for sealed in batch:
-                    yield as_result(sealed, book)
+                    yield as_result(sealed, header)
                     self._session.check_is_here()  # whoever got the result may have forked, and be the fork
             finally:
                 self._session.delivered(len(batch))
@@ -204,5 +204,5 @@ def _close(display: Display, session: Session) -> None:
         display.close(progress)
 
 
-def as_result(sealed: Sealed, book: RunBook) -> Result:
-    return Result.from_row(sealed.row, sealed.agent, sealed.scenario, book)
+def as_result(sealed: Sealed, header: RunHeader) -> Result:
+    return Result.from_row(sealed.row, sealed.agent, sealed.scenario, header)

@@ -13,14 +13,14 @@ from contextlib import suppress
 
 from headrace.interviews.contract import Answers, AnyEvent, Batch, Chunk, Ended, Observed, Outcome, Rows
 from headrace.models.limiter import Standing
-from headrace.store.run_file.row_batches import sheet_of
+from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import Row
 from headrace.survey.record import AnswerRecord
 
 _MOST_ROWS_PER_BATCH = 1000
 _GATHER_S = 0.02
-_MOST_SHEET_BYTES = 4_000_000
-_MOST_BATCH_BYTES = 2_000_000  # before what goes beyond it, which is one sheet or one interview's answers
+_MOST_ROWS_BYTES = 4_000_000
+_MOST_BATCH_BYTES = 2_000_000  # before what goes beyond it, which is one event of rows or one interview's answers
 
 
 class _ChunkRows:
@@ -35,14 +35,14 @@ class _ChunkRows:
 
     def take(self) -> tuple[list[Row], int]:
         """The first of them, as many as are of a bearable size together, with their bytes."""
-        if self.held_bytes <= _MOST_SHEET_BYTES:
+        if self.held_bytes <= _MOST_ROWS_BYTES:
             taken, taken_bytes = self.rows, self.held_bytes
             self.rows, self.held_bytes = [], 0
             return taken, taken_bytes
         count = taken_bytes = 0
         for row in self.rows:
             row_bytes = row.held_bytes()
-            if count and taken_bytes + row_bytes > _MOST_SHEET_BYTES:
+            if count and taken_bytes + row_bytes > _MOST_ROWS_BYTES:
                 break
             count += 1
             taken_bytes += row_bytes
@@ -173,7 +173,7 @@ class Outbox:
             self._waiting_rows -= len(rows)
             for row in rows:
                 row.detail = compress(row.detail)
-            events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), sheet=sheet_of(rows)))
+            events.append(Rows(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), rows=row_batch(rows)))
             self._unacked.append((self._seq, held_bytes))
         return events
 

@@ -44,7 +44,7 @@ from headrace.plan.portion import Portion
 from headrace.plan.prices import price_of
 from headrace.progress.pace import Progress
 from headrace.store.disk_errors import translated_errors
-from headrace.store.run_file.row_batches import Sheet, SheetRow
+from headrace.store.run_file.row_batches import BatchRow, RowBatch
 from headrace.store.run_file.run_file import RunFile
 
 _READING_EVERY_S = 0.1
@@ -56,7 +56,7 @@ _KILL_WITHIN_S = 5.0
 class Sealed(NamedTuple):
     """A committed interview on its way to whoever listens, with the rows it was about."""
 
-    row: SheetRow
+    row: BatchRow
     agent: bytes
     scenario: bytes
 
@@ -314,21 +314,21 @@ class SurveyRun:
         loop = asyncio.get_running_loop()
         async for batch in self._executor.events():
             events = self._new_events(batch)
-            sheets = [event.sheet for event in events if isinstance(event, Rows)]
+            row_batches = [event.rows for event in events if isinstance(event, Rows)]
             answers = [answer for event in events if isinstance(event, Answers) for answer in event.answers]
             if answers:
                 self._admission.answered(max(record.held_bytes() for _, record in answers))
             spent = [event for event in events if isinstance(event, Spent)]
-            if sheets or answers or spent:
+            if row_batches or answers or spent:
                 with translated_errors(self._file.path):
                     lost = [event.usage for event in spent]
-                    await loop.run_in_executor(writer, self._file.journal.commit, sheets, answers, lost)
+                    await loop.run_in_executor(writer, self._file.journal.commit, row_batches, answers, lost)
             if spent:
                 self._note_lost(spent)
             self._executor.ack(batch.upto)
-            if sheets:
-                count = sum(map(len, sheets))
-                self._note_sealed(sheets, count)
+            if row_batches:
+                count = sum(map(len, row_batches))
+                self._note_rows(row_batches, count)
                 self._hand_on(events, count)
             self._end_chunks(events)
             self._note_standings(batch)
@@ -364,22 +364,22 @@ class SurveyRun:
         flight = self._chunks.get(event.id)
         return flight is not None and flight.chunk.epoch == event.epoch
 
-    def _note_sealed(self, sheets: list[Sheet], count: int) -> None:
+    def _note_rows(self, row_batches: list[RowBatch], count: int) -> None:
         self._sealed += count
-        for sheet in sheets:
-            self._spending.add(sheet.usage, len(sheet))
-            self._failed += sheet.failed
-            for ordinal in sheet.ordinals:
+        for rows in row_batches:
+            self._spending.add(rows.usage, len(rows))
+            self._failed += rows.failed
+            for ordinal in rows.ordinals:
                 self._file.done.add(ordinal)
-            if sheet.failures and self._options.stop_on_exception and self._failure is None:
-                self._stop_at(sheet)
+            if rows.failures and self._options.stop_on_exception and self._failure is None:
+                self._stop_at(rows)
         self._admission.afford(self._spending.affordable())
-        self._admission.sealed(max(sheet.largest_bytes for sheet in sheets))
+        self._admission.sealed(max(rows.largest_bytes for rows in row_batches))
         self._read_memory_early(count)
 
-    def _stop_at(self, sheet: Sheet) -> None:
+    def _stop_at(self, rows: RowBatch) -> None:
         """At the first failure."""
-        ordinal, position, cause, message = sheet.failures[0]
+        ordinal, position, cause, message = rows.failures[0]
         question = self._job.survey.questions[position].question_name
         self._failure = InterviewFailed(ordinal, question, f"{cause}: {message}")
         self._stop(Signal.CANCEL)
@@ -390,10 +390,10 @@ class SurveyRun:
         for event in events:
             if isinstance(event, Rows):
                 flight = self._chunks[event.id]
-                flight.left -= len(event.sheet)
+                flight.left -= len(event.rows)
                 if self._listener is not None:
                     agents, scenarios = flight.chunk.agents, flight.chunk.scenarios
-                    sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.sheet.rows()]
+                    sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
         if self._listener is None:
             self._release(count)
         else:

@@ -33,7 +33,7 @@ from headrace.progress.refresh import Display
 from headrace.progress.terminal_line import canvas_for, say_reused
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import cache_path, default_path
-from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.run_file import RunFile
 from headrace.survey.known_services import SERVICES
 from headrace.threads.loop_thread import EngineThread
@@ -49,7 +49,7 @@ class Opened:
     path: Path
     stored: Bitmap
     stop: int
-    book: RunBook
+    header: RunHeader
 
 
 class Session:
@@ -191,9 +191,9 @@ class Session:
         else:
             executor = InlineExecutor([model.functions for model in self._job.models], self._endpoints, cache)
             run = SurveyRun(*given, executor, self._deliver)
-        book = RunBook.load(file.connection, file.path)
+        header = RunHeader.load(file.connection, file.path)
         stored = run.portion.of(file.done)
-        self.opened.set_result(Opened(path=self.path, stored=stored, stop=run.portion.stop, book=book))
+        self.opened.set_result(Opened(path=self.path, stored=stored, stop=run.portion.stop, header=header))
         return run
 
     async def _run_with_progress(self, run: SurveyRun, file: RunFile) -> None:

@@ -15,9 +15,9 @@ import apsw
 
 from headrace.errors import InvalidInput, nearest
 from headrace.expressions import Kind
-from headrace.store.contents import taken_from
+from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import answer_kinds, field_kinds, field_names
-from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.stored_plan import read_plan
 from headrace.survey.models import MissingFunction, Model
@@ -103,14 +103,14 @@ class Catalog:
         return by_bare_name if by_bare_name.startswith("Did") else hint
 
 
-def read_catalog(reader: Reader, book: RunBook) -> Catalog:
+def read_catalog(reader: Reader, header: RunHeader) -> Catalog:
     """The columns in the order that everything shows them in."""
     with reader.snapshot() as connection:
-        with taken_from(book.path, "the fields of its lists"):
+        with decoding(header.path, "the fields of its lists"):
             agent, scenario = field_names(connection, "agent"), field_names(connection, "scenario")
-        iterations = read_plan(connection, book.path).shape.iteration if book.is_mapped else 1
-    parameters = dict.fromkeys(name for model in book.models for name in model.parameters)
-    answers = [ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(book.question_names)]
+        iterations = read_plan(connection, header.path).shape.iteration if header.is_mapped else 1
+    parameters = dict.fromkeys(name for model in header.models for name in model.parameters)
+    answers = [ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(header.question_names)]
     rows = [ResultColumn(Group.SCENARIO, name) for name in scenario]
     model, iteration = ResultColumn(Group.MODEL, "model"), ResultColumn(Group.ITERATION, "iteration")
     columns = [
@@ -123,11 +123,11 @@ def read_catalog(reader: Reader, book: RunBook) -> Catalog:
         ResultColumn(Group.INTERVIEW, "ordinal"),
         ResultColumn(Group.INTERVIEW, "status"),
     ]
-    if not book.is_mapped:
+    if not header.is_mapped:
         return Catalog(columns)
     # The rows as they came, with what was asked for behind them; the whole reply only where it has no parts.
     first = [*rows, *(answers[1:] or answers)]
-    first += [model] if len(book.models) > 1 else []
+    first += [model] if len(header.models) > 1 else []
     first += [iteration] if iterations > 1 else []
     return Catalog(columns, first, plainly=True)
 
@@ -140,20 +140,20 @@ def model_value(model: Model, name: str) -> Any:
     return value.reference if isinstance(value, MissingFunction) else value
 
 
-def column_kinds(connection: apsw.Connection, column: ResultColumn, book: RunBook) -> frozenset[Kind] | None:
+def column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[Kind] | None:
     """What the column holds as far as the file tells; None where it does not."""
-    with taken_from(book.path, f"what the column {column.full_name} holds"):
-        return _column_kinds(connection, column, book)
+    with decoding(header.path, f"what the column {column.full_name} holds"):
+        return _column_kinds(connection, column, header)
 
 
-def _column_kinds(connection: apsw.Connection, column: ResultColumn, book: RunBook) -> frozenset[Kind] | None:
+def _column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[Kind] | None:
     match column.group:
         case Group.ANSWER:
             return answer_kinds(connection, column.position)
         case Group.AGENT | Group.SCENARIO:
             return field_kinds(connection, column.group.value, column.name)
         case Group.MODEL:
-            return frozenset(kind_of(model_value(model, column.name)) for model in book.models)
+            return frozenset(kind_of(model_value(model, column.name)) for model in header.models)
         case Group.ITERATION:
             return frozenset({Kind.INT})
         case Group.INTERVIEW:

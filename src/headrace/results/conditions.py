@@ -16,12 +16,12 @@ from headrace.expressions import Column, Expression, Kind, Sql, compile_closure,
 from headrace.results.columns import Catalog, Group, ResultColumn, column_kinds, model_value
 from headrace.results.records import STATUS_TEXTS, Record, getter
 from headrace.store.quoting import has_path, json_field
-from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_rows import (
     ITERATION_COLUMN,
     ORDINAL_COLUMN,
     TRUE,
-    Wanted,
+    Projection,
     model_column,
     status_column,
 )
@@ -40,20 +40,20 @@ def check_names(expression: Expression, catalog: Catalog) -> None:
             raise ExpressionError(error.message, source=expression.source, fix=error.fix) from None
 
 
-def sql_column(connection: apsw.Connection, column: ResultColumn, book: RunBook) -> Column | None:
+def sql_column(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> Column | None:
     """The column in SQL with what it holds at this moment; None where SQL has no way to tell its value."""
-    kinds = column_kinds(connection, column, book)
-    sql = _sql(column, book)
+    kinds = column_kinds(connection, column, header)
+    sql = _sql(column, header)
     return None if kinds is None or sql is None else Column(sql, kinds)
 
 
 class Conditions:
     """Filters that must all hold."""
 
-    def __init__(self, filters: tuple[Expression, ...], catalog: Catalog, book: RunBook) -> None:
+    def __init__(self, filters: tuple[Expression, ...], catalog: Catalog, header: RunHeader) -> None:
         self._filters = filters
         self._catalog = catalog
-        self._book = book
+        self._header = header
         self.columns = [catalog.find(name) for name in sorted({name for each in filters for name in each.names})]
 
     def split(self, connection: apsw.Connection) -> tuple[Sql, list[Expression]]:
@@ -62,15 +62,15 @@ class Conditions:
         exact = [sql for _, sql in compiled if sql is not None]
         return _all_of(exact), [each for each, sql in compiled if sql is None]
 
-    def predicates(self, wanted: Wanted) -> dict[Expression, Predicate]:
-        """Each filter as a function of a record that was read with `wanted`."""
+    def predicates(self, projection: Projection) -> dict[Expression, Predicate]:
+        """Each filter as a function of a record that was read with `projection`."""
         return {
-            each: truth(compile_closure(each, lambda name: getter(self._catalog.find(name), wanted, self._book)))
+            each: truth(compile_closure(each, lambda name: getter(self._catalog.find(name), projection, self._header)))
             for each in self._filters
         }
 
     def _resolver(self, connection: apsw.Connection) -> Callable[[str], Column | None]:
-        return lambda name: sql_column(connection, self._catalog.find(name), self._book)
+        return lambda name: sql_column(connection, self._catalog.find(name), self._header)
 
 
 def _all_of(conditions: list[Sql]) -> Sql:
@@ -80,7 +80,7 @@ def _all_of(conditions: list[Sql]) -> Sql:
     return Sql(f"({text})", tuple(value for condition in conditions for value in condition.parameters))
 
 
-def _sql(column: ResultColumn, book: RunBook) -> str | None:
+def _sql(column: ResultColumn, header: RunHeader) -> str | None:
     match column.group:
         case Group.ANSWER:
             return answer_column(column.position) if column.position < ANSWER_COLUMNS else None
@@ -89,7 +89,7 @@ def _sql(column: ResultColumn, book: RunBook) -> str | None:
         case Group.SCENARIO:
             return json_field("s.fields", column.name) if has_path(column.name) else None
         case Group.MODEL:
-            return _model_sql(column.name, book)
+            return _model_sql(column.name, header)
         case Group.ITERATION:
             return ITERATION_COLUMN
         case Group.INTERVIEW if column.name == "ordinal":
@@ -98,8 +98,8 @@ def _sql(column: ResultColumn, book: RunBook) -> str | None:
             return status_column(STATUS_TEXTS)
 
 
-def _model_sql(name: str, book: RunBook) -> str | None:
-    values = [model_value(model, name) for model in book.models]
+def _model_sql(name: str, header: RunHeader) -> str | None:
+    values = [model_value(model, name) for model in header.models]
     if not all(_is_scalar(value) for value in values):
         return None
     return model_column([int(value) if isinstance(value, bool) else value for value in values])

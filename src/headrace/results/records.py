@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, assert_never
 
 from headrace.results.columns import Group, ResultColumn, model_value
-from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_rows import (
     AGENT,
     ANSWERS,
@@ -20,7 +20,7 @@ from headrace.store.run_file.interview_rows import (
     SCENARIO,
     STATUS,
     Fetched,
-    Wanted,
+    Projection,
 )
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Status
 from headrace.survey.values import Fields, decode_fields, decode_value, from_sql
@@ -61,11 +61,11 @@ class Record:
 Getter: TypeAlias = Callable[[Record], Any]
 
 
-def wanted_for(columns: Iterable[ResultColumn]) -> Wanted:
+def projection_of(columns: Iterable[ResultColumn]) -> Projection:
     """What must be read so that these columns have their values."""
     columns = list(columns)
     positions = {column.position for column in columns if column.group is Group.ANSWER}
-    return Wanted(
+    return Projection(
         answers=tuple(sorted(position for position in positions if position < ANSWER_COLUMNS)),
         agent=any(column.group is Group.AGENT for column in columns),
         scenario=any(column.group is Group.SCENARIO for column in columns),
@@ -73,18 +73,18 @@ def wanted_for(columns: Iterable[ResultColumn]) -> Wanted:
     )
 
 
-def getter(column: ResultColumn, wanted: Wanted, book: RunBook) -> Getter:
-    """A function that takes this column's value out of a record that was read with `wanted`."""
+def getter(column: ResultColumn, projection: Projection, header: RunHeader) -> Getter:
+    """A function that takes this column's value out of a record that was read with `projection`."""
     name = column.name
     match column.group:
         case Group.ANSWER:
-            return _answer_getter(column.position, wanted, book)
+            return _answer_getter(column.position, projection, header)
         case Group.AGENT:
             return lambda record: record.agent.get(name)
         case Group.SCENARIO:
             return lambda record: record.scenario.get(name)
         case Group.MODEL:
-            values = [model_value(model, name) for model in book.models]
+            values = [model_value(model, name) for model in header.models]
             return lambda record: values[record.row[MODEL]]
         case Group.ITERATION:
             return lambda record: record.row[ITERATION]
@@ -96,8 +96,8 @@ def getter(column: ResultColumn, wanted: Wanted, book: RunBook) -> Getter:
             assert_never(column.group)
 
 
-def _answer_getter(position: int, wanted: Wanted, book: RunBook) -> Getter:
+def _answer_getter(position: int, projection: Projection, header: RunHeader) -> Getter:
     if position >= ANSWER_COLUMNS:
         return lambda record: record.more[position - ANSWER_COLUMNS]
-    place, held = ANSWERS + wanted.answers.index(position), book.holds_bools[position]
+    place, held = ANSWERS + projection.answers.index(position), header.holds_bools[position]
     return lambda record: from_sql(record.row[place], as_bool=held)

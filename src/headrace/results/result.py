@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from headrace.errors import InvalidInput, nearest
-from headrace.store.contents import taken_from
+from headrace.store.contents import decoding
 from headrace.store.run_file.details import stored_detail
-from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_rows import (
     AGENT,
     ANSWERS,
@@ -27,7 +27,7 @@ from headrace.store.run_file.interview_rows import (
     Fetched,
 )
 from headrace.store.run_file.reader import Reader
-from headrace.store.run_file.row_batches import SheetRow
+from headrace.store.run_file.row_batches import BatchRow
 from headrace.store.run_file.rows import DetailPacker, Row, Status
 from headrace.survey.models import Model
 from headrace.survey.record import AnswerRecord, Detail, ServiceUsage, State
@@ -39,7 +39,7 @@ _PARTS = (
 )  # fmt: skip
 
 
-class Failed(NamedTuple):
+class FailedQuestion(NamedTuple):
     """A question without an answer: `cause` is one of the texts of survey.record.Cause."""
 
     ordinal: int
@@ -69,8 +69,16 @@ class Result:
     """One interview. `result.answer["mood"]` and `result["answer"]["mood"]` are the same."""
 
     __slots__ = (
-        "_agent", "_answer", "_book", "_detail", "_scenario", "_stored_answers",
-        "iteration", "model", "ordinal", "status",
+        "_agent",
+        "_answer",
+        "_detail",
+        "_header",
+        "_scenario",
+        "_stored_answers",
+        "iteration",
+        "model",
+        "ordinal",
+        "status",
     )  # fmt: skip
 
     def __init__(
@@ -79,39 +87,39 @@ class Result:
         place: tuple[int, int, int, int],
         answers: tuple[list[SqlValue], str | None],
         fields: tuple[bytes | str, bytes | str],
-        book: RunBook,
+        header: RunHeader,
         detail: Callable[[], Detail],
     ) -> None:
         self.ordinal, self.iteration, model, status = place
         self.status = Status(status).name.lower()
-        self.model: Model = book.models[model]
+        self.model: Model = header.models[model]
         self._agent: bytes | str | Fields = fields[0]
         self._scenario: bytes | str | Fields = fields[1]
         self._stored_answers: tuple[list[SqlValue], str | None] | None = answers
         self._answer: dict[str, Any] = {}
-        self._book = book
+        self._header = header
         self._detail: Detail | Callable[[], Detail] = detail  # unpacked when first asked for
 
     @classmethod
-    def from_row(cls, row: Row | SheetRow, agent: bytes, scenario: bytes, book: RunBook) -> Result:
+    def from_row(cls, row: Row | BatchRow, agent: bytes, scenario: bytes, header: RunHeader) -> Result:
         """A freshly sealed interview; `agent` and `scenario` are their rows as stored."""
         return cls(
             place=(row.ordinal, row.iteration, row.model, row.status),
             answers=(row.answers, row.more),
             fields=(agent, scenario),
-            book=book,
-            detail=partial(book.packer.unpack, row.detail),
+            header=header,
+            detail=partial(header.packer.unpack, row.detail),
         )
 
     @classmethod
-    def from_fetched(cls, row: Fetched, book: RunBook, reader: Reader) -> Result:
+    def from_fetched(cls, row: Fetched, header: RunHeader, reader: Reader) -> Result:
         """A stored interview, read with all its answers (store.run_file.reader.everything_of)."""
         return cls(
             place=(row[ORDINAL], row[ITERATION], row[MODEL], row[STATUS]),
             answers=(list(row[ANSWERS:MORE]), row[MORE]),
             fields=(row[AGENT], row[SCENARIO]),
-            book=book,
-            detail=partial(_stored_detail, reader, book.packer, row[ORDINAL]),
+            header=header,
+            detail=partial(_stored_detail, reader, header.packer, row[ORDINAL]),
         )
 
     @property
@@ -119,7 +127,7 @@ class Result:
         """By question name; None where a question was skipped or has failed."""
         if self._stored_answers is not None:
             with self._decoding():
-                self._answer = self._book.answers(*self._stored_answers)
+                self._answer = self._header.answers(*self._stored_answers)
             self._stored_answers = None
         return self._answer
 
@@ -173,12 +181,12 @@ class Result:
         return Times(self._unpacked().started_at, took_ms)
 
     @property
-    def failures(self) -> list[Failed]:
+    def failures(self) -> list[FailedQuestion]:
         """The questions that have no answer, and why."""
         if self.status == Status.DONE.name.lower():
             return []  # without reading the detail
         failed = [(name, record.failure) for name, record in self._records() if record.failure is not None]
-        return [Failed(self.ordinal, name, failure.cause.value, failure.message) for name, failure in failed]
+        return [FailedQuestion(self.ordinal, name, failure.cause.value, failure.message) for name, failure in failed]
 
     @property
     def skipped(self) -> list[str]:
@@ -202,12 +210,12 @@ class Result:
         return f"Result({self.ordinal}, {self.status}, answer={shown})"
 
     def _records(self) -> list[tuple[str, AnswerRecord]]:
-        names, records = self._book.question_names, self._unpacked().records
+        names, records = self._header.question_names, self._unpacked().records
         with self._decoding():
             return [(names[record.question], record) for record in records]
 
     def _decoding(self) -> AbstractContextManager[None]:
-        return taken_from(self._book.path, f"interview {self.ordinal}")
+        return decoding(self._header.path, f"interview {self.ordinal}")
 
     def _unpacked(self) -> Detail:
         if callable(self._detail):

@@ -17,16 +17,16 @@ from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import Kind, parse
 from headrace.results.columns import Catalog, ResultColumn, column_kinds, read_catalog
 from headrace.results.conditions import check_names
-from headrace.results.result import Failed, Result
+from headrace.results.result import FailedQuestion, Result
 from headrace.results.stages import view_count, view_pages, view_values
 from headrace.results.stats import Stats, read_stats
 from headrace.results.table import Source, Table
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import SortKey, View
-from headrace.store.contents import taken_from
+from headrace.store.contents import decoding
 from headrace.store.run_file.details import failures_after, failures_of
-from headrace.store.run_file.header import RunBook
-from headrace.store.run_file.interview_rows import ORDINAL, Wanted, everything_of
+from headrace.store.run_file.header import RunHeader
+from headrace.store.run_file.interview_rows import ORDINAL, Projection, everything_of
 from headrace.store.run_file.reader import Reader, check_is_set_up
 from headrace.survey.values import kind_of
 
@@ -81,7 +81,7 @@ class Results(Tabular):
     # --- a sequence
 
     def __len__(self) -> int:
-        return view_count(self._file.reader, self._view, self._file.catalog(), self._file.book)
+        return view_count(self._file.reader, self._view, self._file.catalog(), self._file.header)
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -108,7 +108,7 @@ class Results(Tabular):
     def columns(self) -> list[str]:
         return list(self._selected if self._selected is not None else self._file.catalog().names)
 
-    def failed(self) -> Iterator[Failed]:
+    def failed(self) -> Iterator[FailedQuestion]:
         """The questions without an answer among these interviews, and why; read as it is consumed."""
         if self._view.is_everything:
             return self._all_failures()
@@ -120,7 +120,7 @@ class Results(Tabular):
 
     def sql(self, query: str) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers by question, `"agent.age"` in quotes."""
-        return Table(Source(self._file.reader, self._view, self._file.catalog(), self._file.book), query)
+        return Table(Source(self._file.reader, self._view, self._file.catalog(), self._file.header), query)
 
     def close(self) -> None:
         """Let go of the file. Using the results again opens it again."""
@@ -154,20 +154,20 @@ class Results(Tabular):
 
     def _results(self, view: View) -> Iterator[Result]:
         file = self._file
-        wanted = everything_of(len(file.book.question_names))
-        for page in view_pages(file.reader, view, file.catalog(), file.book, wanted):
+        projection = everything_of(len(file.header.question_names))
+        for page in view_pages(file.reader, view, file.catalog(), file.header, projection):
             for row in page:
-                yield Result.from_fetched(row, file.book, file.reader)
+                yield Result.from_fetched(row, file.header, file.reader)
 
     def _values(self) -> Iterator[Values]:
         return view_values(
-            self._file.reader, self._view, self._file.catalog(), self._file.book, self._selected_columns()
+            self._file.reader, self._view, self._file.catalog(), self._file.header, self._selected_columns()
         )
 
     def _kinds(self) -> list[frozenset[Kind]]:
         columns = self._selected_columns()
         with self._file.reader.snapshot() as connection:
-            kinds = [column_kinds(connection, column, self._file.book) for column in columns]
+            kinds = [column_kinds(connection, column, self._file.header) for column in columns]
         untold = [column for column, held in zip(columns, kinds, strict=True) if held is None]
         found = self._seen_kinds(untold)
         return [found[column] if held is None else held for column, held in zip(columns, kinds, strict=True)]
@@ -177,7 +177,7 @@ class Results(Tabular):
         seen: dict[ResultColumn, set[Kind]] = {column: set() for column in columns}
         if columns:
             file = self._file
-            for values in view_values(file.reader, self._view, file.catalog(), file.book, columns):
+            for values in view_values(file.reader, self._view, file.catalog(), file.header, columns):
                 for column, value in zip(columns, values, strict=True):
                     seen[column].add(kind_of(value))
         return {column: frozenset(kinds) for column, kinds in seen.items()}
@@ -195,26 +195,26 @@ class Results(Tabular):
             start, stop, _ = index.indices(len(self))
         return start, stop if stop is None else max(start, stop)
 
-    def _all_failures(self) -> Iterator[Failed]:
-        names, last = self._file.book.question_names, (-1, -1)
+    def _all_failures(self) -> Iterator[FailedQuestion]:
+        names, last = self._file.header.question_names, (-1, -1)
         while True:
-            with self._file.reader.snapshot() as connection, taken_from(self.path, "its failures"):
+            with self._file.reader.snapshot() as connection, decoding(self.path, "its failures"):
                 page = failures_after(connection, *last, _FAILURES_PAGE)
-                failed = [Failed(ordinal, names[q], cause, message) for ordinal, q, cause, message in page]
+                failed = [FailedQuestion(ordinal, names[q], cause, message) for ordinal, q, cause, message in page]
             yield from failed
             if len(page) < _FAILURES_PAGE:
                 return
             last = page[-1][0], page[-1][1]
 
-    def _failures_in(self, view: View) -> Iterator[Failed]:
+    def _failures_in(self, view: View) -> Iterator[FailedQuestion]:
         file = self._file
-        names = file.book.question_names
-        for page in view_pages(file.reader, view, file.catalog(), file.book, Wanted()):
+        names = file.header.question_names
+        for page in view_pages(file.reader, view, file.catalog(), file.header, Projection()):
             ordinals = [row[ORDINAL] for row in page]
             place = {ordinal: number for number, ordinal in enumerate(ordinals)}
-            with file.reader.snapshot() as connection, taken_from(self.path, "its failures"):
+            with file.reader.snapshot() as connection, decoding(self.path, "its failures"):
                 found = failures_of(connection, ordinals)
-                failed = [Failed(ordinal, names[q], cause, message) for ordinal, q, cause, message in found]
+                failed = [FailedQuestion(ordinal, names[q], cause, message) for ordinal, q, cause, message in found]
             failed.sort(key=lambda failure: place[failure.ordinal])
             yield from failed
 
@@ -226,9 +226,9 @@ class _File:
         self.reader = Reader(path)
 
     @cached_property
-    def book(self) -> RunBook:
+    def header(self) -> RunHeader:
         with self.reader.snapshot() as connection:
-            return RunBook.load(connection, self.reader.path)
+            return RunHeader.load(connection, self.reader.path)
 
     def catalog(self) -> Catalog:
-        return read_catalog(self.reader, self.book)
+        return read_catalog(self.reader, self.header)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from headrace.store.contents import taken_from
+from headrace.store.contents import decoding
 from headrace.store.run_file.details import read_counters, read_endpoints, read_runs
 from headrace.store.run_file.reader import Reader
 
@@ -56,7 +56,7 @@ class Stats:
 def read_stats(reader: Reader) -> Stats:
     with reader.snapshot() as connection:
         counted = read_counters(connection, reader.path)
-        with taken_from(reader.path, "what it says of its runs"):
+        with decoding(reader.path, "what it says of its runs"):
             reused, seconds, peak_memory = read_runs(connection)
             endpoints = msgspec.json.decode(read_endpoints(connection), type=tuple[EndpointStats, ...])
     return Stats(

@@ -23,7 +23,7 @@ from headrace.results.stages import chosen
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import View
 from headrace.store.hardening import only_reading
-from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.user_sql import RowSpool, define_self, described
 from headrace.survey.values import decode_value, kind_of
@@ -43,7 +43,7 @@ class Source:
     reader: Reader
     view: View
     catalog: Catalog
-    book: RunBook
+    header: RunHeader
 
 
 class Table(Tabular):
@@ -104,9 +104,9 @@ class Table(Tabular):
         source = self._source
         own = source.reader.twin()
         try:
-            base = chosen(own, source.view, source.catalog, source.book)
+            row_set = chosen(own, source.view, source.catalog, source.header)
             with own.snapshot() as connection, _explained(self.query, source.catalog):
-                define_self(connection, self.path, base)
+                define_self(connection, self.path, row_set)
                 with only_reading(connection):
                     yield iter(connection.execute(self.query))
         finally:

@@ -56,7 +56,7 @@ def print_jsonl(file: TextIO, columns: list[str], rows: Rows) -> None:
         write(to_json(dict(zip(columns, row, strict=True))).decode() + "\n")
 
 
-class _Writer(Protocol):
+class _TextSink(Protocol):
     def write(self, text: str, /) -> object: ...
 
 
@@ -70,7 +70,7 @@ class _VisibleWriter:
         self._file.write(visible(text))
 
 
-def _at_terminal(file: TextIO) -> _Writer:
+def _at_terminal(file: TextIO) -> _TextSink:
     return _VisibleWriter(file) if file.isatty() else file
 
 

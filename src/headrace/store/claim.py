@@ -24,7 +24,7 @@ _PROCESSES = Path("/proc/self/ns/pid")
 _ours: set[str] = set()  # the claims that this process has made and not given back
 
 
-class _Writer(msgspec.Struct, frozen=True):
+class _WriterNote(msgspec.Struct, frozen=True):
     """`host` is this boot of this machine and its process numbers; `started` tells a process from a later namesake, and
     `file` the file it writes from a copy, which it does not.
     """
@@ -43,7 +43,7 @@ class Claim:
         self._path = path
         self._connection = connection
         self._text = msgspec.json.encode(
-            _Writer(secrets.token_hex(8), os.getpid(), _start_of(os.getpid()), _host(), _file(path))
+            _WriterNote(secrets.token_hex(8), os.getpid(), _start_of(os.getpid()), _host(), _file(path))
         ).decode()
 
     def take(self) -> None:
@@ -82,10 +82,10 @@ def refuse_live_writer(connection: apsw.Connection, path: Path) -> None:
         raise busy(path, writer.pid)
 
 
-def _decoded(text: object) -> _Writer | None:
+def _decoded(text: object) -> _WriterNote | None:
     """None for a file that no process has claimed, and for what makes no sense: the file may come from elsewhere."""
     try:
-        return msgspec.json.decode(text, type=_Writer) if isinstance(text, str) else None
+        return msgspec.json.decode(text, type=_WriterNote) if isinstance(text, str) else None
     except msgspec.DecodeError:
         return None
 

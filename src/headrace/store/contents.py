@@ -35,12 +35,12 @@ _MOST_SHOWN = 120
 
 
 @contextmanager
-def taken_from(path: Path, what: str) -> Generator[None]:
+def decoding(path: Path, what: str) -> Generator[None]:
     """Around the code that decodes `what`, and around nothing else: any error in it is the file's."""
     try:
         yield
     except UNREADABLE as error:
-        raise damaged(path, f"{what} cannot be read ({told(error)})") from error
+        raise damaged(path, f"{what} cannot be read ({short_message(error)})") from error
 
 
 def check_is_behind(page: Sequence[Sequence[Any]], after: int) -> None:
@@ -55,7 +55,7 @@ def damaged(path: Path, what: str) -> RunFileDamaged:
     return RunFileDamaged(f"{path} is damaged: {what}.", path=path, fix=RESTORE)
 
 
-def told(error: BaseException) -> str:
+def short_message(error: BaseException) -> str:
     """An error of a decoder in one short line."""
     first = " ".join(str(error).split()) or type(error).__name__
     return first if len(first) <= _MOST_SHOWN else first[: _MOST_SHOWN - 3] + "..."

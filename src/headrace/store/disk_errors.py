@@ -16,7 +16,7 @@ from weakref import WeakSet
 import apsw
 
 from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError, StorageFull
-from headrace.store.contents import damaged, told
+from headrace.store.contents import damaged, short_message
 
 try:
     import fcntl
@@ -84,7 +84,7 @@ def translated_errors(path: Path) -> Generator[None]:
         raise
     except (apsw.Error, UnicodeDecodeError) as error:
         # Our statements are right for our tables, which were checked: it is what the tables hold.
-        raise damaged(path, f"SQLite cannot make sense of what it holds ({told(error)})") from error
+        raise damaged(path, f"SQLite cannot make sense of what it holds ({short_message(error)})") from error
 
 
 def _without_locks(path: Path) -> RunFileError:

@@ -20,7 +20,7 @@ from headrace.errors import HeadraceError
 from headrace.interviews import contract
 from headrace.interviews.contract import AgentExecutor, Trouble
 from headrace.models.limiter import CallNotMade
-from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_journal import Writes
 from headrace.survey.values import encode_value
 
@@ -33,7 +33,7 @@ class AgentRequests:
 
     def __init__(
         self,
-        file: AgentFile,
+        file: EngineFile,
         writer: EngineWriter,
         writes: Writes,
         executor: AgentExecutor,

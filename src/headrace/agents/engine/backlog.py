@@ -23,7 +23,7 @@ from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceE
 from headrace.interviews.contract import ChildWanted
 from headrace.priority import Priority
 from headrace.steady_clock import SteadyClock
-from headrace.store.engine_file.engine_file import AgentFile, RunRow
+from headrace.store.engine_file.engine_file import EngineFile, RunRow
 from headrace.store.engine_file.engine_journal import Writes
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.threads.crossing import Filled, Then
@@ -37,7 +37,7 @@ class Backlog:
 
     def __init__(
         self,
-        file: AgentFile,
+        file: EngineFile,
         driver: SchedulerDriver,
         writer: EngineWriter,
         writes: Writes,

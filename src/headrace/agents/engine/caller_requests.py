@@ -17,7 +17,7 @@ from headrace.agents.engine.run_lives import AgentRuns
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.scheduler.events import Cancelled
 from headrace.errors import HeadraceError, RunFileError
-from headrace.store.engine_file.engine_file import AgentFile, RunRow
+from headrace.store.engine_file.engine_file import EngineFile, RunRow
 from headrace.store.engine_file.engine_journal import Writes
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.survey.values import decode_value, encode_value
@@ -28,7 +28,7 @@ from headrace.workers.command_result import CommandEnd
 class CallerRequests:
     def __init__(
         self,
-        file: AgentFile,
+        file: EngineFile,
         driver: SchedulerDriver,
         writer: EngineWriter,
         writes: Writes,

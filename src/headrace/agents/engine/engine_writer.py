@@ -12,14 +12,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from headrace.store.disk_errors import translated_errors
-from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_journal import Write
 
 
 class EngineWriter:
     """`run` is its loop; everything else is called on the same loop, but for `write_now`."""
 
-    def __init__(self, file: AgentFile) -> None:
+    def __init__(self, file: EngineFile) -> None:
         self._file = file
         self._writes: list[Write] = []
         self._after: list[Callable[[], object]] = []

@@ -63,7 +63,7 @@ from headrace.memory.gauge import give_back
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import Endpoints
 from headrace.steady_clock import LastingClock
-from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_journal import Writes
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.store.home import cache_path
@@ -87,7 +87,7 @@ class EngineLoop:
         self._opened = opened
         self._options = options
         self._workers = workers
-        self._file = AgentFile.open(path)
+        self._file = EngineFile.open(path)
         try:
             self._spools = make_spool_directory(path)
         except BaseException:

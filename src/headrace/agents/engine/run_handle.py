@@ -15,7 +15,7 @@ from headrace.agents.engine.live_runs import RunEnd
 from headrace.agents.kept_values import encode_kept
 from headrace.errors import OptionError
 from headrace.priority import Priority
-from headrace.store.contents import taken_from
+from headrace.store.contents import decoding
 from headrace.store.engine_file.engine_file import RunRow
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.survey.values import decode_value
@@ -81,7 +81,7 @@ class Run:
             if end.result is not None
             else await self._engine.call(lambda loop: loop.requests.result(self.id))
         )
-        with taken_from(self._engine.path, f"the result of {self.name}"):
+        with decoding(self._engine.path, f"the result of {self.name}"):
             return decode_value(stored or b"null")
 
     def status(self) -> RunStatus:

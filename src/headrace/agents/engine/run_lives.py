@@ -38,7 +38,7 @@ from headrace.interviews.contract import AgentExecutor, AgentRun, AnyEvent, Outc
 from headrace.memory.gauge import TreeGauge, give_back
 from headrace.priority import Priority
 from headrace.steady_clock import SteadyClock
-from headrace.store.engine_file.engine_file import AgentFile, StoredStep
+from headrace.store.engine_file.engine_file import EngineFile, StoredStep
 from headrace.store.engine_file.engine_journal import Writes
 from headrace.store.engine_file.engine_schema import Effect, RunState
 from headrace.threads.crossing import Filled
@@ -76,7 +76,7 @@ class AgentRuns:
 
     def __init__(
         self,
-        file: AgentFile,
+        file: EngineFile,
         driver: SchedulerDriver,
         writer: EngineWriter,
         writes: Writes,

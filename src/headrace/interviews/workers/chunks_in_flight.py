@@ -12,7 +12,7 @@ from headrace.interviews.contract import Chunk, Ended, Interview, Outcome, Rows,
 from headrace.interviews.interview import Interviewer
 from headrace.interviews.workers.chunk_parts import Flight, Piece
 from headrace.interviews.workers.merged_events import MergedEvents
-from headrace.store.run_file.row_batches import sheet_of
+from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import DetailPacker, Row
 from headrace.survey.prompts import persona
 from headrace.survey.record import Cause, Usage
@@ -85,7 +85,7 @@ class Flights:
         assert self._failures is not None
         chunk = flight.chunk
         row = self._failures.row(chunk, interview, cause, message)
-        self._events.emit(Rows(id=chunk.id, epoch=chunk.epoch, seq=0, sheet=sheet_of([row])))
+        self._events.emit(Rows(id=chunk.id, epoch=chunk.epoch, seq=0, rows=row_batch([row])))
 
 
 class _FailedRows:

@@ -290,12 +290,12 @@ class IsolatedExecutor:
         worker_seq = event.seq
         match event:
             case Rows():
-                for ordinal in event.sheet.ordinals:
+                for ordinal in event.rows.ordinals:
                     piece.left.pop(ordinal, None)
-                lane.charges.sealed(event.sheet.ordinals)
+                lane.charges.sealed(event.rows.ordinals)
                 self._losses = 0
-                self._handout.sealed(len(event.sheet))
-                self._widen(len(event.sheet))
+                self._handout.sealed(len(event.rows))
+                self._widen(len(event.rows))
             case Answers():
                 for ordinal, record in event.answers:
                     piece.answered(ordinal, record)

@@ -125,7 +125,7 @@ async def _tell_alone(link: Link, event: AnyEvent) -> None:
     if len(told) <= _MOST_BYTES:
         await link.send(told)
     elif isinstance(event, Rows):
-        for ordinal in event.sheet.ordinals:  # one: the outbox puts nothing beside so large a row
+        for ordinal in event.rows.ordinals:  # one: the outbox puts nothing beside so large a row
             link.post(TooLarge(event.id, event.seq, ordinal, len(told)))
 
 

@@ -19,7 +19,7 @@ from headrace.errors import NotARunFile, RunFileError, RunFileTooNew
 from headrace.priority import Priority
 from headrace.steady_clock import ClockNote
 from headrace.store.connections import check_is_run_file, open_checked_reader, roll_back
-from headrace.store.contents import damaged, raw_rows, taken_from
+from headrace.store.contents import damaged, decoding, raw_rows
 from headrace.store.disk_errors import translated_errors
 from headrace.store.engine_file.engine_journal import Write, commit
 from headrace.store.engine_file.engine_schema import (
@@ -29,7 +29,7 @@ from headrace.store.engine_file.engine_schema import (
     RunState,
     add_later_columns,
     check_engine_file_schema,
-    create_agent_tables,
+    create_engine_tables,
 )
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock
@@ -90,7 +90,7 @@ class StoredStep(msgspec.Struct, frozen=True):
     mark: bytes
 
 
-class AgentFile:
+class EngineFile:
     """An open engine file. Two connections: the journal's thread writes, the engine's loop reads."""
 
     def __init__(self, path: Path, lock: WriterLock) -> None:
@@ -105,7 +105,7 @@ class AgentFile:
         self.connection = self.live.connection
 
     @classmethod
-    def open(cls, path: Path) -> AgentFile:
+    def open(cls, path: Path) -> EngineFile:
         if path.is_dir():
             raise RunFileError(f"{path} is a directory.", path=path, fix="Give the path of a file.")
         make_directory(path.parent)
@@ -125,7 +125,7 @@ class AgentFile:
     def clock_note(self) -> ClockNote | None:
         """None where the file is new, or from a version that had no such clock."""
         noted = self._one(str, "SELECT value FROM meta WHERE key = 'clock'")
-        with taken_from(self.path, "the time that it notes"):
+        with decoding(self.path, "the time that it notes"):
             return None if noted is None else msgspec.json.decode(noted, type=ClockNote)
 
     def commit(self, writes: Iterable[Write]) -> None:
@@ -231,7 +231,7 @@ class AgentFile:
 
     def _read(self, as_type: type[_Row], sql: str, bindings: tuple[SqlValue, ...] = ()) -> Iterator[_Row]:
         """Rows of these types; anything else is the damage of a file that may come from elsewhere."""
-        with translated_errors(self.path), taken_from(self.path, "what it keeps of its runs"):
+        with translated_errors(self.path), decoding(self.path, "what it keeps of its runs"):
             for row in raw_rows(self._reader, sql, bindings):
                 yield msgspec.convert(row, as_type)
 
@@ -266,7 +266,7 @@ def _make_where_missing(path: Path) -> None:
     roll_back(path)  # what is left may be an empty file
     if not path.exists() or path.stat().st_size == 0:
         with made_whole(path) as empty, transaction(empty):
-            create_agent_tables(empty, secrets.token_hex(8), time.time())
+            create_engine_tables(empty, secrets.token_hex(8), time.time())
 
 
 def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:

@@ -76,7 +76,7 @@ FAILED_STATES = frozenset(set(RunState) - _UNFINISHED - {RunState.DONE, RunState
 
 
 def check_engine_file_schema(connection: apsw.Connection, path: Path) -> None:
-    """Refuse a file whose tables are not those that `create_agent_tables` makes."""
+    """Refuse a file whose tables are not those that `create_engine_tables` makes."""
     check_schema(connection, path, _ACCEPTED, {})
 
 
@@ -86,7 +86,7 @@ def add_later_columns(connection: apsw.Connection) -> None:
         connection.execute("ALTER TABLE steps ADD COLUMN mark BLOB")
 
 
-def create_agent_tables(connection: apsw.Connection, token: str, now_s: float) -> None:
+def create_engine_tables(connection: apsw.Connection, token: str, now_s: float) -> None:
     """`token` is this file's own: idempotency keys of two files never meet."""
     connection.execute(f"PRAGMA application_id={ENGINE_APPLICATION_ID}; PRAGMA user_version={ENGINE_VERSION};")
     connection.execute(_TABLES)

@@ -13,7 +13,7 @@ from headrace.store.connections import open_checked_reader
 from headrace.store.contents import UNREADABLE, raw_rows
 from headrace.store.engine_file.engine_file import check_is_ours, is_engine_file
 from headrace.store.engine_file.engine_schema import RunState
-from headrace.store.run_file.run_verification import Verified, check_pages, verify_run_file
+from headrace.store.run_file.run_verification import Verification, check_pages, verify_run_file
 from headrace.survey.values import decode_value
 
 # What is kept as JSON: the kind of row, and its number with the value.
@@ -32,7 +32,7 @@ _NAMED = (
 )
 
 
-def verify(path: Path) -> Verified:
+def verify(path: Path) -> Verification:
     """Of a run file or an engine file; raises where it is neither, or cannot be read at all."""
     connection = open_checked_reader(path, check_is_ours)
     try:
@@ -41,8 +41,8 @@ def verify(path: Path) -> Verified:
         connection.close()
 
 
-def _verify_engine_file(connection: apsw.Connection, path: Path) -> Verified:
-    found = Verified(path)
+def _verify_engine_file(connection: apsw.Connection, path: Path) -> Verification:
+    found = Verification(path)
     check_pages(connection, found)
     for kind, sql in _KEPT:
         found.attempt(kind, lambda kind=kind, sql=sql: _check_kept(connection, found, kind, sql))
@@ -52,7 +52,7 @@ def _verify_engine_file(connection: apsw.Connection, path: Path) -> Verified:
     return found
 
 
-def _check_kept(connection: apsw.Connection, found: Verified, kind: str, sql: str) -> None:
+def _check_kept(connection: apsw.Connection, found: Verification, kind: str, sql: str) -> None:
     for number, kept in raw_rows(connection, sql):
         found.rows += 1
         found.unchecked += 1
@@ -62,12 +62,12 @@ def _check_kept(connection: apsw.Connection, found: Verified, kind: str, sql: st
             found.note(kind, "what it keeps cannot be read", number)
 
 
-def _check_named(connection: apsw.Connection, found: Verified, kind: str, sql: str) -> None:
+def _check_named(connection: apsw.Connection, found: Verification, kind: str, sql: str) -> None:
     for (number,) in raw_rows(connection, sql):
         found.note(kind, "what it keeps apart is missing", number)
 
 
-def _check_states(connection: apsw.Connection, found: Verified) -> None:
+def _check_states(connection: apsw.Connection, found: Verification) -> None:
     known = {state.value for state in RunState}
     for number, state in raw_rows(connection, "SELECT id, state FROM runs"):
         if state not in known:

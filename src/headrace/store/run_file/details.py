@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from headrace.errors import RESTORE, RunFileDamaged
-from headrace.store.contents import UNREADABLE, damaged, one_value, taken_from, typed_rows
+from headrace.store.contents import UNREADABLE, damaged, decoding, one_value, typed_rows
 from headrace.store.run_file.checksums import CHECK, counters_checksum, has_detail
 from headrace.store.run_file.header import has_checked_rows
 from headrace.store.run_file.rows import DetailPacker
@@ -59,7 +59,7 @@ def failures_of(connection: apsw.Connection, ordinals: list[int]) -> list[Failur
 
 def read_counters(connection: apsw.Connection, path: Path) -> dict[str, Any]:
     """What is counted, by name; refused where it is not as it was written."""
-    with taken_from(path, "what it has counted"):
+    with decoding(path, "what it has counted"):
         found = typed_rows(connection, tuple[str, int | float], "SELECT name, value FROM counters LIMIT 100")
         counters: dict[str, Any] = dict(found)
         is_changed = CHECK in counters and counters[CHECK] != counters_checksum(counters)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from headrace.store.contents import damaged, one_value, taken_from, typed_rows
+from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.run_file.checksums import CHECK, plan_checksum
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_schema import MAPPED, WITHOUT_CHECKSUMS
@@ -20,7 +20,7 @@ _MOST_MODELS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunBook:
+class RunHeader:
     """`has_checksums` is false for a file that an older Headrace wrote: its rows count as unchecked."""
 
     path: Path
@@ -32,11 +32,11 @@ class RunBook:
     has_checksums: bool
 
     @classmethod
-    def load(cls, connection: apsw.Connection, path: Path) -> RunBook:
+    def load(cls, connection: apsw.Connection, path: Path) -> RunHeader:
         has_checksums = has_checked_rows(connection)
         if has_checksums:
             _check_plan(connection, path)
-        with taken_from(path, "its questions and models"):
+        with decoding(path, "its questions and models"):
             questions = typed_rows(
                 connection, tuple[str, int, str], "SELECT name, holds_bools, kind FROM questions ORDER BY position"
             )
@@ -76,7 +76,7 @@ def plan_is_as_written(connection: apsw.Connection) -> bool:
 
 
 def _check_plan(connection: apsw.Connection, path: Path) -> None:
-    with taken_from(path, "its plan"):
+    with decoding(path, "its plan"):
         if not plan_is_as_written(connection):
             raise damaged(path, "its survey, models or plan are not as they were written")
 

@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 import apsw
 
 from headrace.expressions import Sql
-from headrace.store.contents import check_is_behind, damaged, one_value, taken_from
+from headrace.store.contents import check_is_behind, damaged, decoding, one_value
 from headrace.store.hardening import scratch
 from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.survey.values import SqlValue
 
 # One interview as read: its key, the table's first columns (row_batches.HEAD), the rows of its lists with their
-# checksums, its own checksum, then the wanted answers and those beyond the columns.
+# checksums, its own checksum, then the projection answers and those beyond the columns.
 Fetched: TypeAlias = tuple[Any, ...]
 (
     KEY, ORDINAL, ITERATION, AGENT_AT, SCENARIO_AT, MODEL, STATUS,
@@ -36,7 +36,7 @@ _numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class RowSet:
     """Which interviews, in which order: all by ordinal, or those of a table of chosen ordinals by position."""
 
     tables: str = "interviews i"
@@ -47,14 +47,16 @@ class Base:
         return self.key == "i.ordinal"
 
 
-EVERYTHING = Base()
+EVERYTHING = RowSet()
 TRUE = Sql("1", ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What of each interview is to be read; what is not wanted is NULL. `with_checksums`: of its lists' rows too, and
-    its own where `is_whole`, since that is over all its answers.
+class Projection:
+    """Which parts of each interview a query reads; the others come as NULL.
+
+    `with_checksums` adds the checksums of its agent and scenario, and its own where `is_whole`: that one covers all its
+    answers.
     """
 
     answers: tuple[int, ...] = ()
@@ -84,16 +86,16 @@ class Wanted:
         return ", ".join(["i.ordinal, i.iteration, i.agent, i.scenario, i.model, i.status", *chosen])
 
 
-def everything_of(questions: int) -> Wanted:
+def everything_of(questions: int) -> Projection:
     """All that is known of an interview but its detail."""
-    return Wanted(answers=_columns(questions), agent=True, scenario=True, more=questions > ANSWER_COLUMNS)
+    return Projection(answers=_columns(questions), agent=True, scenario=True, more=questions > ANSWER_COLUMNS)
 
 
-def with_checks(wanted: Wanted, questions: int) -> Wanted:
+def with_checks(projection: Projection, questions: int) -> Projection:
     """The same with what is needed to check each row; all answers are read for that where they are not very many."""
-    is_whole = questions <= _MOST_READ_UNASKED or len(wanted.answers) == len(_columns(questions))
-    answers = _columns(questions) if is_whole else wanted.answers
-    return replace(wanted, answers=answers, with_checksums=True, is_whole=is_whole)
+    is_whole = questions <= _MOST_READ_UNASKED or len(projection.answers) == len(_columns(questions))
+    answers = _columns(questions) if is_whole else projection.answers
+    return replace(projection, answers=answers, with_checksums=True, is_whole=is_whole)
 
 
 def _columns(questions: int) -> tuple[int, ...]:
@@ -101,14 +103,14 @@ def _columns(questions: int) -> tuple[int, ...]:
 
 
 def fetch(
-    connection: apsw.Connection, base: Base, wanted: Wanted, condition: Sql, after: int, limit: int
+    connection: apsw.Connection, row_set: RowSet, projection: Projection, condition: Sql, after: int, limit: int
 ) -> tuple[list[Fetched], bool]:
     """The next rows behind the key `after`, at most `limit` of them or some megabytes; and whether more may follow."""
     found: list[Fetched] = []
     held_bytes = 0
     for row in connection.execute(
-        f"SELECT {base.key}, {wanted.columns} FROM {base.tables}{_LISTS}"
-        f" WHERE {base.key} > ? AND {condition.text} ORDER BY {base.key} LIMIT ?",
+        f"SELECT {row_set.key}, {projection.columns} FROM {row_set.tables}{_LISTS}"
+        f" WHERE {row_set.key} > ? AND {condition.text} ORDER BY {row_set.key} LIMIT ?",
         (after, *condition.parameters, limit),
     ):
         found.append(row)
@@ -120,21 +122,22 @@ def fetch(
     return found, len(found) == limit
 
 
-def key_before(connection: apsw.Connection, base: Base, condition: Sql, index: int) -> int | None:
+def key_before(connection: apsw.Connection, row_set: RowSet, condition: Sql, index: int) -> int | None:
     """The key behind which the row at `index` is the first; None where there are no more than `index` rows."""
-    if condition is TRUE and (not base.is_everything or _has_no_holes(connection)):
-        return index - 1 if base.is_everything else index
+    if condition is TRUE and (not row_set.is_everything or _has_no_holes(connection)):
+        return index - 1 if row_set.is_everything else index
     key = connection.execute(
-        f"SELECT {base.key} FROM {base.tables}{_LISTS} WHERE {condition.text} ORDER BY {base.key} LIMIT 1 OFFSET ?",
+        f"SELECT {row_set.key} FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
+        f" ORDER BY {row_set.key} LIMIT 1 OFFSET ?",
         (*condition.parameters, index),
     ).get
     return None if key is None else key - 1
 
 
-def count(connection: apsw.Connection, base: Base, condition: Sql) -> int:
-    if condition is TRUE and base.is_everything:
+def count(connection: apsw.Connection, row_set: RowSet, condition: Sql) -> int:
+    if condition is TRUE and row_set.is_everything:
         return _kept_count(connection)
-    found = f"SELECT count(*) FROM {base.tables}{_LISTS} WHERE {condition.text}"
+    found = f"SELECT count(*) FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
     return connection.execute(found, condition.parameters).get
 
 
@@ -146,7 +149,7 @@ def check_none_is_missing(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file that has fewer interviews than it has counted, or more: a lost page takes hundreds of rows with it.
     Counting takes 30 ms for a million rows.
     """
-    with taken_from(path, "what it has counted"):
+    with decoding(path, "what it has counted"):
         kept = _kept_count(connection)
     found: int = connection.execute("SELECT count(*) FROM interviews").get
     if found != kept:
@@ -160,18 +163,18 @@ def _has_no_holes(connection: apsw.Connection) -> bool:
 
 
 def choose(
-    connection: apsw.Connection, base: Base, condition: Sql, order: list[str], start: int, stop: int | None
-) -> Base:
+    connection: apsw.Connection, row_set: RowSet, condition: Sql, order: list[str], start: int, stop: int | None
+) -> RowSet:
     """A temporary table, on disk, of the ordinals that meet the condition, in this order and between these places."""
     name = _new_table(connection, "chosen", "ordinal")
     limit = -1 if stop is None else stop - start
     with scratch(connection):
         connection.execute(
-            f"INSERT INTO temp.{name}(ordinal) SELECT i.ordinal FROM {base.tables}{_LISTS} WHERE {condition.text}"
-            f" ORDER BY {', '.join([*order, base.key])} LIMIT ? OFFSET ?",
+            f"INSERT INTO temp.{name}(ordinal) SELECT i.ordinal FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
+            f" ORDER BY {', '.join([*order, row_set.key])} LIMIT ? OFFSET ?",
             (*condition.parameters, limit, start),
         )
-    return _base_of(name)
+    return _row_set_of(name)
 
 
 class KeyTable:
@@ -187,7 +190,7 @@ class KeyTable:
         with scratch(connection):
             connection.executemany(self._insert, keyed)
 
-    def choose(self, connection: apsw.Connection, descending: list[bool], start: int, stop: int | None) -> Base:
+    def choose(self, connection: apsw.Connection, descending: list[bool], start: int, stop: int | None) -> RowSet:
         name = _new_table(connection, "chosen", "ordinal")
         order = [f"{column}{' DESC' * is_down}" for column, is_down in zip(self._columns, descending, strict=True)]
         with scratch(connection):
@@ -197,7 +200,7 @@ class KeyTable:
                 (-1 if stop is None else stop - start, start),
             )
             connection.execute(f"DROP TABLE temp.{self._name}")
-        return _base_of(name)
+        return _row_set_of(name)
 
 
 def _new_table(connection: apsw.Connection, kind: str, *columns: str) -> str:
@@ -207,8 +210,8 @@ def _new_table(connection: apsw.Connection, kind: str, *columns: str) -> str:
     return name
 
 
-def _base_of(name: str) -> Base:
-    return Base(f"temp.{name} c CROSS JOIN interviews i ON i.ordinal = c.ordinal", "c.position")
+def _row_set_of(name: str) -> RowSet:
+    return RowSet(f"temp.{name} c CROSS JOIN interviews i ON i.ordinal = c.ordinal", "c.position")
 
 
 # --- columns, where `i` is the interviews table. A plus sign takes away a declared column's affinity: '5' is not 5.

@@ -1,7 +1,7 @@
-"""Sealed interviews as the journal's statements take them: made where interviews are conducted, written as they are.
+"""A RowBatch carries rows from the executor that made them to the journal, flat, as the journal's statements take them.
 
-Covers: the shape, making it from rows, and having single interviews back for whoever listens. Does not cover: one
-interview (store.run_file.rows), or writing (store.run_file.run_journal).
+Covers: the shape, making a batch from rows, and iterating over its rows again for listeners. Does not cover: one row
+(rows), or writing a batch (run_journal).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _STATUS = HEAD.index("status")
 _SIZES_LOOKED_AT = 8
 
 
-class SheetRow(NamedTuple):
-    """One interview out of a sheet; store.run_file.rows explains the fields."""
+class BatchRow(NamedTuple):
+    """One row read out of a batch; `rows.Row` explains the fields."""
 
     ordinal: int
     iteration: int
@@ -36,11 +36,12 @@ class SheetRow(NamedTuple):
     detail: bytes
 
 
-class Sheet(msgspec.Struct, array_like=True):
-    """`values` are those of all rows one after the other, as the table `interviews` has them; `details` by row.
+class RowBatch(msgspec.Struct, array_like=True):
+    """Finished rows of one chunk.
 
-    `failures` are (ordinal, question, cause, message), `usage` is of all rows together, `largest_bytes` about what the
-    larger rows hold on to.
+    `values` are those of all rows one after the other, as the table `interviews` has them; `details` has one entry a
+    row. `failures` are (ordinal, question, cause, message), `usage` is the sum over all rows, `largest_bytes` estimates
+    the memory that the largest row holds.
     """
 
     values: list[Any]  # of SqlValue: msgspec decodes no union of text and bytes
@@ -64,18 +65,18 @@ class Sheet(msgspec.Struct, array_like=True):
     def failed(self) -> int:
         return sum(self.values[_STATUS :: self.width])
 
-    def rows(self) -> Iterator[SheetRow]:
+    def __iter__(self) -> Iterator[BatchRow]:
         width, values = self.width, self.values
         for place, detail in enumerate(self.details):
             ordinal, iteration, agent, scenario, model, status, *answers, more, _ = values[
                 place * width : (place + 1) * width
             ]
-            yield SheetRow(ordinal, iteration, agent, scenario, model, Status(status), answers, more, detail)
+            yield BatchRow(ordinal, iteration, agent, scenario, model, Status(status), answers, more, detail)
 
 
-def sheet_of(rows: list[Row]) -> Sheet:
-    """At least one row."""
-    return Sheet(
+def row_batch(rows: list[Row]) -> RowBatch:
+    """Make a batch of at least one row."""
+    return RowBatch(
         list(chain.from_iterable([_values(row) for row in rows])),
         [row.detail for row in rows],
         [(row.ordinal, f.question, f.cause.value, f.message) for row in rows for f in row.failures],

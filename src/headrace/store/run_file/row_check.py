@@ -15,9 +15,9 @@ import apsw
 
 from headrace.display import counted, visible
 from headrace.errors import RunFileDamaged
-from headrace.store.contents import UNREADABLE, one_value, told
+from headrace.store.contents import UNREADABLE, one_value, short_message
 from headrace.store.run_file.checksums import fields_checksum, has_values
-from headrace.store.run_file.header import RunBook
+from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_rows import (
     AGENT,
     AGENT_AT,
@@ -31,7 +31,7 @@ from headrace.store.run_file.interview_rows import (
     SCENARIO_CHECKSUM,
     STATUS,
     Fetched,
-    Wanted,
+    Projection,
 )
 from headrace.store.run_file.rows import Status
 
@@ -40,26 +40,26 @@ _WHOLE = {int}
 _PLACES, _ROWS_EACH = 100, 10  # how many are looked at: 3 ms, however long the file is
 
 
-def check_rows(page: list[Fetched], wanted: Wanted, book: RunBook) -> None:
+def check_rows(page: list[Fetched], projection: Projection, header: RunHeader) -> None:
     for row in page:
-        trouble = row_trouble(row, wanted, book)
+        trouble = row_trouble(row, projection, header)
         if trouble is not None:
-            raise damaged_row(book, row[ORDINAL], trouble)
+            raise damaged_row(header, row[ORDINAL], trouble)
 
 
-def row_trouble(row: Fetched, wanted: Wanted, book: RunBook) -> str | None:
+def row_trouble(row: Fetched, projection: Projection, header: RunHeader) -> str | None:
     """What is wrong with a row, in words; None where nothing is."""
     try:
-        return _trouble(row, wanted, range(len(book.models)))
+        return _trouble(row, projection, range(len(header.models)))
     except UNREADABLE:
         return "what it holds has other types than it was written with"
 
 
-def damaged_row(book: RunBook, ordinal: int, trouble: str) -> RunFileDamaged:
+def damaged_row(header: RunHeader, ordinal: int, trouble: str) -> RunFileDamaged:
     return RunFileDamaged(
-        f"Interview {ordinal} in {book.path} is damaged: {trouble}.",
-        path=book.path,
-        fix=f"headrace verify {book.path} lists all that is. Restore a copy, or read the others with"
+        f"Interview {ordinal} in {header.path} is damaged: {trouble}.",
+        path=header.path,
+        fix=f"headrace verify {header.path} lists all that is. Restore a copy, or read the others with"
         f" results.filter('interview.ordinal != {ordinal}').",
     )
 
@@ -95,13 +95,13 @@ def _is_as_written(checksum: int, values: tuple[Any, ...]) -> bool:
         return False
 
 
-class taken_from_row:  # noqa: N801 - used as a function, like contents.taken_from; a generator would cost a microsecond
+class decoding_row:  # noqa: N801 - used as a function, like contents.decoding; a generator would cost a microsecond
     """Around the code that decodes a row's values: any error in it is the file's."""
 
-    __slots__ = ("_book", "_row")
+    __slots__ = ("_header", "_row")
 
-    def __init__(self, book: RunBook, row: Fetched) -> None:
-        self._book = book
+    def __init__(self, header: RunHeader, row: Fetched) -> None:
+        self._header = header
         self._row = row
 
     def __enter__(self) -> None:
@@ -109,19 +109,21 @@ class taken_from_row:  # noqa: N801 - used as a function, like contents.taken_fr
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, UNREADABLE):
-            raise damaged_row(self._book, self._row[ORDINAL], f"it cannot be read ({told(error)})") from error
+            raise damaged_row(
+                self._header, self._row[ORDINAL], f"it cannot be read ({short_message(error)})"
+            ) from error
 
 
-def _trouble(row: Fetched, wanted: Wanted, models: range) -> str | None:
+def _trouble(row: Fetched, projection: Projection, models: range) -> str | None:
     checksum = row[CHECKSUM]
     if checksum is not None and not has_values(checksum, row[ORDINAL : STATUS + 1] + row[ANSWERS:]):
         return "its checksum is not that of its answers"
     are_whole = {*map(type, row[ORDINAL : STATUS + 1])} == _WHOLE  # 1.0 is in a range, and no index
     if not are_whole or row[MODEL] not in models or row[STATUS] not in _STATUSES:
         return "its iteration, model or status is none that there is"
-    if wanted.agent and not _has_fields(row[AGENT_AT], row[AGENT], row[AGENT_CHECKSUM]):
+    if projection.agent and not _has_fields(row[AGENT_AT], row[AGENT], row[AGENT_CHECKSUM]):
         return f"its agent {row[AGENT_AT]} is missing, or not as it was written"
-    if wanted.scenario and not _has_fields(row[SCENARIO_AT], row[SCENARIO], row[SCENARIO_CHECKSUM]):
+    if projection.scenario and not _has_fields(row[SCENARIO_AT], row[SCENARIO], row[SCENARIO_CHECKSUM]):
         return f"its scenario {row[SCENARIO_AT]} is missing, or not as it was written"
     return None
 

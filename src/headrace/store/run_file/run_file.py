@@ -23,7 +23,7 @@ from headrace.plan.job import Job
 from headrace.plan.product import Plan
 from headrace.store.claim import refuse_live_writer
 from headrace.store.connections import open_reader, open_writer, roll_back
-from headrace.store.contents import damaged, one_value, taken_from, typed_rows
+from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.disk_errors import translated_errors
 from headrace.store.live_file import LiveFile, seal
 from headrace.store.lock import WriterLock
@@ -32,7 +32,7 @@ from headrace.store.private import make_directory
 from headrace.store.run_file import creation
 from headrace.store.run_file.checksums import record_checksum
 from headrace.store.run_file.details import read_counters, stored_detail
-from headrace.store.run_file.header import RunBook, read_dictionary
+from headrace.store.run_file.header import RunHeader, read_dictionary
 from headrace.store.run_file.interview_rows import check_none_is_missing
 from headrace.store.run_file.kept_budgets import read_budgets, write_budgets
 from headrace.store.run_file.row_check import warn_of_damage
@@ -119,10 +119,10 @@ class RunFile:
     def _load(cls, live: LiveFile, questions: int, options: RunOptions) -> RunFile:
         path, connection = live.path, live.connection
         plan = read_plan(connection, path)
-        with taken_from(path, "what is finished"):
+        with decoding(path, "what is finished"):
             stored, done = _finished(connection, path, plan, retry_failed=options.retry_failed)
             warn_of_damage(connection, path)
-        with taken_from(path, "the answers of interviews in flight"):
+        with decoding(path, "the answers of interviews in flight"):
             pending = _pending_records(connection, plan, questions)
             dictionary = read_dictionary(connection)
             last_run_at = one_value(connection, float | None, "SELECT max(started_at) FROM runs")
@@ -178,7 +178,7 @@ class RunFile:
         sealed: list[AnswerRecord] = []
         if ordinal in self.stored:
             sealed = stored_detail(self._lists.connection, self._packer, ordinal, self.path).records
-            with taken_from(self.path, f"the detail of interview {ordinal}"):
+            with decoding(self.path, f"the detail of interview {ordinal}"):
                 for record in sealed:
                     _check_record(record, self.questions)
         # What is pending came after what was sealed, so it stands where both have a record.
@@ -267,10 +267,10 @@ def _growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | None)
     """What the file lacks of this job; refuses another job. It only reads, so that a refused file stays as it was."""
     connection = open_reader(path)
     try:
-        RunBook.load(connection, path)  # refuses what cannot be read
+        RunHeader.load(connection, path)  # refuses what cannot be read
         plan = read_plan(connection, path)
         check_lists(connection, path, plan)
-        with taken_from(path, "its identity"):
+        with decoding(path, "its identity"):
             found = creation.read_identity(connection)
         n, wanted = options.n or plan.shape.iteration, job.identity()
         if n < plan.shape.iteration:
@@ -282,7 +282,7 @@ def _growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | None)
         if is_longer:
             creation.check_lists_begin_alike(connection, path, job, plan)
         elif wanted != found:
-            with taken_from(path, "what it holds"):
+            with decoding(path, "what it holds"):
                 raise wanted.mismatch(found, path, _differences(connection, job, plan))
         grown = plan.grown(job.shape(n))
         if budget_bytes is not None:

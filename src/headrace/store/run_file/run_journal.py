@@ -16,7 +16,7 @@ from headrace.store.live_file import LiveFile
 from headrace.store.run_file.checksums import CHECK, counters_checksum, record_checksum
 from headrace.store.run_file.creation import kinds_to_bits
 from headrace.store.run_file.details import read_counters
-from headrace.store.run_file.row_batches import HEAD, Sheet
+from headrace.store.run_file.row_batches import HEAD, RowBatch
 from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.store.run_file.run_note import RunNote
 from headrace.survey.record import AnswerRecord, Usage, encode_record
@@ -57,31 +57,31 @@ class Journal:
         return self._note
 
     def commit(
-        self, sheets: Sequence[Sheet], records: Iterable[tuple[int, AnswerRecord]], spent: Sequence[Usage] = ()
+        self, batches: Sequence[RowBatch], records: Iterable[tuple[int, AnswerRecord]], spent: Sequence[Usage] = ()
     ) -> None:
-        """Seal `sheets` and keep the answers of interviews still in flight; count what was `spent` on calls that no row
-        tells of. Durable when this returns.
+        """Write the rows of `batches` and the answers of interviews still in flight; add `spent`, the usage of calls
+        that no row counts, to the counters. All of it is durable when this returns.
         """
-        ordinals = list(chain.from_iterable([sheet.ordinals for sheet in sheets]))
+        ordinals = list(chain.from_iterable([batch.ordinals for batch in batches]))
         with self._live.transaction():
             self._write_records(records)
             replaced = [ordinal for ordinal in ordinals if ordinal in self._stored]
             if ordinals:
                 self._forget_earlier(ordinals, replaced)
-                self._write_sheets(sheets, ordinals)
-            totals = self._write_totals(_counted(sheets, spent, len(replaced)))
+                self._write_rows(batches, ordinals)
+            totals = self._write_totals(_counted(batches, spent, len(replaced)))
             if self._note is not None:
                 self._note.goes_on()
         self._totals = totals
         for ordinal in ordinals:
             self._stored.add(ordinal)
 
-    def _write_sheets(self, sheets: Sequence[Sheet], ordinals: list[int]) -> None:
-        values = list(chain.from_iterable([sheet.values for sheet in sheets]))
-        details = chain.from_iterable([sheet.details for sheet in sheets])
+    def _write_rows(self, batches: Sequence[RowBatch], ordinals: list[int]) -> None:
+        values = list(chain.from_iterable([batch.values for batch in batches]))
+        details = chain.from_iterable([batch.details for batch in batches])
         self._interviews.write(self._connection, values)
         self._details.write(self._connection, list(chain.from_iterable(zip(ordinals, details, strict=True))))
-        failures = [failure for sheet in sheets for failure in sheet.failures]
+        failures = [failure for batch in batches for failure in batch.failures]
         if failures:
             self._connection.executemany("INSERT INTO failures VALUES(?, ?, ?, ?)", failures)
         self._note_kinds(values)
@@ -123,12 +123,12 @@ class Journal:
         return totals
 
 
-def _counted(sheets: Sequence[Sheet], spent: Sequence[Usage], replaced: int) -> dict[str, float]:
+def _counted(batches: Sequence[RowBatch], spent: Sequence[Usage], replaced: int) -> dict[str, float]:
     """What a batch adds to the counters. Only failed interviews are ever run again."""
-    usages = [*spent, *(sheet.usage for sheet in sheets)]
+    usages = [*spent, *(batch.usage for batch in batches)]
     added: dict[str, float] = {
-        "done": sum(map(len, sheets)) - replaced,
-        "failed": sum([sheet.failed for sheet in sheets]) - replaced,
+        "done": sum(map(len, batches)) - replaced,
+        "failed": sum([batch.failed for batch in batches]) - replaced,
     }
     return added | {name: sum([getattr(usage, name) for usage in usages]) for name in Usage.__struct_fields__}
 

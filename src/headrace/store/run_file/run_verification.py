@@ -17,13 +17,13 @@ import apsw
 from headrace.errors import RunFileDamaged
 from headrace.expressions import Kind
 from headrace.plan.product import Plan
-from headrace.store.contents import UNREADABLE, check_is_behind, raw_rows, taken_from, told
+from headrace.store.contents import UNREADABLE, check_is_behind, decoding, raw_rows, short_message
 from headrace.store.disk_errors import translated_errors
 from headrace.store.quoting import quote_text
 from headrace.store.run_file.checksums import fields_checksum, has_detail, record_checksum
 from headrace.store.run_file.creation import bits_to_kinds, read_identity, read_meta
 from headrace.store.run_file.details import read_counters
-from headrace.store.run_file.header import RunBook, has_checked_rows
+from headrace.store.run_file.header import RunHeader, has_checked_rows
 from headrace.store.run_file.interview_rows import (
     AGENT_AT,
     ANSWERS,
@@ -57,7 +57,7 @@ _PAGE = 1_000
 
 
 @dataclass(slots=True)
-class Finding:
+class Damage:
     """One kind of damage: how often it was met, the first few places, and what was said of the first."""
 
     kind: str
@@ -67,16 +67,16 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Verified:
+class Verification:
     """`unchecked` rows have no checksum: those of an engine file, and those that an older Headrace wrote."""
 
     path: Path
     rows: int = 0
     unchecked: int = 0
-    findings: dict[str, Finding] = field(default_factory=dict[str, Finding])
+    findings: dict[str, Damage] = field(default_factory=dict[str, Damage])
 
     def note(self, kind: str, what: str, place: int | None = None) -> None:
-        finding = self.findings.setdefault(kind, Finding(kind, what))
+        finding = self.findings.setdefault(kind, Damage(kind, what))
         finding.count += 1
         if place is not None and len(finding.places) < _MOST_NAMED:
             finding.places.append(place)
@@ -84,7 +84,7 @@ class Verified:
     def attempt(self, kind: str, check: Callable[[], object]) -> bool:
         """Whether the check went well; what it raises about the file is a finding."""
         try:
-            with translated_errors(self.path), taken_from(self.path, kind):
+            with translated_errors(self.path), decoding(self.path, kind):
                 check()
         except RunFileDamaged as error:
             self.note(kind, error.message)
@@ -92,24 +92,24 @@ class Verified:
         return True
 
 
-def verify_run_file(connection: apsw.Connection, path: Path) -> Verified:
-    found = Verified(path)
+def verify_run_file(connection: apsw.Connection, path: Path) -> Verification:
+    found = Verification(path)
     check_pages(connection, found)
-    loaded: list[tuple[RunBook, Plan]] = []
-    found.attempt("plan", lambda: loaded.append((RunBook.load(connection, path), read_plan(connection, path))))
+    loaded: list[tuple[RunHeader, Plan]] = []
+    found.attempt("plan", lambda: loaded.append((RunHeader.load(connection, path), read_plan(connection, path))))
     found.attempt("counters", lambda: read_counters(connection, path))
     if loaded:
-        ((book, plan),) = loaded
+        ((header, plan),) = loaded
         found.attempt("plan", lambda: _check_plan(connection, path, plan))
         for table in ("agents", "scenarios"):
             found.attempt(table, lambda table=table: _check_list(connection, found, table))
-        found.attempt("interviews", lambda: _check_interviews(connection, found, book, plan))
+        found.attempt("interviews", lambda: _check_interviews(connection, found, header, plan))
         found.attempt("interviews", lambda: check_none_is_missing(connection, path))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
     return found
 
 
-def check_pages(connection: apsw.Connection, found: Verified) -> None:
+def check_pages(connection: apsw.Connection, found: Verification) -> None:
     """What SQLite says of its own structures. A virtual table of the file's would run code: then ours are named."""
     virtual = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND rootpage = 0"
     ours = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite_%'"
@@ -131,7 +131,7 @@ def _check_plan(connection: apsw.Connection, path: Path, plan: Plan) -> None:
     read_identity(connection)
 
 
-def _check_list(connection: apsw.Connection, found: Verified, table: str) -> None:
+def _check_list(connection: apsw.Connection, found: Verification, table: str) -> None:
     checksum = "checksum" if has_checked_rows(connection) else "NULL"
     sql = f"SELECT position, fields, {checksum} FROM {table} WHERE position > ? ORDER BY position LIMIT {_PAGE}"
     for position, fields, held in _paged(connection, sql):
@@ -154,18 +154,18 @@ def _paged(connection: apsw.Connection, sql: str) -> Iterator[tuple[Any, ...]]:
         after = page[-1][0]
 
 
-def _check_interviews(connection: apsw.Connection, found: Verified, book: RunBook, plan: Plan) -> None:
-    questions = len(book.question_names)
-    wanted = everything_of(questions)
-    wanted = with_checks(wanted, questions) if book.has_checksums else wanted
-    look = _Interviews(connection, found, book, plan)
+def _check_interviews(connection: apsw.Connection, found: Verification, header: RunHeader, plan: Plan) -> None:
+    questions = len(header.question_names)
+    projection = everything_of(questions)
+    projection = with_checks(projection, questions) if header.has_checksums else projection
+    look = _Interviews(connection, found, header, plan)
     after: int | None = -(2**63)
     while after is not None:
-        page, is_cut = fetch(connection, EVERYTHING, wanted, TRUE, after, wanted.page_rows)
+        page, is_cut = fetch(connection, EVERYTHING, projection, TRUE, after, projection.page_rows)
         for row in page:
             found.rows += 1
             found.unchecked += row[CHECKSUM] is None
-            trouble = row_trouble(row, wanted, book) or look.trouble(row)
+            trouble = row_trouble(row, projection, header) or look.trouble(row)
             if trouble is not None:
                 found.note("interviews", trouble, row[ORDINAL])
             look.check_detail(row)
@@ -176,13 +176,13 @@ def _check_interviews(connection: apsw.Connection, found: Verified, book: RunBoo
 class _Interviews:
     """What is compared over all interviews: with the plan, the details, the failures and the counters."""
 
-    def __init__(self, connection: apsw.Connection, found: Verified, book: RunBook, plan: Plan) -> None:
+    def __init__(self, connection: apsw.Connection, found: Verification, header: RunHeader, plan: Plan) -> None:
         self._connection = connection
         self._found = found
-        self._book = book
+        self._header = header
         self._plan = plan
         self._failed = 0
-        self._types: list[set[type[Any]]] = [set() for _ in range(min(len(book.question_names), 1000))]
+        self._types: list[set[type[Any]]] = [set() for _ in range(min(len(header.question_names), 1000))]
 
     def trouble(self, row: Fetched) -> str | None:
         self._failed += row[STATUS] == Status.FAILED
@@ -193,9 +193,9 @@ class _Interviews:
         if self._plan.cell(row[ORDINAL]) != (row[ITERATION], row[AGENT_AT], row[SCENARIO_AT], row[MODEL]):
             return "its positions are not those of the plan"
         try:
-            self._book.answers(list(row[ANSWERS:MORE]), row[MORE])
+            self._header.answers(list(row[ANSWERS:MORE]), row[MORE])
         except UNREADABLE as error:
-            return f"its answers cannot be read ({told(error)})"
+            return f"its answers cannot be read ({short_message(error)})"
         return None
 
     def check_detail(self, row: Fetched) -> None:
@@ -205,13 +205,13 @@ class _Interviews:
             packed: bytes | None = self._connection.execute(sql, (ordinal,)).get
             if packed is None or (row[CHECKSUM] is not None and not has_detail(row[CHECKSUM], packed)):
                 raise ValueError("is missing, or not as it was written")
-            self._check_failures(ordinal, self._book.packer.unpack(packed))
+            self._check_failures(ordinal, self._header.packer.unpack(packed))
         except UNREADABLE as error:
-            self._found.note("details", told(error), ordinal)
+            self._found.note("details", short_message(error), ordinal)
 
     def _check_failures(self, ordinal: int, detail: Detail) -> None:
         """A detail has the failures too: the table of them is for finding them."""
-        asked = range(len(self._book.question_names))
+        asked = range(len(self._header.question_names))
         if any(record.question not in asked for record in detail.records):
             raise ValueError("is of a question that is not there")
         kept = [record.failure for record in detail.records if record.failure is not None]
@@ -239,7 +239,7 @@ class _Interviews:
                 self._found.note("questions", "what it says of its answers' kinds is not what they are", position)
 
 
-def _check_pending(connection: apsw.Connection, found: Verified) -> None:
+def _check_pending(connection: apsw.Connection, found: Verification) -> None:
     checksum = "checksum" if has_checked_rows(connection) else "NULL"
     for ordinal, question, record, held in raw_rows(
         connection, f"SELECT ordinal, question, record, {checksum} FROM pending"

@@ -14,11 +14,11 @@ from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.store.connections import open_reader
-from headrace.store.contents import damaged, one_value, taken_from, typed_rows
+from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.checksums import fields_checksum
 from headrace.store.run_file.creation import bits_to_kinds, read_identity, read_meta
-from headrace.store.run_file.header import RunBook, has_checked_rows
+from headrace.store.run_file.header import RunHeader, has_checked_rows
 from headrace.store.run_file.kept_budgets import read_budgets
 from headrace.store.run_file.stored_plan import check_lists, read_plan
 from headrace.survey.models import Model
@@ -67,7 +67,7 @@ class StoredLists:
         else:
             where, values = f"IN ({', '.join('?' * len(positions))})", tuple(positions)
         sql = f"SELECT position, fields, {self._checksum} FROM {table} WHERE position {where} ORDER BY position"
-        with taken_from(self._path, f"its {table}"):
+        with decoding(self._path, f"its {table}"):
             found = _checked(typed_rows(self.connection, tuple[int, str, int | None], sql, values))
         missing = next((position for position in positions if position not in found), None)
         if missing is not None:
@@ -94,17 +94,17 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
     connection = open_reader(path)
     try:
         with translated_errors(path):
-            book, plan = RunBook.load(connection, path), read_plan(connection, path)
+            header, plan = RunHeader.load(connection, path), read_plan(connection, path)
             check_lists(connection, path, plan)
-            with taken_from(path, "its survey"):
+            with decoding(path, "its survey"):
                 survey, identity = Survey.from_row(read_meta(connection, "survey")), read_identity(connection)
-                if tuple(question.question_name for question in survey.questions) != book.question_names:
+                if tuple(question.question_name for question in survey.questions) != header.question_names:
                     raise ValueError("its questions are not those of its table of questions")
                 return Job.of(
                     survey,
                     AgentList.of(_source(connection, path, "agent", plan.shape.agent, identity.agents)),
                     ScenarioList.of(_source(connection, path, "scenario", plan.shape.scenario, identity.scenarios)),
-                    ModelList(Model.from_file(model.to_row(), str(path), allowed) for model in book.models),
+                    ModelList(Model.from_file(model.to_row(), str(path), allowed) for model in header.models),
                     path.expanduser().resolve(),
                 )
     finally:
@@ -127,7 +127,7 @@ def read_kept_plan(path: Path) -> KeptPlan | None:
     try:
         with translated_errors(path):
             interviews, budgets = read_plan(connection, path).size, read_budgets(connection, path)
-            with taken_from(path, "its identity"):
+            with decoding(path, "its identity"):
                 return KeptPlan(read_identity(connection), interviews, budgets)
     finally:
         connection.close()
@@ -148,7 +148,7 @@ def latest_note(path: Path) -> float | None:
     sql = "SELECT coalesce(ended_at, started_at) FROM runs ORDER BY number DESC LIMIT 1"
     connection = open_reader(path)
     try:
-        with translated_errors(path), taken_from(path, "what it says of its runs"):
+        with translated_errors(path), decoding(path, "what it says of its runs"):
             return one_value(connection, float | None, sql)
     finally:
         connection.close()

@@ -12,7 +12,7 @@ import apsw
 from headrace.display import counted
 from headrace.errors import RunFileError, spelled
 from headrace.plan.product import Box, Cell, Plan
-from headrace.store.contents import damaged, taken_from, typed_rows
+from headrace.store.contents import damaged, decoding, typed_rows
 from headrace.units import format_bytes
 
 _MOST_BOXES = 10_000
@@ -23,7 +23,7 @@ _BITS_EACH = 6
 
 
 def read_plan(connection: apsw.Connection, path: Path) -> Plan:
-    with taken_from(path, "its plan"):
+    with decoding(path, "its plan"):
         corners = typed_rows(
             connection, tuple[str, str], "SELECT low, high FROM boxes ORDER BY number LIMIT ?", (_MOST_BOXES + 1,)
         )

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 import apsw
 
-from headrace.store.contents import taken_from
+from headrace.store.contents import decoding
 from headrace.store.hardening import scratch
 from headrace.store.quoting import quote_name
-from headrace.store.run_file.interview_rows import EVERYTHING, Base
+from headrace.store.run_file.interview_rows import EVERYTHING, RowSet
 from headrace.store.run_file.run_schema import view_columns
 
 QueryRow: TypeAlias = tuple[Any, ...]
@@ -24,15 +24,15 @@ QueryRow: TypeAlias = tuple[Any, ...]
 _PAGE = 1_000
 
 
-def define_self(connection: apsw.Connection, path: Path, base: Base = EVERYTHING) -> None:
+def define_self(connection: apsw.Connection, path: Path, row_set: RowSet = EVERYTHING) -> None:
     """Make `self` name these interviews, in their order, with the columns of the readable view."""
-    with taken_from(path, "its questions and fields"):
+    with decoding(path, "its questions and fields"):
         columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in view_columns(connection))
     with scratch(connection):
         connection.execute(
-            f"CREATE TEMP VIEW self AS SELECT {columns} FROM {base.tables}"
+            f"CREATE TEMP VIEW self AS SELECT {columns} FROM {row_set.tables}"
             " LEFT JOIN main.agents a ON a.position = i.agent LEFT JOIN main.scenarios s ON s.position = i.scenario"
-            f" LEFT JOIN main.models m ON m.position = i.model ORDER BY {base.key}"
+            f" LEFT JOIN main.models m ON m.position = i.model ORDER BY {row_set.key}"
         )
 
 

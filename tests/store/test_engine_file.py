@@ -2,14 +2,14 @@ import apsw
 import pytest
 
 from headrace.agents.engine.key_filter import KeyFilter
-from headrace.store.engine_file.engine_file import AgentFile
+from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_journal import Writes, commit
 from headrace.store.engine_file.engine_schema import MOST_EVENTS_KEPT, Effect, RunState
 
 
 @pytest.fixture
 def file(tmp_path):
-    opened = AgentFile.open(tmp_path / "a.run")
+    opened = EngineFile.open(tmp_path / "a.run")
     yield opened
     opened.close()
 
