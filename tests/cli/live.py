@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace.errors import HeadraceError
 from headrace.interviews.steering.client import state_of
-from headrace.interviews.steering.messages import RunState
+from headrace.interviews.steering.messages import StateReply
 from tests.cli.forked import headrace
 from tests.trouble.children import until
 
@@ -80,10 +80,10 @@ class Live:
         out, err = self._process.communicate(timeout=PATIENCE_S)
         return self._process.returncode, out, err
 
-    def state_once(self, path: Path, *, done: int = 1) -> RunState:
+    def state_once(self, path: Path, *, done: int = 1) -> StateReply:
         """How the run stands as soon as so many interviews are done."""
 
-        def look() -> RunState | None:
+        def look() -> StateReply | None:
             assert self.is_alive, self.ended()
             try:
                 state = state_of(path)

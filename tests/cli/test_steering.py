@@ -11,7 +11,14 @@ import pytest
 from headrace import Model, QuestionFreeText, Result, Survey
 from headrace.errors import Interrupted, NotRunning, NotSteerable
 from headrace.interviews.steering.client import ask, state_of
-from headrace.interviews.steering.messages import AskState, Pause, Resume, Stop, Tune, encoded
+from headrace.interviews.steering.messages import (
+    PauseRequest,
+    ResumeRequest,
+    StateRequest,
+    StopRequest,
+    TuneRequest,
+    encoded,
+)
 from tests.cli.forked import headrace
 from tests.cli.live import SURVEY, endless, live, told
 from tests.trouble.children import until
@@ -27,7 +34,7 @@ def wait_until_drained(path: Path) -> int:
     """What is done once nothing is in flight."""
 
     def look() -> int | None:
-        state = ask(path, AskState())
+        state = ask(path, StateRequest())
         return state.progress.done if state.progress.in_flight == 0 else None
 
     return until(look, "what is in flight to end", every_s=0.02)
@@ -48,7 +55,7 @@ def test_a_run_is_paused_watched_tuned_and_resumed_from_another_terminal(more: l
             assert status["seconds"] > 0  # of a run that has not ended
             assert told(place, "tune", "a.run", "--concurrency", "50")["concurrency"] == 50
             assert "headrace resume a.run" in headrace(place, "status", "a.run").stdout
-            assert ask(path, AskState()).progress.done == done
+            assert ask(path, StateRequest()).progress.done == done
             resumed = headrace(place, "resume", "a.run", "--memory", "900MB")
             assert f"running in process {run.pid}" in resumed.stdout
             assert "keeps the options it was started with" in resumed.stderr
@@ -64,11 +71,11 @@ def test_a_tuned_run_has_as_many_in_flight_as_it_was_told(more: list[str], place
     path = place / "a.run"
     with live(place, *endless("a.run", latency_s=0.02), *more) as run:
         run.state_once(path)
-        ask(path, Tune(40))
-        until(lambda: ask(path, AskState()).progress.in_flight == 40, "a wider window", every_s=0.02)
-        ask(path, Tune(2))
-        until(lambda: ask(path, AskState()).progress.in_flight <= 2, "a narrower window", every_s=0.02)
-        seen = {ask(path, AskState()).progress.in_flight for _ in range(30)}
+        ask(path, TuneRequest(40))
+        until(lambda: ask(path, StateRequest()).progress.in_flight == 40, "a wider window", every_s=0.02)
+        ask(path, TuneRequest(2))
+        until(lambda: ask(path, StateRequest()).progress.in_flight <= 2, "a narrower window", every_s=0.02)
+        seen = {ask(path, StateRequest()).progress.in_flight for _ in range(30)}
     assert max(seen) <= 2
 
 
@@ -103,9 +110,9 @@ def test_a_process_of_another_user_is_not_asked(place: Path, monkeypatch: pytest
         run.state_once(place / "a.run")
         monkeypatch.setattr("os.geteuid", lambda: os.getuid() + 1)
         with pytest.raises(NotSteerable, match="another user"):
-            ask(place / "a.run", Pause())
+            ask(place / "a.run", PauseRequest())
         monkeypatch.undo()
-        assert not ask(place / "a.run", AskState()).progress.is_paused
+        assert not ask(place / "a.run", StateRequest()).progress.is_paused
 
 
 def test_the_time_of_a_killed_run_is_counted_until_its_last_commit(place: Path):
@@ -136,10 +143,10 @@ def test_a_killed_run_leaves_a_socket_that_nobody_answers_and_the_next_run_repla
     assert (place / "a.run.sock").exists()
     assert state_of(path) is None
     with pytest.raises(NotRunning):
-        ask(path, Pause())
+        ask(path, PauseRequest())
     with live(place, "resume", "a.run", "--concurrency", "3") as again:
         assert again.state_once(path).pid == again.pid
-        assert ask(path, Stop()).is_stopping
+        assert ask(path, StopRequest()).is_stopping
         code, _, err = again.ended()
     assert (code, err.count("headrace resume a.run")) == (130, 1)
     assert not (place / "a.run.sock").exists()
@@ -172,7 +179,7 @@ def test_a_request_whose_sender_gave_up_is_not_carried_out_later(place: Path):
         run.freeze()
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(place / "a.run.sock"))
-            client.send(encoded(Pause()))
+            client.send(encoded(PauseRequest()))
         run.thaw()
         assert not run.state_once(path, done=before + 10).progress.is_paused
 
@@ -186,8 +193,8 @@ def test_requests_that_make_no_sense_are_refused_in_words(place: Path):
     with live(place, *endless("a.run")) as run:
         run.state_once(place / "a.run")
         with pytest.raises(NotSteerable, match="Expected `int` >= 1"):
-            ask(place / "a.run", Tune(0))
-        assert ask(place / "a.run", AskState()).concurrency == 4
+            ask(place / "a.run", TuneRequest(0))
+        assert ask(place / "a.run", StateRequest()).concurrency == 4
 
 
 def test_a_path_of_any_length_can_be_steered(place: Path):
@@ -196,9 +203,9 @@ def test_a_path_of_any_length_can_be_steered(place: Path):
     path = deep / ("f" * 150 + ".run")
     with live(place, *endless(str(path))) as run:
         run.state_once(path)
-        assert ask(path, Pause()).progress.is_paused
+        assert ask(path, PauseRequest()).progress.is_paused
         assert [entry.name for entry in deep.iterdir() if entry.is_dir()] == []
-        assert not ask(path, Resume()).progress.is_paused
+        assert not ask(path, ResumeRequest()).progress.is_paused
 
 
 def test_a_run_without_a_socket_goes_on_and_is_watched_through_its_file(place: Path):
@@ -209,7 +216,7 @@ def test_a_run_without_a_socket_goes_on_and_is_watched_through_its_file(place: P
     with live(place, *endless(str(path)), environment=environment) as run:
         until(lambda: path.exists() or not run.is_alive, "the file", every_s=0.02)
         with pytest.raises(NotSteerable, match=f"process {run.pid}, which cannot be asked"):
-            ask(path, Pause())
+            ask(path, PauseRequest())
         with live(place, "status", str(path), "--watch") as watch:
             assert watch.first_line().startswith("running: ")
             run.interrupt()
@@ -239,9 +246,9 @@ def test_the_first_ctrl_c_ends_what_runs_and_names_the_command_to_go_on(place: P
 def test_the_second_ctrl_c_stops_at_once_and_names_the_same_command(place: Path):
     with live(place, *endless("a.run", latency_s=100.0)) as run:
         run.state_once(place / "a.run", done=0)
-        until(lambda: ask(place / "a.run", AskState()).progress.in_flight == 4, "calls to wait for", every_s=0.02)
+        until(lambda: ask(place / "a.run", StateRequest()).progress.in_flight == 4, "calls to wait for", every_s=0.02)
         run.interrupt()
-        until(lambda: ask(place / "a.run", AskState()).is_stopping, "the first Ctrl-C to arrive", every_s=0.02)
+        until(lambda: ask(place / "a.run", StateRequest()).is_stopping, "the first Ctrl-C to arrive", every_s=0.02)
         assert told(place, "status", "a.run")["state"] == "stopping"
         run.interrupt()
         code, out, err = run.ended()
@@ -256,7 +263,7 @@ def test_the_second_ctrl_c_stops_at_once_and_names_the_same_command(place: Path)
 def test_a_paused_run_ends_at_a_ctrl_c(place: Path):
     with live(place, *endless("a.run")) as run:
         run.state_once(place / "a.run")
-        ask(place / "a.run", Pause())
+        ask(place / "a.run", PauseRequest())
         run.interrupt()
         assert run.ended()[0] == 130
 
@@ -269,7 +276,7 @@ def test_whoever_listens_gets_all_results_of_a_run_that_is_stopped_from_outside(
         heard.append(result.ordinal)
         time.sleep(0.01)
 
-    stopper = threading.Thread(target=lambda: (until(lambda: len(heard) > 20, "results"), ask(path, Stop())))
+    stopper = threading.Thread(target=lambda: (until(lambda: len(heard) > 20, "results"), ask(path, StopRequest())))
     stopper.start()
     with pytest.raises(Interrupted) as stopped:
         job.run(path, n=10_000, concurrency=20, on_result=listen)

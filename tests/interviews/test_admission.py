@@ -63,7 +63,7 @@ def test_whatever_is_asked_of_a_window_it_keeps_to_it_and_loses_nothing(
                 window.read_memory(1000, moment / 10)
             case "tune":
                 window.tune(number)
-                assert window.places <= number
+                assert window.window <= number
             case _:
                 window.released(min(number, before))
     window.resume()

@@ -10,7 +10,7 @@ import pytest
 
 from headrace import AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import HeadraceError, ListError, NotConfirmed, OptionError
-from headrace.interviews.permissions import Terms
+from headrace.interviews.permissions import Permissions
 from headrace.limits import RunOptions
 from headrace.memory.gauge import memory_limits
 from headrace.models.contacts import contacts_of
@@ -234,16 +234,16 @@ def test_memory_and_workers_that_a_file_asks_for_need_the_users_word(
 ):
     path = elsewhere.run(a_job(server), tmp_path / "a.run", limit=1, memory="95%", workers=2)
     allowed = Job.open(path, allow=server.url)
-    terms = Terms.of(allowed, path, RunOptions())
+    permissions = Permissions.of(allowed, path, RunOptions())
     usual = memory_limits(None).budget_bytes
-    assert terms.asks_for_memory
-    assert terms.memory_limits().budget_bytes == pytest.approx(usual, rel=0.1)
-    assert terms.confirmed.workers == 0
-    given = Terms.of(allowed, path, RunOptions(memory="95%", workers=2))
+    assert permissions.asks_for_memory
+    assert permissions.memory_limits().budget_bytes == pytest.approx(usual, rel=0.1)
+    assert permissions.confirmed.workers == 0
+    given = Permissions.of(allowed, path, RunOptions(memory="95%", workers=2))
     assert given.memory_limits().budget_bytes > 1.5 * usual
     assert given.confirmed.workers == 2
     allowed.run(path, limit=2)  # as far as it is confirmed; the file keeps what is written in it
     assert (kept_budgets(path).memory, kept_budgets(path).workers) == ("95%", 2)
     allowed.run(path, limit=3, memory="95%", workers=2)
-    assert not Terms.of(Job.open(path), path, RunOptions()).asks_for_memory
-    assert Terms.of(Job.open(path), path, RunOptions()).confirmed.workers == 2
+    assert not Permissions.of(Job.open(path), path, RunOptions()).asks_for_memory
+    assert Permissions.of(Job.open(path), path, RunOptions()).confirmed.workers == 2

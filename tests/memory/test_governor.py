@@ -22,7 +22,7 @@ def test_a_level_is_entered_at_once():
 
 def test_a_level_is_left_only_after_two_seconds_below_its_lower_line():
     readings = [(0.0, 710), (0.1, 590), (2.0, 590), (2.05, 610), (2.1, 590), (4.0, 590), (4.2, 590)]
-    assert levels(readings) == [Pressure.SHRINK] * 6 + [Pressure.CALM]
+    assert levels(readings) == [Pressure.HIGH] * 6 + [Pressure.NORMAL]
 
 
 def test_levels_are_left_one_by_one():
@@ -30,11 +30,11 @@ def test_levels_are_left_one_by_one():
     assert levels(readings) == [
         Pressure.EMERGENCY,
         Pressure.EMERGENCY,
-        Pressure.PREEMPT,
-        Pressure.PREEMPT,
-        Pressure.SHRINK,
-        Pressure.SHRINK,
-        Pressure.CALM,
+        Pressure.PREEMPTING,
+        Pressure.PREEMPTING,
+        Pressure.HIGH,
+        Pressure.HIGH,
+        Pressure.NORMAL,
     ]
 
 
@@ -59,15 +59,15 @@ def opened(window: Admission) -> Admission:
 
 def test_the_window_opens_step_by_step_and_no_further_than_asked():
     window = admission()
-    widths = [window.places]
+    widths = [window.window]
     for tick in range(8):
         window.read_memory(100, tick / 10)
-        widths.append(window.places)
+        widths.append(window.window)
     assert widths == [2, 2, 4, 8, 16, 32, 64, 100, 100]
 
 
 def test_a_window_smaller_than_the_first_step_is_kept():
-    assert opened(admission(concurrency=1)).places == 1
+    assert opened(admission(concurrency=1)).window == 1
 
 
 def test_the_window_fills_and_no_further():
@@ -81,15 +81,15 @@ def test_the_window_fills_and_no_further():
 def test_pressure_narrows_the_window_step_by_step_and_calm_widens_it():
     window = opened(admission())
     window.read_memory(710, 1.0)
-    assert window.places == 50
+    assert window.window == 50
     window.read_memory(720, 1.1)
-    assert window.places == 25
+    assert window.window == 25
     window.read_memory(100, 2.0)
     window.read_memory(100, 4.1)
-    assert 12 <= window.places <= 25
+    assert 12 <= window.window <= 25
     for tick in range(10):
         window.read_memory(100, 5.0 + tick)
-    assert window.places == 100
+    assert window.window == 100
 
 
 def test_large_answers_narrow_the_window_and_small_ones_widen_it_again():
@@ -99,13 +99,13 @@ def test_large_answers_narrow_the_window_and_small_ones_widen_it_again():
     for tick in range(10):
         window.read_memory(45_000_000, tick / 10)
     window.answered(1_000_000)
-    assert window.places == 10  # 40 MB below the level that stops admission, four copies of each
+    assert window.window == 10  # 40 MB below the level that stops admission, four copies of each
     for _ in range(100):
         window.answered(500)
-    assert window.places == 10  # these may follow large ones that their interviews still hold
+    assert window.window == 10  # these may follow large ones that their interviews still hold
     for _ in range(100):
         window.sealed(500)
-    assert window.places == 100
+    assert window.window == 100
 
 
 def test_until_an_answer_is_seen_the_window_opens_no_further_than_for_large_ones():
@@ -114,9 +114,9 @@ def test_until_an_answer_is_seen_the_window_opens_no_further_than_for_large_ones
     window = Admission(Cursors(plan, Bitmap(1000), 1000), governor, 100)
     for tick in range(10):
         window.read_memory(50_000_000, tick / 10)
-    assert window.places == 15
+    assert window.window == 15
     window.answered(300)
-    assert window.places == 100
+    assert window.window == 100
 
 
 def test_pressure_shrinks_the_buffers():

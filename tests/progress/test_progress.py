@@ -17,7 +17,7 @@ from headrace.errors import OptionError
 from headrace.limits import RunOptions
 from headrace.progress.pace import Pace, Progress
 from headrace.progress.refresh import Display
-from headrace.progress.terminal_line import Drawing
+from headrace.progress.terminal_line import TerminalLine
 from headrace.progress.text import log_line, one_line, plain, several_lines
 from headrace.results import stages
 from headrace.units import format_count, format_short_duration
@@ -209,7 +209,7 @@ def test_however_often_it_is_called_it_draws_ten_times_a_second_at_most():
     assert 45 <= len(paper.drawn) <= 52
     assert paper.drawn[-1] == 6_000
     assert paper.closed == 1
-    assert Drawing.every_s >= 0.1
+    assert TerminalLine.every_s >= 0.1
 
 
 def test_a_terminal_that_goes_away_ends_the_drawing_and_nothing_else():

@@ -17,7 +17,7 @@ from headrace.cli.shown import budgets_text
 from headrace.cli.terminal import own_command, seen_from_here, showable
 from headrace.display import counted
 from headrace.errors import NotConfirmed
-from headrace.interviews.permissions import Terms
+from headrace.interviews.permissions import Permissions
 from headrace.limits import RunOptions
 from headrace.models.contacts import Contact, described
 from headrace.plan.job import Job
@@ -31,44 +31,50 @@ _MOST_SHOWN = 30
 def confirmed_job(path: Path, allow: list[str], options: RunOptions) -> tuple[Job, RunOptions]:
     """The job in a run file and its options, once this user has confirmed what they would do. Contacts nobody."""
     job = Job.open(path, allow=allow)
-    terms = Terms.of(job, path.expanduser().resolve(), options)
+    permissions = Permissions.of(job, path.expanduser().resolve(), options)
     is_asked = sys.stdin.isatty() and sys.stderr.isatty()
-    if terms.unconfirmed:
-        shown = _lines(job, path, terms)
+    if permissions.unconfirmed:
+        shown = _lines(job, path, permissions)
         if not is_asked or len(shown) > _MOST_SHOWN:  # what scrolls by has not been seen
-            raise _refusal(path, terms, shown)
-        _ask(terms, shown)
-        named = [name for contact in terms.unconfirmed for name in contact.to_allow]
+            raise _refusal(path, permissions, shown)
+        _ask(permissions, shown)
+        named = [name for contact in permissions.unconfirmed for name in contact.to_allow]
         job = Job.open(path, allow=[*allow, *named])
-        if terms.budgets.workers and options.workers is None:
-            options = structs.replace(options, workers=terms.budgets.workers)
-    if terms.asks_for_memory and is_asked:
-        written = terms.budgets.memory
+        if permissions.budgets.workers and options.workers is None:
+            options = structs.replace(options, workers=permissions.budgets.workers)
+    if permissions.asks_for_memory and is_asked:
+        written = permissions.budgets.memory
         if typer.confirm(f"Let it use memory {written}, which is more than the default here?", err=True):
             options = structs.replace(options, memory=written)
     return job, options
 
 
-def _lines(job: Job, path: Path, terms: Terms) -> list[str]:
+def _lines(job: Job, path: Path, permissions: Permissions) -> list[str]:
     with Results.open(path) as results:
         stats = results.stats()
-    left = max(0, terms.confirmed.interviews - stats.interviews)
+    left = max(0, permissions.confirmed.interviews - stats.interviews)
     asked = sum(not AskedQuestion(job.survey, position).is_derived for position in range(len(job.survey)))
-    contacts = dict.fromkeys(map(described, terms.unconfirmed))
-    budgets = budgets_text(terms.budgets, stats) or "none"
+    contacts = dict.fromkeys(map(described, permissions.unconfirmed))
+    budgets = budgets_text(permissions.budgets, stats) or "none"
     return [
         *(showable(text, _LONGEST, sys.stderr.encoding) for text in contacts),
         f"{counted(left * asked, 'call')} left; budgets: {budgets}",
-        *(showable(f"priced by the file: {price}", _LONGEST, sys.stderr.encoding) for price in terms.confirmed.prices),
+        *(
+            showable(f"priced by the file: {price}", _LONGEST, sys.stderr.encoding)
+            for price in permissions.confirmed.prices
+        ),
     ]
 
 
-def _ask(terms: Terms, shown: list[str]) -> None:
-    print(f"{seen_from_here(terms.path)} was not run here before, or was changed since. It would ask:", file=sys.stderr)
+def _ask(permissions: Permissions, shown: list[str]) -> None:
+    print(
+        f"{seen_from_here(permissions.path)} was not run here before, or was changed since. It would ask:",
+        file=sys.stderr,
+    )
     for line in shown:
         print(f"  {line}", file=sys.stderr)
     typer.confirm("Run it?", abort=True, err=True)
-    for contact in dict.fromkeys(terms.unconfirmed):
+    for contact in dict.fromkeys(permissions.unconfirmed):
         if not contact.has_usual_key:
             _ask_for_key(contact)
 
@@ -80,8 +86,8 @@ def _ask_for_key(contact: Contact) -> None:
         raise typer.Abort
 
 
-def _refusal(path: Path, terms: Terms, shown: list[str]) -> NotConfirmed:
-    allow = list(dict.fromkeys(name for contact in terms.unconfirmed for name in contact.to_allow))
+def _refusal(path: Path, permissions: Permissions, shown: list[str]) -> NotConfirmed:
+    allow = list(dict.fromkeys(name for contact in permissions.unconfirmed for name in contact.to_allow))
     words = " ".join(f"--allow {shlex.quote(name)}" for name in allow)
     return NotConfirmed(
         f"{path} was not run here before, or was changed since. It would ask: {'; '.join(shown)}.",

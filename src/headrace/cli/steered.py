@@ -22,7 +22,7 @@ from headrace.cli.terminal import own_command, print_json, say, seen_from_here
 from headrace.display import counted, visible
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy
 from headrace.interviews.steering.client import ask, state_of
-from headrace.interviews.steering.messages import Request, Resume, RunState
+from headrace.interviews.steering.messages import ResumeRequest, StateReply, SteeringRequest
 from headrace.limits import Budgets
 from headrace.results.results import Results
 from headrace.results.stats import Stats
@@ -42,7 +42,7 @@ class _Look:
     total: int
     budgets: Budgets
     size_bytes: int
-    live: RunState | None
+    live: StateReply | None
     holder: str | None
 
     @classmethod
@@ -112,7 +112,7 @@ def watch_status(path: Path, *, as_json: bool) -> None:
         raise typer.Exit(INTERRUPTED) from None  # whoever watches has seen enough; the run goes on
 
 
-def tell_run(path: Path, request: Request, *, as_json: bool) -> None:
+def tell_run(path: Path, request: SteeringRequest, *, as_json: bool) -> None:
     """Pass a request on and say how the run stands after it."""
     _say(path, ask(path, request), as_json=as_json)
 
@@ -130,7 +130,7 @@ def go_on_elsewhere(path: Path, *, has_options: bool, as_json: bool) -> bool:
             fix=f"Watch it with: {own_command()} status {seen_from_here(path)} --watch",
         )
     try:
-        _say(path, ask(path, Resume()), as_json=as_json)
+        _say(path, ask(path, ResumeRequest()), as_json=as_json)
     except NotRunning:
         return False  # it ended between the two questions
     if has_options:
@@ -142,7 +142,7 @@ def go_on_elsewhere(path: Path, *, has_options: bool, as_json: bool) -> bool:
     return True
 
 
-def _say(path: Path, live: RunState, *, as_json: bool) -> None:
+def _say(path: Path, live: StateReply, *, as_json: bool) -> None:
     if as_json:
         print_json({"path": str(path), "state": _state(live), **_live_facts(live)})
         return
@@ -198,7 +198,7 @@ def _lines(look: _Look) -> Iterator[str]:
         yield hint + (larger_budgets(look.budgets, stats) if look.state == "not running" else "")
 
 
-def _process_line(live: RunState) -> str:
+def _process_line(live: StateReply) -> str:
     progress = live.progress
     return (
         f"{_state(live)} in process {live.pid}: {progress.in_flight:,} in flight, concurrency {live.concurrency:,},"
@@ -210,13 +210,13 @@ def _hint(state: str, path: Path) -> str:
     return f"go on: {own_command()} resume {seen_from_here(path)}" if state in ("paused", "not running") else ""
 
 
-def _state(live: RunState) -> str:
+def _state(live: StateReply) -> str:
     if live.is_stopping:
         return "stopping"
     return "paused" if live.progress.is_paused else "running"
 
 
-def _live_facts(live: RunState) -> dict[str, Any]:
+def _live_facts(live: StateReply) -> dict[str, Any]:
     progress = live.progress
     return {
         "pid": live.pid,

@@ -29,9 +29,9 @@ def status(
 def pause(path: RunFileArgument, json: Json = False) -> None:
     """Have a run start nothing more and wait; what is in flight ends. `headrace resume` lets it go on."""
     from headrace.cli.steered import tell_run
-    from headrace.interviews.steering.messages import Pause
+    from headrace.interviews.steering.messages import PauseRequest
 
-    tell_run(path, Pause(), as_json=json)
+    tell_run(path, PauseRequest(), as_json=json)
 
 
 def tune(
@@ -41,14 +41,14 @@ def tune(
 ) -> None:
     """Change how many interviews a run has in flight, while it goes on."""
     from headrace.cli.steered import tell_run
-    from headrace.interviews.steering.messages import Tune
+    from headrace.interviews.steering.messages import TuneRequest
 
-    tell_run(path, Tune(concurrency), as_json=json)
+    tell_run(path, TuneRequest(concurrency), as_json=json)
 
 
 def stop(path: RunFileArgument, json: Json = False) -> None:
     """Stop a run, as Ctrl-C does where it was started. What is in flight ends; twice: stop now. Both can be resumed."""
     from headrace.cli.steered import tell_run
-    from headrace.interviews.steering.messages import Stop
+    from headrace.interviews.steering.messages import StopRequest
 
-    tell_run(path, Stop(), as_json=json)
+    tell_run(path, StopRequest(), as_json=json)

@@ -10,7 +10,7 @@ from headrace.interviews.cursors import Cursors
 from headrace.memory.governor import Governor, Pressure
 
 MOST_PER_CHUNK = 64
-_FIRST_PLACES = 2
+_FIRST_WINDOW = 2
 _MOST_BUFFER_BYTES = 16_000_000
 _LEAST_BUFFER_BYTES = 250_000
 _BUFFER_SHARE = 0.05
@@ -36,7 +36,7 @@ class Admission:
         self._governor = governor
         self.concurrency = concurrency
         self.is_paused = False
-        self._places = min(concurrency, _FIRST_PLACES)
+        self._opened = min(concurrency, _FIRST_WINDOW)
         self._exhausted = False
         self._first_used_bytes = 0
         self._interview_bytes = 0.0
@@ -49,16 +49,16 @@ class Admission:
         return self._exhausted and self.in_flight == 0
 
     @property
-    def places(self) -> int:
+    def window(self) -> int:
         """How many may be in flight now."""
-        if self._governor.pressure >= Pressure.PREEMPT:
+        if self._governor.pressure >= Pressure.PREEMPTING:
             return 1  # work goes on, alone: pressure that never falls must not stop it for good
-        return max(1, min(self._places, self._places_by_size()))
+        return max(1, min(self._opened, self._window_by_size()))
 
     @property
     def is_narrowed(self) -> bool:
         """Whether the window is not all open, so that the next reading is worth taking early."""
-        return self.places < self.concurrency
+        return self.window < self.concurrency
 
     @property
     def interview_bytes(self) -> int:
@@ -79,11 +79,11 @@ class Admission:
         pressure = self._governor.observe(used_bytes, now_s)
         if is_first:
             return False  # it says what there was before any work, and nothing of what work takes
-        if pressure is Pressure.CALM:
-            self._places = min(self.concurrency, self._places * 2)
+        if pressure is Pressure.NORMAL:
+            self._opened = min(self.concurrency, self._opened * 2)
         else:
             # Not below a part: a process may stand above the line with what it held before.
-            self._places = max(1, self.concurrency // _NARROWEST_PART, self._places // 2)
+            self._opened = max(1, self.concurrency // _NARROWEST_PART, self._opened // 2)
         return pressure > before
 
     def next_chunk(self) -> list[int]:
@@ -91,7 +91,7 @@ class Admission:
             # Looked at, not taken: a run whose last interviews end while it is paused has ended.
             self._exhausted = self._exhausted or self._cursors.is_at_end()
             return []
-        free = min(self.places - self.in_flight, MOST_PER_CHUNK)
+        free = min(self.window - self.in_flight, MOST_PER_CHUNK)
         if self._affordable is not None:
             free = min(free, self._affordable - self.in_flight)
             # Of a budget that ends with the plan nothing is left either, and then the run is done, not waiting.
@@ -143,13 +143,13 @@ class Admission:
     def tune(self, concurrency: int) -> None:
         """Let so many be in flight from now on. Fewer takes effect as those in flight end; more opens step by step."""
         self.concurrency = concurrency
-        self._places = min(self._places, concurrency)
+        self._opened = min(self._opened, concurrency)
 
     def stop(self) -> None:
         """Admit nothing more; what is in flight ends."""
         self._exhausted = True
 
-    def _places_by_size(self) -> int:
+    def _window_by_size(self) -> int:
         """How many interviews of the size seen lately fit below the level that would stop admission."""
         limits = self._governor.limits
         room_bytes = limits.budget_bytes * limits.preempt_at - self._first_used_bytes

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import OptionError, nearest
-from headrace.interviews.delivery import Arrivals, AsyncArrivals
-from headrace.interviews.session import Opened
+from headrace.interviews.delivery import AsyncDelivery, Delivery
+from headrace.interviews.session import OpenedRun
 from headrace.limits import RunOptions
 from headrace.models.contacts import allowed_names
 from headrace.plan.job import Job
@@ -27,22 +27,22 @@ def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] |
     _check_callback(on_result)
     if inspect.iscoroutinefunction(on_result) or inspect.iscoroutinefunction(getattr(on_result, "__call__", None)):  # noqa: B004 - its kind is asked for
         raise OptionError("on_result is async, and run() has no event loop to call it on.", fix="Use run_async().")
-    with Arrivals(job, path, run_options(settings), listening=on_result is not None) as arrivals:
-        opened = arrivals.opened()
+    with Delivery(job, path, run_options(settings), listening=on_result is not None) as delivery:
+        opened = delivery.start()
         if on_result is not None:
-            for result in arrivals.each(opened.header):
+            for result in delivery.results(opened.header):
                 on_result(result)
-        arrivals.ended()
+        delivery.finish()
     return Results.open(opened.path)
 
 
 def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> Generator[Result]:
-    with Arrivals(job, path, run_options(settings), listening=True) as arrivals:
-        opened = arrivals.opened()
+    with Delivery(job, path, run_options(settings), listening=True) as delivery:
+        opened = delivery.start()
         if not new_only:
             yield from _stored(opened)
-        yield from arrivals.each(opened.header)
-        arrivals.ended()
+        yield from delivery.results(opened.header)
+        delivery.finish()
 
 
 async def run_async(
@@ -52,25 +52,25 @@ async def run_async(
     **settings: Any,
 ) -> Results:
     _check_callback(on_result)
-    async with AsyncArrivals(job, path, run_options(settings), listening=on_result is not None) as arrivals:
-        opened = await arrivals.opened()
+    async with AsyncDelivery(job, path, run_options(settings), listening=on_result is not None) as delivery:
+        opened = await delivery.start()
         if on_result is not None:
-            async for result in arrivals.each(opened.header):
+            async for result in delivery.results(opened.header):
                 if inspect.isawaitable(returned := on_result(result)):
                     await returned
-        await arrivals.ended()
+        await delivery.finish()
     return Results.open(opened.path)
 
 
 async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> AsyncGenerator[Result]:
-    async with AsyncArrivals(job, path, run_options(settings), listening=True) as arrivals:
-        opened = await arrivals.opened()
+    async with AsyncDelivery(job, path, run_options(settings), listening=True) as delivery:
+        opened = await delivery.start()
         if not new_only:
             for result in _stored(opened):
                 yield result
-        async for result in arrivals.each(opened.header):
+        async for result in delivery.results(opened.header):
             yield result
-        await arrivals.ended()
+        await delivery.finish()
 
 
 def open_job(path: str | Path, allow: str | Iterable[str]) -> Job:
@@ -90,7 +90,7 @@ def _check_callback(on_result: object) -> None:
         raise OptionError(f"on_result={on_result!r} cannot be called.", fix="Give a function of one result.")
 
 
-def _stored(opened: Opened) -> Iterator[Result]:
+def _stored(opened: OpenedRun) -> Iterator[Result]:
     """The results that were there before this run, whatever is added to the file meanwhile."""
     left = opened.stored.count_below(opened.stop)
     if left == 0:

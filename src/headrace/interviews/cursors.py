@@ -14,17 +14,17 @@ class Cursors:
 
     def __init__(self, plan: Plan, done: Bitmap, stop: int) -> None:
         self._done = done
-        self._lanes = [_Lane(plan, model, min(stop, len(plan))) for model in range(plan.shape.model)]
+        self._cursors = [_Cursor(plan, model, min(stop, len(plan))) for model in range(plan.shape.model)]
         self._turn = 0
 
     def take(self, count: int) -> list[int]:
-        """At most `count` ordinals; fewer only where all lanes are held or at their end."""
+        """At most `count` ordinals; fewer only where all cursors are held or at their end."""
         taken: list[int] = []
         ended = 0
-        while len(taken) < count and ended < len(self._lanes):
-            lane = self._lanes[self._turn]
-            ordinal = None if lane.is_held else lane.next(self._done)
-            self._turn = (self._turn + 1) % len(self._lanes)
+        while len(taken) < count and ended < len(self._cursors):
+            cursor = self._cursors[self._turn]
+            ordinal = None if cursor.is_held else cursor.next(self._done)
+            self._turn = (self._turn + 1) % len(self._cursors)
             if ordinal is None:
                 ended += 1
             else:
@@ -34,21 +34,21 @@ class Cursors:
 
     def is_at_end(self) -> bool:
         """Whether nothing is left to take, now or later."""
-        return not any(lane.has_next(self._done) for lane in self._lanes if not lane.is_dropped)
+        return not any(cursor.has_next(self._done) for cursor in self._cursors if not cursor.is_dropped)
 
     def hold(self, model: int) -> None:
         """Take nothing of this model until it is let go."""
-        self._lanes[model].is_held = True
+        self._cursors[model].is_held = True
 
     def let_go(self, model: int) -> None:
-        self._lanes[model].is_held = self._lanes[model].is_dropped
+        self._cursors[model].is_held = self._cursors[model].is_dropped
 
     def drop(self, model: int) -> None:
         """Take nothing more of this model."""
-        self._lanes[model].is_held = self._lanes[model].is_dropped = True
+        self._cursors[model].is_held = self._cursors[model].is_dropped = True
 
 
-class _Lane:
+class _Cursor:
     """One model's ordinals: in each box, every `sides.model`-th one."""
 
     def __init__(self, plan: Plan, model: int, stop: int) -> None:

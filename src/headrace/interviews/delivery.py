@@ -18,8 +18,8 @@ from typing import Self
 
 from headrace.errors import Interrupted
 from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, heard, say_stopping, say_stopping_now
-from headrace.interviews.run import Sealed
-from headrace.interviews.session import Opened, Session
+from headrace.interviews.run import CommittedRow
+from headrace.interviews.session import OpenedRun, Session
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.progress.notebook import panel_for
@@ -31,11 +31,11 @@ from headrace.store.run_file.header import RunHeader
 _POLL_EVERY_S = 0.2
 
 
-class Arrivals:
+class Delivery:
     """In the caller's thread. Leaving the block before its end is a first Ctrl-C; a Ctrl-C while leaving, a second."""
 
     def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
-        self._queue: SimpleQueue[list[Sealed] | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[CommittedRow] | None] = SimpleQueue()
         self._session = Session(job, path, options, self._queue.put if listening else None)
         panel = panel_for(options.progress_bar)
         self._display = Display(panel)
@@ -62,14 +62,14 @@ class Arrivals:
                 end_in_one_line(under_asyncio=str(stopped))
             raise stopped from None  # the same, but it says what is saved and how to go on
 
-    def opened(self) -> Opened:
+    def start(self) -> OpenedRun:
         self._session.start()
         with heard():
             opened = self._session.opened.result()
         _show(self._display, self._session)
         return opened
 
-    def each(self, header: RunHeader) -> Iterator[Result]:
+    def results(self, header: RunHeader) -> Iterator[Result]:
         while (batch := self._next_batch()) is not None:
             try:
                 for sealed in batch:
@@ -78,7 +78,7 @@ class Arrivals:
             finally:
                 self._session.delivered(len(batch))
 
-    def ended(self) -> None:
+    def finish(self) -> None:
         with heard():
             while wait([self._session.ended], self._look_every_s).not_done:
                 self._look()
@@ -90,7 +90,7 @@ class Arrivals:
             if (progress := self._session.progress()) is not None:
                 yield progress
 
-    def _next_batch(self) -> list[Sealed] | None:
+    def _next_batch(self) -> list[CommittedRow] | None:
         self._session.check_is_here()
         while True:
             self._look()
@@ -112,12 +112,12 @@ class Arrivals:
             raise KeyboardInterrupt
 
 
-class AsyncArrivals:
+class AsyncDelivery:
     """On the caller's event loop. Leaving the block before its end is a first Ctrl-C."""
 
     def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[list[Sealed] | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[list[CommittedRow] | None] = asyncio.Queue()
         self._session = Session(job, path, options, self._deliver if listening else None)
         self._panel = panel_for(options.progress_bar)
         self._display = Display(self._panel)
@@ -163,13 +163,13 @@ class AsyncArrivals:
                 self._session.stop()
         ended.exception()  # looked at: it is the caller's own error that goes on from here
 
-    async def opened(self) -> Opened:
+    async def start(self) -> OpenedRun:
         self._session.start()
         opened = await asyncio.wrap_future(self._session.opened)
         _show(self._display, self._session)
         return opened
 
-    async def each(self, header: RunHeader) -> AsyncIterator[Result]:
+    async def results(self, header: RunHeader) -> AsyncIterator[Result]:
         self._session.check_is_here()
         while (batch := await self._queue.get()) is not None:
             try:
@@ -179,10 +179,10 @@ class AsyncArrivals:
             finally:
                 self._session.delivered(len(batch))
 
-    async def ended(self) -> None:
+    async def finish(self) -> None:
         await asyncio.wrap_future(self._session.ended)
 
-    def _deliver(self, batch: list[Sealed] | None) -> None:
+    def _deliver(self, batch: list[CommittedRow] | None) -> None:
         try:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, batch)
         except RuntimeError:
@@ -204,5 +204,5 @@ def _close(display: Display, session: Session) -> None:
         display.close(progress)
 
 
-def as_result(sealed: Sealed, header: RunHeader) -> Result:
+def as_result(sealed: CommittedRow, header: RunHeader) -> Result:
     return Result.from_row(sealed.row, sealed.agent, sealed.scenario, header)

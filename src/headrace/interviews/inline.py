@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from headrace.errors import HeadraceError
 from headrace.interviews.contract import Batch, Chunk, Interview, Lease, Outcome, Signal, Spec, Work
-from headrace.interviews.interview import Interviewer, Respondent
+from headrace.interviews.interview import Interviewer, InterviewInProgress
 from headrace.interviews.outbox import Outbox
 from headrace.models.calls import AskGate, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
 from headrace.models.limiter import Standing
@@ -116,7 +116,7 @@ class InlineExecutor:
         self._outbox = Outbox()
         self._most_workers = 1
         self._chunks: dict[int, _ChunkInProgress] = {}
-        self._waiting: deque[tuple[_ChunkInProgress, Interview | Respondent]] = deque()
+        self._waiting: deque[tuple[_ChunkInProgress, Interview | InterviewInProgress]] = deque()
         self._later: dict[asyncio.TimerHandle, _ChunkInProgress] = {}
         self._workers: dict[asyncio.Task[None], _ChunkInProgress | None] = {}  # what each one conducts
         self._idle: deque[asyncio.Future[None]] = deque()
@@ -238,44 +238,46 @@ class InlineExecutor:
             if turn % _TURN == 0:
                 await asyncio.sleep(0)
 
-    async def _conduct(self, begun: _ChunkInProgress, task: Interview | Respondent, worker: asyncio.Task[None]) -> None:
+    async def _conduct(
+        self, begun: _ChunkInProgress, task: Interview | InterviewInProgress, worker: asyncio.Task[None]
+    ) -> None:
         if begun.signal is not None:
             return self._count_down(begun)
         interviewer = self._opened
-        respondent = self._begin(begun, task) if isinstance(task, Interview) else task
+        interview = self._begin(begun, task) if isinstance(task, Interview) else task
         self._workers[worker] = begun
         try:
-            row = await interviewer.conduct(respondent, self._answer_taker(begun, respondent), begun.is_preempted)
+            row = await interviewer.conduct(interview, self._answer_taker(begun, interview), begun.is_preempted)
         except asyncio.CancelledError:
             self._count_down(begun)
             raise
         except MemoryError:
             if self._is_expendable:
-                raise InterviewOutOfMemory(respondent.interview.ordinal) from None
-            row = interviewer.failed(respondent, Cause.OUT_OF_MEMORY, "the process ran out of memory")
+                raise InterviewOutOfMemory(interview.given.ordinal) from None
+            row = interviewer.failed(interview, Cause.OUT_OF_MEMORY, "the process ran out of memory")
         except Exception as error:  # noqa: BLE001 - whatever one interview meets is recorded with it; the others go on
-            row = interviewer.failed(respondent, Cause.INTERNAL, f"{type(error).__name__}: {error}")
+            row = interviewer.failed(interview, Cause.INTERNAL, f"{type(error).__name__}: {error}")
         finally:
             self._workers[worker] = None
-        return self._conducted(begun, respondent, row)
+        return self._conducted(begun, interview, row)
 
-    def _begin(self, begun: _ChunkInProgress, interview: Interview) -> Respondent:
+    def _begin(self, begun: _ChunkInProgress, interview: Interview) -> InterviewInProgress:
         fields, system = begun.agent(interview.agent)
         return self._opened.begin(interview, fields, begun.scenario(interview.scenario), system, begun.is_stopping)
 
-    def _conducted(self, begun: _ChunkInProgress, respondent: Respondent, row: Row | None) -> None:
+    def _conducted(self, begun: _ChunkInProgress, interview: InterviewInProgress, row: Row | None) -> None:
         if row is not None:
             self._outbox.row(begun.chunk, row)
-        elif respondent.resume_after_s is not None and begun.signal is None:
-            self._put_back(begun, respondent, respondent.resume_after_s)
+        elif interview.resume_after_s is not None and begun.signal is None:
+            self._put_back(begun, interview, interview.resume_after_s)
             return
         self._count_down(begun)
 
     def _answer_taker(
-        self, begun: _ChunkInProgress, respondent: Respondent
+        self, begun: _ChunkInProgress, interview: InterviewInProgress
     ) -> Callable[[int, AnswerRecord], None] | None:
         """Who is told each answer as it comes; nobody where the interview will have ended before anyone could look."""
-        if self._models[respondent.interview.model].is_instant:
+        if self._models[interview.given.model].is_instant:
             return None
         return lambda ordinal, record: self._outbox.answer(begun.chunk, ordinal, record)
 
@@ -286,10 +288,10 @@ class InlineExecutor:
             outcomes = {None: Outcome.DONE, Signal.KILL: Outcome.LOST}
             self._outbox.ending(begun.chunk, outcomes.get(begun.signal, Outcome.PREEMPTED))
 
-    def _put_back(self, begun: _ChunkInProgress, respondent: Respondent, wait_s: float) -> None:
+    def _put_back(self, begun: _ChunkInProgress, interview: InterviewInProgress, wait_s: float) -> None:
         def come_back() -> None:
             del self._later[handle]
-            self._waiting.append((begun, respondent))
+            self._waiting.append((begun, interview))
             self._staff()
 
         handle = asyncio.get_running_loop().call_later(wait_s, come_back)

@@ -35,12 +35,12 @@ _MOST_AT_ONCE = 20  # questions of one interview
 _ANSWERED, _FAILED = State.ANSWERED, State.FAILED  # looking a member up in its enum costs more than using it
 
 
-class Respondent:
+class InterviewInProgress:
     """One interview in progress: who answers what, and the records so far. It holds one place in the window."""
 
     __slots__ = (
         "context",
-        "interview",
+        "given",
         "is_stopping",
         "records",
         "resume_after_s",
@@ -53,14 +53,14 @@ class Respondent:
 
     def __init__(
         self,
-        interview: Interview,
+        given: Interview,
         agent: Fields,
         scenario: Fields,
         system: str,
         questions: int,
         is_stopping: Callable[[], bool],
     ) -> None:
-        self.interview = interview
+        self.given = given
         self.is_stopping = is_stopping
         self.system = system
         self.context: Context = {"agent": agent, "scenario": scenario}
@@ -90,140 +90,140 @@ class Interviewer:
         return all(model.is_instant for model in self._models)
 
     def begin(
-        self, interview: Interview, agent: Fields, scenario: Fields, system: str, is_stopping: Callable[[], bool]
-    ) -> Respondent:
-        respondent = Respondent(interview, agent, scenario, system, len(self._asked), is_stopping)
-        for record in interview.kept:
-            self._keep(respondent, record)
-        return respondent
+        self, given: Interview, agent: Fields, scenario: Fields, system: str, is_stopping: Callable[[], bool]
+    ) -> InterviewInProgress:
+        interview = InterviewInProgress(given, agent, scenario, system, len(self._asked), is_stopping)
+        for record in given.kept:
+            self._keep(interview, record)
+        return interview
 
     async def conduct(
         self,
-        respondent: Respondent,
+        interview: InterviewInProgress,
         on_answer: Callable[[int, AnswerRecord], None] | None,
         stopped: Callable[[], bool],
     ) -> Row | None:
         """Ask what is not answered yet. None where it must go on later: `resume_after_s` tells when, or never."""
-        respondent.resume_after_s = None
-        if self._is_chain or self._models[respondent.interview.model].is_instant:
-            await self._ask_in_turn(respondent, on_answer, stopped)
+        interview.resume_after_s = None
+        if self._is_chain or self._models[interview.given.model].is_instant:
+            await self._ask_in_turn(interview, on_answer, stopped)
         else:
-            await self._ask_overlapping(respondent, on_answer, stopped)
-        return self._sealed(respondent) if respondent.unasked == 0 else None
+            await self._ask_overlapping(interview, on_answer, stopped)
+        return self._as_row(interview) if interview.unasked == 0 else None
 
-    def failed(self, respondent: Respondent, cause: Cause, message: str) -> Row:
-        """Seal an interview that cannot go on, for a reason that no question of it is to blame for."""
-        for position, record in enumerate(respondent.records):
+    def failed(self, interview: InterviewInProgress, cause: Cause, message: str) -> Row:
+        """Make the row of an interview that cannot go on, for a reason outside its questions."""
+        for position, record in enumerate(interview.records):
             if record is None:
-                failure = Failure(position, cause, _told(message))
-                self._keep(respondent, AnswerRecord(position, State.FAILED, failure=failure))
-        return self._sealed(respondent)
+                failure = Failure(position, cause, _storable(message))
+                self._keep(interview, AnswerRecord(position, State.FAILED, failure=failure))
+        return self._as_row(interview)
 
     async def _ask_in_turn(
         self,
-        respondent: Respondent,
+        interview: InterviewInProgress,
         on_answer: Callable[[int, AnswerRecord], None] | None,
         stopped: Callable[[], bool],
     ) -> None:
         for asked in self._asked:
-            if respondent.records[asked.position] is not None:
+            if interview.records[asked.position] is not None:
                 continue
-            if not await self._ask(respondent, asked):
+            if not await self._ask(interview, asked):
                 return
             if on_answer is None:
                 continue  # a model that never waits: nobody could look, or stop it, in between
-            record = respondent.records[asked.position]
+            record = interview.records[asked.position]
             if record is not None and record.attempts:
-                on_answer(respondent.interview.ordinal, record)
+                on_answer(interview.given.ordinal, record)
             if stopped():
                 return
 
     async def _ask_overlapping(
         self,
-        respondent: Respondent,
+        interview: InterviewInProgress,
         on_answer: Callable[[int, AnswerRecord], None] | None,
         stopped: Callable[[], bool],
     ) -> None:
         running: dict[asyncio.Task[bool], AskedQuestion] = {}
-        waiting = [asked for asked in self._asked if respondent.records[asked.position] is None]
+        waiting = [asked for asked in self._asked if interview.records[asked.position] is None]
         try:
             while True:
                 if not stopped():
-                    ready = [asked for asked in waiting if self._is_ready(respondent, asked)]
+                    ready = [asked for asked in waiting if self._is_ready(interview, asked)]
                     ready = ready[: _MOST_AT_ONCE - len(running)]
                     waiting = [asked for asked in waiting if asked not in ready]
-                    running |= {asyncio.create_task(self._ask(respondent, asked)): asked for asked in ready}
+                    running |= {asyncio.create_task(self._ask(interview, asked)): asked for asked in ready}
                 if not running:
                     return
                 ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in ended:
                     asked = running.pop(task)
                     task.result()
-                    record = respondent.records[asked.position]
+                    record = interview.records[asked.position]
                     if on_answer is not None and record is not None and record.attempts:
-                        on_answer(respondent.interview.ordinal, record)
+                        on_answer(interview.given.ordinal, record)
         finally:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
 
-    def _is_ready(self, respondent: Respondent, asked: AskedQuestion) -> bool:
-        return all(respondent.records[position] is not None for position in asked.needs)
+    def _is_ready(self, interview: InterviewInProgress, asked: AskedQuestion) -> bool:
+        return all(interview.records[position] is not None for position in asked.needs)
 
-    async def _ask(self, respondent: Respondent, asked: AskedQuestion) -> bool:
+    async def _ask(self, interview: InterviewInProgress, asked: AskedQuestion) -> bool:
         """Put one question. False where its model is to be tried again later."""
         record, failed_calls = AnswerRecord(asked.position, _ANSWERED), 0
-        if respondent.unfinished is not None and asked.position in respondent.unfinished:
-            record, failed_calls = respondent.unfinished.pop(asked.position)
+        if interview.unfinished is not None and asked.position in interview.unfinished:
+            record, failed_calls = interview.unfinished.pop(asked.position)
         started_s = time.monotonic()
-        record.started_ms = int((started_s - respondent.started_s) * 1000)
+        record.started_ms = int((started_s - interview.started_s) * 1000)
         try:
-            if asked.is_conditional and self._is_settled(respondent, asked, record):
-                return self._keep(respondent, record)
-            record.prompt, options = asked.write(respondent.context)
-            reason = await self._call(respondent, asked, record, options)
+            if asked.is_conditional and self._is_settled(interview, asked, record):
+                return self._keep(interview, record)
+            record.prompt, options = asked.write(interview.context)
+            reason = await self._call(interview, asked, record, options)
             if reason is not None:
-                await self._ask_again(respondent, asked, record, options, reason)
+                await self._ask_again(interview, asked, record, options, reason)
         except CannotRender as error:
             _fail(record, Cause.DATA, error.message)
         except (CallNotMade, ModelUnusable):
             # No fault of this interview: it stays as it is for a later run.
-            return self._leave(respondent, record, failed_calls)
+            return self._leave(interview, record, failed_calls)
         except ProviderRefused as error:
             _fail(record, Cause.REFUSED, error.message)
         except ProviderUnavailable as error:
-            if self._try_later(respondent, record, failed_calls + 1, error):
+            if self._try_later(interview, record, failed_calls + 1, error):
                 return False
             _fail(record, Cause.UNAVAILABLE, error.message)
         record.took_ms = int((time.monotonic() - started_s) * 1000)
-        return self._keep(respondent, record)
+        return self._keep(interview, record)
 
     async def _call(
-        self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord, options: Options
+        self, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord, options: Options
     ) -> InvalidAnswer | NoAnswer | None:
         """Call the model once. None where its answer was accepted, else why not."""
-        interview, context = respondent.interview, respondent.context
+        given, context = interview.given, interview.context
         record.attempts += 1
         request = Request(
-            asked.name, respondent.system, record.prompt, asked.schema(options),
-            context["agent"], context["scenario"], interview.iteration, record.attempts,
+            asked.name, interview.system, record.prompt, asked.schema(options),
+            context["agent"], context["scenario"], given.iteration, record.attempts,
         )  # fmt: skip
-        model = self._models[interview.model]
+        model = self._models[given.model]
         try:
-            reply = await model.ask(request, record, respondent.is_stopping)
+            reply = await model.ask(request, record, interview.is_stopping)
         except (ProviderRefused, ProviderUnavailable, MemoryError):  # the call was made
-            model.charged(interview.ordinal, record)
+            model.charged(given.ordinal, record)
             raise
         record.raw = reply.raw
         record.repaired = reply.repaired
         record.input_tokens += reply.input_tokens
         record.output_tokens += reply.output_tokens
-        model.charged(interview.ordinal, record)
+        model.charged(given.ordinal, record)
         if reply.finish is not _STOP:
             return _cut_short(reply)
         try:
-            given, record.comment = asked.question.read(reply.text)
-            record.value = to_sql(asked.question.accept(given, options), as_bool=self._bools[asked.position])
+            answer, record.comment = asked.question.read(reply.text)
+            record.value = to_sql(asked.question.accept(answer, options), as_bool=self._bools[asked.position])
         except (InvalidAnswer, NoAnswer) as error:
             return error
         model.accepted(reply)
@@ -231,7 +231,7 @@ class Interviewer:
 
     async def _ask_again(
         self,
-        respondent: Respondent,
+        interview: InterviewInProgress,
         asked: AskedQuestion,
         record: AnswerRecord,
         options: Options,
@@ -241,72 +241,72 @@ class Interviewer:
         prompt = record.prompt
         for _ in range(self._retry.answer_attempts - 1):
             record.prompt = f"{prompt}\n\nYour last answer was not accepted: {reason.message}."
-            again = await self._call(respondent, asked, record, options)
+            again = await self._call(interview, asked, record, options)
             if again is None:
                 return
             reason = again
         _fail(record, Cause.MISSING if isinstance(reason, NoAnswer) else Cause.INVALID, reason.message)
 
-    def _is_settled(self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord) -> bool:
+    def _is_settled(self, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord) -> bool:
         """Whether a question need not be put to the model: it is skipped, or its answer follows from another."""
-        if not self._is_due(respondent, asked, record):
+        if not self._is_due(interview, asked, record):
             return True
         if asked.is_derived:
-            record.value = to_sql(asked.derive(respondent.context), as_bool=self._bools[asked.position])
+            record.value = to_sql(asked.derive(interview.context), as_bool=self._bools[asked.position])
         return asked.is_derived
 
-    def _is_due(self, respondent: Respondent, asked: AskedQuestion, record: AnswerRecord) -> bool:
+    def _is_due(self, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord) -> bool:
         """Whether a question is to be asked: not where a rule skips it, or an answer it needs is missing."""
         for position in asked.needs:
-            needed = respondent.records[position]
+            needed = interview.records[position]
             if needed is not None and needed.state >= _FAILED:
                 record.state = State.NOT_ASKED
                 return False
-        if asked.skip is not None and asked.skip(respondent.context):
+        if asked.skip is not None and asked.skip(interview.context):
             record.state = State.SKIPPED
             return False
         return True
 
     def _try_later(
-        self, respondent: Respondent, record: AnswerRecord, failed_calls: int, error: ProviderUnavailable
+        self, interview: InterviewInProgress, record: AnswerRecord, failed_calls: int, error: ProviderUnavailable
     ) -> bool:
         wait_s = wait_before_retry_s(failed_calls, error.retry_after_s, self._retry, random.random())
         if wait_s is None:
             return False
-        respondent.resume_after_s = max(wait_s, respondent.resume_after_s or 0.0)
-        self._leave(respondent, record, failed_calls)
+        interview.resume_after_s = max(wait_s, interview.resume_after_s or 0.0)
+        self._leave(interview, record, failed_calls)
         return True
 
-    def _leave(self, respondent: Respondent, record: AnswerRecord, failed_calls: int) -> bool:
+    def _leave(self, interview: InterviewInProgress, record: AnswerRecord, failed_calls: int) -> bool:
         """Keep a question that has no answer yet as it is: the calls made so far were made, and count."""
-        respondent.unfinished = respondent.unfinished or {}
-        respondent.unfinished[record.question] = record, failed_calls
+        interview.unfinished = interview.unfinished or {}
+        interview.unfinished[record.question] = record, failed_calls
         return False
 
-    def _keep(self, respondent: Respondent, record: AnswerRecord) -> bool:
+    def _keep(self, interview: InterviewInProgress, record: AnswerRecord) -> bool:
         position = record.question
-        respondent.unasked -= respondent.records[position] is None
-        respondent.records[position] = record
+        interview.unasked -= interview.records[position] is None
+        interview.records[position] = record
         if self._is_needed[position]:
             answer = from_sql(record.value, as_bool=self._bools[position])
-            respondent.context[self._asked[position].name] = {"answer": answer, "comment": record.comment}
+            interview.context[self._asked[position].name] = {"answer": answer, "comment": record.comment}
         return True
 
-    def _sealed(self, respondent: Respondent) -> Row:
-        interview = respondent.interview
-        records = [record for record in respondent.records if record is not None]
+    def _as_row(self, interview: InterviewInProgress) -> Row:
+        given = interview.given
+        records = [record for record in interview.records if record is not None]
         failures: list[Failure] = []
-        usage = interview.uncounted or Usage()
+        usage = given.uncounted or Usage()
         for record in records:
             if record.failure is not None:
                 failures.append(record.failure)
             usage.add(record)
-        for record in interview.kept:  # counted before, or among the uncounted
+        for record in given.kept:  # counted before, or among the uncounted
             usage.add(record, -1)
         answers, more = self._columns(records)
-        detail = encode_detail(Detail(respondent.system, respondent.started_at, records))
+        detail = encode_detail(Detail(interview.system, interview.started_at, records))
         return Row(
-            interview.ordinal, interview.iteration, interview.agent, interview.scenario, interview.model,
+            given.ordinal, given.iteration, given.agent, given.scenario, given.model,
             Status.FAILED if failures else Status.DONE, answers, more, detail, failures, usage,
         )  # fmt: skip
 
@@ -329,9 +329,9 @@ def _cut_short(reply: Reply) -> InvalidAnswer | NoAnswer:
 def _fail(record: AnswerRecord, cause: Cause, message: str) -> None:
     record.state = State.FAILED
     record.value = None
-    record.failure = Failure(record.question, cause, _told(message))
+    record.failure = Failure(record.question, cause, _storable(message))
 
 
-def _told(message: str) -> str:
+def _storable(message: str) -> str:
     """A message that can be stored, whatever it quotes."""
     return repair_text(message[:_LONGEST_MESSAGE])[0]

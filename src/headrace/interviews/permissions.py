@@ -1,4 +1,4 @@
-"""On what terms a run starts: what it may contact, which keys it may read, and how much it may use.
+"""Decides whether a run may start: what it may contact, which keys it may read, and how much it may use.
 
     who wrote the model                  contacted and paid for
     the program, or `headrace run`       yes; remembered for the plan, so that `headrace resume` does not ask
@@ -29,7 +29,7 @@ _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Permissions:
     """`budgets` are as the file will keep them, `confirmed` what this user says yes to by starting the run.
 
     `unconfirmed` must be empty for the run to start.
@@ -42,7 +42,7 @@ class Terms:
     confirmed: Confirmed
 
     @classmethod
-    def of(cls, job: Job, path: Path, options: RunOptions) -> Terms:
+    def of(cls, job: Job, path: Path, options: RunOptions) -> Permissions:
         if options.fresh and job.origin == path:
             raise OptionError(f"{path} holds the job itself: it cannot start over in there.", fix="Give another path.")
         identity, file = job.identity(), None if options.fresh else read_kept_plan(path)

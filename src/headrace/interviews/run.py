@@ -33,7 +33,7 @@ from headrace.interviews.contract import (
     Spent,
 )
 from headrace.interviews.cursors import Cursors
-from headrace.interviews.model_states import Standings
+from headrace.interviews.endpoint_states import EndpointStates
 from headrace.interviews.spending import Spending
 from headrace.limits import MemoryLimits, RetryLimits, RunOptions
 from headrace.memory.gauge import give_back, tree_bytes
@@ -53,7 +53,7 @@ _READING_AT_MOST_EVERY_S = 0.003
 _KILL_WITHIN_S = 5.0
 
 
-class Sealed(NamedTuple):
+class CommittedRow(NamedTuple):
     """A committed interview on its way to whoever listens, with the rows it was about."""
 
     row: BatchRow
@@ -61,7 +61,7 @@ class Sealed(NamedTuple):
     scenario: bytes
 
 
-Listener: TypeAlias = Callable[[list[Sealed]], None]
+Listener: TypeAlias = Callable[[list[CommittedRow]], None]
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ class SurveyRun:
         self._failed = 0
         self._sealed = 0
         self._spending = Spending(job, file.budgets, *file.usage_before())
-        self._standings = Standings(job.models)
+        self._endpoint_states = EndpointStates(job.models)
         self._admission.afford(self._spending.affordable())
         self._failure: HeadraceError | None = None
         self._undone = ""  # why the executor has left interviews as they are
@@ -125,7 +125,7 @@ class SurveyRun:
         done = self.reused + self._sealed
         if self._admission.is_spent:
             return self._spending.spent(done, self.total)
-        if (unusable := self._standings.failure(done, self.total)) is not None:
+        if (unusable := self._endpoint_states.failure(done, self.total)) is not None:
             return unusable
         if self._undone:
             return HeadraceError(
@@ -267,7 +267,7 @@ class SurveyRun:
             output_tokens=spent.output_tokens,
             cost=None if spent.unpriced else spent.cost,
             is_paused=self._admission.is_paused,
-            notice=self._standings.notice(),
+            notice=self._endpoint_states.notice(),
         )
 
     def _spec(self) -> Spec:
@@ -331,7 +331,7 @@ class SurveyRun:
                 self._note_rows(row_batches, count)
                 self._hand_on(events, count)
             self._end_chunks(events)
-            self._note_standings(batch)
+            self._note_endpoint_states(batch)
 
     def _note_lost(self, spent: list[Spent]) -> None:
         """Before the acknowledgement, with which lost interviews are conducted again: as far as the budget allows."""
@@ -340,11 +340,11 @@ class SurveyRun:
         self._admission.afford(self._spending.affordable())
         self._lease()
 
-    def _note_standings(self, batch: Batch) -> None:
+    def _note_endpoint_states(self, batch: Batch) -> None:
         """A model that cannot be asked stops its own cursor; the others go on."""
         for event in batch.events:
             if isinstance(event, Observed):
-                self._standings.note(event)
+                self._endpoint_states.note(event)
                 match event.standing:
                     case Standing.OPEN:
                         self._admission.let_go(event.model)
@@ -386,14 +386,14 @@ class SurveyRun:
 
     def _hand_on(self, events: list[AnyEvent], count: int) -> None:
         """To whoever listens; where nobody does, the places are free at once."""
-        sealed: list[Sealed] = []
+        sealed: list[CommittedRow] = []
         for event in events:
             if isinstance(event, Rows):
                 flight = self._chunks[event.id]
                 flight.left -= len(event.rows)
                 if self._listener is not None:
                     agents, scenarios = flight.chunk.agents, flight.chunk.scenarios
-                    sealed += [Sealed(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
+                    sealed += [CommittedRow(row, agents[row.agent], scenarios[row.scenario]) for row in event.rows]
         if self._listener is None:
             self._release(count)
         else:
@@ -434,7 +434,7 @@ class SurveyRun:
         """While the window opens or is narrow, each windowful is followed by a reading, so that it may open further."""
         self._sealed_since_reading += sealed
         is_due = time.monotonic() - self._read_at_s >= _READING_AT_MOST_EVERY_S
-        if is_due and self._admission.is_narrowed and self._sealed_since_reading >= self._admission.places:
+        if is_due and self._admission.is_narrowed and self._sealed_since_reading >= self._admission.window:
             self._read_memory()
 
     def _read_memory(self) -> None:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError, Interrupted, OptionError, RunFileBusy, Spelled, spelled
 from headrace.interviews.inline import InlineExecutor
-from headrace.interviews.permissions import Terms
-from headrace.interviews.run import Sealed, SurveyRun
+from headrace.interviews.permissions import Permissions
+from headrace.interviews.run import CommittedRow, SurveyRun
 from headrace.interviews.spending import check_priced
 from headrace.interviews.steering.server import steerable
 from headrace.limits import RunOptions
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class OpenedRun:
     """What a run found when it opened its file: `stored` are the results that will not be made again."""
 
     path: Path
@@ -60,7 +60,7 @@ class Session:
         job: Job,
         path: str | Path | None,
         options: RunOptions,
-        deliver: Callable[[list[Sealed] | None], None] | None,
+        deliver: Callable[[list[CommittedRow] | None], None] | None,
     ) -> None:
         if path is None and options.extend:
             raise OptionError(
@@ -70,22 +70,22 @@ class Session:
         job.check()
         # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
         self.path = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
-        self._terms = Terms.of(job, self.path, options)
-        self._terms.check()  # before anything reads a key
-        self._budgets, self._worker_count = self._terms.budgets, self._terms.confirmed.workers
+        self._permissions = Permissions.of(job, self.path, options)
+        self._permissions.check()  # before anything reads a key
+        self._budgets, self._worker_count = self._permissions.budgets, self._permissions.confirmed.workers
         if self._worker_count:
             _workers().check_for_workers(job)
         for model in job.models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
         check_priced(job, self._budgets)
-        self.limits = self._terms.memory_limits()
+        self.limits = self._permissions.memory_limits()
         self._job = job
         self._options = options
         self._deliver = deliver
         self._stopping = False
         self._endpoints = Endpoints()
         self._run: SurveyRun | None = None
-        self.opened: Future[Opened] = Future()
+        self.opened: Future[OpenedRun] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
         has_network = not self._worker_count and all(model.service_name in SERVICES for model in job.models)
         self._thread = EngineThread(self._main, has_network=has_network)
@@ -143,7 +143,7 @@ class Session:
             await self._run_file(None)
 
     async def _run_file(self, workers: SurveyWorkers | None) -> None:
-        self._terms.remember()
+        self._permissions.remember()
         file = RunFile.open(self.path, self._job, self._options, self._pause, self.limits.budget_bytes)
         outcome, cache = "failed", self._cache()
         try:
@@ -193,7 +193,7 @@ class Session:
             run = SurveyRun(*given, executor, self._deliver)
         header = RunHeader.load(file.connection, file.path)
         stored = run.portion.of(file.done)
-        self.opened.set_result(Opened(path=self.path, stored=stored, stop=run.portion.stop, header=header))
+        self.opened.set_result(OpenedRun(path=self.path, stored=stored, stop=run.portion.stop, header=header))
         return run
 
     async def _run_with_progress(self, run: SurveyRun, file: RunFile) -> None:

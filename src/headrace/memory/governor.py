@@ -11,13 +11,13 @@ from headrace.limits import MemoryLimits
 
 
 class Pressure(IntEnum):
-    CALM = 0
-    SHRINK = 1
-    PREEMPT = 2
+    NORMAL = 0
+    HIGH = 1
+    PREEMPTING = 2
     EMERGENCY = 3
 
 
-CALM = Pressure.CALM  # by itself: see agents.scheduler.scheduled_runs
+NO_PRESSURE = Pressure.NORMAL  # by itself: see agents.scheduler.scheduled_runs
 
 
 class Governor:
@@ -29,7 +29,7 @@ class Governor:
 
     def __init__(self, limits: MemoryLimits) -> None:
         self.limits = limits
-        self.pressure = Pressure.CALM
+        self.pressure = Pressure.NORMAL
         self.budget_bytes = limits.budget_bytes
         self.zero_bytes = 0
         self.share = 0.0
@@ -43,7 +43,7 @@ class Governor:
         if entered >= self.pressure:
             self.pressure = entered
             self._below_since_s = None
-        if self.pressure is CALM or share >= self._left_at():
+        if self.pressure is NO_PRESSURE or share >= self._left_at():
             self._below_since_s = None
         elif self._below_since_s is None:
             self._below_since_s = now_s
@@ -60,7 +60,7 @@ class Governor:
     def start_over(self, zero_bytes: int) -> None:
         """What is in use becomes the new zero, and with it the pressure."""
         self.zero_bytes = zero_bytes
-        self.pressure = Pressure.CALM
+        self.pressure = Pressure.NORMAL
         self._below_since_s = None
 
     def _entered(self, share: float) -> Pressure:
@@ -68,8 +68,8 @@ class Governor:
         if share >= limits.emergency_at:
             return Pressure.EMERGENCY
         if share >= limits.preempt_at:
-            return Pressure.PREEMPT
-        return Pressure.SHRINK if share >= limits.shrink_at else CALM
+            return Pressure.PREEMPTING
+        return Pressure.HIGH if share >= limits.shrink_at else NO_PRESSURE
 
     def _left_at(self) -> float:
         limits = self.limits

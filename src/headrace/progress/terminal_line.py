@@ -29,7 +29,7 @@ def canvas_for(wanted: ProgressBar) -> Canvas | None:
     if wanted is False or stream is None or (wanted is None and is_notebook()):
         return None
     if wanted == "log":
-        return LogLines(stream)
+        return ProgressLog(stream)
     # Where something draws already, another run for instance, a second drawing would only tear the first.
     if not stream.isatty() or hasattr(stream, "rich_proxied_file"):
         return None
@@ -37,9 +37,9 @@ def canvas_for(wanted: ProgressBar) -> Canvas | None:
 
     console = Console(file=stream, highlight=False)
     if console.is_interactive:
-        return Drawing(console, wanted)
+        return TerminalLine(console, wanted)
     # A terminal that cannot move its cursor would pile up drawings; lines in their place must be asked for.
-    return LogLines(stream) if wanted else None
+    return ProgressLog(stream) if wanted else None
 
 
 def say_reused(progress: Progress, last_run_at: float | None) -> None:
@@ -57,7 +57,7 @@ def _standard_error() -> TextIO | None:
     return stream if stream is not None and not stream.closed else None  # pyright: ignore[reportUnnecessaryComparison]
 
 
-class LogLines:
+class ProgressLog:
     """A line at the start, one a minute, one at the end."""
 
     every_s = window_s = 60.0
@@ -74,7 +74,7 @@ class LogLines:
         pass
 
 
-class Drawing:
+class TerminalLine:
     """One line, or several, drawn over themselves; never wider than the terminal is at that moment."""
 
     every_s = 0.2  # a drawing takes half a millisecond: five a second are smooth, and 0.3 % of a core
@@ -118,6 +118,6 @@ def _styled(lines: list[Line]) -> Text:
     text = Text(no_wrap=True, overflow="crop")
     for number, line in enumerate(lines):
         text.append("\n" if number else "")
-        for piece in line:
-            text.append(piece.text, piece.tone.value or None)
+        for part in line:
+            text.append(part.text, part.tone.value or None)
     return text

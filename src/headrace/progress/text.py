@@ -27,12 +27,12 @@ class Tone(Enum):
     BAD = "red"
 
 
-class Piece(NamedTuple):
+class StyledText(NamedTuple):
     text: str
     tone: Tone = Tone.PLAIN
 
 
-Line: TypeAlias = list[Piece]
+Line: TypeAlias = list[StyledText]
 
 
 class _Figure(Enum):
@@ -74,7 +74,7 @@ def one_line(progress: Progress, pace: Pace, width: int, *, is_ascii: bool) -> L
     if length < _SHORTEST_BAR:
         return told
     length -= length % _BAR_STEP  # a figure that grows by a letter should not make the whole line jump
-    return [*_bar(_share(progress.done, progress.total), length, is_ascii=is_ascii), Piece(_GAP), *told]
+    return [*_bar(_share(progress.done, progress.total), length, is_ascii=is_ascii), StyledText(_GAP), *told]
 
 
 def several_lines(progress: Progress, pace: Pace, width: int, *, is_ascii: bool) -> list[Line]:
@@ -84,10 +84,13 @@ def several_lines(progress: Progress, pace: Pace, width: int, *, is_ascii: bool)
     done, used = _share(progress.done, progress.total), _share(progress.memory_bytes, progress.budget_bytes)
     paces = (_Figure.NOTICE, _Figure.LEFT, _Figure.RATE, _Figure.FAILED, _Figure.IN_FLIGHT, _Figure.REUSED)
     return [
-        [*_bar(done, length, is_ascii=is_ascii), Piece(f"{_GAP}{done:4.0%}{_GAP}{figures[_Figure.COUNT]}")],
+        [*_bar(done, length, is_ascii=is_ascii), StyledText(f"{_GAP}{done:4.0%}{_GAP}{figures[_Figure.COUNT]}")],
         _of(figures, *_fitting(figures, paces, width)),
         _of(figures, _Figure.TOKENS, _Figure.COST),
-        [*_bar(used, length, is_ascii=is_ascii), Piece(f"{_GAP}{used:4.0%}{_GAP}{figures[_Figure.MEMORY]} memory")],
+        [
+            *_bar(used, length, is_ascii=is_ascii),
+            StyledText(f"{_GAP}{used:4.0%}{_GAP}{figures[_Figure.MEMORY]} memory"),
+        ],
     ]
 
 
@@ -103,7 +106,7 @@ def log_line(progress: Progress, pace: Pace) -> str:
 
 
 def plain(line: Line) -> str:
-    return "".join(piece.text for piece in line)
+    return "".join(part.text for part in line)
 
 
 def _figures(progress: Progress, pace: Pace) -> dict[_Figure, str]:
@@ -160,11 +163,11 @@ def _bar(share: float, length: int, *, is_ascii: bool) -> Line:
     """Two different characters, so that it can be read without colours."""
     done = int(share * length)
     heavy, light = (_HEAVY_ASCII, _LIGHT_ASCII) if is_ascii else (_HEAVY, _LIGHT)
-    return [Piece(heavy * done, Tone.DONE), Piece(light * (length - done), Tone.LEFT)]
+    return [StyledText(heavy * done, Tone.DONE), StyledText(light * (length - done), Tone.LEFT)]
 
 
 def _of(figures: dict[_Figure, str], *wanted: _Figure) -> Line:
-    return _spaced([_piece(figure, figures[figure]) for figure in wanted if figure in figures])
+    return _spaced([_styled(figure, figures[figure]) for figure in wanted if figure in figures])
 
 
 def _fitting(figures: dict[_Figure, str], by_importance: tuple[_Figure, ...], width: int) -> list[_Figure]:
@@ -179,9 +182,9 @@ def _length(figures: dict[_Figure, str], chosen: list[_Figure]) -> int:
     return sum(len(figures[figure]) for figure in chosen) + len(_GAP) * max(0, len(chosen) - 1)
 
 
-def _piece(figure: _Figure, text: str) -> Piece:
-    return Piece(text, Tone.BAD if figure is _Figure.FAILED else Tone.PLAIN)
+def _styled(figure: _Figure, text: str) -> StyledText:
+    return StyledText(text, Tone.BAD if figure is _Figure.FAILED else Tone.PLAIN)
 
 
-def _spaced(pieces: Line) -> Line:
-    return [each for piece in pieces for each in (Piece(_GAP), piece)][1:]
+def _spaced(texts: Line) -> Line:
+    return [each for part in texts for each in (StyledText(_GAP), part)][1:]

@@ -110,7 +110,7 @@ async def test_low_runs_are_skipped_above_seventy_percent_say_so_and_end_when_it
     async with Engine(tmp_path / "a.run", isolation="inline", memory=budget, slots=4, slot_memory="1MB") as engine:
         first = await engine.submit(working)
         held = filled(int(0.78 * budget.budget_bytes) - tree_bytes())
-        while engine.status().pressure == "CALM":
+        while engine.status().pressure == "NORMAL":
             await asyncio.sleep(0.01)
         low = [await engine.submit(modest, number, priority=Priority.LOW) for number in range(3)]
         high = await engine.submit(modest, 7)

@@ -66,7 +66,7 @@ class CheckedWorld(World):
                 beating = len(self.heartbeats) - len(self.stopping_heartbeats)
                 check(beating < QUEUE.heartbeats_at_once, "heartbeats stay in their lane")
                 host = self.hosts.get(self.heartbeat_hosts[command.name])
-                check(host and host.pressure is Pressure.CALM, "heartbeats are skipped above the first level")
+                check(host and host.pressure is Pressure.NORMAL, "heartbeats are skipped above the first level")
             case KillHeartbeat():
                 check(self.heartbeats.get(command.name) == command.epoch, "no command for a heartbeat that has ended")
             case RecordNotice():
@@ -103,7 +103,7 @@ class CheckedWorld(World):
         check(run.priority >= _LOWEST_STARTED[host.pressure], "pressure keeps its levels out")
         was_pushed_out = run.preemptions and not run.deaths
         if was_pushed_out and run.pushed_out_by is StopReason.PRESSURE and slots:
-            check(host.pressure < Pressure.PREEMPT, "what pressure pushed out comes back when it has fallen")
+            check(host.pressure < Pressure.PREEMPTING, "what pressure pushed out comes back when it has fallen")
 
     def _check_alone(self, run: Run, host: HostModel, command: StartRun) -> None:
         slots = host.slots.values()
@@ -120,7 +120,7 @@ class CheckedWorld(World):
         if run.priority is not Priority.CRITICAL:
             waits = any(other.priority is Priority.CRITICAL for other in others)
             check(not waits, "CRITICAL never waits behind others")
-        if all(host.pressure is Pressure.CALM for host in self.hosts.values()):
+        if all(host.pressure is Pressure.NORMAL for host in self.hosts.values()):
             place = _place(run)
             check(all(_place(other) > place for other in others), "nobody passes who has waited longer, age counted")
 
@@ -148,7 +148,7 @@ class CheckedWorld(World):
         check(run.skipped_in != self.episodes, "skipped once in each episode")
 
     def _presses_everywhere(self) -> bool:
-        return all(host.pressure is not Pressure.CALM for host in self.hosts.values())
+        return all(host.pressure is not Pressure.NORMAL for host in self.hosts.values())
 
     def _check_nobody_is_passed_over_in_silence(self) -> None:
         if not self.hosts or not self._presses_everywhere():
@@ -182,7 +182,7 @@ class CheckedWorld(World):
         check(not any(self._is_stopping(other) for other in others), "one at a time")
         if command.why is StopReason.PRESSURE:
             check(others, "the last one is not preempted")
-            check(command.reading and command.reading.pressure >= Pressure.PREEMPT, "preempted at its level only")
+            check(command.reading and command.reading.pressure >= Pressure.PREEMPTING, "preempted at its level only")
         lower = [other for other in others if _goes_before(other, slot) and self._is_preemptible(other)]
         check(not lower, "the lowest priority goes first, and of it the newest")
 
@@ -219,7 +219,7 @@ class CheckedWorld(World):
 
     def _check_grant(self, command: GrantPermits) -> None:
         host = self.hosts[command.host]
-        if command.permits == 0 and host.pressure < Pressure.PREEMPT:
+        if command.permits == 0 and host.pressure < Pressure.PREEMPTING:
             check(any(slot.is_alone for slot in host.slots.values()) or self._is_next_huge(host), "surveys go on")
         reserved = sum(slot.reserved for slot in host.slots.values())
         more = command.permits - self.granted[command.survey]

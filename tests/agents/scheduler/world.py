@@ -114,7 +114,7 @@ class HostModel:
     base: int = 50
     used: int = 0
     budget: int = BUDGET
-    pressure: Pressure = Pressure.CALM
+    pressure: Pressure = Pressure.NORMAL
     changed_s: float = -1000.0
     slots: dict[int, Slot] = field(default_factory=dict)
 
@@ -336,7 +336,7 @@ class World:
             case RecordNotice(notice=Notice.LEVEL | Notice.NEW_ZERO):
                 host = self.hosts[command.subject]
                 host.pressure, host.changed_s = command.reading.pressure, self.now_s
-                self.episodes += host.pressure is Pressure.CALM
+                self.episodes += host.pressure is Pressure.NORMAL
             case RecordNotice(notice=Notice.MEASURED):
                 self.known_kinds.add(command.subject)
                 for slot in self.hosts[command.reading.host].slots.values():

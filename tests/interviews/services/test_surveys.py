@@ -136,14 +136,14 @@ def test_a_network_that_is_away_is_waited_for(tmp_path: Path):
 
     server = _Later(port)
     threading.Thread(target=come_back, daemon=True).start()
-    from headrace.interviews.delivery import Arrivals
+    from headrace.interviews.delivery import Delivery
     from headrace.limits import RunOptions
 
     try:
-        with Arrivals(a_job(30, model), tmp_path / "a.run", RunOptions(), listening=False) as arrivals:
-            arrivals.opened()
-            notices += [progress.notice for progress in arrivals.progress(0.1)]
-            arrivals.ended()
+        with Delivery(a_job(30, model), tmp_path / "a.run", RunOptions(), listening=False) as delivery:
+            delivery.start()
+            notices += [progress.notice for progress in delivery.progress(0.1)]
+            delivery.finish()
     finally:
         server.stop()
     assert any("m away since" in notice for notice in notices)

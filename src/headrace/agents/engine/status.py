@@ -102,7 +102,7 @@ def status_of(
         memory_bytes=used_bytes,
         peak_bytes=peak_bytes,
         budget_bytes=reading.budget_bytes if reading else 0,
-        pressure=reading.pressure.name if reading else "CALM",
+        pressure=reading.pressure.name if reading else "NORMAL",
         heartbeats=tuple(_beat(heartbeat) for heartbeat in beats.values()),
         open_circuits={
             kind: None if due_s is None else max(0.0, due_s - now_s) for kind, due_s in snapshot.open_circuits.items()

@@ -17,7 +17,7 @@ from headrace.agents.scheduler.events import GrantPermits, SurveyClosed, SurveyO
 from headrace.display import counted
 from headrace.errors import EngineClosed, OptionError
 from headrace.interviews.inline import InlineExecutor
-from headrace.interviews.permissions import Terms
+from headrace.interviews.permissions import Permissions
 from headrace.interviews.run import SurveyRun
 from headrace.interviews.spending import check_priced
 from headrace.interviews.steering.server import steerable
@@ -123,10 +123,10 @@ class EngineSurveys:
 
 
 def _opened(path: Path, job: Job, options: RunOptions, budget_bytes: int) -> RunFile:
-    terms = Terms.of(job, path, options)
-    terms.check()
-    check_priced(job, terms.budgets)
-    terms.remember()
+    permissions = Permissions.of(job, path, options)
+    permissions.check()
+    check_priced(job, permissions.budgets)
+    permissions.remember()
     return RunFile.open(path, job, options, lambda: None, budget_bytes)
 
 

@@ -158,4 +158,4 @@ class Heartbeats:
 
 def may_beat(reading: MemoryReading | None) -> bool:
     """A host nobody knows has no memory to spare."""
-    return reading is not None and reading.pressure is Pressure.CALM
+    return reading is not None and reading.pressure is Pressure.NORMAL

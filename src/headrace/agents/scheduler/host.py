@@ -9,7 +9,7 @@ from headrace.agents.scheduler.events import GrantPermits, MemoryMeasured, Memor
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.survey_permits import HostSurveys, SurveyThrottle
 from headrace.limits import MemoryLimits
-from headrace.memory.governor import CALM, Governor, Pressure
+from headrace.memory.governor import NO_PRESSURE, Governor, Pressure
 from headrace.priority import CRITICAL, Priority
 
 # The lowest priority that may start at each level.
@@ -43,7 +43,7 @@ class Host:
         governor = self.governor
         if governor.zero_bytes:
             return 1
-        return self.slot_count if governor.pressure is CALM else max(1, self.slot_count // 2)
+        return self.slot_count if governor.pressure is NO_PRESSURE else max(1, self.slot_count // 2)
 
     @property
     def whole_room_bytes(self) -> int:
@@ -139,7 +139,10 @@ class Host:
     def is_stuck(self) -> bool:
         """Whether pressure is high with nothing running and is not about to fall."""
         return (
-            self.pressure is not CALM and not self.slots and self.surveys.are_at_rest and not self.governor.is_falling
+            self.pressure is not NO_PRESSURE
+            and not self.slots
+            and self.surveys.are_at_rest
+            and not self.governor.is_falling
         )
 
     def start_over(self) -> None:

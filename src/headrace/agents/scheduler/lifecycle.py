@@ -245,7 +245,7 @@ def _returns_below(run: ScheduledRun) -> int:
     if run.stopping is StopReason.PRESSURE or (
         run.stopping is StopReason.EMERGENCY and run.priority is not Priority.CRITICAL
     ):
-        return Pressure.PREEMPT
+        return Pressure.PREEMPTING
     return Pressure.EMERGENCY if run.stopping is StopReason.EMERGENCY else NEVER_KEPT_OUT
 
 

@@ -25,7 +25,7 @@ def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> Non
     host.observe(read)
     if host.pressure is not before:
         state.commands.append(RecordNotice(notice=Notice.LEVEL, subject=host.name, reading=host.reading))
-        if host.pressure is Pressure.CALM:
+        if host.pressure is Pressure.NORMAL:
             state.queue.skipped_runs.end()
     if host.pressure > before:
         state.commands.append(Reclaim(host=host.name))
@@ -51,7 +51,7 @@ def relieve(state: SchedulerState, host: Host, now_s: float) -> None:
     if host.governor.share >= host.limits.emergency_at:
         if slot := to_kill(host, now_s):
             state.stop_slot(slot, KillRun, StopReason.EMERGENCY, now_s)
-    elif host.pressure >= Pressure.PREEMPT and _is_high(host):
+    elif host.pressure >= Pressure.PREEMPTING and _is_high(host):
         _preempt_one(state, host, now_s)
 
 

@@ -110,7 +110,7 @@ def _permits(survey: SurveyShare, pressure: Pressure, throttle: SurveyThrottle, 
     most = _most(survey, pressure, throttle)
     if most <= 1:
         return min(most, survey.wanted)
-    is_throttled = pressure is not Pressure.CALM or throttle is not SurveyThrottle.NONE
+    is_throttled = pressure is not Pressure.NORMAL or throttle is not SurveyThrottle.NONE
     aim = max(survey.least, survey.granted // 2) if is_throttled else max(_FIRST_PERMITS, survey.granted * 2)
     room = max(0, room_bytes) // survey.permit_bytes if survey.permit_bytes else survey.wanted
     return max(1, min(survey.wanted, aim, survey.granted + room))
@@ -121,4 +121,4 @@ def _most(survey: SurveyShare, pressure: Pressure, throttle: SurveyThrottle) -> 
     felt = min(Pressure.EMERGENCY, pressure + 1) if survey.priority is Priority.LOW and pressure else pressure
     if throttle is SurveyThrottle.PAUSE or (felt == Pressure.EMERGENCY and survey.priority is not Priority.CRITICAL):
         return 0
-    return 1 if throttle is SurveyThrottle.ONE_PERMIT or felt >= Pressure.PREEMPT else survey.wanted
+    return 1 if throttle is SurveyThrottle.ONE_PERMIT or felt >= Pressure.PREEMPTING else survey.wanted

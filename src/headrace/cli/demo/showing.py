@@ -15,7 +15,7 @@ from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
 from headrace.cli.demo.subject import Subject
 from headrace.cli.tables import print_rows, table_width
 from headrace.cli.terminal import Terminal, own_command, own_python, seen_from_here, showable
-from headrace.interviews.delivery import Arrivals
+from headrace.interviews.delivery import Delivery
 from headrace.limits import RunOptions
 from headrace.memory.gauge import tree_bytes
 from headrace.plan.job import Job
@@ -99,13 +99,13 @@ def _run(terminal: Terminal, job: Job, path: Path, options: RunOptions) -> None:
         return
     picture = MemoryPicture(len(job), _THEIR_BYTES_EACH)
     live = Live(console=terminal, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
-    with Arrivals(job, path, options, listening=False) as arrivals, live if terminal.is_live else nullcontext():
-        arrivals.opened()
-        for progress in arrivals.progress(_REDRAWN_EVERY_S):
+    with Delivery(job, path, options, listening=False) as delivery, live if terminal.is_live else nullcontext():
+        delivery.start()
+        for progress in delivery.progress(_REDRAWN_EVERY_S):
             picture.note(progress.done, progress.memory_bytes)
             if terminal.is_live:
                 live.update(picture.drawn(terminal.width, unicode=terminal.has_unicode), refresh=True)
-        arrivals.ended()
+        delivery.finish()
         picture.finish(tree_bytes())
         drawn = picture.drawn(terminal.width, unicode=terminal.has_unicode)
         live.update(drawn, refresh=True) if terminal.is_live else terminal.print(drawn)

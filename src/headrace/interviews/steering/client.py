@@ -17,11 +17,11 @@ from headrace.framing import BadFrame, receive
 from headrace.interviews.steering.messages import (
     ANSWER_WITHIN_S,
     MOST_REPLY_BYTES,
-    AskState,
-    Refused,
-    Reply,
-    Request,
-    RunState,
+    RefusalReply,
+    StateReply,
+    StateRequest,
+    SteeringReply,
+    SteeringRequest,
     encoded,
     is_same_user,
     short_name,
@@ -30,10 +30,10 @@ from headrace.interviews.steering.messages import (
 from headrace.store.connections import open_reader
 from headrace.store.lock import writer_of
 
-_replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+_replies: msgspec.msgpack.Decoder[SteeringReply] = msgspec.msgpack.Decoder(SteeringReply)
 
 
-def ask(run_path: Path, request: Request) -> RunState:
+def ask(run_path: Path, request: SteeringRequest) -> StateReply:
     """Have the process that runs this file do something; how the run stands then."""
     path = run_path.expanduser().resolve()  # as the run itself does
     try:
@@ -44,16 +44,16 @@ def ask(run_path: Path, request: Request) -> RunState:
     except OSError as error:
         raise _unreachable(path, error) from None
     match reply:
-        case RunState():
+        case StateReply():
             return reply
-        case Refused(reason):
+        case RefusalReply(reason):
             raise NotSteerable(f"The run of {path} did not take the request: {reason}.", path=path)
 
 
-def state_of(run_path: Path) -> RunState | None:
+def state_of(run_path: Path) -> StateReply | None:
     """How a run stands that goes on now; None where none does."""
     try:
-        return ask(run_path, AskState())
+        return ask(run_path, StateRequest())
     except NotRunning:
         return None
 
@@ -71,7 +71,7 @@ def _connected(path: Path) -> Generator[socket.socket]:
         yield connection
 
 
-def _exchange(connection: socket.socket, request: Request, path: Path) -> Reply:
+def _exchange(connection: socket.socket, request: SteeringRequest, path: Path) -> SteeringReply:
     connection.sendall(encoded(request))
     try:
         return _replies.decode(receive(connection, MOST_REPLY_BYTES))

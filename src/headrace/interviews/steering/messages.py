@@ -33,32 +33,32 @@ _MOST_ADDRESS_BYTES = 103
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
-class AskState(msgspec.Struct, frozen=True, tag="state"):
+class StateRequest(msgspec.Struct, frozen=True, tag="state"):
     """Changes nothing."""
 
 
-class Pause(msgspec.Struct, frozen=True, tag="pause"):
+class PauseRequest(msgspec.Struct, frozen=True, tag="pause"):
     """Admit nothing more, let what is in flight end, and wait."""
 
 
-class Resume(msgspec.Struct, frozen=True, tag="resume"):
+class ResumeRequest(msgspec.Struct, frozen=True, tag="resume"):
     """Admit again."""
 
 
-class Tune(msgspec.Struct, frozen=True, tag="tune"):
+class TuneRequest(msgspec.Struct, frozen=True, tag="tune"):
     """Let so many interviews be in flight."""
 
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=10**9)]
 
 
-class Stop(msgspec.Struct, frozen=True, tag="stop"):
+class StopRequest(msgspec.Struct, frozen=True, tag="stop"):
     """As Ctrl-C does there: once, what is in flight ends; twice, stop now."""
 
 
-Request: TypeAlias = AskState | Pause | Resume | Tune | Stop
+SteeringRequest: TypeAlias = StateRequest | PauseRequest | ResumeRequest | TuneRequest | StopRequest
 
 
-class RunState(msgspec.Struct, frozen=True, tag="run"):
+class StateReply(msgspec.Struct, frozen=True, tag="run"):
     """How the run stands after a request."""
 
     pid: int
@@ -67,16 +67,16 @@ class RunState(msgspec.Struct, frozen=True, tag="run"):
     progress: Progress
 
 
-class Refused(msgspec.Struct, frozen=True, tag="refused"):
+class RefusalReply(msgspec.Struct, frozen=True, tag="refused"):
     """The request made no sense."""
 
     reason: str
 
 
-Reply: TypeAlias = RunState | Refused
+SteeringReply: TypeAlias = StateReply | RefusalReply
 
 
-def encoded(message: Request | Reply) -> bytes:
+def encoded(message: SteeringRequest | SteeringReply) -> bytes:
     """Return the frame that carries a message."""
     return framed(msgspec.msgpack.encode(message))
 

@@ -24,15 +24,15 @@ from headrace.interviews.run import SurveyRun
 from headrace.interviews.steering.messages import (
     MOST_REQUEST_BYTES,
     SERVE_WITHIN_S,
-    AskState,
-    Pause,
-    Refused,
-    Reply,
-    Request,
-    Resume,
-    RunState,
-    Stop,
-    Tune,
+    PauseRequest,
+    RefusalReply,
+    ResumeRequest,
+    StateReply,
+    StateRequest,
+    SteeringReply,
+    SteeringRequest,
+    StopRequest,
+    TuneRequest,
     encoded,
     is_same_user,
     short_name,
@@ -43,7 +43,7 @@ _MOST_CLIENTS = 8
 _BACKLOG = 64
 _ACCEPT_AGAIN_AFTER_S = 1.0
 
-_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+_requests: msgspec.msgpack.Decoder[SteeringRequest] = msgspec.msgpack.Decoder(SteeringRequest)
 
 
 @asynccontextmanager
@@ -122,30 +122,30 @@ class _Control:
         finally:
             self._places.release()
 
-    async def _reply_to(self, connection: socket.socket) -> Reply:
+    async def _reply_to(self, connection: socket.socket) -> SteeringReply:
         try:
             request = _requests.decode(await receive_async(connection, MOST_REQUEST_BYTES))
         except (BadFrame, msgspec.DecodeError) as error:
-            return Refused(str(error))
+            return RefusalReply(str(error))
         if _has_left(connection):
             raise ConnectionResetError(
                 "the client was told that nobody answers: what it asked for must not happen later"
             )
         self._carry_out(request)
         run = self._run
-        return RunState(os.getpid(), run.concurrency, run.was_stopped, run.progress())
+        return StateReply(os.getpid(), run.concurrency, run.was_stopped, run.progress())
 
-    def _carry_out(self, request: Request) -> None:
+    def _carry_out(self, request: SteeringRequest) -> None:
         match request:
-            case AskState():
+            case StateRequest():
                 pass
-            case Pause():
+            case PauseRequest():
                 self._run.pause()
-            case Resume():
+            case ResumeRequest():
                 self._run.resume()
-            case Tune(concurrency):
+            case TuneRequest(concurrency):
                 self._run.keep_concurrency(concurrency)
-            case Stop():
+            case StopRequest():
                 self._run.stop()
             case _:
                 assert_never(request)

@@ -12,7 +12,7 @@ from headrace.models.limiter import Standing
 from headrace.plan.lists import ModelList
 
 
-class Standings:
+class EndpointStates:
     def __init__(self, models: ModelList) -> None:
         self._names = [model.name for model in models]
         self._closed: dict[int, str] = {}
