@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from headrace import Engine
 from headrace.cli.main import app
 from tests.results.files import city
+from tests.store.damage import CHANGED_COUNTS, CHANGED_PLANS, CHANGED_ROWS
 from tests.store.format_1 import unpacked
-from tests.store.test_damage import ABOUT_THE_FILE, CHANGED, OF_THE_PLAN
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ MORE = [
 ]
 
 
-@pytest.mark.parametrize("change", [*CHANGED, *ABOUT_THE_FILE, *OF_THE_PLAN, *MORE])
+@pytest.mark.parametrize("change", [*CHANGED_ROWS, *CHANGED_COUNTS, *CHANGED_PLANS, *MORE])
 def test_every_change_is_found(copy: Path, change: str) -> None:
     if "position = 4" in change:
         edit(copy, "UPDATE interviews SET ordinal = ordinal")  # nothing: the list's own row is what changes

@@ -1,26 +1,22 @@
 """What every executor must do, whatever it runs on."""
 
 import asyncio
-import functools
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 import pytest
 
-from headrace import Agent, AgentList, Model, QuestionFreeText, Scenario, Survey
+from headrace import Model
 from headrace.interviews import contract
 from headrace.interviews.contract import (
     AgentRun,
     Answers,
     AnyEvent,
     Batch,
-    Chunk,
     Command,
     Ended,
-    Executor,
-    Interview,
     Lease,
     Outcome,
     Rows,
@@ -28,85 +24,14 @@ from headrace.interviews.contract import (
     Spec,
     Work,
 )
-from headrace.limits import RetryLimits
 from headrace.models.limiter import Standing
 from headrace.models.provider import Request
-from headrace.store.run_file.creation import specimen
-from headrace.store.run_file.row_batches import BatchRow, row_batch
+from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import DetailPacker, Row, Status
 from headrace.survey.record import AnswerRecord, Cause, Failure, State, Usage
+from tests.interviews.contract_driver import Controller, chunk, spec_for
 from tests.interviews.executors import EXECUTORS, NETWORK_EXECUTORS
 from tests.models.server import HostileServer
-
-SURVEY = Survey(
-    [
-        QuestionFreeText(question_name="one", question_text="One, {{ agent.n }}?"),
-        QuestionFreeText(question_name="two", question_text="Two after {{ one.answer }}?"),
-    ]
-)
-PATIENCE_S = 20.0
-
-
-@functools.cache  # its dictionary is made with the time: what was packed with one is unpacked with it
-def spec_for(model: Model) -> Spec:
-    job = SURVEY.by(AgentList([Agent({"n": 0})]), Scenario(), model)
-    return Spec(
-        survey=SURVEY.to_row(),
-        models=[model.to_row()],
-        prices=[None],
-        dictionary=specimen(job),
-        retry=RetryLimits(first_wait_s=0.01),
-    )
-
-
-def chunk(id: int, first: int, count: int, epoch: int = 1) -> Chunk:
-    numbers = range(first, first + count)
-    return Chunk(
-        id=id,
-        epoch=epoch,
-        interviews=[Interview(n, 0, n, 0, 0) for n in numbers],
-        agents={n: b'{"n": %d}' % n for n in numbers},
-        scenarios={0: b"{}"},
-    )
-
-
-class Controller:
-    """The least that a controller does: reads events, acknowledges them, keeps what came."""
-
-    def __init__(self, executor: Executor) -> None:
-        self.executor = executor
-        self.rows: list[BatchRow] = []
-        self.usage = Usage()
-        self.failures: list[tuple[int, int, str, str]] = []
-        self.answers: list[tuple[int, AnswerRecord]] = []
-        self.ended: dict[int, Outcome] = {}
-        self.seqs: list[int] = []
-
-    async def read_until(self, enough: Callable[[], bool], *, ack: bool = True) -> None:
-        async with asyncio.timeout(PATIENCE_S):
-            events = self.executor.events()
-            while not enough():
-                batch = await anext(events)
-                for event in batch.events:
-                    self.take(event)
-                assert batch.upto == self.seqs[-1]
-                if ack:
-                    self.executor.ack(batch.upto)
-
-    def take(self, event: AnyEvent) -> None:
-        assert event.id not in self.ended, "an event after its work's ending"
-        self.seqs.append(event.seq)
-        match event:
-            case Rows():
-                self.rows += event.rows
-                self.usage.calls += event.rows.usage.calls
-                self.failures += event.rows.failures
-            case Answers():
-                self.answers += event.answers
-            case Ended():
-                self.ended[event.id] = event.outcome
-            case _:
-                pytest.fail(f"{event} says nothing of interviews")
 
 
 @asynccontextmanager

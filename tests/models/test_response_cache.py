@@ -17,7 +17,7 @@ from headrace.models.response_cache import ResponseCache, cache_key
 from headrace.store.home import cache_path
 from tests.trouble.children import Child, run_child
 from tests.trouble.programs.use_cache import COUNT, key, reply
-from tests.trouble.test_full_disks import UNSHARE, needs_small_disks
+from tests.trouble.small_disks import UNSHARE, needs_small_disks
 
 LIMITS = CacheLimits(spare_disk_bytes=0)
 TEXT = {"type": "string"}

@@ -19,6 +19,7 @@ from headrace.store.run_file.checksums import has_detail, has_values, interview_
 from headrace.store.run_file.rows import DetailPacker
 from headrace.survey.questions.free_text import QuestionFreeText
 from tests.results.files import city, city_answers
+from tests.store.damage import CHANGED_COUNTS, CHANGED_PLANS, CHANGED_ROWS
 from tests.store.format_1 import failing_job, plain_job, unpacked
 
 
@@ -66,24 +67,7 @@ def test_what_sqlite_gives_back_has_the_checksum_of_what_it_was_given(values: li
     assert not has_detail(stored, packed + b"x")
 
 
-CHANGED = [
-    "UPDATE interviews SET a0 = 'Goad' WHERE ordinal = 9",
-    "UPDATE interviews SET a1 = 7.0 WHERE ordinal = 9",
-    "UPDATE interviews SET status = 1 WHERE ordinal = 9",
-    "UPDATE interviews SET agent = 8 WHERE ordinal = 9",
-    "UPDATE interviews SET iteration = 1 WHERE ordinal = 9",
-    "UPDATE interviews SET model = 1 WHERE ordinal = 9",
-    "UPDATE interviews SET more = '[]' WHERE ordinal = 9",
-    "UPDATE interviews SET checksum = 1 WHERE ordinal = 9",
-    "UPDATE interviews SET checksum = 'x' WHERE ordinal = 9",
-    "UPDATE agents SET fields = replace(fields, '24', '25') WHERE position = 4",
-    "UPDATE agents SET fields = X'00' WHERE position = 4",
-    "DELETE FROM agents WHERE position = 4",
-    "UPDATE scenarios SET fields = replace(fields, 'Lima', 'Lime')",
-]
-
-
-@pytest.mark.parametrize("change", CHANGED)
+@pytest.mark.parametrize("change", CHANGED_ROWS)
 def test_a_changed_row_is_never_read_as_if_it_were_right(copy: Path, change: str) -> None:
     edit(copy, change)
     with Results.open(copy) as results:
@@ -121,15 +105,7 @@ def test_rows_that_are_missing_are_missed(copy: Path, lost: str) -> None:
         Job.open(copy).run(copy)
 
 
-ABOUT_THE_FILE = [
-    "UPDATE counters SET value = value + 1 WHERE name = 'output_tokens'",
-    "UPDATE counters SET value = value - 1 WHERE name = 'done'",
-    "UPDATE counters SET value = 'x' WHERE name = 'failed'",
-    "DELETE FROM counters WHERE name = 'cost'",
-]
-
-
-@pytest.mark.parametrize("change", ABOUT_THE_FILE)
+@pytest.mark.parametrize("change", CHANGED_COUNTS)
 def test_changed_counts_are_not_shown(copy: Path, change: str) -> None:
     edit(copy, change)
     with Results.open(copy) as results, pytest.raises(RunFileDamaged, match="counted"):
@@ -138,21 +114,7 @@ def test_changed_counts_are_not_shown(copy: Path, change: str) -> None:
         Job.open(copy).run(copy)
 
 
-OF_THE_PLAN = [
-    "UPDATE questions SET name = 'moot' WHERE name = 'mood'",
-    "UPDATE questions SET holds_bools = 1",
-    "UPDATE models SET model = replace(model, 'x', 'y')",
-    "UPDATE meta SET value = replace(value, 'What of', 'What if') WHERE key = 'survey'",
-    "UPDATE meta SET value = 5 WHERE key = 'created_at'",
-    "UPDATE meta SET value = X'00' WHERE key = 'dictionary'",
-    "UPDATE meta SET value = 'x' WHERE key = 'identity.agents'",
-    "UPDATE fields SET kinds = 0",
-    "UPDATE boxes SET high = '1,199,2,1'",
-    "DELETE FROM meta WHERE key = 'check'",
-]
-
-
-@pytest.mark.parametrize("change", OF_THE_PLAN)
+@pytest.mark.parametrize("change", CHANGED_PLANS)
 def test_a_changed_plan_is_refused(copy: Path, change: str) -> None:
     edit(copy, change)
     for way in (lambda: list(Results.open(copy)), lambda: Job.open(copy)):

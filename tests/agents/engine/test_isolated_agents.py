@@ -18,7 +18,7 @@ from headrace.limits import MemoryLimits
 from headrace.memory.gauge import tree_bytes
 from headrace.store.engine_file.engine_schema import RunState
 from tests.agents.engine import isolated_functions as functions
-from tests.agents.engine.test_killed_engines import warden_of
+from tests.agents.engine.engine_files import warden_of
 
 MB = 1 << 20
 

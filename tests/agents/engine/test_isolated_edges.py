@@ -12,7 +12,7 @@ import pytest
 from headrace import Engine
 from headrace.errors import InvalidInput, RunFailed
 from tests.agents.engine import edge_functions as functions
-from tests.agents.engine.test_killed_engines import warden_of
+from tests.agents.engine.engine_files import warden_of
 
 
 def engine_at(path, **options):

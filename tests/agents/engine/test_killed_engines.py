@@ -8,12 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-import apsw
 import pytest
 
 from headrace import Engine
 from headrace.errors import RunUndecided
 from headrace.store.engine_file.engine_schema import RunState
+from tests.agents.engine.engine_files import warden_of
 from tests.agents.engine.isolated_functions import lines
 
 ROOT = Path(__file__).parents[3]
@@ -109,14 +109,6 @@ asyncio.run(main())
             case _:
                 await run.cancel()
                 assert run.status().state is RunState.CANCELLED
-
-
-def warden_of(path: Path) -> int:
-    reader = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        return reader.execute("SELECT value FROM meta WHERE key = 'warden'").get
-    finally:
-        reader.close()
 
 
 async def test_workers_of_a_killed_engine_have_ended_before_their_runs_go_on(tmp_path):

@@ -13,7 +13,8 @@ from headrace import AgentList, Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import BudgetSpent, HeadraceError
 from headrace.interviews.workers import interview_executor as isolated_surveys
 from headrace.results.result import Result
-from tests.interviews.workers.test_survey_workers import job_of, survey_answers, why_failed, workers_of
+from tests.interviews.workers import survey_answers
+from tests.interviews.workers.survey_jobs import job_of, why_failed, workers_of
 from tests.models.server import HostileServer
 
 TOKENS = 14  # of each reply

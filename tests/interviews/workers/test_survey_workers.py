@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +38,15 @@ from headrace.errors import (
     ModelUnusable,
     OptionError,
 )
-from headrace.interviews.contract import Chunk, Outcome
+from headrace.interviews.contract import Chunk, Lease, Outcome
 from headrace.interviews.workers import survey_workers
 from headrace.interviews.workers.survey_workers import worker_limit_bytes
 from headrace.survey.record import Cause
 from headrace.workers.wire import FunctionReference
+from tests.interviews.contract_driver import Controller, chunk, spec_for
 from tests.interviews.executors import IsolatedWithPool
-from tests.interviews.test_contract import Controller, Lease, chunk, spec_for
 from tests.interviews.workers import survey_answers
+from tests.interviews.workers.survey_jobs import children_of, job_of, wardens_of, why_failed, workers_of
 from tests.models.server import HostileServer, Storm
 from tests.trouble.children import Child, until
 from tests.trouble.programs.letters import letters_job, right_letters
@@ -73,19 +73,6 @@ def everything(results: Results) -> list[dict[str, Any]]:
     return [{part: result[part] for part in (*PARTS, "iteration", "system_prompt")} for result in results]
 
 
-def why_failed(path: Path) -> list[str]:
-    """For whoever reads that an interview failed that should not have."""
-    with Results.open(path) as results:
-        return [f"{failed.ordinal}: {failed.cause}: {failed.message}" for failed in islice(results.failed(), 5)]
-
-
-def job_of(acts: dict[int, str], people: int, *models: Model) -> Job:
-    """One question of so many agents, some of whom have something to do."""
-    asked = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ agent.n }}?")])
-    agents = AgentList(Agent({"n": n, "act": acts.get(n, "")}) for n in range(people))
-    return asked.by(agents, ModelList(models or [Model("test", canned_response=survey_answers.act)]))
-
-
 def survey_with_rules() -> Survey:
     return Survey(
         [
@@ -97,23 +84,6 @@ def survey_with_rules() -> Survey:
             QuestionFreeText(question_name="way", question_text="Which way?"),
         ]
     ).add_skip_rule("way", "{{ commutes.answer }} == 'No'")
-
-
-def children_of(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task")
-    try:
-        return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
-    except OSError:
-        return []
-
-
-def wardens_of(pid: int) -> list[int]:
-    """Between a controller and its warden stands the process that inherits what a killed warden leaves."""
-    return [warden for heir in children_of(pid) for warden in children_of(heir)]
-
-
-def workers_of(pid: int) -> list[int]:
-    return [worker for warden in wardens_of(pid) for worker in children_of(warden)]
 
 
 def test_workers_give_the_same_results_as_inline(tmp_path: Path):

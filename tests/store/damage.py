@@ -1,0 +1,39 @@
+"""Statements that damage a run file without breaking SQLite's pages: rows, counts and plans that have changed."""
+
+CHANGED_ROWS = [
+    "UPDATE interviews SET a0 = 'Goad' WHERE ordinal = 9",
+    "UPDATE interviews SET a1 = 7.0 WHERE ordinal = 9",
+    "UPDATE interviews SET status = 1 WHERE ordinal = 9",
+    "UPDATE interviews SET agent = 8 WHERE ordinal = 9",
+    "UPDATE interviews SET iteration = 1 WHERE ordinal = 9",
+    "UPDATE interviews SET model = 1 WHERE ordinal = 9",
+    "UPDATE interviews SET more = '[]' WHERE ordinal = 9",
+    "UPDATE interviews SET checksum = 1 WHERE ordinal = 9",
+    "UPDATE interviews SET checksum = 'x' WHERE ordinal = 9",
+    "UPDATE agents SET fields = replace(fields, '24', '25') WHERE position = 4",
+    "UPDATE agents SET fields = X'00' WHERE position = 4",
+    "DELETE FROM agents WHERE position = 4",
+    "UPDATE scenarios SET fields = replace(fields, 'Lima', 'Lime')",
+]
+
+
+CHANGED_COUNTS = [
+    "UPDATE counters SET value = value + 1 WHERE name = 'output_tokens'",
+    "UPDATE counters SET value = value - 1 WHERE name = 'done'",
+    "UPDATE counters SET value = 'x' WHERE name = 'failed'",
+    "DELETE FROM counters WHERE name = 'cost'",
+]
+
+
+CHANGED_PLANS = [
+    "UPDATE questions SET name = 'moot' WHERE name = 'mood'",
+    "UPDATE questions SET holds_bools = 1",
+    "UPDATE models SET model = replace(model, 'x', 'y')",
+    "UPDATE meta SET value = replace(value, 'What of', 'What if') WHERE key = 'survey'",
+    "UPDATE meta SET value = 5 WHERE key = 'created_at'",
+    "UPDATE meta SET value = X'00' WHERE key = 'dictionary'",
+    "UPDATE meta SET value = 'x' WHERE key = 'identity.agents'",
+    "UPDATE fields SET kinds = 0",
+    "UPDATE boxes SET high = '1,199,2,1'",
+    "DELETE FROM meta WHERE key = 'check'",
+]
