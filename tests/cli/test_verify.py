@@ -11,7 +11,7 @@ from headrace import Engine
 from headrace.cli.main import app
 from tests.results.files import city
 from tests.store.damage import CHANGED_COUNTS, CHANGED_PLANS, CHANGED_ROWS
-from tests.store.format_1 import unpacked
+from tests.store.kept_files import unpacked
 
 
 @pytest.fixture(scope="module")

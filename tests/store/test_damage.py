@@ -20,7 +20,7 @@ from headrace.store.run_file.rows import DetailPacker
 from headrace.survey.questions.free_text import QuestionFreeText
 from tests.results.files import city, city_answers
 from tests.store.damage import CHANGED_COUNTS, CHANGED_PLANS, CHANGED_ROWS
-from tests.store.format_1 import failing_job, plain_job, unpacked
+from tests.store.kept_files import failing_job, plain_job, unpacked
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from headrace.store.connections import open_reader, open_writer
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_schema import RunState
 from tests.store.forging import fitted
-from tests.store.format_1 import plain_job, unpacked
+from tests.store.kept_files import plain_job, unpacked
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,10 @@
-"""The jobs behind tests/data/format_1: files that Headrace wrote before rows had checksums (file version 1).
+"""The jobs behind the run files and engine files in tests/data, which earlier versions of Headrace wrote.
 
-The files are kept as they were written, by `make` at commit 47f6a53, and compressed; today's code would write another
-format. Does not cover: what is tested with them (tests.store.test_format_1).
+    format_1    by `make` at commit 47f6a53, before rows had checksums (file version 1)
+    format_2    by `make` at commit 5bce54b (file version 2); without `wide`
+
+The files are kept as they were written, compressed. Does not cover: what is tested with them
+(tests.store.test_kept_files).
 """
 
 import asyncio
@@ -23,23 +26,26 @@ from headrace import (
     QuestionNumerical,
     ScenarioList,
     Survey,
+    task,
 )
 from headrace.errors import RunFailed
 from headrace.store.run_file.row_batches import row_batch
 from headrace.survey.record import AnswerRecord, State
 from tests.results.files import city, job, opened, row, survey
 
-DATA = Path(__file__).parents[1] / "data" / "format_1"
+DATA = Path(__file__).parents[1] / "data"
+FORMATS = ("format_1", "format_2")
+_MODULE = "tests.store.format_1"  # where the functions were when the engine files were written
 WIDE = 1_003
 WIDE_ANSWERS = [*range(WIDE - 3), "a1000", [1, None], 2**70]
 STORED_FIRST = 8  # of the plain survey's interviews
 BLOB_BYTES = 300_000
 
 
-def unpacked(name: str, folder: Path) -> Path:
-    """A copy of one of the kept files, to be opened and written."""
+def unpacked(name: str, folder: Path, written_as: str = "format_1") -> Path:
+    """Copy one of the kept files into `folder`, to be opened and written."""
     path = folder / f"{name}.run"
-    path.write_bytes(gzip.decompress((DATA / f"{name}.run.gz").read_bytes()))
+    path.write_bytes(gzip.decompress((DATA / written_as / f"{name}.run.gz").read_bytes()))
     return path
 
 
@@ -88,6 +94,7 @@ def pending_job() -> Job:
     return job(survey("one", "two"), [Agent(name="a"), Agent(name="b")])
 
 
+@task(name=f"{_MODULE}:noting")
 async def noting(ctx: Any, topic: str) -> str:
     page = await ctx.step("search", _search, topic)
     for i in range((ctx.state or {"i": 0})["i"], 3):
@@ -96,11 +103,13 @@ async def noting(ctx: Any, topic: str) -> str:
     return f"{topic}: {len(page)}"
 
 
+@task(name=f"{_MODULE}:waiting")
 async def waiting(ctx: Any) -> str:
     await ctx.step("before", _note, "before", 1)
     return f"got {await ctx.receive()}"
 
 
+@task(name=f"{_MODULE}:failing")
 async def failing(_ctx: Any) -> None:
     raise ValueError("as it should")
 
