@@ -24,7 +24,7 @@ from headrace.interviews.contract import (
     Spec,
     Work,
 )
-from headrace.models.limiter import Standing
+from headrace.models.limiter import EndpointState
 from headrace.models.provider import Request
 from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import DetailPacker, Row, Status
@@ -235,7 +235,7 @@ def test_every_message_can_be_sent_as_bytes():
         contract.AskWanted(**common, step="s", model=b"m", prompt="p", system="s"),
         contract.CommandWanted(**common, step="s", command=Command(["node"], b"in", "/", {"A": "b"}, 5, None, 7)),
         contract.Emitted(**common, payload=b"p"),
-        contract.Observed(**common, model=0, standing=Standing.HELD, reason="busy"),
+        contract.Observed(**common, model=0, standing=EndpointState.HELD, reason="busy"),
         contract.Reading(**common, memory_bytes=5),
         contract.LoopStuck(**common, seconds=1.5, stack="s"),
         Ended(**common, outcome=Outcome.LOST, reason="gone"),

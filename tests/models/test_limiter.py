@@ -6,7 +6,7 @@ import pytest
 
 from headrace.errors import ModelUnusable, NetworkAway, ProviderBusy, ProviderError, ProviderUnavailable
 from headrace.limits import BreakerLimits, EndpointLimits
-from headrace.models.limiter import CallNotMade, Gate, Standing
+from headrace.models.limiter import CallNotMade, EndpointState, Limiter
 from headrace.models.provider import Reply, Request
 
 QUICK = EndpointLimits(
@@ -45,78 +45,80 @@ def never() -> bool:
     return False
 
 
-async def ask(gate: Gate, provider: Scripted, prompt: str = "?", is_stopping: Callable[[], bool] = never) -> Reply:
-    return await gate.ask(provider, Request("q", "", prompt, {}, {}, {}, 0, 1), 10.0, is_stopping)
+async def ask(
+    limiter: Limiter, provider: Scripted, prompt: str = "?", is_stopping: Callable[[], bool] = never
+) -> Reply:
+    return await limiter.ask(provider, Request("q", "", prompt, {}, {}, {}, 0, 1), 10.0, is_stopping)
 
 
 async def test_calls_wait_for_their_turn_in_order_and_never_too_many_run():
-    gate, provider = Gate(QUICK), Scripted(wait_s=0.01)
-    await asyncio.gather(*(ask(gate, provider, str(number)) for number in range(10)))
+    limiter, provider = Limiter(QUICK), Scripted(wait_s=0.01)
+    await asyncio.gather(*(ask(limiter, provider, str(number)) for number in range(10)))
     assert provider.asked == [str(number) for number in range(10)]
     assert provider.most == 2
 
 
 @pytest.mark.parametrize("error", [ProviderBusy("slow down"), NetworkAway("no route")])
 async def test_busy_and_away_are_no_attempts_and_hold_everything_until_a_probe(error: ProviderError):
-    gate, provider, told = Gate(QUICK), Scripted(error, error), list[Standing]()
-    gate.listen(lambda standing, _: told.append(standing))
-    replies = await asyncio.gather(*(ask(gate, provider) for _ in range(5)))
+    limiter, provider, told = Limiter(QUICK), Scripted(error, error), list[EndpointState]()
+    limiter.listen(lambda state, _: told.append(state))
+    replies = await asyncio.gather(*(ask(limiter, provider) for _ in range(5)))
     assert [reply.text for reply in replies] == ["ok"] * 5
     assert 7 <= len(provider.asked) <= 8
-    assert told == [Standing.HELD, Standing.OPEN]
+    assert told == [EndpointState.HELD, EndpointState.OPEN]
 
 
 async def test_a_failure_is_raised_and_three_of_them_hold_the_endpoint():
-    gate, provider, told = Gate(QUICK), Scripted(*[ProviderUnavailable("500")] * 3), list[Standing]()
-    gate.listen(lambda standing, _: told.append(standing))
+    limiter, provider, told = Limiter(QUICK), Scripted(*[ProviderUnavailable("500")] * 3), list[EndpointState]()
+    limiter.listen(lambda state, _: told.append(state))
     for _ in range(3):
         with pytest.raises(ProviderUnavailable):
-            await ask(gate, provider)
-    assert gate.standing is Standing.OPEN  # nobody is left to probe: the plan has to send one
-    probe = asyncio.ensure_future(ask(gate, provider))
+            await ask(limiter, provider)
+    assert limiter.state is EndpointState.OPEN  # nobody is left to probe: the plan has to send one
+    probe = asyncio.ensure_future(ask(limiter, provider))
     await asyncio.sleep(0)
-    assert gate.standing is Standing.HELD
+    assert limiter.state is EndpointState.HELD
     assert (await probe).text == "ok"
-    assert told == [Standing.HELD, Standing.OPEN]
+    assert told == [EndpointState.HELD, EndpointState.OPEN]
 
 
-async def test_an_unusable_model_closes_its_gate_for_all_in_line():
-    gate, provider, told = (
-        Gate(QUICK),
+async def test_an_unusable_model_closes_its_limiter_for_all_in_line():
+    limiter, provider, told = (
+        Limiter(QUICK),
         Scripted(ModelUnusable("no such key"), wait_s=0.01),
-        list[tuple[Standing, str]](),
+        list[tuple[EndpointState, str]](),
     )
-    gate.listen(lambda *news: told.append(news))
-    ended = await asyncio.gather(*(ask(gate, provider) for _ in range(10)), return_exceptions=True)
+    limiter.listen(lambda *news: told.append(news))
+    ended = await asyncio.gather(*(ask(limiter, provider) for _ in range(10)), return_exceptions=True)
     assert sum(isinstance(error, ModelUnusable) for error in ended) >= 9
     assert len(provider.asked) == 2
-    assert told == [(Standing.CLOSED, "no such key")]
+    assert told == [(EndpointState.CLOSED, "no such key")]
     with pytest.raises(ModelUnusable, match="no such key"):
-        await ask(gate, provider)
+        await ask(limiter, provider)
 
 
 async def test_calls_in_line_are_let_go_when_their_work_stops():
     patient = msgspec.structs.replace(QUICK, first_away_s=30.0, longest_away_s=30.0)
-    gate, provider = Gate(patient), Scripted(NetworkAway("no route"), NetworkAway("no route"))
+    limiter, provider = Limiter(patient), Scripted(NetworkAway("no route"), NetworkAway("no route"))
     stopping = False
-    waiting = [asyncio.ensure_future(ask(gate, provider, is_stopping=lambda: stopping)) for _ in range(5)]
+    waiting = [asyncio.ensure_future(ask(limiter, provider, is_stopping=lambda: stopping)) for _ in range(5)]
     await asyncio.sleep(0.01)
     stopping = True
-    gate.release_stopped()
+    limiter.release_stopped()
     ended = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(error, CallNotMade) for error in ended)
     with pytest.raises(CallNotMade):
-        await ask(gate, provider, is_stopping=lambda: True)
-    gate.close()
+        await ask(limiter, provider, is_stopping=lambda: True)
+    limiter.close()
 
 
 async def test_a_cancelled_call_gives_its_turn_to_the_next():
-    gate, provider = Gate(QUICK), Scripted(wait_s=0.05)
-    calls = [asyncio.ensure_future(ask(gate, provider, str(number))) for number in range(6)]
+    limiter, provider = Limiter(QUICK), Scripted(wait_s=0.05)
+    calls = [asyncio.ensure_future(ask(limiter, provider, str(number))) for number in range(6)]
     await asyncio.sleep(0.01)
     for call in (calls[0], calls[2], calls[3]):
         call.cancel()
     ended = await asyncio.gather(*calls, return_exceptions=True)
     assert [isinstance(each, Reply) for each in ended] == [False, True, False, False, True, True]
     assert provider.asked == ["0", "1", "4", "5"]
-    assert gate.status().in_flight == 0
+    assert limiter.status().in_flight == 0

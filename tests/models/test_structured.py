@@ -2,7 +2,7 @@ import pytest
 
 from headrace.models.http_client.failures import retry_after_s
 from headrace.models.http_client.rate_headers import chat_rates, duration_s
-from headrace.models.protocols.structured import WantedShapes, strict_form
+from headrace.models.protocols.structured import AnswerShapes, strict_form
 from headrace.models.provider import answer_envelope
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}}}
@@ -43,7 +43,7 @@ def test_every_kind_s_envelope_can_be_said_strictly():
 
 def test_a_shape_is_made_once_for_each_schema_and_not_kept_for_ever():
     made: list[object] = []
-    shapes = WantedShapes(lambda envelope: made.append(envelope) or b"x")
+    shapes = AnswerShapes(lambda envelope: made.append(envelope) or b"x")
     schema = {"enum": ["a"]}
     assert shapes.of(schema) is shapes.of(schema)
     assert len(made) == 1

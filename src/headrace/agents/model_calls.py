@@ -16,7 +16,7 @@ from headrace.models.endpoint.retry import wait_before_retry_s
 from headrace.models.provider import Finish, Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
-from headrace.models.shared_limiters import Endpoints
+from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.prices import Price, price_of
 from headrace.survey.models import Model
 from headrace.survey.record import AnswerRecord, State, Usage
@@ -28,7 +28,7 @@ class AgentCalls:
     """`cache` is asked for when a real model is first called; `count` hears what each reply took."""
 
     def __init__(
-        self, endpoints: Endpoints, cache: Callable[[], ResponseCache | None], count: Callable[[Usage], None]
+        self, endpoints: SharedLimiters, cache: Callable[[], ResponseCache | None], count: Callable[[Usage], None]
     ) -> None:
         self._endpoints = endpoints
         self._cache = cache
@@ -96,5 +96,5 @@ class AgentCalls:
         provider = provider_for(model)
         if model.service_name == "test":
             return provider, PlainCalls(provider, price)
-        gate = self._endpoints.gate(model)
-        return provider, ServiceCalls(model, provider, gate, price, self._cache())
+        limiter = self._endpoints.limiter(model)
+        return provider, ServiceCalls(model, provider, limiter, price, self._cache())

@@ -25,7 +25,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from headrace.limits import RetryLimits
-from headrace.models.limiter import Standing
+from headrace.models.limiter import EndpointState
 from headrace.plan.prices import Price
 from headrace.store.run_file.row_batches import RowBatch
 from headrace.survey.record import AnswerRecord, Usage
@@ -256,7 +256,7 @@ class Observed(Event):
     """A model's endpoint stands otherwise than before; of no work, so `id` and `epoch` are 0."""
 
     model: int
-    standing: Standing
+    standing: EndpointState
     reason: str = ""
 
 

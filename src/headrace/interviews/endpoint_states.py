@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from headrace.errors import ModelUnusable
 from headrace.interviews.contract import Observed
-from headrace.models.limiter import Standing
+from headrace.models.limiter import EndpointState
 from headrace.plan.lists import ModelList
 
 
@@ -20,9 +20,9 @@ class EndpointStates:
 
     def note(self, observed: Observed) -> None:
         self._held.pop(observed.model, None)
-        if observed.standing is Standing.HELD:
+        if observed.standing is EndpointState.HELD:
             self._held[observed.model] = observed.reason
-        elif observed.standing is Standing.CLOSED:
+        elif observed.standing is EndpointState.CLOSED:
             self._closed[observed.model] = observed.reason
 
     def notice(self) -> str:

@@ -16,12 +16,12 @@ from headrace.errors import HeadraceError
 from headrace.interviews.contract import Batch, Chunk, Interview, Lease, Outcome, Signal, Spec, Work
 from headrace.interviews.interview import Interviewer, InterviewInProgress
 from headrace.interviews.outbox import Outbox
-from headrace.models.calls import AskGate, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
-from headrace.models.limiter import Standing
+from headrace.models.calls import CallLimiter, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
+from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider
 from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
-from headrace.models.shared_limiters import Endpoints
+from headrace.models.shared_limiters import SharedLimiters
 from headrace.store.run_file.rows import DetailPacker, Row
 from headrace.survey.models import Model
 from headrace.survey.prompts import persona
@@ -65,10 +65,10 @@ class _ChunkInProgress:
         return self.signal is not None
 
 
-class Gates(Protocol):
-    """The gates of all models: `models.shared_limiters`, or what stands for it in another process."""
+class Limiters(Protocol):
+    """The limiters of all models: `models.shared_limiters`, or what stands for it in another process."""
 
-    def gate(self, model: Model) -> AskGate: ...
+    def limiter(self, model: Model) -> CallLimiter: ...
 
     def allow(self, interviews: int) -> None: ...
 
@@ -96,20 +96,20 @@ class InlineExecutor:
     def __init__(
         self,
         functions: list[dict[str, Any]],
-        endpoints: Gates | None = None,
+        endpoints: Limiters | None = None,
         cache: ResponseCache | ReplyCache | None = None,
         *,
         is_expendable: bool = False,
         on_charged: OnCharged | None = None,
     ) -> None:
         self._functions = functions
-        self._endpoints: Gates = endpoints or Endpoints()
+        self._endpoints: Limiters = endpoints or SharedLimiters()
         self._owns_endpoints = endpoints is None
         self._cache = cache
         self._is_expendable = is_expendable
         self._on_charged = on_charged
         self._models: list[ModelCalls] = []
-        self._listening: list[tuple[AskGate, Callable[[Standing, str], None]]] = []
+        self._listening: list[tuple[CallLimiter, Callable[[EndpointState, str], None]]] = []
         self._providers: list[Provider] = []
         self._interviewer: Interviewer | None = None
         self._packer = DetailPacker(b"")
@@ -132,13 +132,13 @@ class InlineExecutor:
         provider = self._providers[place]
         if model.service_name == "test":
             return PlainCalls(provider, spec.prices[place] if "price" in model.parameters else None)
-        gate = self._endpoints.gate(model)
+        limiter = self._endpoints.limiter(model)
         listener = partial(self._outbox.observed, place)
-        gate.listen(listener)
-        self._listening.append((gate, listener))
+        limiter.listen(listener)
+        self._listening.append((limiter, listener))
         # As the controller names it: a script's function has another module's name in a process of its own.
         named = Model.from_row(spec.models[place])
-        return ServiceCalls(named, provider, gate, spec.prices[place], self._cache, self._on_charged)
+        return ServiceCalls(named, provider, limiter, spec.prices[place], self._cache, self._on_charged)
 
     @property
     def is_instant(self) -> bool:
@@ -195,8 +195,8 @@ class InlineExecutor:
             worker.cancel()
         if workers:
             await asyncio.wait(workers, timeout=_CLOSE_WITHIN_S)
-        for gate, listener in self._listening:
-            gate.unlisten(listener)
+        for limiter, listener in self._listening:
+            limiter.unlisten(listener)
         if self._owns_endpoints:
             self._endpoints.close()
         for provider in self._providers:

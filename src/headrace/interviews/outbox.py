@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 from headrace.interviews.contract import Answers, AnyEvent, Batch, Chunk, Ended, Observed, Outcome, Rows
-from headrace.models.limiter import Standing
+from headrace.models.limiter import EndpointState
 from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import Row
 from headrace.survey.record import AnswerRecord
@@ -65,7 +65,7 @@ class Outbox:
         self._rows: dict[int, _ChunkRows] = {}
         self._answers: dict[int, tuple[Chunk, list[AnswerRecord]]] = {}
         self._endings: list[tuple[Chunk, Outcome]] = []
-        self._standings: dict[int, tuple[Standing, str]] = {}
+        self._standings: dict[int, tuple[EndpointState, str]] = {}
         self._unacked: deque[tuple[int, int]] = deque()  # (seq, bytes)
         self._seq = 0
         self._ready = asyncio.Event()
@@ -113,7 +113,7 @@ class Outbox:
         self._endings.append((chunk, outcome))
         self._ready.set()
 
-    def observed(self, model: int, standing: Standing, reason: str) -> None:
+    def observed(self, model: int, standing: EndpointState, reason: str) -> None:
         self._standings[model] = standing, reason  # only the latest matters
         self._ready.set()
 

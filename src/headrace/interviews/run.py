@@ -38,7 +38,7 @@ from headrace.interviews.spending import Spending
 from headrace.limits import MemoryLimits, RetryLimits, RunOptions
 from headrace.memory.gauge import give_back, tree_bytes
 from headrace.memory.governor import Governor
-from headrace.models.limiter import Standing
+from headrace.models.limiter import EndpointState
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
 from headrace.plan.prices import price_of
@@ -346,11 +346,11 @@ class SurveyRun:
             if isinstance(event, Observed):
                 self._endpoint_states.note(event)
                 match event.standing:
-                    case Standing.OPEN:
+                    case EndpointState.OPEN:
                         self._admission.let_go(event.model)
-                    case Standing.HELD:
+                    case EndpointState.HELD:
                         self._admission.hold(event.model)
-                    case Standing.CLOSED:
+                    case EndpointState.CLOSED:
                         self._admission.drop(event.model)
                 self._changed.set()
 

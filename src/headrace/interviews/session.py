@@ -25,7 +25,7 @@ from headrace.limits import RunOptions
 from headrace.memory.collector import rare_collections
 from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
-from headrace.models.shared_limiters import Endpoints
+from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.progress.pace import Progress
@@ -83,7 +83,7 @@ class Session:
         self._options = options
         self._deliver = deliver
         self._stopping = False
-        self._endpoints = Endpoints()
+        self._endpoints = SharedLimiters()
         self._run: SurveyRun | None = None
         self.opened: Future[OpenedRun] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it

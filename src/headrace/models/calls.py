@@ -1,4 +1,4 @@
-"""How one model is called: from the response cache where it has the answer, else by its provider, through its gate.
+"""How one model is called: from the response cache where it has the answer, else by its provider, through its limiter.
 
 Covers: what a call is expected to take and what it took. Does not cover: what to do with a reply, or after an error
 (interviews.interview).
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from headrace.limits import EndpointLimits
-from headrace.models.limiter import Standing
+from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache, cache_key
 from headrace.plan.prices import Price
@@ -39,16 +39,16 @@ class ModelCalls(Protocol):
         ...
 
 
-class AskGate(Protocol):
-    """What a model's calls go through: the endpoint's own gate, or one that asks for turns elsewhere."""
+class CallLimiter(Protocol):
+    """What a model's calls go through: the endpoint's own limiter, or one that asks for turns elsewhere."""
 
     async def ask(
         self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]
     ) -> Reply: ...
 
-    def listen(self, listener: Callable[[Standing, str], None]) -> None: ...
+    def listen(self, listener: Callable[[EndpointState, str], None]) -> None: ...
 
-    def unlisten(self, listener: Callable[[Standing, str], None]) -> None: ...
+    def unlisten(self, listener: Callable[[EndpointState, str], None]) -> None: ...
 
 
 class ReplyCache(Protocol):
@@ -104,7 +104,7 @@ class ServiceCalls:
         self,
         model: Model,
         provider: Provider,
-        gate: AskGate,
+        limiter: CallLimiter,
         price: Price | None,
         cache: ResponseCache | ReplyCache | None,
         on_charged: OnCharged | None = None,
@@ -112,7 +112,7 @@ class ServiceCalls:
         self._row = model.identity_row()
         self._on_charged = on_charged
         self._provider = provider
-        self._gate = gate
+        self._limiter = limiter
         self._price = price
         self._cache = _CacheHere(cache) if isinstance(cache, ResponseCache) else cache
         self._output_tokens = _FIRST_OUTPUT_TOKENS
@@ -129,7 +129,7 @@ class ServiceCalls:
                 service.cache_hits += 1
                 found.input_tokens = found.output_tokens = 0  # paid for by another run
                 return found
-        reply = await self._gate.ask(self._provider, request, self._expected_tokens(request), is_stopping)
+        reply = await self._limiter.ask(self._provider, request, self._expected_tokens(request), is_stopping)
         self._account(service, reply)
         reply.cache_key = key
         return reply

@@ -1,7 +1,7 @@
-"""The gate before a model's endpoint: calls go out one by one as the endpoint allows, in the order they came.
+"""The limiter before a model's endpoint: calls go out one by one as the endpoint allows, in the order they came.
 
 Covers: waiting for a turn without a connection, telling the endpoint how each call ended, calls that were no attempt
-(the network was away, the service was busy), and telling who listens when the endpoint's standing changes. Does not
+(the network was away, the service was busy), and telling who listens when the endpoint's state changes. Does not
 cover: whether a call may go out (models.endpoint.endpoint), or trying a failed one again (interviews.interview).
 """
 
@@ -29,12 +29,12 @@ from headrace.models.endpoint.call_results import (
     Abandoned,
     Away,
     Busy,
+    CallRefused,
+    CallResult,
     Closed,
     EndpointStatus,
     Go,
     Ok,
-    Outcome,
-    Refused,
     TimedOut,
     Unavailable,
     Unusable,
@@ -49,7 +49,7 @@ ABANDONED = Abandoned()
 _MOST_BUSY = 50
 
 
-class Standing(Enum):
+class EndpointState(Enum):
     """What an endpoint's state means for the plan."""
 
     OPEN = "open"
@@ -69,7 +69,7 @@ class Turns(Protocol[Turn]):
 
     async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Turn: ...
 
-    def ended(self, go: Turn, outcome: Outcome) -> None: ...
+    def ended(self, go: Turn, outcome: CallResult) -> None: ...
 
 
 async def ask_in_turn(
@@ -100,8 +100,8 @@ class Reach(Enum):
     BACK = "model back"
 
 
-class Gate:
-    """One endpoint's calls. `listen` is told each change of standing, with its reason.
+class Limiter:
+    """One endpoint's calls. `listen` is told each change of state, with its reason.
 
     `on_reach` is told the first connection that fails, and the one that succeeds again: once each an incident.
     """
@@ -111,17 +111,17 @@ class Gate:
         self._on_reach = on_reach
         self._line: deque[_Waiting] = deque()  # bounded by the window
         self._timer: asyncio.TimerHandle | None = None
-        self._listeners: list[Callable[[Standing, str], None]] = []
-        self.standing = Standing.OPEN
+        self._listeners: list[Callable[[EndpointState, str], None]] = []
+        self.state = EndpointState.OPEN
 
     def allow(self, calls: int) -> None:
         """So many may be under way at once, if the endpoint bears it."""
         self._endpoint.allow(calls)
 
-    def listen(self, listener: Callable[[Standing, str], None]) -> None:
+    def listen(self, listener: Callable[[EndpointState, str], None]) -> None:
         self._listeners.append(listener)
 
-    def unlisten(self, listener: Callable[[Standing, str], None]) -> None:
+    def unlisten(self, listener: Callable[[EndpointState, str], None]) -> None:
         """An endpoint outlives the runs that use it."""
         self._listeners.remove(listener)
 
@@ -136,21 +136,21 @@ class Gate:
         """Wait for the turn of a call, which must come back through `ended`; raises CallNotMade or ModelUnusable."""
         return self._go_at_once(tokens) or await self._turn(tokens, is_stopping)
 
-    def ended(self, go: Go, outcome: Outcome) -> None:
+    def ended(self, go: Go, outcome: CallResult) -> None:
         away_since_s = self._endpoint.away_since_s
         self._endpoint.ended(time.monotonic(), go, outcome)
         if self._endpoint.away_since_s != away_since_s:
             self._tell_reach(away_since_s, outcome)
         if self._line:
             self._advance()
-        self._tell_standing()
+        self._tell_state()
 
     def release_stopped(self) -> None:
         """Let the calls in line go whose work is stopping: nobody should wait for a network to come back first."""
         for waiting in [each for each in self._line if each.is_stopping()]:
             self._line.remove(waiting)
             waiting.refuse(CallNotMade("the run is stopping"))
-        self._tell_standing()
+        self._tell_state()
 
     def close(self) -> None:
         if self._timer is not None:
@@ -169,7 +169,7 @@ class Gate:
         waiting = _Waiting(tokens, is_stopping)
         self._line.append(waiting)
         self._advance()
-        self._tell_standing()  # with this one in line there is a probe: the plan need not send more
+        self._tell_state()  # with this one in line there is a probe: the plan need not send more
         try:
             return await waiting.future
         except asyncio.CancelledError:
@@ -177,7 +177,7 @@ class Gate:
                 self.ended(waiting.future.result(), ABANDONED)  # its turn had just come
             elif waiting in self._line:
                 self._line.remove(waiting)
-                self._tell_standing()
+                self._tell_state()
             raise
 
     def _advance(self) -> None:
@@ -205,14 +205,14 @@ class Gate:
         if until_s is not None:
             self._timer = asyncio.get_running_loop().call_later(max(0.0, until_s - now_s), self._advance)
 
-    def _tell_standing(self) -> None:
-        standing = self._standing()
-        if standing is not self.standing:
-            self.standing = standing
+    def _tell_state(self) -> None:
+        state = self._state()
+        if state is not self.state:
+            self.state = state
             for listener in self._listeners:
-                listener(standing, self._reason())
+                listener(state, self._reason())
 
-    def _tell_reach(self, away_since_s: float | None, outcome: Outcome) -> None:
+    def _tell_reach(self, away_since_s: float | None, outcome: CallResult) -> None:
         if self._on_reach is None:
             return
         if away_since_s is None and isinstance(outcome, Away):
@@ -229,12 +229,12 @@ class Gate:
             return f"away since {time.strftime('%H:%M', since)}"
         return "busy" if status.busy_since_s is not None else "failing" if self._endpoint.is_held else ""
 
-    def _standing(self) -> Standing:
+    def _state(self) -> EndpointState:
         if self._endpoint.closed_reason is not None:
-            return Standing.CLOSED
+            return EndpointState.CLOSED
         # With no call left that could be the probe, the plan has to send one, or the incident would never end.
         can_probe = bool(self._line) or self._endpoint.in_flight > 0
-        return Standing.HELD if self._endpoint.is_held and can_probe else Standing.OPEN
+        return EndpointState.HELD if self._endpoint.is_held and can_probe else EndpointState.OPEN
 
 
 class _Waiting:
@@ -255,7 +255,7 @@ class _Waiting:
             self.future.set_exception(error)
 
 
-def outcome_of(error: ProviderError) -> Outcome:
+def outcome_of(error: ProviderError) -> CallResult:
     match error:
         case ProviderBusy():
             return Busy(error.retry_after_s)
@@ -266,6 +266,6 @@ def outcome_of(error: ProviderError) -> Outcome:
         case ModelUnusable():
             return Unusable(str(error))
         case ProviderRefused():
-            return Refused()
+            return CallRefused()
         case _:
             return Unavailable()

@@ -17,7 +17,7 @@ _WIRES = {
 _IN_PROCESS = {
     "function": ("function", "FunctionProvider"),
     "local": ("local", "LocalProvider"),
-    "test": ("test_model", "CannedProvider"),
+    "test": ("test_model", "TestModel"),
 }
 
 

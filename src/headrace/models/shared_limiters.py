@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.models.calls import endpoint_limits
 from headrace.models.endpoint.call_results import EndpointStatus
-from headrace.models.limiter import Gate, Reach
+from headrace.models.limiter import Limiter, Reach
 from headrace.survey.models import Model
 from headrace.survey.values import encode_value
 
@@ -26,29 +26,29 @@ def endpoint_key(model: Model) -> bytes:
     return encode_value([model.service_name, model.name, model.parameters.get("base_url")])
 
 
-class Endpoints:
-    """Gates by endpoint; `status` shows each under its model's name.
+class SharedLimiters:
+    """Limiters by endpoint; `status` shows each under its model's name.
 
     An endpoint that cannot be reached, and one that can again, is told to the logger `headrace` and to `on_reach`.
     """
 
     def __init__(self, on_reach: Callable[[Reach, str], None] | None = None) -> None:
         self._on_reach = on_reach
-        self._gates: dict[bytes, tuple[str, Gate]] = {}  # as many as there are models
+        self._limiters: dict[bytes, tuple[str, Limiter]] = {}  # as many as there are models
 
-    def gate(self, model: Model) -> Gate:
+    def limiter(self, model: Model) -> Limiter:
         key = endpoint_key(model)
-        if key not in self._gates:
-            self._gates[key] = model.name, Gate(endpoint_limits(model), partial(self._tell_reach, model))
-        return self._gates[key][1]
+        if key not in self._limiters:
+            self._limiters[key] = model.name, Limiter(endpoint_limits(model), partial(self._tell_reach, model))
+        return self._limiters[key][1]
 
     def allow(self, interviews: int) -> None:
         """A run has so many in flight: none of them is to wait for a place where the service has room."""
-        for _, gate in self._gates.values():
-            gate.allow(interviews)
+        for _, limiter in self._limiters.values():
+            limiter.allow(interviews)
 
     def status(self) -> list[tuple[str, EndpointStatus]]:
-        return [(name, gate.status()) for name, gate in self._gates.values()]
+        return [(name, limiter.status()) for name, limiter in self._limiters.values()]
 
     def figures(self) -> bytes:
         """What is kept of them when a run has ended, as JSON (results.stats has the shape)."""
@@ -81,9 +81,9 @@ class Endpoints:
             self._on_reach(reach, words)
 
     def release_stopped(self) -> None:
-        for _, gate in self._gates.values():
-            gate.release_stopped()
+        for _, limiter in self._limiters.values():
+            limiter.release_stopped()
 
     def close(self) -> None:
-        for _, gate in self._gates.values():
-            gate.close()
+        for _, limiter in self._limiters.values():
+            limiter.close()

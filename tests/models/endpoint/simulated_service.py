@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.limits import EndpointLimits
-from headrace.models.endpoint.call_results import Away, Busy, Closed, Go, Ok, Outcome, TimedOut, Unavailable, Wait
+from headrace.models.endpoint.call_results import Away, Busy, CallResult, Closed, Go, Ok, TimedOut, Unavailable, Wait
 from headrace.models.endpoint.endpoint import Endpoint
 from headrace.models.provider import RateHint
 
@@ -39,7 +39,7 @@ class Service:
 @dataclass
 class Call:
     at_s: float
-    outcome: Outcome
+    outcome: CallResult
 
 
 class Simulation:
@@ -112,7 +112,7 @@ class Simulation:
         self.calls.append(Call(self.now_s, outcome))
         self._push(ends_s, (go, outcome))
 
-    def _outcome(self) -> tuple[float, Outcome]:
+    def _outcome(self) -> tuple[float, CallResult]:
         service, now_s = self.service, self.now_s
         soon_s = now_s + REFUSAL_S * (0.5 + self.random.random())
         if _in(service.no_network, now_s):

@@ -10,11 +10,11 @@ from headrace.models.endpoint.call_results import (
     Abandoned,
     Away,
     Busy,
+    CallRefused,
+    CallResult,
     Closed,
     Go,
     Ok,
-    Outcome,
-    Refused,
     TimedOut,
     Unavailable,
     Unusable,
@@ -34,7 +34,7 @@ def sent(calls: Endpoint, now_s: float) -> Go:
     return answer
 
 
-def end_one(calls: Endpoint, now_s: float, outcome: Outcome) -> None:
+def end_one(calls: Endpoint, now_s: float, outcome: CallResult) -> None:
     calls.ended(now_s, sent(calls, now_s), outcome)
 
 
@@ -116,7 +116,7 @@ def test_a_wish_beyond_all_measure_is_not_believed():
 
 
 @pytest.mark.parametrize("outcome", [Unavailable(), TimedOut()])
-def test_a_fleet_that_fails_together_is_one_incident_and_then_only_probes_go_out(outcome: Outcome):
+def test_a_fleet_that_fails_together_is_one_incident_and_then_only_probes_go_out(outcome: CallResult):
     calls = endpoint(first_concurrency=200)
     for number, go in enumerate(fleet(calls)):
         calls.ended(1.0 + number / 200, go, outcome)
@@ -183,7 +183,7 @@ def test_an_unusable_model_is_closed_for_good_with_the_first_message():
 def test_refused_and_abandoned_calls_do_not_count_against_the_endpoint():
     calls = endpoint()
     for second in range(20):
-        end_one(calls, float(second), Refused())
+        end_one(calls, float(second), CallRefused())
         end_one(calls, float(second), Abandoned())
     assert len(fleet(calls, 20.0)) == 8
     assert calls.status(20.0).failures == 0
@@ -191,19 +191,19 @@ def test_refused_and_abandoned_calls_do_not_count_against_the_endpoint():
 
 @pytest.mark.parametrize("incident", [Busy(5.0), Away(), Unavailable()])
 def test_an_abandoned_probe_leaves_the_probe_to_another_and_a_refused_one_shows_that_the_service_is_there(
-    incident: Outcome,
+    incident: CallResult,
 ):
     calls = endpoint()
     for go in fleet(calls):
         calls.ended(0.0, go, incident)
     end_one(calls, 10.0, Abandoned())
-    end_one(calls, 10.0, Refused())
+    end_one(calls, 10.0, CallRefused())
     assert len(fleet(calls, 10.0)) == 2
 
 
 @pytest.mark.parametrize("first", [Busy(5.0), Away(), Unavailable()])
 @pytest.mark.parametrize("second", [Busy(5.0), Away(), Unavailable(), TimedOut()])
-def test_one_kind_of_incident_may_turn_into_another_and_all_end(first: Outcome, second: Outcome):
+def test_one_kind_of_incident_may_turn_into_another_and_all_end(first: CallResult, second: CallResult):
     calls = endpoint()
     for go in fleet(calls):
         calls.ended(0.0, go, first)

@@ -61,7 +61,7 @@ from headrace.errors import EngineClosed, HeadraceError
 from headrace.interviews.contract import AgentExecutor
 from headrace.memory.gauge import give_back
 from headrace.models.response_cache import ResponseCache
-from headrace.models.shared_limiters import Endpoints
+from headrace.models.shared_limiters import SharedLimiters
 from headrace.steady_clock import LastingClock
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_journal import Writes
@@ -107,7 +107,7 @@ class EngineLoop:
         self._log = EventLog(self._writer, self._writes)
         self._driver = SchedulerDriver(Scheduler(options.queue, options.breaker))
         self._listeners = Listeners()
-        self._endpoints = Endpoints(lambda reach, words: self._log.record(reach.value, words))
+        self._endpoints = SharedLimiters(lambda reach, words: self._log.record(reach.value, words))
         self._calls = AgentCalls(self._endpoints, self._response_cache, self._count_usage)
         self._cache: ResponseCache | None = None
         self._threads = ThreadPoolExecutor(options.workers.slots + 4, thread_name_prefix="headrace-step")

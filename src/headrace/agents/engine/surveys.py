@@ -23,7 +23,7 @@ from headrace.interviews.spending import check_priced
 from headrace.interviews.steering.server import steerable
 from headrace.limits import MemoryLimits, RunOptions
 from headrace.models.response_cache import ResponseCache
-from headrace.models.shared_limiters import Endpoints
+from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.progress.pace import Progress
@@ -41,7 +41,7 @@ class EngineSurveys:
         host: str,
         driver: SchedulerDriver,
         limits: MemoryLimits,
-        endpoints: Endpoints,
+        endpoints: SharedLimiters,
         cache: Callable[[], ResponseCache | None],
         read_memory: Callable[[], None],
     ) -> None:

@@ -35,9 +35,9 @@ from headrace.interviews.workers.interview_deaths import Blame, blame_of, told_o
 from headrace.interviews.workers.interview_wire import Opening, Signalled, Taken, Told, TooLarge, encode
 from headrace.interviews.workers.merged_events import MergedEvents
 from headrace.interviews.workers.worker_slot import Heard, Lane
-from headrace.models.limiter import Gate, Standing
+from headrace.models.limiter import EndpointState, Limiter
 from headrace.models.response_cache import ResponseCache
-from headrace.models.shared_limiters import Endpoints
+from headrace.models.shared_limiters import SharedLimiters
 from headrace.survey.known_services import SERVICES
 from headrace.survey.models import Model
 from headrace.survey.record import Cause
@@ -70,7 +70,7 @@ class IsolatedExecutor:
         *,
         workers: int,
         limit_bytes: int,
-        endpoints: Endpoints | None = None,
+        endpoints: SharedLimiters | None = None,
         cache: ResponseCache | None = None,
         hang_s: float = _HANG_S,
     ) -> None:
@@ -78,11 +78,11 @@ class IsolatedExecutor:
         self._functions = functions
         self._workers = workers
         self._limit_bytes = limit_bytes
-        self._endpoints = endpoints or Endpoints()
+        self._endpoints = endpoints or SharedLimiters()
         self._owns_endpoints = endpoints is None
         self._cache = cache
         self._hang_s = hang_s
-        self._listening: list[tuple[Gate, Callable[[Standing, str], None]]] = []
+        self._listening: list[tuple[Limiter, Callable[[EndpointState, str], None]]] = []
         self._lanes: list[Lane] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._events = MergedEvents()
@@ -107,7 +107,7 @@ class IsolatedExecutor:
 
     async def open(self, spec: Spec) -> None:
         models = [Model.from_row(row) for row in spec.models]
-        gates = [self._gate(place, model) for place, model in enumerate(models)]
+        limiters = [self._limiter(place, model) for place, model in enumerate(models)]
         opening = Opening(
             spec,
             self._functions,
@@ -116,7 +116,7 @@ class IsolatedExecutor:
         )
         self._flights.open(spec)
         for _ in range(self._workers):
-            self._lanes.append(self._lane(encode(opening), gates))
+            self._lanes.append(self._lane(encode(opening), limiters))
         for work in (*(self._keep(lane) for lane in self._lanes), self._watch()):
             task = asyncio.create_task(work)
             task.add_done_callback(self._task_ended)
@@ -166,8 +166,8 @@ class IsolatedExecutor:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         while self._listening:
-            gate, listener = self._listening.pop()
-            gate.unlisten(listener)
+            limiter, listener = self._listening.pop()
+            limiter.unlisten(listener)
         if self._owns_endpoints:
             self._endpoints.close()
 
@@ -310,17 +310,17 @@ class IsolatedExecutor:
         self._events.emit(event)
         self._events.answers_for(lane, worker_seq)
 
-    def _lane(self, opening: bytes, gates: list[Gate | None]) -> Lane:
-        return Lane(self._pool, self._limit_bytes, opening, gates, self._cache, self._heard, self._events.may_read)
+    def _lane(self, opening: bytes, limiters: list[Limiter | None]) -> Lane:
+        return Lane(self._pool, self._limit_bytes, opening, limiters, self._cache, self._heard, self._events.may_read)
 
-    def _gate(self, place: int, model: Model) -> Gate | None:
+    def _limiter(self, place: int, model: Model) -> Limiter | None:
         if model.service_name == "test":
             return None
-        gate = self._endpoints.gate(model)
+        limiter = self._endpoints.limiter(model)
         listener = partial(self._observed, place)
-        gate.listen(listener)
-        self._listening.append((gate, listener))
-        return gate
+        limiter.listen(listener)
+        self._listening.append((limiter, listener))
+        return limiter
 
-    def _observed(self, model: int, standing: Standing, reason: str) -> None:
+    def _observed(self, model: int, standing: EndpointState, reason: str) -> None:
         self._events.emit(Observed(id=0, epoch=0, seq=0, model=model, standing=standing, reason=reason))

@@ -28,9 +28,9 @@ from headrace.models.endpoint.call_results import (
     Abandoned,
     Away,
     Busy,
+    CallRefused,
+    CallResult,
     Ok,
-    Outcome,
-    Refused,
     TimedOut,
     Unavailable,
     Unusable,
@@ -194,13 +194,13 @@ decode_to_worker = msgspec.msgpack.Decoder(list[ToSurveyWorker]).decode
 decode_from_worker = msgspec.msgpack.Decoder(list[FromSurveyWorker]).decode
 
 _OUTCOMES: dict[str, Any] = {
-    kind.__name__: kind for kind in (Abandoned, Away, Busy, Ok, Refused, TimedOut, Unavailable, Unusable)
+    kind.__name__: kind for kind in (Abandoned, Away, Busy, Ok, CallRefused, TimedOut, Unavailable, Unusable)
 }
 
 
-def call_ended(call: int, outcome: Outcome) -> CallEnded:
+def call_ended(call: int, outcome: CallResult) -> CallEnded:
     return CallEnded(call, type(outcome).__name__, encode(outcome))
 
 
-def outcome_of_call(ended: CallEnded) -> Outcome:
+def outcome_of_call(ended: CallEnded) -> CallResult:
     return msgspec.msgpack.decode(ended.outcome, type=_OUTCOMES[ended.kind])

@@ -46,8 +46,8 @@ from headrace.interviews.workers.interview_wire import (
     encode,
 )
 from headrace.memory.measure.os_limits import return_large_blocks
-from headrace.models.endpoint.call_results import Outcome
-from headrace.models.limiter import CallNotMade, Standing, ask_in_turn
+from headrace.models.endpoint.call_results import CallResult
+from headrace.models.limiter import CallNotMade, EndpointState, ask_in_turn
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.shared_limiters import endpoint_key
 from headrace.survey.models import Model
@@ -73,8 +73,8 @@ async def _conduct(port: Port, opening: Opening) -> None:
     link = Link(port)
     functions = [{name: find_function(f) for name, f in each.items()} for each in opening.functions]
     cache = RemoteCache(link) if opening.has_cache else None
-    gates = RemoteGates(link, [Model.from_row(row) for row in opening.spec.models])
-    executor = InlineExecutor(functions, gates, cache, is_expendable=True, on_charged=link.charged)
+    limiters = RemoteLimiters(link, [Model.from_row(row) for row in opening.spec.models])
+    executor = InlineExecutor(functions, limiters, cache, is_expendable=True, on_charged=link.charged)
     await executor.open(opening.spec)
     link.post(Opened(executor.is_instant))
     tasks = {asyncio.create_task(_obey(port, link, executor)), asyncio.create_task(_tell(link, executor))}
@@ -229,8 +229,8 @@ def _without_replies(posted: list[FromSurveyWorker]) -> list[FromSurveyWorker]:
     return [message for message in posted if not isinstance(message, Paid)]
 
 
-class RemoteGate:
-    """A model's gate, which the controller keeps: each call asks for its turn there."""
+class RemoteLimiter:
+    """A model's limiter, which the controller keeps: each call asks for its turn there."""
 
     def __init__(self, link: Link, model: int) -> None:
         self._link = link
@@ -256,7 +256,7 @@ class RemoteGate:
         finally:
             self._line.pop(call, None)
 
-    def ended(self, go: int, outcome: Outcome) -> None:
+    def ended(self, go: int, outcome: CallResult) -> None:
         self._link.post(call_ended(go, outcome))
 
     def release_stopped(self) -> None:
@@ -265,10 +265,10 @@ class RemoteGate:
             if answer is not None and not answer.done():
                 answer.set_exception(CallNotMade("the run is stopping"))
 
-    def listen(self, listener: Callable[[Standing, str], None]) -> None:
-        pass  # the controller's gate tells the controller
+    def listen(self, listener: Callable[[EndpointState, str], None]) -> None:
+        pass  # the controller's limiter tells the controller
 
-    def unlisten(self, listener: Callable[[Standing, str], None]) -> None:
+    def unlisten(self, listener: Callable[[EndpointState, str], None]) -> None:
         pass
 
     def _give_up(self, call: int) -> asyncio.Future[Any] | None:
@@ -276,21 +276,21 @@ class RemoteGate:
         return self._link.forget(call)
 
 
-class RemoteGates:
+class RemoteLimiters:
     """One for each endpoint, which the controller knows by the place of one of its models in the spec."""
 
     def __init__(self, link: Link, models: list[Model]) -> None:
-        self._gates = {endpoint_key(model): RemoteGate(link, place) for place, model in enumerate(models)}
+        self._limiters = {endpoint_key(model): RemoteLimiter(link, place) for place, model in enumerate(models)}
 
-    def gate(self, model: Model) -> RemoteGate:
-        return self._gates[endpoint_key(model)]
+    def limiter(self, model: Model) -> RemoteLimiter:
+        return self._limiters[endpoint_key(model)]
 
     def allow(self, interviews: int) -> None:
-        pass  # the controller's gates know
+        pass  # the controller's limiters know
 
     def release_stopped(self) -> None:
-        for gate in self._gates.values():
-            gate.release_stopped()
+        for limiter in self._limiters.values():
+            limiter.release_stopped()
 
     def close(self) -> None:
         pass

@@ -18,7 +18,7 @@ from headrace.interviews.workers.interview_executor import IsolatedExecutor
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import resident_bytes
 from headrace.models.response_cache import ResponseCache
-from headrace.models.shared_limiters import Endpoints
+from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
 from headrace.survey.known_services import SERVICES
 from headrace.survey.models import MissingFunction
@@ -51,7 +51,7 @@ class SurveyWorkers:
         self._executor: IsolatedExecutor | None = None
         self.limit_bytes = worker_limit_bytes(limits.budget_bytes, self.tree_bytes(), workers)
 
-    def executor(self, endpoints: Endpoints, cache: ResponseCache | None) -> IsolatedExecutor:
+    def executor(self, endpoints: SharedLimiters, cache: ResponseCache | None) -> IsolatedExecutor:
         self._executor = IsolatedExecutor(
             self._pool,
             self._functions,

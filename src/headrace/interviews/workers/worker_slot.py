@@ -47,7 +47,7 @@ from headrace.interviews.workers.interview_wire import (
 from headrace.interviews.workers.interview_worker import conduct_surveys
 from headrace.interviews.workers.unreported_usage import Charges
 from headrace.models.endpoint.call_results import Go
-from headrace.models.limiter import ABANDONED, Gate
+from headrace.models.limiter import ABANDONED, Limiter
 from headrace.models.response_cache import ResponseCache
 from headrace.workers.functions import refer_to
 from headrace.workers.handle import Ending, Worker
@@ -70,7 +70,7 @@ class Lane:
         pool: WorkerPool,
         limit_bytes: int,
         opening: bytes,
-        gates: list[Gate | None],
+        limiters: list[Limiter | None],
         cache: ResponseCache | None,
         on_heard: Callable[[Lane, Heard, int], None],
         may_read: asyncio.Event,
@@ -78,14 +78,14 @@ class Lane:
         self._pool = pool
         self.limit_bytes = limit_bytes
         self._opening = opening
-        self._gates = gates
+        self._limiters = limiters
         self._cache = cache
         self._on_heard = on_heard
         self._may_read = may_read
         self._lease: Lease | None = None
         self._worker: Worker | None = None
         self._posted: list[ToSurveyWorker] = []
-        self._turns: dict[int, tuple[Gate, Go]] = {}
+        self._turns: dict[int, tuple[Limiter, Go]] = {}
         self._begun: set[int] = set()  # of those
         self._waiting: dict[int, asyncio.Task[None]] = {}  # calls in line; bounded by the window
         self._silent_ticks = 0
@@ -273,14 +273,14 @@ class Lane:
                 self.suspect = told.ordinal
 
     async def _have_turn(self, wanted: TurnWanted) -> None:
-        gate = self._gates[wanted.model]
-        assert gate is not None
+        limiter = self._limiters[wanted.model]
+        assert limiter is not None
         try:
-            go = await gate.turn(wanted.tokens, _never)
+            go = await limiter.turn(wanted.tokens, _never)
         except ModelUnusable as error:
             self.post(Barred(wanted.call, error.message))
         else:
-            self._turns[wanted.call] = gate, go
+            self._turns[wanted.call] = limiter, go
             self.post(Granted(wanted.call))
         finally:
             self._waiting.pop(wanted.call, None)
@@ -291,8 +291,8 @@ class Lane:
         if waiting is not None:
             waiting.cancel()
         elif call in self._turns:
-            gate, go = self._turns.pop(call)
-            gate.ended(go, ABANDONED)
+            limiter, go = self._turns.pop(call)
+            limiter.ended(go, ABANDONED)
 
     def _give_turns_back(self) -> None:
         """A dead worker's calls tell nothing, and hold nobody back."""

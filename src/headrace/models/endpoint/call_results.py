@@ -57,7 +57,7 @@ class Away(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
 
 
-class Refused(msgspec.Struct, frozen=True, gc=False):
+class CallRefused(msgspec.Struct, frozen=True, gc=False):
     """The service will not take this call; nothing is wrong with the endpoint."""
 
 
@@ -71,7 +71,7 @@ class Abandoned(msgspec.Struct, frozen=True, gc=False):
     """The call was cancelled and tells nothing."""
 
 
-Outcome = Ok | Busy | TimedOut | Unavailable | Away | Refused | Unusable | Abandoned
+CallResult = Ok | Busy | TimedOut | Unavailable | Away | CallRefused | Unusable | Abandoned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

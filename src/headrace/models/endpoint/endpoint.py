@@ -1,7 +1,7 @@
 """One model's endpoint: whether a call may go out now, from how the earlier ones ended.
 
     ask(now_s, tokens) ──► Go ──► (the call) ──► ended(now_s, go, outcome)
-                       ├─► Wait                  Ok, Busy, TimedOut, Unavailable, Away, Refused, Unusable, Abandoned
+                       ├─► Wait                  Ok, Busy, TimedOut, Unavailable, Away, CallRefused, Unusable, Abandoned
                        └─► Closed
 
 Calm, the limits are concurrency and rates. Three incidents hold everything back, each until a probe that goes alone:
@@ -25,19 +25,19 @@ from headrace.models.endpoint.call_results import (
     Abandoned,
     Away,
     Busy,
+    CallRefused,
+    CallResult,
     Closed,
     EndpointStatus,
     Go,
     Ok,
-    Outcome,
-    Refused,
     TimedOut,
     Unavailable,
     Unusable,
     Wait,
 )
 from headrace.models.endpoint.concurrency import Concurrency
-from headrace.models.endpoint.pause import Pause
+from headrace.models.endpoint.pause import EndpointPause
 from headrace.models.endpoint.rates import Meter, Rates
 
 _UNTIL_ONE_ENDS = Wait(None)
@@ -51,8 +51,8 @@ class Endpoint:
         self._rates = Rates(limits.requests_per_minute, limits.tokens_per_minute, limits.longest_asked_pause_s)
         self._concurrency = Concurrency(limits.first_concurrency, limits.most_concurrency)
         self._breaker = Breaker(limits.breaker)
-        self._busy = Pause(limits.first_pause_s, limits.longest_pause_s, limits.longest_asked_pause_s)
-        self._away = Pause(limits.first_away_s, limits.longest_away_s)
+        self._busy = EndpointPause(limits.first_pause_s, limits.longest_pause_s, limits.longest_asked_pause_s)
+        self._away = EndpointPause(limits.first_away_s, limits.longest_away_s)
         self._is_held = False  # an incident is under way, or the endpoint is closed
         self._incidents = 0
         self._probe: Go | None = None
@@ -88,7 +88,7 @@ class Endpoint:
             return Wait(ready_s)
         return self._go(now_s, tokens)
 
-    def ended(self, now_s: float, go: Go, outcome: Outcome) -> None:
+    def ended(self, now_s: float, go: Go, outcome: CallResult) -> None:
         self.in_flight -= 1
         match outcome:
             case Ok():
@@ -104,7 +104,7 @@ class Endpoint:
             case Away():
                 self._rates.settle(-go.tokens, now_s, more_requests=-1.0)
                 self._was_away(now_s, go)
-            case Refused():
+            case CallRefused():
                 self._answered(now_s, go, counts=False)
             case Unusable():
                 self._close(outcome.message)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 
-class Pause:
+class EndpointPause:
     """Over while `since_s` is None."""
 
     __slots__ = ("_first_s", "_longest_asked_s", "_longest_s", "_tries", "since_s", "until_s")

@@ -18,7 +18,7 @@ _log = logging.getLogger("headrace")
 _AVOIDED_S = 5.0  # how long an address that failed is only used when there is no other
 
 
-class Endpoint:
+class Address:
     """One address. `takes_schema` is False once it has refused to be told the shape of an answer; `is_away` where the
     latest call did not reach it.
     """
@@ -37,35 +37,35 @@ class Endpoint:
         self.is_away = False
 
 
-class Endpoints:
+class Addresses:
     def __init__(self, base_urls: tuple[str, ...], path: str, clock: Callable[[], float]) -> None:
-        self._all = [Endpoint(base_url, path) for base_url in base_urls]
+        self._all = [Address(base_url, path) for base_url in base_urls]
         self._clock = clock
         self._turn = 0
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def pick(self, tried: list[Endpoint]) -> Endpoint | None:
+    def pick(self, tried: list[Address]) -> Address | None:
         """The next address for a call that these failed for; None where no other is left."""
         if len(self._all) == 1:
             return None if tried else self._all[0]
         self._turn = (self._turn + 1) % len(self._all)  # among equals, take turns
         now_s = self._clock()
         turned = self._all[self._turn :] + self._all[: self._turn]
-        left = [endpoint for endpoint in turned if endpoint not in tried]
+        left = [address for address in turned if address not in tried]
         return min(left, key=lambda one: (one.avoided_until_s > now_s, one.in_flight), default=None)
 
-    def answered(self, endpoint: Endpoint, model: str) -> None:
-        if endpoint.is_away:
-            endpoint.is_away = False
-            _log.info("%s at %s is reached again.", model, endpoint.shown)
+    def answered(self, address: Address, model: str) -> None:
+        if address.is_away:
+            address.is_away = False
+            _log.info("%s at %s is reached again.", model, address.shown)
 
-    def failed(self, endpoint: Endpoint, error: ProviderUnavailable) -> None:
-        """An address that is away is told once, where it is one of several: that all are away is told by the gate."""
-        endpoint.avoided_until_s = self._clock() + _AVOIDED_S
-        if isinstance(error, NetworkAway) and len(self._all) > 1 and not endpoint.is_away:
-            endpoint.is_away = True
+    def failed(self, address: Address, error: ProviderUnavailable) -> None:
+        """Warns once of an address that is away where the model has others; the limiter warns when all of them are."""
+        address.avoided_until_s = self._clock() + _AVOIDED_S
+        if isinstance(error, NetworkAway) and len(self._all) > 1 and not address.is_away:
+            address.is_away = True
             _log.warning("%s. Its other addresses are asked meanwhile.", error.message)
 
     def all_away(self, model: str) -> NetworkAway:

@@ -13,14 +13,14 @@ from typing import Protocol
 from multidict import CIMultiDict
 
 from headrace.errors import NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
-from headrace.models.http_client.addresses import Endpoint, Endpoints
+from headrace.models.http_client.addresses import Address, Addresses
 from headrace.models.http_client.bodies import is_event_stream, joined_texts
 from headrace.models.http_client.decoding import BadReply
 from headrace.models.http_client.failures import About, Said, SchemaNotTaken, failure, said_by
 from headrace.models.http_client.http_options import HttpOptions, usual_key
 from headrace.models.http_client.transport import NETWORK_ERRORS, Answered, Transport, network_problem
 from headrace.models.keys import key_for
-from headrace.models.protocols.structured import Wanted
+from headrace.models.protocols.structured import AnswerShape
 from headrace.models.provider import RateHint, Reply, Request
 from headrace.models.redaction import SENT
 from headrace.survey.known_services import Service
@@ -56,11 +56,11 @@ class Dialect(Protocol):
 
     def headers(self, key: str | None) -> dict[str, str]: ...
 
-    def wanted(self, schema: Schema) -> Wanted | None:
-        """How to demand an answer of this shape; None where plain text is wanted."""
+    def answer_shape(self, schema: Schema) -> AnswerShape | None:
+        """How to demand an answer of this shape; None where plain text is asked for."""
         ...
 
-    def body(self, request: Request, in_words: str, wanted: Wanted | None) -> bytes:
+    def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
         """A request, with words added to its prompt, or with the shape to enforce."""
         ...
 
@@ -82,7 +82,7 @@ class HttpProvider:
         self._key = key_for(model.name, model.parameters, usual_key(service, options.base_urls))
         if self._key.known is not None:
             refuse_value(model.name, model.parameters, self._key.known)
-        self._endpoints = Endpoints(options.base_urls, dialect.path, time.monotonic)
+        self._addresses = Addresses(options.base_urls, dialect.path, time.monotonic)
         self._transport = Transport(options)
         self._sent_key: str | None = None
         self._headers: Mapping[str, str] = {}
@@ -93,86 +93,86 @@ class HttpProvider:
 
     async def ask(self, request: Request) -> Reply:
         """Ask the least busy address; where one cannot answer, the others in turn."""
-        tried: list[Endpoint] = []
+        tried: list[Address] = []
         first: ProviderUnavailable | None = None
-        while (endpoint := self._endpoints.pick(tried)) is not None:
+        while (address := self._addresses.pick(tried)) is not None:
             try:
-                reply = await self._ask_at(endpoint, request)
+                reply = await self._ask_at(address, request)
             except ProviderTimeout as error:
-                self._endpoints.failed(endpoint, error)
+                self._addresses.failed(address, error)
                 raise  # its time is up
             except ProviderUnavailable as error:
-                self._endpoints.failed(endpoint, error)
-                tried.append(endpoint)
+                self._addresses.failed(address, error)
+                tried.append(address)
                 # One address that answered at all says more than one that was not reached.
                 first = error if first is None or isinstance(first, NetworkAway) else first
             else:
-                self._endpoints.answered(endpoint, self._model)
+                self._addresses.answered(address, self._model)
                 return reply
         assert first is not None
-        raise self._endpoints.all_away(self._model) if isinstance(first, NetworkAway) and len(tried) > 1 else first
+        raise self._addresses.all_away(self._model) if isinstance(first, NetworkAway) and len(tried) > 1 else first
 
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _ask_at(self, endpoint: Endpoint, request: Request) -> Reply:
-        endpoint.in_flight += 1
+    async def _ask_at(self, address: Address, request: Request) -> Reply:
+        address.in_flight += 1
         try:
-            wanted = self._dialect.wanted(request.schema)
-            if wanted is None or not endpoint.takes_schema:
-                return await self._call(endpoint, request, wanted, is_enforced=False)
+            shape = self._dialect.answer_shape(request.schema)
+            if shape is None or not address.takes_schema:
+                return await self._call(address, request, shape, is_enforced=False)
             try:
-                return await self._call(endpoint, request, wanted, is_enforced=True)
+                return await self._call(address, request, shape, is_enforced=True)
             except SchemaNotTaken as error:
-                reply = await self._call(endpoint, request, wanted, is_enforced=False)
+                reply = await self._call(address, request, shape, is_enforced=False)
                 if error.is_lasting:  # only now: had the call failed again, the schema was not to blame
-                    endpoint.takes_schema = False
+                    address.takes_schema = False
                 return reply
         finally:
-            endpoint.in_flight -= 1
+            address.in_flight -= 1
 
-    async def _call(self, endpoint: Endpoint, request: Request, wanted: Wanted | None, *, is_enforced: bool) -> Reply:
-        in_words = "" if is_enforced or wanted is None else wanted.in_words
-        body = self._dialect.body(request, in_words, wanted if is_enforced else None)
+    async def _call(self, address: Address, request: Request, shape: AnswerShape | None, *, is_enforced: bool) -> Reply:
+        in_words = "" if is_enforced or shape is None else shape.in_words
+        body = self._dialect.body(request, in_words, shape if is_enforced else None)
         try:
-            answered = await self._exchange(endpoint, body)
+            answered = await self._exchange(address, body)
             if 200 <= answered.status < 300:
                 reply = answered.streamed or self._dialect.reply(answered.body)
                 reply.rates = self._dialect.rates(answered.headers)
                 return reply
-            problem = self._failure(endpoint, answered, said_by(answered.body), is_enforced)
+            problem = self._failure(address, answered, said_by(answered.body), is_enforced)
         except ErrorInside as error:
-            problem = self._failure(endpoint, None, error.said, is_enforced)
+            problem = self._failure(address, None, error.said, is_enforced)
         except BadReply as error:
             problem = ProviderUnavailable(
-                SENT.clean_text(f"{self._model} at {endpoint.shown}: {error}", is_answer=False)
+                SENT.clean_text(f"{self._model} at {address.shown}: {error}", is_answer=False)
             )
         except NETWORK_ERRORS as error:
-            problem = network_problem(error, self._model, endpoint.shown)
+            problem = network_problem(error, self._model, address.shown)
         # Out here, so that no error of the client hangs on to it: some of them hold the headers, with the key.
         raise problem
 
-    async def _exchange(self, endpoint: Endpoint, body: bytes) -> Answered:
+    async def _exchange(self, address: Address, body: bytes) -> Answered:
         """Send, and once more where a function has another key than the one that was refused."""
         key = await self._key.value()
-        answered = await self._send(endpoint, body, key)
+        answered = await self._send(address, body, key)
         if answered.status == 401 and await self._key.renew(key):
-            answered = await self._send(endpoint, body, await self._key.value())
+            answered = await self._send(address, body, await self._key.value())
         return answered
 
-    async def _send(self, endpoint: Endpoint, body: bytes, key: str | None) -> Answered:
+    async def _send(self, address: Address, body: bytes, key: str | None) -> Answered:
         if key != self._sent_key or not self._headers:
             self._sent_key, self._headers = key, self._transport.headers(self._dialect.headers(key))
         stream = self._dialect.stream() if self._transport.streams else None
-        answered = await self._transport.post(endpoint, body, self._headers, _taker(stream))
+        answered = await self._transport.post(address, body, self._headers, _taker(stream))
         _hide_keys(answered)
         if stream is not None and answered.was_streamed:
             answered.streamed = stream.reply(answered.body)
             answered.streamed.text = SENT.clean_text(answered.streamed.text, is_answer=True)
         return answered
 
-    def _failure(self, endpoint: Endpoint, answered: Answered | None, said: Said, sent_schema: bool) -> ProviderError:
-        about = About(self._model, endpoint.shown, self._key.origin)
+    def _failure(self, address: Address, answered: Answered | None, said: Said, sent_schema: bool) -> ProviderError:
+        about = About(self._model, address.shown, self._key.origin)
         said = Said(said.marks, SENT.clean_text(said.words, is_answer=False), said.status)
         if answered is None:
             return failure(about, said.status, {}, said, sent_schema=sent_schema)

@@ -18,7 +18,7 @@ import msgspec
 from multidict import CIMultiDict
 
 from headrace.errors import ModelUnusable, NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
-from headrace.models.http_client.addresses import Endpoint
+from headrace.models.http_client.addresses import Address
 from headrace.models.http_client.bodies import read_body, read_events
 from headrace.models.http_client.http_options import HttpOptions
 from headrace.models.http_client.kept_connections import CheckedRequest, Connections, Misbehaved
@@ -62,7 +62,7 @@ class Transport:
         return headers
 
     async def post(
-        self, endpoint: Endpoint, body: bytes, headers: Mapping[str, str], take: Callable[[bytes], bool] | None
+        self, address: Address, body: bytes, headers: Mapping[str, str], take: Callable[[bytes], bool] | None
     ) -> Answered:
         """Send one request. A redirection is not followed: the key would go where nobody sent it."""
         session = self._session or self._open()
@@ -71,7 +71,7 @@ class Transport:
         for tries_left in range(_MOST_UNSENT - 1, -1, -1):
             try:
                 async with session.post(
-                    endpoint.url, data=data, headers=headers, proxy=endpoint.proxy, allow_redirects=False
+                    address.url, data=data, headers=headers, proxy=address.proxy, allow_redirects=False
                 ) as response:
                     return await self._answered(response, take)
             except Misbehaved as error:

@@ -25,7 +25,7 @@ from headrace.models.http_client.http_options import (
 )
 from headrace.models.http_client.http_provider import Dialect, ErrorInside, HttpProvider, Stream
 from headrace.models.http_client.rate_headers import anthropic_rates
-from headrace.models.protocols.structured import Wanted, WantedShapes
+from headrace.models.protocols.structured import AnswerShape, AnswerShapes
 from headrace.models.provider import Finish, RateHint, Reply, Request, check_parameters
 from headrace.survey.known_services import SERVICES
 from headrace.survey.models import Model
@@ -45,7 +45,7 @@ _FINISHES = {
 }
 
 
-class _Message(msgspec.Struct, gc=False):
+class _MessageTurn(msgspec.Struct, gc=False):
     role: str
     content: str
 
@@ -86,23 +86,23 @@ class Messages(Dialect):
     path = "messages"
 
     def __init__(self, model: Model, options: HttpOptions) -> None:
-        self._shapes = WantedShapes(_forced_tool)
+        self._shapes = AnswerShapes(_forced_tool)
         self._head = _encode(_constants(model, options))[:-1] + b',"messages":'
 
     def headers(self, key: str | None) -> dict[str, str]:
         version = {"anthropic-version": _VERSION}
         return version if key is None else {**version, "x-api-key": key}
 
-    def wanted(self, schema: Schema) -> Wanted | None:
+    def answer_shape(self, schema: Schema) -> AnswerShape | None:
         return self._shapes.of(schema)
 
-    def body(self, request: Request, in_words: str, wanted: Wanted | None) -> bytes:
+    def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
         system, asked = request.system_prompt, request.user_prompt + in_words
         try:
             encoded = _written(system, asked)
         except UnicodeEncodeError:
             encoded = _written(repair_text(system)[0], repair_text(asked)[0])
-        return self._head + encoded + (b"}" if wanted is None else wanted.enforced)
+        return self._head + encoded + (b"}" if shape is None else shape.enforced)
 
     def rates(self, headers: Mapping[str, str]) -> RateHint | None:
         return anthropic_rates(headers, service_time_s(headers))
@@ -187,7 +187,7 @@ def _constants(model: Model, options: HttpOptions) -> dict[str, Any]:
 
 
 def _written(system: str, asked: str) -> bytes:
-    messages = _encode([_Message("user", asked)])
+    messages = _encode([_MessageTurn("user", asked)])
     return messages + b',"system":' + _encode(system) if system else messages
 
 

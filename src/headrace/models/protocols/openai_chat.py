@@ -25,7 +25,7 @@ from headrace.models.http_client.http_options import (
 )
 from headrace.models.http_client.http_provider import Dialect, ErrorInside, HttpProvider, Stream
 from headrace.models.http_client.rate_headers import chat_rates
-from headrace.models.protocols.structured import Wanted, WantedShapes, strict_form
+from headrace.models.protocols.structured import AnswerShape, AnswerShapes, strict_form
 from headrace.models.provider import Finish, RateHint, Reply, Request, check_parameters
 from headrace.survey.known_services import SERVICES
 from headrace.survey.models import Model
@@ -42,7 +42,7 @@ _PARAMETERS = HTTP_PARAMETERS | _SAMPLING.keys() | {"logprobs", "max_tokens", "s
 _FINISHES = {"length": Finish.LENGTH, "content_filter": Finish.REFUSED}
 
 
-class _Message(msgspec.Struct, gc=False):
+class _ChatMessage(msgspec.Struct, gc=False):
     role: str
     content: str
 
@@ -52,14 +52,14 @@ class _Said(msgspec.Struct, gc=False):
     refusal: str | None = None
 
 
-class _Choice(msgspec.Struct, gc=False):
+class _ChatChoice(msgspec.Struct, gc=False):
     message: _Said | None = None
     delta: _Said | None = None
     finish_reason: str | None = None
 
 
 class _Completion(msgspec.Struct, gc=False):
-    choices: list[_Choice] | None = None
+    choices: list[_ChatChoice] | None = None
     usage: Any = None
     error: Any = None
 
@@ -81,24 +81,24 @@ class ChatCompletions(Dialect):
 
     def __init__(self, model: Model, options: HttpOptions) -> None:
         self._counts_by_day = model.service_name == "groq"
-        self._shapes = WantedShapes(_response_format)
+        self._shapes = AnswerShapes(_response_format)
         self._head = _encode(_constants(model, options))[:-1] + b',"messages":'
 
     def headers(self, key: str | None) -> dict[str, str]:
         return {} if key is None else {"Authorization": f"Bearer {key}"}
 
-    def wanted(self, schema: Schema) -> Wanted | None:
+    def answer_shape(self, schema: Schema) -> AnswerShape | None:
         return self._shapes.of(schema)
 
-    def body(self, request: Request, in_words: str, wanted: Wanted | None) -> bytes:
-        asked = _Message("user", request.user_prompt + in_words)
+    def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
+        asked = _ChatMessage("user", request.user_prompt + in_words)
         system = request.system_prompt
-        messages = [_Message("system", system), asked] if system else [asked]
+        messages = [_ChatMessage("system", system), asked] if system else [asked]
         try:
             encoded = _encode(messages)
         except UnicodeEncodeError:
-            encoded = _encode([_Message(each.role, repair_text(each.content)[0]) for each in messages])
-        return self._head + encoded + (b"}" if wanted is None else wanted.enforced)
+            encoded = _encode([_ChatMessage(each.role, repair_text(each.content)[0]) for each in messages])
+        return self._head + encoded + (b"}" if shape is None else shape.enforced)
 
     def rates(self, headers: Mapping[str, str]) -> RateHint | None:
         return chat_rates(headers, counts_by_day=self._counts_by_day)

@@ -27,22 +27,22 @@ _TYPES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AnswerShape:
     """One shape: `enforced` is the part of a request that demands it, `in_words` what a prompt asks for it with."""
 
     enforced: bytes
     in_words: str
 
 
-class WantedShapes:
+class AnswerShapes:
     """What to send for each schema. Most surveys have one schema per question, the same object in every request."""
 
     def __init__(self, enforce: Callable[[Schema], bytes]) -> None:
         self._enforce = enforce
         # By identity, with the schema itself: while it is kept, no other object can have its id.
-        self._made: dict[int, tuple[Schema, Wanted | None]] = {}
+        self._made: dict[int, tuple[Schema, AnswerShape | None]] = {}
 
-    def of(self, schema: Schema) -> Wanted | None:
+    def of(self, schema: Schema) -> AnswerShape | None:
         """None where the answer is plain text."""
         made = self._made.get(id(schema))
         if made is None:
@@ -51,13 +51,13 @@ class WantedShapes:
             made = self._made[id(schema)] = schema, self._make(schema)
         return made[1]
 
-    def _make(self, schema: Schema) -> Wanted | None:
+    def _make(self, schema: Schema) -> AnswerShape | None:
         envelope = answer_envelope(schema)
         if envelope is None:
             return None
         shown = msgspec.json.encode(envelope).decode()
         in_words = f"\n\nAnswer with one JSON object and nothing else. It must follow this JSON schema: {shown}"
-        return Wanted(self._enforce(envelope), in_words)
+        return AnswerShape(self._enforce(envelope), in_words)
 
 
 def strict_form(schema: Schema) -> Schema | None:

@@ -24,7 +24,7 @@ _CHARS_PER_TOKEN = 4
 _RETRY_AFTER_S = 0.01
 
 
-class CannedProvider:
+class TestModel:
     def __init__(self, model: Model) -> None:
         given = model.parameters
         check_parameters("test", given, _PARAMETERS)
