@@ -14,7 +14,6 @@ from headrace.agents.scheduler.events import (
     Cancelled,
     EffectEnded,
     EffectStarting,
-    Ending,
     HostJoined,
     MemoryMeasured,
     SchedulerEvent,
@@ -24,6 +23,7 @@ from headrace.agents.scheduler.events import (
     Tick,
 )
 from headrace.agents.scheduler.scheduler import Scheduler
+from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.priority import Priority
 
@@ -67,7 +67,7 @@ class Clocked:
         self.tell([StepJournaled(now_s=now_s, id=run, epoch=epoch) for run, epoch in running])
         self.tell([MemoryMeasured(now_s=now_s, host="h", used_bytes=100 * _MB) for _ in running])
         self.tell([Tick(now_s=now_s) for _ in running])
-        self.tell([AttemptEnded(now_s=now_s, id=run, epoch=epoch, ending=Ending.DONE) for run, epoch in running])
+        self.tell([AttemptEnded(now_s=now_s, id=run, epoch=epoch, cause=ExitCause.DONE) for run, epoch in running])
         self.tell([self.submit() for _ in range(_SLOTS)])
         self.tell([Cancelled(now_s=now_s, id=self.ids - place) for place in range(_SLOTS)])
 

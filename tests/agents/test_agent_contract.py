@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from headrace.agents.workers import agent_executor as isolated_agents
+from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import (
     AgentRun,
     Checkpoint,
     CommandWanted,
     Emitted,
     Ended,
-    Outcome,
     Reading,
     Receiving,
     Signal,
@@ -52,7 +52,7 @@ async def test_steps_are_told_in_order_and_then_the_end_with_the_result(opened):
         events = await told(executor)
         *steps, end = events
         assert [(step.step, step.result) for step in steps] == [("s0", b"0"), ("s1", b"1"), ("s2", b"2")]
-        assert (end.outcome, end.result) == (Outcome.DONE, b"3")
+        assert (end.cause, end.result) == (ExitCause.DONE, b"3")
         assert {(event.id, event.epoch) for event in events} == {(7, 3)}
         assert [event.seq for event in events] == sorted({event.seq for event in events})
 
@@ -66,7 +66,7 @@ async def test_what_is_larger_than_a_socket_buffer_goes_both_ways(opened):
             executor.start(AgentRun(number, 1, "large", arguments, steps={"earlier": encoded}, slot=1))
         events = await told(executor, answers={"mail": encoded}, ends=2)
     ends = [event for event in events if isinstance(event, Ended)]
-    assert [(end.outcome, end.reason) for end in ends] == [(Outcome.DONE, "")] * 2
+    assert [(end.cause, end.reason) for end in ends] == [(ExitCause.DONE, "")] * 2
     assert {end.result for end in ends} == {b"[true,true,true," + encoded + b"]"}
 
 
@@ -105,7 +105,7 @@ async def test_a_side_effect_is_announced_first_and_never_repeated_unasked(opene
         assert [type(event) for event in await told(executor)] == [StepDone, Ended]
         executor.start(AgentRun(2, 2, "effect", b"[[],{}]", started=["pay"]))
         (end,) = await told(executor)
-        assert (end.outcome, end.step) == (Outcome.UNDECIDED, "pay")
+        assert (end.cause, end.step) == (ExitCause.UNDECIDED, "pay")
 
 
 async def test_a_programs_side_effect_is_announced_first_and_a_preemption_in_between_lets_it_run(opened):
@@ -118,7 +118,7 @@ async def test_a_programs_side_effect_is_announced_first_and_a_preemption_in_bet
         assert (starting.runs_program, type(wanted), end.result) == (True, CommandWanted, b'"sent"')
         executor.start(AgentRun(2, 2, "program_effect", b"[[],{}]", started=["send"]))
         (end,) = await told(executor)
-        assert (end.outcome, end.step) == (Outcome.UNDECIDED, "send")
+        assert (end.cause, end.step) == (ExitCause.UNDECIDED, "send")
 
 
 async def test_a_side_effect_is_not_cut_short_by_a_preemption_though_others_end_beside_it(opened, monkeypatch):
@@ -130,18 +130,18 @@ async def test_a_side_effect_is_not_cut_short_by_a_preemption_though_others_end_
         await executor.signal(1, 1, Signal.PREEMPT, 0.05)
         *earlier, end = await told(executor)
         assert "pay" in {event.step for event in earlier}
-        assert end.outcome is Outcome.PREEMPTED
+        assert end.cause is ExitCause.PREEMPTED
 
 
 async def test_a_run_without_its_message_is_parked_and_one_that_sleeps_says_until_when(opened):
     async with opened as executor:
         executor.start(AgentRun(1, 1, "receiving", b"[[],{}]"))
-        assert (await told(executor))[-1].outcome is Outcome.PARKED
+        assert (await told(executor))[-1].cause is ExitCause.PARKED
         executor.start(AgentRun(1, 2, "receiving", b"[[],{}]"))
         assert (await told(executor, answers={"$receive-0-1": b'"hello"'}))[-1].result == b'"hello"'
         executor.start(AgentRun(2, 1, "sleeping", b"[[],{}]", now_s=time.time()))
         end = (await told(executor))[-1]
-        assert end.outcome is Outcome.PARKED
+        assert end.cause is ExitCause.PARKED
         assert end.resume_at == pytest.approx(time.time() + 3600, abs=60)
 
 
@@ -150,37 +150,37 @@ async def test_a_run_is_not_parked_before_the_side_effect_beside_has_ended(opene
         executor.start(AgentRun(1, 1, "sleeping_beside_an_effect", b"[[],{}]"))
         *earlier, end = await told(executor)
         assert [event.step for event in earlier if isinstance(event, StepDone)] == ["$sleep-0-1", "pay"]
-        assert end.outcome is Outcome.PARKED
+        assert end.cause is ExitCause.PARKED
 
 
 @pytest.mark.parametrize(
-    ("kind", "outcome"),
-    [("failing", Outcome.FAILED), ("running_out", Outcome.FAILED), ("exhausting", Outcome.OUT_OF_MEMORY)],
+    ("kind", "cause"),
+    [("failing", ExitCause.FAILED), ("running_out", ExitCause.FAILED), ("exhausting", ExitCause.OUT_OF_MEMORY)],
 )
-async def test_what_goes_wrong_is_an_ending_with_its_reason(opened, kind, outcome):
+async def test_what_goes_wrong_is_an_ending_with_its_reason(opened, kind, cause):
     async with opened as executor:
         executor.start(AgentRun(1, 1, kind, b"[[],{}]"))
         (end,) = await told(executor)
-        assert end.outcome is outcome
+        assert end.cause is cause
         assert any(told in end.reason for told in ("no luck", "StopIteration", "MemoryError"))
 
 
 @pytest.mark.parametrize(
-    ("kind", "what", "outcome"),
+    ("kind", "what", "cause"),
     [
-        ("endless", Signal.PREEMPT, Outcome.PREEMPTED),
-        ("endless", Signal.KILL, Outcome.LOST),
-        ("stuck", Signal.PREEMPT, Outcome.PREEMPTED),
-        ("stuck", Signal.KILL, Outcome.LOST),
+        ("endless", Signal.PREEMPT, ExitCause.PREEMPTED),
+        ("endless", Signal.KILL, ExitCause.LOST),
+        ("stuck", Signal.PREEMPT, ExitCause.PREEMPTED),
+        ("stuck", Signal.KILL, ExitCause.LOST),
     ],
 )
-async def test_a_run_stops_when_told_to_at_a_step_or_after_the_grace_period(opened, kind, what, outcome):
+async def test_a_run_stops_when_told_to_at_a_step_or_after_the_grace_period(opened, kind, what, cause):
     async with opened as executor:
         executor.start(AgentRun(1, 5, kind, b"[[],{}]"))
         await asyncio.sleep(0.05)
         await executor.signal(1, 4, what, 0.1)  # of an attempt that was replaced: not meant
         await executor.signal(1, 5, what, 0.1)
-        assert (await told(executor))[-1].outcome is outcome
+        assert (await told(executor))[-1].cause is cause
 
 
 async def test_what_is_emitted_is_bounded_and_stops_nothing(opened):
@@ -189,7 +189,7 @@ async def test_what_is_emitted_is_bounded_and_stops_nothing(opened):
         events = await told(executor)
         emitted = [event for event in events if isinstance(event, Emitted)]
         assert 0 < len(emitted) <= 1000
-        assert events[-1].outcome is Outcome.DONE
+        assert events[-1].cause is ExitCause.DONE
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ async def test_what_a_function_makes_of_being_stopped_is_neither_a_result_nor_a_
             await told(executor, until=StepDone)
         await executor.signal(1, 1, Signal.PREEMPT, 0.2)
         *earlier, end = await told(executor)
-        assert (end.outcome, end.result, end.reason) == (Outcome.PREEMPTED, None, "")
+        assert (end.cause, end.result, end.reason) == (ExitCause.PREEMPTED, None, "")
         assert {type(event) for event in earlier} <= {StepDone}
         assert "after" not in {event.step for event in earlier}
 
@@ -214,5 +214,5 @@ async def test_a_run_that_keeps_its_own_parking_is_parked_all_the_same(opened):
         executor.start(AgentRun(1, 1, "returning_instead_of_sleeping", b"[[],{}]", now_s=time.time()))
         step, end = await told(executor)
         assert isinstance(step, StepDone)
-        assert (end.outcome, end.result) == (Outcome.PARKED, None)
+        assert (end.cause, end.result) == (ExitCause.PARKED, None)
         assert end.resume_at > time.time() + 3000

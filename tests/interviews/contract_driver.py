@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from headrace import Agent, AgentList, Model, QuestionFreeText, Scenario, Survey
+from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import (
     Answers,
     AnyEvent,
@@ -14,7 +15,6 @@ from headrace.interviews.contract import (
     Ended,
     Executor,
     Interview,
-    Outcome,
     Rows,
     Spec,
 )
@@ -66,7 +66,7 @@ class Controller:
         self.usage = Usage()
         self.failures: list[tuple[int, int, str, str]] = []
         self.answers: list[tuple[int, AnswerRecord]] = []
-        self.ended: dict[int, Outcome] = {}
+        self.ended: dict[int, ExitCause] = {}
         self.seqs: list[int] = []
 
     async def read_until(self, enough: Callable[[], bool], *, ack: bool = True) -> None:
@@ -91,6 +91,6 @@ class Controller:
             case Answers():
                 self.answers += event.answers
             case Ended():
-                self.ended[event.id] = event.outcome
+                self.ended[event.id] = event.cause
             case _:
                 pytest.fail(f"{event} says nothing of interviews")

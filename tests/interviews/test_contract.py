@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from headrace import Model
+from headrace.exit_causes import ExitCause
 from headrace.interviews import contract
 from headrace.interviews.contract import (
     AgentRun,
@@ -18,7 +19,6 @@ from headrace.interviews.contract import (
     Command,
     Ended,
     Lease,
-    Outcome,
     Rows,
     Signal,
     Spec,
@@ -57,7 +57,7 @@ async def test_every_interview_of_a_chunk_comes_back_as_a_row_before_the_ending(
             await controller.executor.start(chunk(number, number * 10, 10))
         await controller.read_until(lambda: len(controller.ended) == 3)
     assert sorted(row.ordinal for row in controller.rows) == list(range(30))
-    assert set(controller.ended.values()) == {Outcome.DONE}
+    assert set(controller.ended.values()) == {ExitCause.DONE}
     assert controller.seqs == list(range(1, len(controller.seqs) + 1))
 
 
@@ -126,7 +126,7 @@ async def test_cancel_starts_nothing_more_and_lets_what_runs_end(name: str):
         await controller.read_until(lambda: len(controller.rows) > 0)
         await controller.executor.signal(1, 1, Signal.CANCEL, 1.0)
         await controller.read_until(lambda: 1 in controller.ended)
-    assert controller.ended[1] is Outcome.PREEMPTED
+    assert controller.ended[1] is ExitCause.PREEMPTED
     assert len(controller.rows) < 20
     assert all(row.answers == ["x", "x"] for row in controller.rows)
 
@@ -139,7 +139,7 @@ async def test_preempt_stops_at_the_next_answer_and_keeps_it(name: str):
         await asyncio.sleep(0.02)
         await controller.executor.signal(1, 1, Signal.PREEMPT, 5.0)
         await controller.read_until(lambda: 1 in controller.ended)
-    assert controller.ended[1] is Outcome.PREEMPTED
+    assert controller.ended[1] is ExitCause.PREEMPTED
     assert controller.rows == []
     assert [record.question for _, record in controller.answers] == [0] * 5  # paid for, so told
 
@@ -153,7 +153,7 @@ async def test_kill_stops_one_chunk_at_once_and_no_other(name: str):
         await asyncio.sleep(0.05)
         await controller.executor.signal(1, 1, Signal.KILL, 5.0)
         await controller.read_until(lambda: len(controller.ended) == 2)
-    assert controller.ended == {1: Outcome.LOST, 2: Outcome.DONE}
+    assert controller.ended == {1: ExitCause.LOST, 2: ExitCause.DONE}
     assert sorted(row.ordinal for row in controller.rows) == [10, 11, 12]
 
 
@@ -163,7 +163,7 @@ async def test_a_signal_for_another_epoch_is_not_for_this_work(name: str):
         await controller.executor.start(chunk(1, 0, 3, epoch=2))
         await controller.executor.signal(1, 1, Signal.KILL, 1.0)
         await controller.read_until(lambda: 1 in controller.ended)
-    assert controller.ended[1] is Outcome.DONE
+    assert controller.ended[1] is ExitCause.DONE
     assert len(controller.rows) == 3
 
 
@@ -184,7 +184,7 @@ async def test_an_interview_that_waits_for_a_busy_model_can_be_cancelled(name: s
         await controller.executor.start(chunk(1, 0, 5))
         await controller.executor.signal(1, 1, Signal.CANCEL, 1.0)
         await controller.read_until(lambda: 1 in controller.ended)
-    assert controller.ended[1] is Outcome.PREEMPTED
+    assert controller.ended[1] is ExitCause.PREEMPTED
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_every_message_can_be_sent_as_bytes():
         contract.Observed(**common, model=0, standing=EndpointState.HELD, reason="busy"),
         contract.Reading(**common, memory_bytes=5),
         contract.LoopStuck(**common, seconds=1.5, stack="s"),
-        Ended(**common, outcome=Outcome.LOST, reason="gone"),
+        Ended(**common, cause=ExitCause.LOST, reason="gone"),
     ]
     assert {type(event) for event in events} == set(AnyEvent.__args__)
     agent_run = AgentRun(1, 1, "kind", b"args", None, {"step": b"result"}, 5)

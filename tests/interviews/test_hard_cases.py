@@ -25,8 +25,9 @@ from headrace import (
     Survey,
 )
 from headrace.errors import HeadraceError, Interrupted, ListError, RunFileBusy, RunFileError, SurveyError
+from headrace.exit_causes import ExitCause
 from headrace.interviews import session
-from headrace.interviews.contract import Batch, Chunk, Ended, Outcome, Rows
+from headrace.interviews.contract import Batch, Chunk, Ended, Rows
 from headrace.interviews.inline import InlineExecutor
 from headrace.interviews.outbox import Outbox
 from headrace.memory import gauge as memory
@@ -123,7 +124,7 @@ def test_endings_do_not_wait_for_other_chunks():
     for chunk in chunks:
         for number in range(600):
             outbox.row(chunk, Row(number, 0, 0, 0, 0, Status.DONE, ["x"], None, b"", [], Usage(1, 1, 1)))
-        outbox.ending(chunk, Outcome.DONE)
+        outbox.ending(chunk, ExitCause.DONE)
 
     async def first_batch() -> Batch:
         return await anext(outbox.batches(lambda detail: detail))

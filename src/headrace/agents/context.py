@@ -24,7 +24,8 @@ from headrace.agents.replay import Replay
 from headrace.agents.step_marks import mark_of, mark_of_encoded
 from headrace.agents.task import TaskKind, kind_of
 from headrace.errors import InvalidInput, StepRepeated
-from headrace.interviews.contract import AgentRun, Command, Outcome
+from headrace.exit_causes import ExitCause
+from headrace.interviews.contract import AgentRun, Command
 from headrace.models.contacts import check_allowed
 from headrace.steady_clock import SteadyClock
 from headrace.survey.models import Model
@@ -195,7 +196,7 @@ class AgentContext:
         else:
             until = decode_value(kept)
         if self._clock.now() < until:
-            raise await self._stop(Outcome.PARKED, resume_at=until)
+            raise await self._stop(ExitCause.PARKED, resume_at=until)
 
     async def receive(self, *, name: str | None = None) -> Any:
         """The next message that was sent to this run; where there is none, wait for it on disk."""
@@ -205,7 +206,7 @@ class AgentContext:
             self._begin(step)
             kept = await self._link.receive(step)
         if kept is None:
-            raise await self._stop(Outcome.PARKED)
+            raise await self._stop(ExitCause.PARKED)
         return decode_value(kept)
 
     def emit(self, event: Any) -> None:
@@ -241,18 +242,18 @@ class AgentContext:
             kept = self._replay.steps.pop(name)
             return kept if kept is not None else await self._link.fetch(name)
         if name in self._replay.started:
-            raise await self._stop(Outcome.UNDECIDED, step=name)
+            raise await self._stop(ExitCause.UNDECIDED, step=name)
         return None
 
     def _note(self, name: str, difference: str) -> None:
         if difference:
             self._link.differs(name, difference)
 
-    async def _stop(self, outcome: Outcome, *, resume_at: float | None = None, step: str = "") -> RunStopped:
+    async def _stop(self, cause: ExitCause, *, resume_at: float | None = None, step: str = "") -> RunStopped:
         """What ends the attempt from here, once the side effects beside this are over."""
         if self.step_key is None:  # inside a step it could be waiting for itself
             await self._link.effects_over()
-        return self._link.stop(outcome, resume_at=resume_at, step=step)
+        return self._link.stop(cause, resume_at=resume_at, step=step)
 
     def _begin(self, name: str) -> None:
         self._link.pass_or_stop()

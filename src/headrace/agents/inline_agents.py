@@ -20,7 +20,8 @@ from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.context import AgentContext, Surroundings
 from headrace.agents.kept_values import decode_arguments, encode_kept
 from headrace.agents.link import AgentLink, RunStopped
-from headrace.interviews.contract import AgentRun, Batch, Ended, Outcome, Signal, Trouble
+from headrace.exit_causes import ExitCause
+from headrace.interviews.contract import AgentRun, Batch, Ended, Signal, Trouble
 from headrace.survey.values import repair_text
 
 AgentFunction: TypeAlias = Callable[..., Awaitable[Any]]
@@ -28,7 +29,7 @@ AgentFunction: TypeAlias = Callable[..., Awaitable[Any]]
 _CANCELS = 3
 _CANCEL_EVERY_S = 1.0
 _LONGEST_REASON = 4000
-_MADE_BY_FUNCTIONS = {Outcome.DONE, Outcome.FAILED}
+_MADE_BY_FUNCTIONS = {ExitCause.DONE, ExitCause.FAILED}
 
 
 class InlineAgents:
@@ -95,7 +96,7 @@ class InlineAgents:
         if task.done() or link.is_closed:
             return
         if not tries:
-            self.end(link, Outcome.LOST, reason="it ignored being cancelled, and was torn down")
+            self.end(link, ExitCause.LOST, reason="it ignored being cancelled, and was torn down")
             tear_down(task)
             return
         link.stop()
@@ -111,21 +112,21 @@ class InlineAgents:
             context.came_to_its_end()
         except RunStopped as stopped:
             _forget_frames(stopped)
-            self.end(link, stopped.outcome, resume_at=stopped.resume_at, step=stopped.step)
+            self.end(link, stopped.cause, resume_at=stopped.resume_at, step=stopped.step)
         except asyncio.CancelledError as error:
             _forget_frames(error)
             self.end(link, _cancelled(link), reason="" if link.signal else "CancelledError: it cancelled itself")
         except MemoryError as error:
             _forget_frames(error)
-            self.end(link, Outcome.OUT_OF_MEMORY, reason="MemoryError")
+            self.end(link, ExitCause.OUT_OF_MEMORY, reason="MemoryError")
         except GeneratorExit:
             raise  # the loop is gone, and with it whoever could be told
         except BaseException as error:  # noqa: BLE001 - even SystemExit is recorded with its run; the others go on
-            reason, outcome = _told(error), Outcome.OUT_OF_MEMORY if _is_shortage(error) else Outcome.FAILED
+            reason, cause = _told(error), ExitCause.OUT_OF_MEMORY if _is_shortage(error) else ExitCause.FAILED
             _forget_frames(error)
-            self.end(link, outcome, reason=reason)
+            self.end(link, cause, reason=reason)
         else:
-            self.end(link, Outcome.DONE, result=encoded)
+            self.end(link, ExitCause.DONE, result=encoded)
         finally:
             context.close()
 
@@ -133,12 +134,12 @@ class InlineAgents:
         """What raised where nothing should: even that is an end, and someone waits for it."""
         if not link.is_closed:
             error = None if task.cancelled() else task.exception()
-            self.end(link, Outcome.FAILED, reason=f"it ended with {type(error).__name__}")
+            self.end(link, ExitCause.FAILED, reason=f"it ended with {type(error).__name__}")
 
     def end(
         self,
         link: AgentLink,
-        outcome: Outcome,
+        cause: ExitCause,
         *,
         reason: str = "",
         result: bytes | None = None,
@@ -150,15 +151,15 @@ class InlineAgents:
             return
         link.is_closed = True
         del self._running[link.id]
-        if link.stopped is not None and outcome in _MADE_BY_FUNCTIONS:
-            outcome, reason, result = link.stopped.outcome, "", None
+        if link.stopped is not None and cause in _MADE_BY_FUNCTIONS:
+            cause, reason, result = link.stopped.cause, "", None
             resume_at, step = link.stopped.resume_at, link.stopped.step
         self._outbox.tell(
             Ended(
                 id=link.id,
                 epoch=link.epoch,
                 seq=0,
-                outcome=outcome,
+                cause=cause,
                 reason=reason,
                 result=result,
                 resume_at=resume_at,
@@ -167,10 +168,10 @@ class InlineAgents:
         )
 
 
-def _cancelled(link: AgentLink) -> Outcome:
+def _cancelled(link: AgentLink) -> ExitCause:
     if link.signal is None:
-        return Outcome.FAILED  # nobody asked for it
-    return Outcome.PREEMPTED if link.signal is Signal.PREEMPT else Outcome.LOST
+        return ExitCause.FAILED  # nobody asked for it
+    return ExitCause.PREEMPTED if link.signal is Signal.PREEMPT else ExitCause.LOST
 
 
 def tear_down(task: asyncio.Task[None]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from headrace import errors
 from headrace.agents.agent_outbox import AgentOutbox
 from headrace.errors import HeadraceError, RunFailed
+from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import (
     AskWanted,
     Checkpoint,
@@ -19,7 +20,6 @@ from headrace.interviews.contract import (
     Command,
     CommandWanted,
     Emitted,
-    Outcome,
     Receiving,
     Signal,
     StepDiffers,
@@ -39,14 +39,14 @@ class RunStopped(BaseException):
     (AgentLink.stopped).
     """
 
-    def __init__(self, outcome: Outcome, *, resume_at: float | None = None, step: str = "") -> None:
-        super().__init__(outcome.value)
-        self.outcome = outcome
+    def __init__(self, cause: ExitCause, *, resume_at: float | None = None, step: str = "") -> None:
+        super().__init__(cause.value)
+        self.cause = cause
         self.resume_at = resume_at
         self.step = step
 
     def again(self) -> RunStopped:
-        return RunStopped(self.outcome, resume_at=self.resume_at, step=self.step)
+        return RunStopped(self.cause, resume_at=self.resume_at, step=self.step)
 
 
 class AgentLink:
@@ -77,7 +77,7 @@ class AgentLink:
     def pass_or_stop(self) -> None:
         """Called where nothing is lost by stopping; a side effect beside it would be."""
         if self.is_closed:
-            raise RunStopped(Outcome.LOST)
+            raise RunStopped(ExitCause.LOST)
         if self.stopped is not None:
             raise self.stopped.again()
         if self.signal is not None and not self._lets_effects_end():
@@ -86,9 +86,9 @@ class AgentLink:
     def _lets_effects_end(self) -> bool:
         return self.signal is Signal.PREEMPT and self.in_side_effect
 
-    def stop(self, outcome: Outcome | None = None, *, resume_at: float | None = None, step: str = "") -> RunStopped:
+    def stop(self, cause: ExitCause | None = None, *, resume_at: float | None = None, step: str = "") -> RunStopped:
         """What to raise where the function stops now: by default as it was told to."""
-        stopped = RunStopped(outcome or self._stopped_as, resume_at=resume_at, step=step)
+        stopped = RunStopped(cause or self._stopped_as, resume_at=resume_at, step=step)
         self.stopped = self.stopped or stopped.again()
         return stopped
 
@@ -109,7 +109,7 @@ class AgentLink:
             )
             await self._outbox.committed(starting)
             if self.is_closed:
-                raise RunStopped(Outcome.LOST)
+                raise RunStopped(ExitCause.LOST)
             return await made
         except BaseException:
             if not self.is_closed:
@@ -135,7 +135,7 @@ class AgentLink:
     async def step_done(self, name: str, result: bytes, mark: bytes = b"") -> None:
         event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result, mark=mark)
         if self.is_closed:
-            raise RunStopped(Outcome.LOST)
+            raise RunStopped(ExitCause.LOST)
         await self._outbox.committed(event)
 
     async def checkpoint(self, number: int, state: bytes) -> None:
@@ -184,8 +184,8 @@ class AgentLink:
                 waiting.set_exception(self.stop())
 
     @property
-    def _stopped_as(self) -> Outcome:
-        return Outcome.PREEMPTED if self.signal is Signal.PREEMPT else Outcome.LOST
+    def _stopped_as(self) -> ExitCause:
+        return ExitCause.PREEMPTED if self.signal is Signal.PREEMPT else ExitCause.LOST
 
     async def _patiently(self, event: AskWanted | CommandWanted) -> bytes:
         self._asked.add(event.step)

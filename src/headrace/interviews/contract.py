@@ -24,6 +24,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
+from headrace.exit_causes import ExitCause
 from headrace.limits import RetryLimits
 from headrace.models.limiter import EndpointState
 from headrace.plan.prices import Price
@@ -129,16 +130,6 @@ class Signal(Enum):
     PREEMPT = "preempt"  # stop at the next step; what is journaled stays
     CANCEL = "cancel"  # start nothing more of it; what is running ends
     KILL = "kill"  # stop now, with as much time to clean up as the deadline gives
-
-
-class Outcome(Enum):
-    DONE = "done"
-    FAILED = "failed"
-    OUT_OF_MEMORY = "out of memory"
-    PREEMPTED = "preempted"
-    LOST = "lost"
-    PARKED = "parked"  # it sleeps, or waits for a message
-    UNDECIDED = "undecided"  # it met a side effect that has started and not finished
 
 
 class Event(msgspec.Struct, tag=True, kw_only=True):
@@ -280,7 +271,7 @@ class Ended(Event):
     undecided, `step` says which one.
     """
 
-    outcome: Outcome
+    cause: ExitCause
     reason: str = ""
     result: bytes | None = None
     resume_at: float | None = None

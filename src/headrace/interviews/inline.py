@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from headrace.errors import HeadraceError
-from headrace.interviews.contract import Batch, Chunk, Interview, Lease, Outcome, Signal, Spec, Work
+from headrace.exit_causes import ExitCause
+from headrace.interviews.contract import Batch, Chunk, Interview, Lease, Signal, Spec, Work
 from headrace.interviews.interview import Interviewer, InterviewInProgress
 from headrace.interviews.outbox import Outbox
 from headrace.models.calls import CallLimiter, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
@@ -285,8 +286,8 @@ class InlineExecutor:
         begun.left -= 1
         if begun.left == 0:
             del self._chunks[begun.chunk.id]
-            outcomes = {None: Outcome.DONE, Signal.KILL: Outcome.LOST}
-            self._outbox.ending(begun.chunk, outcomes.get(begun.signal, Outcome.PREEMPTED))
+            causes = {None: ExitCause.DONE, Signal.KILL: ExitCause.LOST}
+            self._outbox.ending(begun.chunk, causes.get(begun.signal, ExitCause.PREEMPTED))
 
     def _put_back(self, begun: _ChunkInProgress, interview: InterviewInProgress, wait_s: float) -> None:
         def come_back() -> None:

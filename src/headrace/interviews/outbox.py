@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
-from headrace.interviews.contract import Answers, AnyEvent, Batch, Chunk, Ended, Observed, Outcome, Rows
+from headrace.exit_causes import ExitCause
+from headrace.interviews.contract import Answers, AnyEvent, Batch, Chunk, Ended, Observed, Rows
 from headrace.models.limiter import EndpointState
 from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import Row
@@ -64,7 +65,7 @@ class Outbox:
     def __init__(self) -> None:
         self._rows: dict[int, _ChunkRows] = {}
         self._answers: dict[int, tuple[Chunk, list[AnswerRecord]]] = {}
-        self._endings: list[tuple[Chunk, Outcome]] = []
+        self._endings: list[tuple[Chunk, ExitCause]] = []
         self._standings: dict[int, tuple[EndpointState, str]] = {}
         self._unacked: deque[tuple[int, int]] = deque()  # (seq, bytes)
         self._seq = 0
@@ -109,8 +110,8 @@ class Outbox:
         if self._waiting_rows >= self._enough_rows or self.is_full:
             self._enough.set()
 
-    def ending(self, chunk: Chunk, outcome: Outcome) -> None:
-        self._endings.append((chunk, outcome))
+    def ending(self, chunk: Chunk, cause: ExitCause) -> None:
+        self._endings.append((chunk, cause))
         self._ready.set()
 
     def observed(self, model: int, standing: EndpointState, reason: str) -> None:
@@ -153,9 +154,9 @@ class Outbox:
             self._enough.set()
         unread = {*self._rows, *(chunk.id for chunk, _ in self._answers.values())}
         waiting = [ending for ending in self._endings if ending[0].id in unread]
-        for chunk, outcome in self._endings:
+        for chunk, cause in self._endings:
             if chunk.id not in unread:
-                events.append(Ended(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), outcome=outcome))
+                events.append(Ended(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), cause=cause))
         self._endings = waiting
         return Batch(self._seq, events) if events else None
 

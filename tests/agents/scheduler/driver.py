@@ -3,7 +3,6 @@
 from headrace.agents.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
-    Ending,
     EndRun,
     HostJoined,
     KillRun,
@@ -19,6 +18,7 @@ from headrace.agents.scheduler.events import (
     Tick,
 )
 from headrace.agents.scheduler.scheduler import Scheduler
+from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.priority import Priority
 
@@ -59,8 +59,8 @@ class Driver:
     def step(self, run: int) -> list[SchedulerCommand]:
         return self.tell(StepJournaled(now_s=self.now_s, id=run, epoch=self.epochs[run]))
 
-    def end(self, run: int, ending: Ending = Ending.DONE, peak: int = 0) -> list[SchedulerCommand]:
-        ended = AttemptEnded(now_s=self.now_s, id=run, epoch=self.epochs[run], ending=ending, peak_bytes=peak)
+    def end(self, run: int, cause: ExitCause = ExitCause.DONE, peak: int = 0) -> list[SchedulerCommand]:
+        ended = AttemptEnded(now_s=self.now_s, id=run, epoch=self.epochs[run], cause=cause, peak_bytes=peak)
         return self.tell(ended)
 
     def read(self, used: int, **by_run: int) -> list[SchedulerCommand]:
@@ -95,7 +95,7 @@ def skips(commands: list[SchedulerCommand]) -> list[int]:
 
 
 def settled(commands: list[SchedulerCommand]) -> list[tuple[int, str]]:
-    return [(command.id, command.verdict.name) for command in commands if isinstance(command, EndRun)]
+    return [(command.id, command.cause.name) for command in commands if isinstance(command, EndRun)]
 
 
 def refused(commands: list[SchedulerCommand]) -> list[RejectRun]:

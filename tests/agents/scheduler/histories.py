@@ -9,7 +9,8 @@ import random
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from headrace.agents.scheduler.events import Ending, PreemptRun
+from headrace.agents.scheduler.events import PreemptRun
+from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
 from tests.agents.scheduler.rules import Broken, CheckedWorld, check
 from tests.agents.scheduler.world import BUDGET, KINDS, WANTED, HostModel, Run
@@ -185,15 +186,15 @@ def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float)
             if who % 2 and run.slot:
                 world.read(world.hosts[run.slot.host])
         case "done":
-            world.end(run, Ending.DONE)
+            world.end(run, ExitCause.DONE)
         case "fail":
-            world.end(run, Ending.FAILED)
+            world.end(run, ExitCause.FAILED)
         case "out of memory":
-            world.end(run, Ending.OUT_OF_MEMORY)
+            world.end(run, ExitCause.OUT_OF_MEMORY)
         case "lost":
-            world.end(run, Ending.LOST)
+            world.end(run, ExitCause.LOST)
         case "park":
-            world.end(run, Ending.PARKED)
+            world.end(run, ExitCause.PARKED)
         case "child":
             world.submit(run.priority, KINDS[who % len(KINDS)], None, run, None)
         case "late":
@@ -217,7 +218,7 @@ def _tell_late(world: CheckedWorld, run: Run) -> None:
     """News of an attempt that was replaced: nothing may come of it."""
     late = Run(run.id, run.kind, run.priority, None, 0.0, 0, epoch=run.epoch - 1)
     world.effect(late)
-    world.end(late, Ending.FAILED)
+    world.end(late, ExitCause.FAILED)
 
 
 def _survey(world: CheckedWorld, host: str, who: int, much: float) -> None:
@@ -284,7 +285,7 @@ def _go_on(world: CheckedWorld, run: Run, host: HostModel) -> None:
     is_old = world.now_s - run.began_s >= 2.0
     world.step(run)
     if is_old and run.slot:
-        world.end(run, Ending.DONE)
+        world.end(run, ExitCause.DONE)
 
 
 def _check_surveys_recover(world: CheckedWorld) -> None:

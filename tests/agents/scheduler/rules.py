@@ -24,8 +24,8 @@ from headrace.agents.scheduler.events import (
     StartRun,
     StopReason,
     Submitted,
-    Verdict,
 )
+from headrace.exit_causes import ExitCause
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 from tests.agents.scheduler.world import LIMITS, PERMIT_BYTES, QUEUE, HostModel, Run, Slot, World
@@ -214,7 +214,7 @@ class CheckedWorld(World):
         if run is None:
             raise Broken("everything ends exactly once")
         check(run.slot is None, "nothing is settled while it runs")
-        if command.verdict is Verdict.OUT_OF_MEMORY:
+        if command.cause is ExitCause.OUT_OF_MEMORY:
             check(run.deaths + run.preemptions > 1, "retried once before it is set aside")
 
     def _check_grant(self, command: GrantPermits) -> None:

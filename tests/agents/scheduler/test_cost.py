@@ -1,6 +1,7 @@
 import time
 
-from headrace.agents.scheduler.events import Cancelled, Ending, Tick
+from headrace.agents.scheduler.events import Cancelled, Tick
+from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
 from tests.agents.scheduler.driver import Driver, starts
 
@@ -19,7 +20,7 @@ def cost_s(waiting: int) -> float:
         driver.read(400)
         driver.tell(Tick(now_s=driver.now_s))
         driver.step(running[0])
-        running += starts(driver.end(running.pop(0), Ending.DONE))
+        running += starts(driver.end(running.pop(0), ExitCause.DONE))
         driver.tell(Cancelled(now_s=driver.now_s, id=run))
     return time.thread_time() - began_s
 

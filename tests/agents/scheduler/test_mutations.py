@@ -109,7 +109,7 @@ MUTATIONS = {
     ),
     "many are preempted at once": Mutation(relief, "may_preempt_another", lambda host, now_s: True, "one at a time"),
     "memory is never the run's own fault": Mutation(
-        exits, "_died", lambda run: exits.Again.AGAIN, "after it ran out of memory it runs alone"
+        exits, "_out_of_memory", lambda run: exits.ComesBack.AGAIN, "after it ran out of memory it runs alone"
     ),
     "a child's want of memory is its own": Mutation(
         ScheduledRun, "has_died", property(lambda run: run.deaths > 0), "after it ran out of memory it runs alone"

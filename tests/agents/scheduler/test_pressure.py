@@ -2,7 +2,6 @@ from headrace.agents.scheduler.events import (
     Cancelled,
     EffectEnded,
     EffectStarting,
-    Ending,
     GrantPermits,
     Notice,
     Reclaim,
@@ -13,6 +12,7 @@ from headrace.agents.scheduler.events import (
     SurveyOpened,
     SurveyUsage,
 )
+from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
 from tests.agents.scheduler.driver import Driver, kills, preempts, settled, skips, starts
 
@@ -54,9 +54,9 @@ def test_low_runs_that_pressure_keeps_out_are_told_once_an_episode_and_start_whe
     assert first.reading is not None
     assert first.reading.used_bytes == 710
     assert starts(driver.wait(5.0, used=100)) == low
-    driver.end(low[1], Ending.LOST)
+    driver.end(low[1], ExitCause.LOST)
     driver.read(710)
-    driver.end(low[0], Ending.LOST)
+    driver.end(low[0], ExitCause.LOST)
     driver.wait(2.0, used=710)
     assert skips(driver.sent) == [*low, low[0]]
 
@@ -87,12 +87,12 @@ def test_one_at_a_time_and_the_last_one_stays():
     driver.read(860)
     driver.wait(4.0, used=860)
     assert preempts(driver.sent) == [3]
-    driver.end(3, Ending.PREEMPTED)
+    driver.end(3, ExitCause.PREEMPTED)
     driver.wait(1.5, used=860)
     assert preempts(driver.sent) == [3]
     driver.wait(1.0, used=860)
     assert preempts(driver.sent) == [3, 2]
-    driver.end(2, Ending.PREEMPTED)
+    driver.end(2, ExitCause.PREEMPTED)
     driver.wait(10.0, used=860)
     assert preempts(driver.sent) == [3, 2]
 
@@ -100,7 +100,7 @@ def test_one_at_a_time_and_the_last_one_stays():
 def test_what_was_preempted_comes_back_when_pressure_has_fallen():
     driver = three_running()
     driver.read(860)
-    driver.end(3, Ending.PREEMPTED)
+    driver.end(3, ExitCause.PREEMPTED)
     assert starts(driver.wait(1.5, used=500)) == []
     assert starts(driver.wait(1.0, used=500)) == []
     assert starts(driver.wait(5.0, used=500)) == [3]
@@ -113,7 +113,7 @@ def four_running_and_the_newest_pushed_out(**queue: float) -> Driver:
     driver.submit()
     driver.submit()
     driver.read(860)
-    driver.end(4, Ending.PREEMPTED)
+    driver.end(4, ExitCause.PREEMPTED)
     return driver
 
 
@@ -144,7 +144,7 @@ def test_with_nothing_left_running_what_was_pushed_out_comes_back_as_soon_as_a_r
     for _ in range(2):
         driver.step(driver.submit())
     driver.read(860)
-    driver.end(2, Ending.PREEMPTED)
+    driver.end(2, ExitCause.PREEMPTED)
     driver.read(500)
     assert starts(driver.sent) == [1, 2]
     assert starts(driver.end(1)) == [2]
@@ -171,7 +171,7 @@ def preempted_and_back(driver: Driver, times: int) -> None:
         driver.step(2)
         driver.read(860)
         assert preempts(driver.sent)[-1] == 2
-        driver.end(2, Ending.PREEMPTED)
+        driver.end(2, ExitCause.PREEMPTED)
         driver.wait(10.0, used=100)
 
 
@@ -181,7 +181,7 @@ def test_a_minimum_run_time_before_being_preempted_again():
     driver.submit()
     preempted_and_back(driver, 1)
     back_s = driver.now_s
-    driver.end(2, Ending.LOST)
+    driver.end(2, ExitCause.LOST)
     driver.step(2)
     driver.read(860)
     assert preempts(driver.sent) == [2]
@@ -210,7 +210,7 @@ def test_above_the_last_level_the_lowest_is_killed_even_inside_a_side_effect():
     assert kills(driver.sent) == [3]
     driver.read(960)
     assert kills(driver.sent) == [3]
-    driver.end(3, Ending.LOST)
+    driver.end(3, ExitCause.LOST)
     driver.read(960)
     assert kills(driver.sent) == [3, 2]
 
@@ -228,11 +228,11 @@ def test_a_run_killed_alone_died_of_its_own_memory():
     driver = Driver(slots=2)
     run = driver.submit()
     driver.read(960)
-    driver.end(run, Ending.LOST)
+    driver.end(run, ExitCause.LOST)
     driver.wait(10.0, used=50)
     assert starts(driver.sent) == [run, run]
     driver.read(960)
-    assert settled(driver.end(run, Ending.LOST)) == [(run, "OUT_OF_MEMORY")]
+    assert settled(driver.end(run, ExitCause.LOST)) == [(run, "OUT_OF_MEMORY")]
 
 
 def test_pressure_that_never_falls_makes_a_new_zero_and_one_run_at_a_time():
@@ -341,6 +341,6 @@ def test_a_level_that_follows_a_higher_one_preempts_nobody_below_its_own_line():
     driver = three_running()
     driver.read(960)
     (killed,) = kills(driver.sent)
-    driver.end(killed, Ending.PREEMPTED)
+    driver.end(killed, ExitCause.PREEMPTED)
     driver.wait(8.0, used=640)
     assert preempts(driver.sent) == []

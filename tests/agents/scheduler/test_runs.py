@@ -4,7 +4,6 @@ from headrace.agents.scheduler.events import (
     AttemptEnded,
     Cancelled,
     Closing,
-    Ending,
     HostLost,
     KillRun,
     Notice,
@@ -16,6 +15,7 @@ from headrace.agents.scheduler.events import (
     Tick,
 )
 from headrace.errors import OptionError
+from headrace.exit_causes import ExitCause
 from headrace.limits import MemoryLimits, QueueLimits
 from headrace.priority import Priority
 from tests.agents.scheduler.driver import Driver, kills, preempts, refused, settled, starts
@@ -108,43 +108,43 @@ def test_what_does_not_fit_above_the_floor_is_given_up_after_a_while():
 def test_a_run_out_of_memory_is_tried_once_more_alone_with_all_there_is_and_then_set_aside():
     driver = Driver(slots=2)
     run, other = driver.submit(memory=200), driver.submit()
-    assert driver.end(run, Ending.OUT_OF_MEMORY) == []
+    assert driver.end(run, ExitCause.OUT_OF_MEMORY) == []
     (again,) = driver.end(other)[1:]
     assert (again.id, again.is_alone, again.memory_bytes) == (run, True, 1000)
-    assert settled(driver.end(run, Ending.OUT_OF_MEMORY)) == [(run, "OUT_OF_MEMORY")]
+    assert settled(driver.end(run, ExitCause.OUT_OF_MEMORY)) == [(run, "OUT_OF_MEMORY")]
 
 
 def test_a_child_out_of_memory_is_tried_once_more_with_its_family_alone_and_then_set_aside():
     driver = Driver(slots=2)
     parent, other = driver.submit(memory=200), driver.submit(memory=200)
     child, sibling = driver.submit(parent=parent), driver.submit(parent=parent)
-    stopped = driver.end(child, Ending.OUT_OF_MEMORY)
+    stopped = driver.end(child, ExitCause.OUT_OF_MEMORY)
     assert [(command.id, command.why) for command in stopped] == [
         (parent, StopReason.FOR_CHILD),
         (sibling, StopReason.WITH_PARENT),
     ]
-    assert driver.end(sibling, Ending.PREEMPTED) == driver.end(parent, Ending.PREEMPTED) == []
+    assert driver.end(sibling, ExitCause.PREEMPTED) == driver.end(parent, ExitCause.PREEMPTED) == []
     again = driver.end(other)[1:]
     assert [(start.id, start.is_alone, start.memory_bytes) for start in again] == [
         (run, True, 1000) for run in (parent, child, sibling)
     ]
-    assert settled(driver.end(child, Ending.OUT_OF_MEMORY)) == [(child, "OUT_OF_MEMORY")]
+    assert settled(driver.end(child, ExitCause.OUT_OF_MEMORY)) == [(child, "OUT_OF_MEMORY")]
     assert settled(driver.end(parent)) == [(parent, "DONE")]
 
 
 def test_a_lost_worker_costs_an_attempt_and_too_many_cost_the_run():
     driver = Driver()
     run = driver.submit()
-    assert [starts(driver.end(run, Ending.LOST)) for _ in range(2)] == [[run], [run]]
-    assert settled(driver.end(run, Ending.LOST)) == [(run, "LOST")]
+    assert [starts(driver.end(run, ExitCause.LOST)) for _ in range(2)] == [[run], [run]]
+    assert settled(driver.end(run, ExitCause.LOST)) == [(run, "LOST")]
 
 
 def test_a_kind_whose_workers_die_opens_its_circuit_and_goes_on_with_one_probe():
     driver = Driver(slots=3)
     runs = [driver.submit(kind="crashing", memory=10) for _ in range(3)]
     for run in runs[:2]:
-        assert starts(driver.end(run, Ending.LOST)) == [run]
-    (opened,) = driver.end(runs[2], Ending.LOST)
+        assert starts(driver.end(run, ExitCause.LOST)) == [run]
+    (opened,) = driver.end(runs[2], ExitCause.LOST)
     assert (opened.notice, opened.subject) == (Notice.CIRCUIT_OPENED, "crashing")
     assert starts(driver.tell(Tick(now_s=11.0))) == [runs[2]]
 
@@ -160,8 +160,8 @@ def test_a_lost_host_is_nobodys_fault():
 def test_news_of_a_replaced_attempt_is_ignored():
     driver = Driver()
     run = driver.submit()
-    driver.end(run, Ending.LOST)
-    late = AttemptEnded(now_s=0.0, id=run, epoch=1, ending=Ending.DONE)
+    driver.end(run, ExitCause.LOST)
+    late = AttemptEnded(now_s=0.0, id=run, epoch=1, cause=ExitCause.DONE)
     assert driver.tell(late) == []
     assert settled(driver.end(run)) == [(run, "DONE")]
 
@@ -192,8 +192,8 @@ def test_children_stop_and_start_again_with_their_parent():
     driver = Driver(slots=1)
     parent = driver.submit()
     child = driver.submit(parent=parent)
-    assert kills(driver.end(parent, Ending.LOST)) == [child]
-    assert starts(driver.end(child, Ending.LOST)) == [parent, child]
+    assert kills(driver.end(parent, ExitCause.LOST)) == [child]
+    assert starts(driver.end(child, ExitCause.LOST)) == [parent, child]
 
 
 def test_a_child_never_waits_for_a_slot_that_its_own_parent_holds():
@@ -202,15 +202,15 @@ def test_a_child_never_waits_for_a_slot_that_its_own_parent_holds():
     child = driver.submit(parent=root)
     grandchild = driver.submit(parent=child)
     driver.end(root)
-    driver.end(child, Ending.LOST)
-    assert starts(driver.end(grandchild, Ending.LOST))[-1] == grandchild
+    driver.end(child, ExitCause.LOST)
+    assert starts(driver.end(grandchild, ExitCause.LOST))[-1] == grandchild
     assert driver.scheduler.snapshot().running_count == 2
 
 
 def test_a_parked_run_holds_nothing_and_comes_back_by_its_epoch():
     driver = Driver(slots=1)
     run, other = driver.submit(), driver.submit()
-    parked, start = driver.end(run, Ending.PARKED)
+    parked, start = driver.end(run, ExitCause.PARKED)
     assert parked == ParkRun(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)
     assert starts([start]) == [other]
     assert len(driver.scheduler) == 1
@@ -226,7 +226,7 @@ def test_time_limits_count_from_the_start_of_execution_and_not_while_waiting():
     assert driver.scheduler.next_tick_s() == driver.now_s + 5.0
     assert kills(driver.wait(4.5)) == []
     assert kills(driver.wait(1.0)) == [run]
-    assert settled(driver.end(run, Ending.LOST)) == [(run, "TIMED_OUT")]
+    assert settled(driver.end(run, ExitCause.LOST)) == [(run, "TIMED_OUT")]
 
 
 def test_a_time_limit_counts_what_was_executed_before_the_run_was_parked():
@@ -234,7 +234,7 @@ def test_a_time_limit_counts_what_was_executed_before_the_run_was_parked():
     run = driver.submit(limit_s=5.0)
     driver.started(run)
     driver.wait(2.0)
-    (parked,) = driver.end(run, Ending.PARKED)
+    (parked,) = driver.end(run, ExitCause.PARKED)
     assert isinstance(parked, ParkRun)
     assert parked.executed_s == 2.0
     driver.wait(100.0)
@@ -261,7 +261,7 @@ def test_cancelling_what_waits_settles_it_and_what_runs_is_killed_first():
     (kill,) = driver.tell(Cancelled(now_s=0.0, id=run))
     assert isinstance(kill, KillRun)
     assert driver.tell(Cancelled(now_s=0.0, id=run)) == []
-    assert settled(driver.end(run, Ending.PREEMPTED)) == [(run, "CANCELLED")]
+    assert settled(driver.end(run, ExitCause.PREEMPTED)) == [(run, "CANCELLED")]
 
 
 def test_closing_parks_what_waits_and_what_runs_at_its_next_step():
@@ -271,7 +271,7 @@ def test_closing_parks_what_waits_and_what_runs_at_its_next_step():
     assert parked == ParkRun(id=waiting, epoch=0, preemptions=0, deaths=0, executed_s=0.0)
     assert isinstance(preempt, PreemptRun)
     assert preempt.why is StopReason.CLOSING
-    assert driver.end(run, Ending.PREEMPTED) == [ParkRun(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)]
+    assert driver.end(run, ExitCause.PREEMPTED) == [ParkRun(id=run, epoch=1, preemptions=0, deaths=0, executed_s=0.0)]
     driver.submit()
     assert refused(driver.sent)[0].refusal is Refusal.CLOSING
 
@@ -282,14 +282,14 @@ def test_critical_work_makes_room_for_itself():
     driver.step(low)
     critical = driver.submit(Priority.CRITICAL)
     assert preempts(driver.sent) == [low]
-    assert starts(driver.end(low, Ending.PREEMPTED)) == [critical]
+    assert starts(driver.end(low, ExitCause.PREEMPTED)) == [critical]
     assert starts(driver.end(critical)) == [low]
 
 
 def test_three_failures_refuse_a_kind_until_a_probe_succeeds():
     driver = Driver(slots=1)
     for _ in range(3):
-        driver.end(driver.submit(kind="bad"), Ending.FAILED)
+        driver.end(driver.submit(kind="bad"), ExitCause.FAILED)
     driver.submit(kind="bad")
     (refusal,) = refused(driver.sent)
     assert (refusal.refusal, refusal.retry_at_s) == (Refusal.CIRCUIT_OPEN, 10.0)
@@ -309,7 +309,7 @@ def test_runs_accepted_before_their_kind_failed_wait_for_the_probe():
     bad = [driver.submit(kind="bad") for _ in range(5)]
     good = driver.submit(kind="good")
     for run in bad[:3]:
-        driver.end(run, Ending.FAILED)
+        driver.end(run, ExitCause.FAILED)
     assert starts(driver.sent) == [*bad[:3], good]
     driver.end(good)
     assert driver.scheduler.next_tick_s() == 10.0
@@ -321,8 +321,8 @@ def test_deaths_by_memory_open_no_circuit():
     driver = Driver(slots=1)
     for _ in range(3):
         run = driver.submit(kind="big")
-        driver.end(run, Ending.OUT_OF_MEMORY)
-        driver.end(run, Ending.OUT_OF_MEMORY)
+        driver.end(run, ExitCause.OUT_OF_MEMORY)
+        driver.end(run, ExitCause.OUT_OF_MEMORY)
     assert driver.scheduler.snapshot().open_circuits == {}
 
 

@@ -13,7 +13,6 @@ from headrace.agents.scheduler.events import (
     Closing,
     EffectEnded,
     EffectStarting,
-    Ending,
     EndRun,
     GrantPermits,
     HeartbeatAdded,
@@ -43,6 +42,7 @@ from headrace.agents.scheduler.events import (
     Tick,
 )
 from headrace.agents.scheduler.scheduler import Scheduler
+from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
@@ -204,20 +204,20 @@ class World:
             self.tell(EffectEnded(now_s=self.now_s, id=run.id, epoch=run.epoch))
         self.tell(StepJournaled(now_s=self.now_s, id=run.id, epoch=run.epoch))
         if run.slot and isinstance(run.stop, PreemptRun) and not run.effects:
-            self.end(run, Ending.PREEMPTED)
+            self.end(run, ExitCause.PREEMPTED)
 
     def effect(self, run: Run) -> None:
         run.effects += 1
         self.tell(EffectStarting(now_s=self.now_s, id=run.id, epoch=run.epoch))
 
-    def end(self, run: Run, ending: Ending) -> None:
+    def end(self, run: Run, cause: ExitCause) -> None:
         peak, epoch = run.memory, run.epoch
         slot = run.slot
-        if slot and run is slot.root and ending in (Ending.DONE, Ending.FAILED, Ending.OUT_OF_MEMORY):
+        if slot and run is slot.root and cause in (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY):
             self.known_kinds.add(run.kind)
-        run.deaths += ending is Ending.OUT_OF_MEMORY
+        run.deaths += cause is ExitCause.OUT_OF_MEMORY
         self.stopped(run)
-        self.tell(AttemptEnded(now_s=self.now_s, id=run.id, epoch=epoch, ending=ending, peak_bytes=peak))
+        self.tell(AttemptEnded(now_s=self.now_s, id=run.id, epoch=epoch, cause=cause, peak_bytes=peak))
 
     def stopped(self, run: Run) -> None:
         slot, run.slot = run.slot, None
@@ -241,7 +241,7 @@ class World:
         self.now_s += seconds
         for run in list(self.runs.values()):
             if run.slot and isinstance(run.stop, KillRun):
-                self.end(run, Ending.LOST if run.id % 2 else Ending.PREEMPTED)
+                self.end(run, ExitCause.LOST if run.id % 2 else ExitCause.PREEMPTED)
         for host in list(self.hosts.values()):
             self.read(host)
         self.tell(Tick(now_s=self.now_s))

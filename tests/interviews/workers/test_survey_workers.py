@@ -38,7 +38,8 @@ from headrace.errors import (
     ModelUnusable,
     OptionError,
 )
-from headrace.interviews.contract import Chunk, Lease, Outcome
+from headrace.exit_causes import ExitCause
+from headrace.interviews.contract import Chunk, Lease
 from headrace.interviews.workers import survey_workers
 from headrace.interviews.workers.survey_workers import worker_limit_bytes
 from headrace.survey.record import Cause
@@ -246,7 +247,7 @@ async def test_a_worker_that_hangs_is_ended_and_its_interview_fails():
     work = chunk(1, 0, 8)
     work.agents[5] = b'{"n": 5, "act": "hang"}'
     controller = await conducted(work, Model("test", canned_response=survey_answers.act), hang_s=0.6)
-    assert controller.ended[1] is Outcome.DONE
+    assert controller.ended[1] is ExitCause.DONE
     for ordinal, _, cause, message in controller.failures:
         assert (ordinal, cause) == (5, Cause.CRASHED.value)
         assert "0.6 s" in message

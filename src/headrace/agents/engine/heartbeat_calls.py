@@ -35,7 +35,8 @@ from headrace.agents.scheduler.events import (
 )
 from headrace.agents.task import TaskKind
 from headrace.errors import OptionError, TaskError
-from headrace.interviews.contract import AgentRun, Outcome
+from headrace.exit_causes import ExitCause
+from headrace.interviews.contract import AgentRun
 from headrace.limits import whole_number
 
 _CANCELS = 3
@@ -168,7 +169,7 @@ class EngineHeartbeats:
             heartbeat.last_error = "stopped"
         except RunStopped as stopped:
             heartbeat.last_error = "stopped"
-            if stopped.outcome is Outcome.PARKED:
+            if stopped.cause is ExitCause.PARKED:
                 self._failed(
                     heartbeat, "A heartbeat cannot wait on disk. Use asyncio.sleep, or submit a run that waits."
                 )

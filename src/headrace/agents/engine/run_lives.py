@@ -22,7 +22,6 @@ from headrace.agents.scheduler.events import (
     AttemptStarted,
     EffectEnded,
     EffectStarting,
-    Ending,
     EndRun,
     KillRun,
     ParkRun,
@@ -30,11 +29,11 @@ from headrace.agents.scheduler.events import (
     StartRun,
     StepJournaled,
     StopReason,
-    Verdict,
 )
 from headrace.agents.task import TaskKind
+from headrace.exit_causes import ExitCause
 from headrace.interviews import contract
-from headrace.interviews.contract import AgentExecutor, AgentRun, AnyEvent, Outcome, Signal, Trouble
+from headrace.interviews.contract import AgentExecutor, AgentRun, AnyEvent, Signal, Trouble
 from headrace.memory.gauge import TreeGauge, give_back
 from headrace.priority import Priority
 from headrace.steady_clock import SteadyClock
@@ -50,25 +49,6 @@ _TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
 _LEAST_PEAK_BYTES = 1_000_000
 _FIRST_RETRY_S = 0.5
 _LONGEST_RETRY_S = 60.0
-
-_ENDINGS = {
-    Outcome.DONE: Ending.DONE,
-    Outcome.FAILED: Ending.FAILED,
-    Outcome.OUT_OF_MEMORY: Ending.OUT_OF_MEMORY,
-    Outcome.PREEMPTED: Ending.PREEMPTED,
-    Outcome.LOST: Ending.LOST,
-    Outcome.PARKED: Ending.PARKED,
-    Outcome.UNDECIDED: Ending.PARKED,
-}
-_STATES = {
-    Verdict.DONE: RunState.DONE,
-    Verdict.FAILED: RunState.FAILED,
-    Verdict.CANCELLED: RunState.CANCELLED,
-    Verdict.TIMED_OUT: RunState.TIMED_OUT,
-    Verdict.OUT_OF_MEMORY: RunState.OUT_OF_MEMORY,
-    Verdict.LOST: RunState.LOST,
-    Verdict.BUDGET_TOO_SMALL: RunState.BUDGET_TOO_SMALL,
-}
 
 
 class AgentRuns:
@@ -155,7 +135,7 @@ class AgentRuns:
             return
         run.is_starting = False
         if run.stop is not None:  # told to stop before it began
-            self._report(run, Ending.PREEMPTED)
+            self._report(run, ExitCause.PREEMPTED)
             return
         self._executor.start(work)
         self._driver.tell(AttemptStarted(now_s=time.monotonic(), id=run.id, epoch=run.epoch))
@@ -174,9 +154,9 @@ class AgentRuns:
 
     def settle(self, command: EndRun) -> None:
         run = self.live.pop(command.id)
-        state, ended = _STATES[command.verdict], run.ended
+        state, ended = RunState(command.cause.value), run.ended
         error = (ended.reason if ended is not None else "") or run.stop_reason
-        if command.verdict is Verdict.FAILED and run.failures + 1 < run.kind.max_attempts:
+        if command.cause is ExitCause.FAILED and run.failures + 1 < run.kind.max_attempts:
             self._retry(run, error)
             return
         if run.has_children:
@@ -207,14 +187,14 @@ class AgentRuns:
         run = self.live.pop(command.id)
         ended = run.ended
         state, resume_at, error = RunState.WAITING, 0.0, ""
-        if ended is not None and ended.outcome is Outcome.UNDECIDED:
+        if ended is not None and ended.cause is ExitCause.UNDECIDED:
             state, error = RunState.UNDECIDED, ended.step
             self._log.record("undecided", f"step {ended.step!r} has started and not finished", run=run.id)
             end = RunEnd(run.name, state, None, error)
             self._writer.after_commit(partial(self._listeners.ended, run.id, end))
-        elif ended is not None and ended.outcome is Outcome.PARKED and ended.resume_at is not None:
+        elif ended is not None and ended.cause is ExitCause.PARKED and ended.resume_at is not None:
             state, resume_at = RunState.SLEEPING, ended.resume_at
-        elif ended is not None and ended.outcome is Outcome.PARKED and not run.has_mail:
+        elif ended is not None and ended.cause is ExitCause.PARKED and not run.has_mail:
             state = RunState.RECEIVING
         self._park(run, state, resume_at, command, error)
 
@@ -317,13 +297,13 @@ class AgentRuns:
     def _ended(self, run: LiveRun, event: contract.Ended) -> None:
         run.ended = event
         self._requests.forget(run)
-        if event.outcome is Outcome.LOST and event.reason:
+        if event.cause is ExitCause.LOST and event.reason:
             self._log.record("lost", event.reason, run=run.id)
-        elif event.outcome is Outcome.OUT_OF_MEMORY:
+        elif event.cause is ExitCause.OUT_OF_MEMORY:
             self._log.record("out of memory", event.reason, run=run.id)
-        if event.outcome in (Outcome.PREEMPTED, Outcome.LOST) and run.stop is not None:
+        if event.cause in (ExitCause.PREEMPTED, ExitCause.LOST) and run.stop is not None:
             self._reclaim(run)
-        self._report(run, _ENDINGS[event.outcome])
+        self._report(run, event.cause)
 
     def _reclaim(self, run: LiveRun) -> None:
         """What it held is free now, and the next reading should show it: all large blocks, and of small ones what
@@ -338,9 +318,9 @@ class AgentRuns:
         )
         self._log.record("stopped", f"{told}, {format_bytes(used)} in use", run=run.id)
 
-    def _report(self, run: LiveRun, ending: Ending) -> None:
+    def _report(self, run: LiveRun, cause: ExitCause) -> None:
         told = AttemptEnded(
-            now_s=time.monotonic(), id=run.id, epoch=run.epoch, ending=ending, peak_bytes=self._peak_bytes(run)
+            now_s=time.monotonic(), id=run.id, epoch=run.epoch, cause=cause, peak_bytes=self._peak_bytes(run)
         )
         self._driver.tell(told)
 

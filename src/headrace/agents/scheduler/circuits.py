@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import heapq
 
-from headrace.agents.scheduler.events import Notice, RecordNotice, Verdict
+from headrace.agents.scheduler.events import Notice, RecordNotice
 from headrace.agents.scheduler.scheduled_runs import HELD, ScheduledRun
+from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits
 from headrace.models.endpoint.breaker import Breaker, Circuit
 
-_FAILURES = (Verdict.FAILED, Verdict.LOST)
+_FAILURES = (ExitCause.FAILED, ExitCause.LOST)
 
 
 class Circuits:
@@ -57,15 +58,15 @@ class Circuits:
     def holds_any(self) -> bool:
         return bool(self._held)
 
-    def settled(self, run: ScheduledRun, verdict: Verdict | None, now_s: float) -> RecordNotice | None:
+    def settled(self, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> RecordNotice | None:
         """How a run ended, None where it only left; tells whether its circuit opened or closed."""
         breaker = self._breakers.get(run.kind)
-        if breaker is None and verdict in _FAILURES:
+        if breaker is None and cause in _FAILURES:
             breaker = self._breakers[run.kind] = Breaker(self._limits)
         if breaker is None or (breaker.circuit is Circuit.HALF_OPEN and not run.is_probe):
             return None
         before = breaker.circuit
-        self._tell(breaker, run, verdict, now_s)
+        self._tell(breaker, run, cause, now_s)
         run.is_probe = False
         return _change(run.kind, before, breaker.circuit)
 
@@ -108,10 +109,10 @@ class Circuits:
             if breaker.circuit is not Circuit.CLOSED
         }
 
-    def _tell(self, breaker: Breaker, run: ScheduledRun, verdict: Verdict | None, now_s: float) -> None:
-        if verdict is Verdict.DONE:
+    def _tell(self, breaker: Breaker, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> None:
+        if cause is ExitCause.DONE:
             breaker.succeeded()
-        elif verdict in _FAILURES:
+        elif cause in _FAILURES:
             breaker.failed(now_s)
         elif run.is_probe:
             breaker.abandoned(now_s)

@@ -39,32 +39,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from headrace.exit_causes import ExitCause
 from headrace.limits import MemoryLimits
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
-
-
-class Ending(Enum):
-    """How one attempt ended, as its executor tells it. What was killed on command is LOST or PREEMPTED."""
-
-    DONE = "done"
-    FAILED = "failed"
-    OUT_OF_MEMORY = "out of memory"
-    PREEMPTED = "preempted"
-    PARKED = "parked"
-    LOST = "lost"
-
-
-class Verdict(Enum):
-    """How a run ended for good."""
-
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    TIMED_OUT = "timed out"
-    OUT_OF_MEMORY = "out of memory, also alone"
-    LOST = "its worker was lost too often"
-    BUDGET_TOO_SMALL = "the memory budget cannot hold it even alone"
 
 
 class Refusal(Enum):
@@ -180,7 +158,7 @@ class AttemptEnded(_Event, frozen=True, kw_only=True):
 
     id: int
     epoch: int
-    ending: Ending
+    cause: ExitCause
     peak_bytes: int = 0
 
 
@@ -308,7 +286,7 @@ class SkipRun(_Command, frozen=True, kw_only=True):
 class EndRun(_Command, frozen=True, kw_only=True):
     id: int
     epoch: int
-    verdict: Verdict
+    cause: ExitCause
 
 
 class ParkRun(_Command, frozen=True, kw_only=True):

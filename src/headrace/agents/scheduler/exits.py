@@ -1,64 +1,68 @@
-"""What the end of an attempt means for its run. Covers: again, for good, or parked. Does not cover: acting on it.
+"""Decides what follows when an attempt ends: the run ends for good, starts again, or is parked.
 
-done, failed                      for good
-told to stop: cancelled, too long for good, however the attempt ended
-preempted, killed beside others   again: journaled work is never repeated
-out of memory, killed alone       again once, alone and with more memory where there is more; then for good. A child
-                                  with all of its slot (agents.scheduler.children)
-lost                              again, a few times: the next may be lost for its own fault
-parked                            on disk until its time or its message comes
+    the attempt's exit cause                what follows
+    done, failed                            the run ends so
+    any, after a cancellation or timeout    the run ends as cancelled or timed out
+    preempted, or killed beside others      it starts again: journaled work is never repeated
+    out of memory, or killed alone          it starts again once, alone and with more memory where there is more, and a
+                                            child together with its parent (`children`); then it ends as out of memory
+    lost                                    it starts again a few times, as the fault may be its own; then ends as lost
+    parked, undecided                       it waits on disk for its time, its message or a decision
+
+Does not cover: carrying that out (`lifecycle`).
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import assert_never
 
-from headrace.agents.scheduler.events import Ending, StopReason, Verdict
+from headrace.agents.scheduler.events import StopReason
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun
+from headrace.exit_causes import ExitCause
 from headrace.limits import QueueLimits
 
 _MOST_DEATHS = 1
-_ENDED_WELL, _DONE = Ending.DONE, Verdict.DONE  # by themselves: see agents.scheduler.scheduled_runs
+_DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
+FINAL_CAUSES = {StopReason.CANCELLED: ExitCause.CANCELLED, StopReason.TIMED_OUT: ExitCause.TIMED_OUT}
 
 
-class Again(Enum):
+class ComesBack(Enum):
+    """The run has not ended: it waits for its next start here, or on disk."""
+
     AGAIN = "again"
-    PARKED = "parked"
+    LATER = "later"
 
 
-def judge(run: ScheduledRun, ending: Ending, limits: QueueLimits, *, was_alone: bool) -> Verdict | Again:
-    """Also counts what led to it."""
-    if ending is _ENDED_WELL:
+def decide_after_exit(
+    run: ScheduledRun, cause: ExitCause, limits: QueueLimits, *, was_alone: bool
+) -> ExitCause | ComesBack:
+    """Return how the run ends, or that it comes back; count the death, loss or preemption that led to it."""
+    if cause is _DONE:
         return _DONE
-    if run.stopping is StopReason.CANCELLED:
-        return Verdict.CANCELLED
-    if run.stopping is StopReason.TIMED_OUT:
-        return Verdict.TIMED_OUT
-    match ending:
-        case Ending.FAILED:
-            return Verdict.FAILED
-        case Ending.PARKED:
-            return Again.PARKED
-        case Ending.OUT_OF_MEMORY:
-            return _died(run)
-        case Ending.PREEMPTED | Ending.LOST:
-            return _stopped(run, ending, limits, was_alone=was_alone)
+    if run.stopping in FINAL_CAUSES:
+        return FINAL_CAUSES[run.stopping]
+    match cause:
+        case ExitCause.PARKED | ExitCause.UNDECIDED:
+            return ComesBack.LATER
+        case ExitCause.OUT_OF_MEMORY:
+            return _out_of_memory(run)
+        case ExitCause.PREEMPTED | ExitCause.LOST:
+            return _stopped(run, cause, limits, was_alone=was_alone)
         case _:
-            assert_never(ending)
+            return cause
 
 
-def _died(run: ScheduledRun) -> Verdict | Again:
+def _out_of_memory(run: ScheduledRun) -> ExitCause | ComesBack:
     run.deaths += 1
-    return Again.AGAIN if run.deaths <= _MOST_DEATHS else Verdict.OUT_OF_MEMORY
+    return ComesBack.AGAIN if run.deaths <= _MOST_DEATHS else ExitCause.OUT_OF_MEMORY
 
 
-def _stopped(run: ScheduledRun, ending: Ending, limits: QueueLimits, *, was_alone: bool) -> Verdict | Again:
+def _stopped(run: ScheduledRun, cause: ExitCause, limits: QueueLimits, *, was_alone: bool) -> ExitCause | ComesBack:
     if run.stopping is StopReason.EMERGENCY and was_alone:
-        return _died(run)  # there was nobody else to blame
-    if run.stopping is None and ending is Ending.LOST:
+        return _out_of_memory(run)  # no other run held that memory
+    if run.stopping is None and cause is ExitCause.LOST:
         run.losses += 1
-        return Again.AGAIN if run.losses <= limits.most_losses else Verdict.LOST
+        return ComesBack.AGAIN if run.losses <= limits.most_losses else ExitCause.LOST
     if run.stopping in (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM):
         run.preemptions += 1
-    return Again.AGAIN
+    return ComesBack.AGAIN

@@ -12,7 +12,6 @@ from headrace.agents.scheduler.events import (
     AttemptStarted,
     EffectEnded,
     EffectStarting,
-    Ending,
     EndRun,
     KillRun,
     ParkRun,
@@ -22,16 +21,16 @@ from headrace.agents.scheduler.events import (
     StepJournaled,
     StopReason,
     Submitted,
-    Verdict,
 )
-from headrace.agents.scheduler.exits import Again, judge
+from headrace.agents.scheduler.exits import FINAL_CAUSES, ComesBack, decide_after_exit
 from headrace.agents.scheduler.scheduled_runs import HELD, NEVER_KEPT_OUT, RUNNING, WAITING, ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
+from headrace.exit_causes import ExitCause
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
-_TAKES_CHILDREN_ALONG = (Verdict.CANCELLED, Verdict.TIMED_OUT)
-_TELLS_SIZE = (Ending.DONE, Ending.FAILED, Ending.OUT_OF_MEMORY)
+_TAKES_CHILDREN_ALONG = (ExitCause.CANCELLED, ExitCause.TIMED_OUT)
+_TELLS_SIZE = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY)
 
 
 def submitted(state: SchedulerState, event: Submitted) -> None:
@@ -81,12 +80,12 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
     was_alone = run.stopping is not None and host.has_only_one()
     del slot.running[run.id]
     _count(state, run, slot, event)
-    verdict = judge(run, event.ending, state.limits, was_alone=was_alone)
+    decided = decide_after_exit(run, event.cause, state.limits, was_alone=was_alone)
     if not slot.running:
         host.leave(slot, now_s)
-    if isinstance(verdict, Verdict):
-        settle(state, run, verdict, now_s)
-    elif verdict is Again.PARKED:
+    if isinstance(decided, ExitCause):
+        settle(state, run, decided, now_s)
+    elif decided is ComesBack.LATER:
         _park(state, run, now_s)
         _leave_children(state, run, now_s)
     else:
@@ -97,13 +96,13 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
         _wait(state, root, now_s)  # the last of a slot has ended, and its root comes back
 
 
-def settle(state: SchedulerState, run: ScheduledRun, verdict: Verdict, now_s: float) -> None:
+def settle(state: SchedulerState, run: ScheduledRun, cause: ExitCause, now_s: float) -> None:
     """Its end, for good."""
-    if run.children and verdict in _TAKES_CHILDREN_ALONG:
+    if run.children and cause in _TAKES_CHILDREN_ALONG:
         while run.children:
-            settle(state, run.children.popitem()[1], verdict, now_s)
-    state.commands.append(EndRun(id=run.id, epoch=run.epoch, verdict=verdict))
-    _forget(state, run, verdict, now_s)
+            settle(state, run.children.popitem()[1], cause, now_s)
+    state.commands.append(EndRun(id=run.id, epoch=run.epoch, cause=cause))
+    _forget(state, run, cause, now_s)
     if run.children:
         _leave_children(state, run, now_s)
 
@@ -115,7 +114,7 @@ def park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
     _park(state, run, now_s)
 
 
-def stop_for_good(state: SchedulerState, run: ScheduledRun, why: StopReason, verdict: Verdict, now_s: float) -> None:
+def stop_for_good(state: SchedulerState, run: ScheduledRun, why: StopReason, now_s: float) -> None:
     """Cancelled, or out of time; a parent takes its children along."""
     if run.phase is RUNNING:
         assert run.slot is not None
@@ -132,7 +131,7 @@ def stop_for_good(state: SchedulerState, run: ScheduledRun, why: StopReason, ver
         state.stop_slot(run.slot, KillRun, why, now_s)  # it has stopped to come back; its children have not yet
     else:
         state.circuits.release(run)
-    settle(state, run, verdict, now_s)
+    settle(state, run, FINAL_CAUSES[why], now_s)
 
 
 def close(state: SchedulerState, now_s: float) -> None:
@@ -193,13 +192,13 @@ def _count(state: SchedulerState, run: ScheduledRun, slot: Slot, event: AttemptE
     """Time and memory this attempt took."""
     if run.started_s is not None:
         run.executed_s += event.now_s - run.started_s
-    if run is slot.root and event.ending in _TELLS_SIZE:
+    if run is slot.root and event.cause in _TELLS_SIZE:
         state.reservations.seen(run.kind, max(event.peak_bytes, slot.peak_bytes))
         state.note_run(run.executed_s)
 
 
 def _note_crash(state: SchedulerState, run: ScheduledRun, event: AttemptEnded) -> None:
-    if event.ending is Ending.LOST and run.stopping is None and (note := state.circuits.crashed(run, event.now_s)):
+    if event.cause is ExitCause.LOST and run.stopping is None and (note := state.circuits.crashed(run, event.now_s)):
         state.commands.append(note)
 
 
@@ -262,8 +261,8 @@ def _park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
     _forget(state, run, None, now_s)
 
 
-def _forget(state: SchedulerState, run: ScheduledRun, verdict: Verdict | None, now_s: float) -> None:
+def _forget(state: SchedulerState, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> None:
     del state.runs[run.id]
     run.slot = None  # they hold each other: without this, only the collector would free them
-    if note := state.circuits.settled(run, verdict, now_s):
+    if note := state.circuits.settled(run, cause, now_s):
         state.commands.append(note)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from msgspec import Struct
 
 from headrace.agents.scheduler.children import enter_slot
-from headrace.agents.scheduler.events import PreemptRun, SkipRun, StopReason, Verdict
+from headrace.agents.scheduler.events import PreemptRun, SkipRun, StopReason
 from headrace.agents.scheduler.host import Host
 from headrace.agents.scheduler.lifecycle import settle
 from headrace.agents.scheduler.preemption import may_preempt_another, to_preempt
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.agents.scheduler.survey_permits import SurveyThrottle
+from headrace.exit_causes import ExitCause
 from headrace.priority import CRITICAL, Priority
 
 
@@ -138,7 +139,7 @@ def _start_or_wait(state: SchedulerState, run: ScheduledRun, hosts: list[Host], 
         return True
     if _is_hopeless(state, run, now_s):
         state.queue.remove(run)
-        settle(state, run, Verdict.BUDGET_TOO_SMALL, now_s)
+        settle(state, run, ExitCause.BUDGET_TOO_SMALL, now_s)
         return True
     for host in hosts:
         host.throttle = _throttle_for(host, run, need_of(state, run, host, now_s), now_s)

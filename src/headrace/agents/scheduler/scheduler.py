@@ -23,7 +23,6 @@ from headrace.agents.scheduler.events import (
     Closing,
     EffectEnded,
     EffectStarting,
-    Ending,
     HeartbeatAdded,
     HeartbeatEnded,
     HeartbeatRemoved,
@@ -40,7 +39,6 @@ from headrace.agents.scheduler.events import (
     SurveyOpened,
     SurveyUsage,
     Tick,
-    Verdict,
 )
 from headrace.agents.scheduler.host import Host
 from headrace.agents.scheduler.placing import dispatch
@@ -48,6 +46,7 @@ from headrace.agents.scheduler.relief import take_reading
 from headrace.agents.scheduler.scheduler_state import FINAL, SchedulerState
 from headrace.agents.scheduler.snapshot import Snapshot, snapshot_of
 from headrace.agents.scheduler.survey_permits import HostSurveys
+from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, QueueLimits
 from headrace.priority import Priority
 
@@ -84,7 +83,7 @@ class Scheduler:
                 self._tick(event.now_s)
             case Cancelled():
                 if run := state.runs.get(event.id):
-                    lifecycle.stop_for_good(state, run, StopReason.CANCELLED, Verdict.CANCELLED, event.now_s)
+                    lifecycle.stop_for_good(state, run, StopReason.CANCELLED, event.now_s)
             case SurveyOpened() | SurveyUsage() | SurveyClosed():
                 self._survey_event(event)
             case HeartbeatAdded() | HeartbeatRemoved() | HeartbeatEnded():
@@ -137,7 +136,7 @@ class Scheduler:
     def _tick(self, now_s: float) -> None:
         state = self._state
         for run in state.overdue(now_s):
-            lifecycle.stop_for_good(state, run, StopReason.TIMED_OUT, Verdict.TIMED_OUT, now_s)
+            lifecycle.stop_for_good(state, run, StopReason.TIMED_OUT, now_s)
         if not state.is_closing:
             state.commands += state.heartbeats.tick(now_s, self._reading_of)
 
@@ -186,6 +185,6 @@ class Scheduler:
             slot.stop_sent_s = now_s  # nothing joins it any more
             for run in reversed(list(slot.running.values())):  # children first: nobody is left to be told to stop
                 run.stopping = run.stopping if run.stopping in FINAL else StopReason.HOST_LOST  # not the run's fault
-                ended = AttemptEnded(now_s=now_s, id=run.id, epoch=run.epoch, ending=Ending.LOST)
+                ended = AttemptEnded(now_s=now_s, id=run.id, epoch=run.epoch, cause=ExitCause.LOST)
                 lifecycle.ended(self._state, ended)
         del self._state.hosts[name]

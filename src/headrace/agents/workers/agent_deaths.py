@@ -1,4 +1,4 @@
-"""What the end of a worker means for the work in it. Covers: the outcome, and the words that say what to do.
+"""What the end of a worker means for the work in it. Covers: the cause, and the words that say what to do.
 
 Does not cover: what follows (agents.scheduler.exits).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 
-from headrace.interviews.contract import Outcome
+from headrace.exit_causes import ExitCause
 from headrace.units import format_bytes
 from headrace.workers.handle import Ending, Worker
 from headrace.workers.wire import MEMORY_EXIT_CODE, Death, DeathKind, Done, Failed, OutOfMemory
@@ -17,15 +17,15 @@ _GIVES_UP_BY = {"SIGABRT", "SIGBUS", "SIGSEGV"}
 _ADVICE = "Give it more (slot_memory=, or memory= of its @task), or keep large data in ctx.spool()."
 
 
-def told_ending(ending: Ending, step: str) -> tuple[Outcome, str]:
+def told_ending(ending: Ending, step: str) -> tuple[ExitCause, str]:
     """`step` is the last that the work was about to take."""
     match ending:
         case Done():
-            return Outcome.LOST, "its worker has left"
+            return ExitCause.LOST, "its worker has left"
         case Failed():
-            return Outcome.LOST, ending.reason
+            return ExitCause.LOST, ending.reason
         case OutOfMemory():
-            return Outcome.OUT_OF_MEMORY, _out_of_memory(f"{ending.reason}, with {_used(ending)}", step)
+            return ExitCause.OUT_OF_MEMORY, _out_of_memory(f"{ending.reason}, with {_used(ending)}", step)
         case Death():
             return _died(ending, step)
 
@@ -37,26 +37,26 @@ def told_memory_error(reason: str, worker: Worker, peak_bytes: int, step: str) -
     return _out_of_memory(f"{told}, with {used} in use of the {limit} it may", step)
 
 
-def _died(death: Death, step: str) -> tuple[Outcome, str]:
+def _died(death: Death, step: str) -> tuple[ExitCause, str]:
     used = f"{format_bytes(death.used_bytes)} in use of the {format_bytes(death.limit_bytes)} it may"
     match death.kind:
         case DeathKind.OUT_OF_MEMORY:
-            return Outcome.OUT_OF_MEMORY, _out_of_memory(f"killed with {used}", step)
+            return ExitCause.OUT_OF_MEMORY, _out_of_memory(f"killed with {used}", step)
         case DeathKind.HUNG if death.used_bytes >= death.limit_bytes * _AT_ITS_LIMIT:
-            return Outcome.OUT_OF_MEMORY, _out_of_memory(f"killed: {death.reason}, with {used}", step)
+            return ExitCause.OUT_OF_MEMORY, _out_of_memory(f"killed: {death.reason}, with {used}", step)
         case DeathKind.EXITED if death.code == MEMORY_EXIT_CODE:
-            return Outcome.OUT_OF_MEMORY, _out_of_memory(f"MemoryError, with {used}", step)
+            return ExitCause.OUT_OF_MEMORY, _out_of_memory(f"MemoryError, with {used}", step)
         case DeathKind.EXITED:
-            return Outcome.LOST, f"its worker exited with code {death.code}{_where(step)}"
+            return ExitCause.LOST, f"its worker exited with code {death.code}{_where(step)}"
         case DeathKind.SIGNALLED if _gave_up_at_its_limit(death):
             told = (
                 f"{_signal_name(death.signal)} at its limit, with {format_bytes(death.reserved_bytes)} reserved, {used}"
             )
-            return Outcome.OUT_OF_MEMORY, _out_of_memory(told, step)
+            return ExitCause.OUT_OF_MEMORY, _out_of_memory(told, step)
         case DeathKind.SIGNALLED:
-            return Outcome.LOST, f"its worker was killed by {_signal_name(death.signal)}, with {used}{_where(step)}"
+            return ExitCause.LOST, f"its worker was killed by {_signal_name(death.signal)}, with {used}{_where(step)}"
         case DeathKind.LOST | DeathKind.HUNG | DeathKind.STOPPED | DeathKind.TOO_MUCH_OUTPUT:
-            return Outcome.LOST, f"its worker was lost{_where(step)}: {death.reason}"
+            return ExitCause.LOST, f"its worker was lost{_where(step)}: {death.reason}"
 
 
 def _gave_up_at_its_limit(death: Death) -> bool:

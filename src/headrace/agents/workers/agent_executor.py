@@ -36,6 +36,7 @@ from headrace.agents.workers.agent_wire import (
 )
 from headrace.agents.workers.agent_worker import SPOILED, host_runs
 from headrace.errors import HeadraceError
+from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import (
     AgentRun,
     AnyEvent,
@@ -43,7 +44,6 @@ from headrace.interviews.contract import (
     Emitted,
     Ended,
     LoopStuck,
-    Outcome,
     Reading,
     Signal,
     StepDone,
@@ -61,7 +61,7 @@ _NEARLY_FULL = 0.8
 _HARDER_AFTER_S = 1.0
 _LEAVES_WITHIN_S = 1.0
 _SHARE_OUT_AFTER_S = 0.1
-_STOPPED_AS = {Signal.PREEMPT: Outcome.PREEMPTED, Signal.CANCEL: Outcome.LOST, Signal.KILL: Outcome.LOST}
+_STOPPED_AS = {Signal.PREEMPT: ExitCause.PREEMPTED, Signal.CANCEL: ExitCause.LOST, Signal.KILL: ExitCause.LOST}
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +126,7 @@ class IsolatedAgents:
         try:
             function = refer_to(self._kinds[work.kind].function)
         except HeadraceError as error:
-            self._tell_end(_Hosted(work.id, work.epoch), Outcome.FAILED, str(error))
+            self._tell_end(_Hosted(work.id, work.epoch), ExitCause.FAILED, str(error))
             return
         if house is None:
             house = self._houses[work.slot] = _House(work.slot, work.memory_bytes)
@@ -215,11 +215,11 @@ class IsolatedAgents:
                 self._end_with(house, run, *told_ending(ending, run.step))
         except HeadraceError as error:
             for run in list(house.runs.values()):
-                self._end_with(house, run, Outcome.LOST, str(error))
+                self._end_with(house, run, ExitCause.LOST, str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody may be left waiting for these runs
             reason = f"what its worker said could not be understood: {type(error).__name__}: {error}"
             for run in list(house.runs.values()):
-                self._end_with(house, run, Outcome.FAILED, reason)
+                self._end_with(house, run, ExitCause.FAILED, reason)
         finally:
             if self._houses.get(house.slot) is house:  # a child may have come back to the slot, in a worker of its own
                 del self._houses[house.slot]
@@ -279,7 +279,7 @@ class IsolatedAgents:
         if isinstance(event, Emitted):
             self._outbox.drop_or_tell(event)
             return
-        if isinstance(event, Ended) and event.outcome is Outcome.OUT_OF_MEMORY and house.worker is not None:
+        if isinstance(event, Ended) and event.cause is ExitCause.OUT_OF_MEMORY and house.worker is not None:
             event.reason = told_memory_error(event.reason, house.worker, run.peak_bytes, run.step)
         house.unacked.append((self._outbox.tell(event), theirs))
         if isinstance(event, Reading):
@@ -291,16 +291,16 @@ class IsolatedAgents:
         elif isinstance(event, Ended):
             self._forget(house, run)
 
-    def _end_with(self, house: _House, run: _Hosted, outcome: Outcome, reason: str) -> None:
+    def _end_with(self, house: _House, run: _Hosted, cause: ExitCause, reason: str) -> None:
         """A run's worker has ended; one that was told to stop has done so."""
-        if run.signal is not None and outcome is Outcome.LOST:
-            outcome = _STOPPED_AS[run.signal]
+        if run.signal is not None and cause is ExitCause.LOST:
+            cause = _STOPPED_AS[run.signal]
             reason = ""
-        self._tell_end(run, outcome, reason)
+        self._tell_end(run, cause, reason)
         self._forget(house, run)
 
-    def _tell_end(self, run: _Hosted, outcome: Outcome, reason: str) -> None:
-        self._outbox.tell(Ended(id=run.id, epoch=run.epoch, seq=0, outcome=outcome, reason=reason, step=run.step))
+    def _tell_end(self, run: _Hosted, cause: ExitCause, reason: str) -> None:
+        self._outbox.tell(Ended(id=run.id, epoch=run.epoch, seq=0, cause=cause, reason=reason, step=run.step))
 
     def _forget(self, house: _House, run: _Hosted) -> None:
         del house.runs[run.id]
@@ -335,7 +335,7 @@ class IsolatedAgents:
             house.worker.kill(number)
         elif number == signal.SIGKILL:  # it has not even begun
             house.unsent = [each for each in house.unsent if not (isinstance(each, Begin) and each.work.id == run.id)]
-            self._end_with(house, run, Outcome.LOST, "")
+            self._end_with(house, run, ExitCause.LOST, "")
             return
         loop.call_later(_HARDER_AFTER_S, self._harder, house, run, signal.SIGKILL)
 

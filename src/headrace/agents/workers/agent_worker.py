@@ -36,7 +36,8 @@ from headrace.agents.workers.agent_wire import (
     encode,
 )
 from headrace.errors import InvalidInput
-from headrace.interviews.contract import AnyEvent, Outcome, Reading
+from headrace.exit_causes import ExitCause
+from headrace.interviews.contract import AnyEvent, Reading
 from headrace.memory.measure.os_limits import data_bytes, forget_peak
 from headrace.survey.models import Model
 from headrace.workers.functions import find_function, refer_to
@@ -121,14 +122,14 @@ class _MeasuredAgents(InlineAgents):
     met_limit = False
     base_bytes = 0
 
-    def end(self, link: AgentLink, outcome: Outcome, **told: Any) -> None:
-        if outcome is Outcome.OUT_OF_MEMORY:
+    def end(self, link: AgentLink, cause: ExitCause, **told: Any) -> None:
+        if cause is ExitCause.OUT_OF_MEMORY:
             self.met_limit = True
             lend_last_words()
         if not link.is_closed:
             peak = max(0, data_bytes()[0] - self.base_bytes)
             self._outbox.tell(Reading(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
-        super().end(link, outcome, **told)
+        super().end(link, cause, **told)
 
 
 class _StepOutbox(AgentOutbox):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 
-from headrace.interviews.contract import Chunk, Ended, Interview, Outcome, Rows, Signal, Spec, Spent
+from headrace.exit_causes import ExitCause
+from headrace.interviews.contract import Chunk, Ended, Interview, Rows, Signal, Spec, Spent
 from headrace.interviews.interview import Interviewer
 from headrace.interviews.workers.chunk_parts import Flight, Piece
 from headrace.interviews.workers.merged_events import MergedEvents
@@ -59,9 +60,9 @@ class Flights:
             return
         chunk = flight.chunk
         del self._flights[chunk.id]
-        outcomes = {None: Outcome.DONE, Signal.KILL: Outcome.LOST}
-        outcome = outcomes.get(flight.signal, Outcome.PREEMPTED)
-        self._events.emit(Ended(id=chunk.id, epoch=chunk.epoch, seq=0, outcome=outcome, reason=flight.undone))
+        causes = {None: ExitCause.DONE, Signal.KILL: ExitCause.LOST}
+        cause = causes.get(flight.signal, ExitCause.PREEMPTED)
+        self._events.emit(Ended(id=chunk.id, epoch=chunk.epoch, seq=0, cause=cause, reason=flight.undone))
         if (over := self._over.pop(chunk.id, None)) is not None and not over.done():
             over.set_result(None)
 
