@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from headrace.priority import Priority
     from headrace.results.result import Result
     from headrace.results.results import Results
-    from headrace.survey.agents import Agent
-    from headrace.survey.models import Model
+    from headrace.survey.agent import Agent
+    from headrace.survey.model import Model
     from headrace.survey.questions.free_text import QuestionFreeText
     from headrace.survey.questions.linear_scale import QuestionLinearScale
     from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
     from headrace.survey.questions.numerical import QuestionNumerical
     from headrace.survey.questions.yes_no import QuestionYesNo
-    from headrace.survey.scenarios import Scenario
+    from headrace.survey.scenario import Scenario
     from headrace.survey.survey import Survey
 
 __all__ = [
@@ -49,12 +49,12 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Agent": "survey.agents",
+    "Agent": "survey.agent",
     "AgentList": "plan.lists",
     "Engine": "agents.engine.engine",
     "HeadraceError": "errors",
     "Job": "plan.job",
-    "Model": "survey.models",
+    "Model": "survey.model",
     "ModelList": "plan.lists",
     "Priority": "priority",
     "QuestionFreeText": "survey.questions.free_text",
@@ -64,7 +64,7 @@ _HOMES = {
     "QuestionYesNo": "survey.questions.yes_no",
     "Result": "results.result",
     "Results": "results.results",
-    "Scenario": "survey.scenarios",
+    "Scenario": "survey.scenario",
     "ScenarioList": "plan.lists",
     "Survey": "survey.survey",
     "task": "agents.task",

@@ -6,7 +6,7 @@ import pytest
 
 from headrace import Model, QuestionFreeText, Results, Survey
 from headrace.cli.demo import showing
-from headrace.cli.demo.job import demo_job, moods
+from headrace.cli.demo.moods import demo_job, moods
 from headrace.cli.demo.people import people_job
 from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
 from tests.cli.terminals import headrace, in_terminal

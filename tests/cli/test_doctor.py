@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.doctor import installed
-from headrace.cli.doctor.finding import State
+from headrace.cli.doctor.diagnosis import State
 from headrace.installing import install_command
 from headrace.workers.enforcement import enforcement_layers
 from tests.cli.terminals import headrace

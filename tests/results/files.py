@@ -12,12 +12,12 @@ from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import ANSWER_COLUMNS, DetailPacker, Row, Status
 from headrace.store.run_file.run_file import RunFile
-from headrace.survey.agents import Agent
-from headrace.survey.models import Model
+from headrace.survey.agent import Agent
+from headrace.survey.model import Model
 from headrace.survey.questions.free_text import QuestionFreeText
 from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
 from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, Usage, encode_detail
-from headrace.survey.scenarios import Scenario
+from headrace.survey.scenario import Scenario
 from headrace.survey.survey import Survey
 from headrace.survey.values import encode_value, to_sql
 

@@ -19,7 +19,7 @@ from headrace.expressions import Kind
 from headrace.results import export
 from headrace.results.results import Results
 from headrace.results.text_export import to_json
-from headrace.survey.agents import Agent
+from headrace.survey.agent import Agent
 from tests.results import files
 
 NAMES = ("whole", "real", "text", "flag", "mixed", "empty")

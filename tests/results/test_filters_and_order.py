@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from headrace.expressions import compile_closure, parse, truth
 from headrace.results import conditions, stages
 from headrace.results.results import Results
-from headrace.survey.agents import Agent
-from headrace.survey.models import Model
-from headrace.survey.scenarios import Scenario
+from headrace.survey.agent import Agent
+from headrace.survey.model import Model
+from headrace.survey.scenario import Scenario
 from headrace.survey.values import encode_value
 from tests.results import files
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headrace.results.results import Results
 from headrace.store.run_file.row_batches import row_batch
-from headrace.survey.agents import Agent
+from headrace.survey.agent import Agent
 from tests.results import files
 
 PEOPLE = 3_000

@@ -12,9 +12,9 @@ from headrace.results.results import Results
 from headrace.store.connections import open_writer
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.row_batches import row_batch
-from headrace.survey.agents import Agent
-from headrace.survey.models import Model
-from headrace.survey.scenarios import Scenario
+from headrace.survey.agent import Agent
+from headrace.survey.model import Model
+from headrace.survey.scenario import Scenario
 from headrace.survey.values import encode_fields
 from tests.results import files
 

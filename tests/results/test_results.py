@@ -12,8 +12,8 @@ import pytest
 from headrace.errors import InvalidInput, NotARunFile, RunFileDamaged, RunFileError, RunFileTooNew
 from headrace.results.results import Results
 from headrace.store.connections import open_writer
-from headrace.survey.agents import Agent
-from headrace.survey.models import Model
+from headrace.survey.agent import Agent
+from headrace.survey.model import Model
 from tests.results import files
 
 

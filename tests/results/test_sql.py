@@ -7,8 +7,8 @@ import pytest
 
 from headrace.errors import InvalidInput
 from headrace.results.results import Results
-from headrace.survey.agents import Agent
-from headrace.survey.scenarios import Scenario
+from headrace.survey.agent import Agent
+from headrace.survey.scenario import Scenario
 from tests.results import files
 
 

@@ -4,7 +4,7 @@ import time
 from headrace.interviews.contract import Chunk, Ended, Interview, Lease, Rows, Spec
 from headrace.interviews.inline import InlineExecutor
 from headrace.limits import RetryLimits
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.questions.free_text import QuestionFreeText
 from headrace.survey.survey import Survey
 

@@ -28,7 +28,7 @@ from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import AgentRun, Command
 from headrace.models.contacts import check_allowed
 from headrace.steady_clock import SteadyClock
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.values import decode_value
 from headrace.units import parse_bytes
 from headrace.workers.command_result import CommandEnd

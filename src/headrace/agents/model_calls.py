@@ -18,7 +18,7 @@ from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.prices import Price, price_of
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, State, Usage
 
 _TEXT = {"type": "string"}

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from headrace.encoding import encode_with
-from headrace.survey.functions import code_content
+from headrace.survey.function_reference import code_content
 
 _PART_BYTES = 6
 _UNKNOWN = bytes(_PART_BYTES)

@@ -16,7 +16,7 @@ from headrace.errors import HeadraceError, OptionError, SurveyError
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.survey_file import read_survey
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.survey.written_files import read_written
 

@@ -21,12 +21,12 @@ def demo(
     ] = False,
 ) -> None:
     """Run a small survey and show its answers. The test model is asked, or with --people a real one on this machine."""
-    from headrace.cli.demo.showing import run_demo
+    from headrace.cli.demo.demo_run import run_demo
 
     if people:
         from headrace.cli.demo.people import people as subject
     else:
-        from headrace.cli.demo.job import moods as subject
+        from headrace.cli.demo.moods import moods as subject
     run_demo(subject(), size, output)
 
 

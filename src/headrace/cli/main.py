@@ -1,7 +1,7 @@
 """The `headrace` command: which commands there are, and where they start.
 
 A module that declares commands imports little, for `headrace --help` loads all of them: what a command needs is
-imported inside it. Does not cover: errors and exit codes (cli.telling).
+imported inside it. Does not cover: errors and exit codes (cli.error_messages).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Annotated
 
 import typer
 
+from headrace.cli.error_messages import with_error_messages
+from headrace.cli.file_commands import copy, results, runs, verify
 from headrace.cli.first_steps import demo, doctor
 from headrace.cli.log_lines import show_log_lines
 from headrace.cli.mapping import map_rows
 from headrace.cli.options import DEBUG
-from headrace.cli.reading import copy, results, runs, verify
-from headrace.cli.running import resume, run
-from headrace.cli.telling import told
-from headrace.cli.watching import pause, status, stop, tune
+from headrace.cli.run_commands import resume, run
+from headrace.cli.steering_commands import pause, status, stop, tune
 
 # Plain help: with markup it would load a Markdown parser, 80 ms, and draw boxes that a narrow terminal breaks.
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -40,7 +40,7 @@ COMMANDS = {
     "verify": verify,
 }
 for name, command in COMMANDS.items():
-    app.command(name)(told(command))
+    app.command(name)(with_error_messages(command))
 
 
 def _show_version(asked: bool) -> None:
@@ -59,7 +59,7 @@ def headrace(
     ] = False,
 ) -> None:
     """Run LLM jobs of any size in a fixed amount of memory."""
-    del debug, version  # cli.telling looks for the first, wherever it stands; the second has done its work
+    del debug, version  # cli.error_messages looks for the first, wherever it stands; the second has done its work
 
 
 def main() -> None:

@@ -28,7 +28,7 @@ from headrace.cli.options import (
     Seed,
     Workers,
 )
-from headrace.cli.running import options_from, start
+from headrace.cli.run_commands import options_from, start
 
 
 def map_rows(

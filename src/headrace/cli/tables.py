@@ -1,6 +1,6 @@
 """Rows of text for people. Covers: a table where the terminal is wide enough, a block of lines a row where it is not.
 
-Does not cover: what the rows are (cli.shown), or making values safe to show (cli.terminal.showable).
+Does not cover: what the rows are (cli.output), or making values safe to show (cli.terminal.showable).
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ One meaning, in a closure and in SQL:
 
 from headrace.expressions.closures import compile_closure, truth
 from headrace.expressions.meaning import Value, is_true
+from headrace.expressions.nodes import Expression
 from headrace.expressions.sql import Column, Kind, Sql, compile_sql
 from headrace.expressions.syntax import parse
-from headrace.expressions.tree import Expression
 
 __all__ = [
     "Column",

@@ -19,7 +19,7 @@ from headrace.expressions.meaning import (
     is_true,
     negate,
 )
-from headrace.expressions.tree import (
+from headrace.expressions.nodes import (
     Arithmetic,
     Call,
     Choice,

@@ -10,7 +10,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from headrace.expressions.tree import Comparison, Operation
+from headrace.expressions.nodes import Comparison, Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from headrace.expressions.meaning import Value, fits_64_bits
-from headrace.expressions.tree import (
+from headrace.expressions.nodes import (
     Arithmetic,
     Call,
     Choice,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import ExpressionError, nearest
 from headrace.expressions.meaning import BINARY, UNARY, Value
-from headrace.expressions.scan import DEEPEST_NESTING, refusal, to_python, too_deep
-from headrace.expressions.tree import (
+from headrace.expressions.nodes import (
     Arithmetic,
     Call,
     Choice,
@@ -29,6 +28,7 @@ from headrace.expressions.tree import (
     Not,
     Operation,
 )
+from headrace.expressions.scan import DEEPEST_NESTING, refusal, to_python, too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

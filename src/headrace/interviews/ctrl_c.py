@@ -4,7 +4,7 @@ Covers: both lines, on standard error, for every program that runs a job, and th
 also where asyncio has taken it over: while they block its event loop, and in a thread (`asyncio.to_thread(job.run)`).
 Under `asyncio.run` the first Ctrl-C cancels the main task, and KeyboardInterrupt is raised when that has ended:
 `run_async`, `astream` and engines say the lines, and leave the errors as they are.
-Does not cover: stopping the run (interviews.delivery), the command's own last words (cli.telling).
+Does not cover: stopping the run (interviews.delivery), the command's own last words (cli.error_messages).
 """
 
 from __future__ import annotations

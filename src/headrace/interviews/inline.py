@@ -24,7 +24,7 @@ from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.store.run_file.rows import DetailPacker, Row
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.prompts import persona
 from headrace.survey.record import AnswerRecord, Cause
 from headrace.survey.survey import Survey

@@ -6,7 +6,7 @@
 
 A run file's budgets are claims too: limits of money and tokens that are looser than those confirmed are asked for
 again, and without confirmation its memory is at most this host's default, and its workers are left out.
-Does not cover: asking a person (cli.confirming), or where it is remembered (store.confirmations).
+Does not cover: asking a person (cli.confirm_prompt), or where it is remembered (store.confirmations).
 """
 
 from __future__ import annotations

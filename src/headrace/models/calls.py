@@ -14,7 +14,7 @@ from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache, cache_key
 from headrace.plan.prices import Price
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, ServiceUsage, Usage
 
 _CHARS_PER_TOKEN = 4

@@ -13,7 +13,7 @@ from pathlib import Path
 from headrace.errors import NotConfirmed, OptionError
 from headrace.models.http_client.http_options import HttpOptions, usual_key
 from headrace.survey.known_services import SERVICES
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from headrace.errors import ListError, ModelUnusable, Spelled
 from headrace.models.redaction import SENT
-from headrace.survey.models import MissingFunction
+from headrace.survey.model import MissingFunction
 
 _MOST_ENV_FILE_BYTES = 1 << 20
 

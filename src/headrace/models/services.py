@@ -7,7 +7,7 @@ from importlib import import_module
 from headrace.errors import ListError, Spelled, nearest
 from headrace.models.provider import Provider
 from headrace.survey.known_services import SERVICES, WELL_KNOWN_MODELS, Wire
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 
 # Module and maker. Not imported here: aiohttp alone is 26 MB, which a run of the test model has no use for.
 _WIRES = {

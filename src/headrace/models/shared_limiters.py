@@ -15,7 +15,7 @@ import msgspec
 from headrace.models.calls import endpoint_limits
 from headrace.models.endpoint.call_results import EndpointStatus
 from headrace.models.limiter import Limiter, Reach
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.values import encode_value
 
 _log = logging.getLogger("headrace")

@@ -12,7 +12,7 @@ from typing import Any
 
 from headrace.display import cell_text
 from headrace.plan.lists import RowList
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.survey.values import decode_fields, decode_value
 

@@ -16,10 +16,10 @@ from headrace.plan.identity import Identity, described, digest
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.mapping import mapped_agent, mapped_survey, rows_of
 from headrace.plan.product import Cell
-from headrace.survey.agents import Agent
+from headrace.survey.agent import Agent
 from headrace.survey.known_services import key_names
-from headrace.survey.models import Model
-from headrace.survey.scenarios import Scenario
+from headrace.survey.model import Model
+from headrace.survey.scenario import Scenario
 from headrace.survey.survey import Survey
 
 if TYPE_CHECKING:

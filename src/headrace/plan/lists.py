@@ -13,9 +13,9 @@ from typing import Any, Generic, Self, TypeVar
 from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import HeadraceError, ListError
 from headrace.plan.sources import CsvSource, JsonlSource, Source, Spool
-from headrace.survey.agents import NAME, Agent
-from headrace.survey.models import Model
-from headrace.survey.scenarios import Scenario
+from headrace.survey.agent import NAME, Agent
+from headrace.survey.model import Model
+from headrace.survey.scenario import Scenario
 from headrace.survey.values import Fields, decode_fields
 
 Item = TypeVar("Item", Agent, Scenario)

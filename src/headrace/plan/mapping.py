@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from headrace.errors import ListError, SurveyError
 from headrace.plan.lists import ScenarioList
-from headrace.survey.agents import Agent
+from headrace.survey.agent import Agent
 from headrace.survey.questions.base import Question
 from headrace.survey.questions.mapped import MappedPrompt, MappedProperty, properties
 from headrace.survey.schemas import as_schema

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from headrace.errors import ListError
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 
 _MILLION = 1_000_000
 _FREE = frozenset({"local", "test"})

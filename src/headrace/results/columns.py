@@ -20,7 +20,7 @@ from headrace.store.run_file.column_kinds import answer_kinds, field_kinds, fiel
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.stored_plan import read_plan
-from headrace.survey.models import MissingFunction, Model
+from headrace.survey.model import MissingFunction, Model
 from headrace.survey.values import kind_of
 
 

@@ -29,7 +29,7 @@ from headrace.store.run_file.interview_rows import (
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.row_batches import BatchRow
 from headrace.store.run_file.rows import DetailPacker, Row, Status
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, Detail, ServiceUsage, State
 from headrace.survey.values import Fields, SqlValue, decode_fields
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 
 from headrace.errors import SurveyError
 from headrace.expressions import compile_closure, is_true
-from headrace.survey.agents import INSTRUCTION, NAME
+from headrace.survey.agent import INSTRUCTION, NAME
 from headrace.survey.questions import Question
 from headrace.survey.questions.base import Options, Schema
 from headrace.survey.survey import Survey

@@ -2,7 +2,7 @@
 
 A script's `__main__` is imported again under another name, as multiprocessing does. A function that has no file, or
 that cannot be found by its name, is refused before anything starts. Does not cover: functions as part of a plan's
-identity (survey.functions).
+identity (survey.function_reference).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from headrace.errors import InvalidInput
 from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import AnyEvent, Reading
 from headrace.memory.measure.os_limits import data_bytes, forget_peak
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.workers.functions import find_function, refer_to
 from headrace.workers.leftovers import ProcessState, is_something_left
 from headrace.workers.wire import MEMORY_EXIT_CODE, FunctionReference

@@ -1,6 +1,6 @@
 """The people of `headrace demo --people`: who they are, what they are asked, and the local model that answers.
 
-Covers: the job. Does not cover: running it and showing what came of it (cli.demo.showing).
+Covers: the job. Does not cover: running it and showing what came of it (cli.demo.demo_run).
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from headrace.cli.demo.subject import Subject
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ScenarioList
-from headrace.survey.agents import Agent
-from headrace.survey.models import Model
+from headrace.survey.agent import Agent
+from headrace.survey.model import Model
 from headrace.survey.questions.free_text import QuestionFreeText
 from headrace.survey.questions.linear_scale import QuestionLinearScale
 from headrace.survey.questions.multiple_choice import QuestionMultipleChoice

@@ -1,6 +1,6 @@
 """Pictures made of letters: bars, and memory over the course of a run. Covers: drawing for any width, ASCII too.
 
-Does not cover: what is drawn (cli.demo.showing). Lines differ in their letters, not only in colour.
+Does not cover: what is drawn (cli.demo.demo_run). Lines differ in their letters, not only in colour.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from headrace.cli.doctor.finding import Finding, State
+from headrace.cli.doctor.diagnosis import Finding, State
 from headrace.installing import install_command
 from headrace.survey.known_services import key_names
 from headrace.units import format_bytes

@@ -10,7 +10,7 @@ import shutil
 import textwrap
 
 from headrace.cli.doctor import installed
-from headrace.cli.doctor.finding import Finding, State
+from headrace.cli.doctor.diagnosis import Finding, State
 
 _MARGIN = max(len(state.value) for state in State) + 3
 
@@ -35,14 +35,14 @@ def _report() -> dict[str, list[Finding]]:
         "Models": list(installed.keys()),
     }
     try:
-        from headrace.cli.doctor import host
+        from headrace.cli.doctor import machine
     except (ImportError, OSError):  # it needs some core libraries, and those that are broken stand above
         return report
     return {
         **report,
-        "Memory": list(host.memory()),
-        "Limits": list(host.limits()),
-        "Run files": list(host.run_files()),
+        "Memory": list(machine.memory()),
+        "Limits": list(machine.limits()),
+        "Run files": list(machine.run_files()),
     }
 
 

@@ -39,7 +39,7 @@ from headrace.models.limiter import EndpointState, Limiter
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.survey.known_services import SERVICES
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.record import Cause
 from headrace.units import format_bytes
 from headrace.workers.handle import Ending

@@ -50,7 +50,7 @@ from headrace.models.endpoint.call_results import CallResult
 from headrace.models.limiter import CallNotMade, EndpointState, ask_in_turn
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.shared_limiters import endpoint_key
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.record import Usage
 from headrace.workers.functions import find_function
 from headrace.workers.worker import Port, lend_last_words

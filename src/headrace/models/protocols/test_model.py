@@ -16,7 +16,7 @@ import msgspec
 
 from headrace.errors import ListError, ProviderRefused, ProviderUnavailable
 from headrace.models.provider import Reply, Request, check_parameters
-from headrace.survey.models import MissingFunction, Model
+from headrace.survey.model import MissingFunction, Model
 from headrace.survey.values import repair_text
 
 _PARAMETERS = frozenset({"canned_response", "latency_s", "fail_rate", "seed"})

@@ -12,7 +12,7 @@ from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.run_file.checksums import CHECK, plan_checksum
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_schema import MAPPED, WITHOUT_CHECKSUMS
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.values import SqlValue, decode_value, from_sql
 
 _MOST_DICTIONARY_BYTES = 1_000_000

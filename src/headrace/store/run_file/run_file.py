@@ -41,7 +41,7 @@ from headrace.store.run_file.run_journal import Journal
 from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums
 from headrace.store.run_file.stored_lists import StoredLists
 from headrace.store.run_file.stored_plan import check_fits, check_lists, read_plan
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, Usage, decode_record
 from headrace.survey.survey import Survey
 

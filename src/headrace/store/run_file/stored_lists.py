@@ -21,7 +21,7 @@ from headrace.store.run_file.creation import bits_to_kinds, read_identity, read_
 from headrace.store.run_file.header import RunHeader, has_checked_rows
 from headrace.store.run_file.kept_budgets import read_budgets
 from headrace.store.run_file.stored_plan import check_lists, read_plan
-from headrace.survey.models import Model
+from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.survey.values import check_fields
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from headrace.errors import ListError
-from headrace.survey.functions import function_reference
+from headrace.survey.function_reference import function_reference
 from headrace.survey.known_services import service_of
 from headrace.survey.secrecy import refuse_secrets
 from headrace.survey.values import UnusableValue, decode_value, encode_value

@@ -1,6 +1,6 @@
 """The commands about what is on disk: `results`, `runs`, `copy` and `verify`.
 
-Does not cover: how it looks (cli.shown, cli.keeping).
+Does not cover: how it looks (cli.output, cli.run_files).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def results(
     ] = False,
 ) -> None:
     """Print the results in a run file."""
-    from headrace.cli.shown import Layout, show_results
+    from headrace.cli.output import Layout, show_results
 
     layout = Layout(format, escape_formulas=escape_formulas)
     show_results(path, select=select, where=where, sort_by=sort_by, limit=limit, layout=layout)
@@ -40,7 +40,7 @@ def runs(
     json: Json = False,
 ) -> None:
     """List, size and remove the run files that have no path of their own."""
-    from headrace.cli.keeping import remove_runs, show_runs
+    from headrace.cli.run_files import remove_runs, show_runs
 
     if remove:
         remove_runs(remove, agreed=yes, as_json=json)
@@ -56,7 +56,7 @@ def copy(
     ] = False,
 ) -> None:
     """Copy a run file, also while it is written, as one whole file."""
-    from headrace.cli.keeping import copy_run
+    from headrace.cli.run_files import copy_run
 
     copy_run(path, target, without_log=without_log)
 
@@ -65,6 +65,6 @@ def verify(
     path: Annotated[Path, typer.Argument(metavar="RUN", help="A run file or an engine's file.")], json: Json = False
 ) -> None:
     """Look through a whole file for damage."""
-    from headrace.cli.verifying import show_verified
+    from headrace.cli.damage_report import show_verified
 
     show_verified(path, as_json=json)

@@ -1,7 +1,7 @@
 """What `status`, `pause`, `tune`, `stop` and `resume` say about a run that goes on elsewhere.
 
 Covers: looking at a run from both sides, its file and its process, once or until it ends. Does not cover: the commands
-(cli.watching, cli.running), or how a process is asked (interviews.steering.client).
+(cli.steering_commands, cli.run_commands), or how a process is asked (interviews.steering.client).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import typer
 from msgspec import structs
 
 from headrace.cli.options import INTERRUPTED, WATCH_EVERY_S
-from headrace.cli.shown import budgets_text, larger_budgets, spent_text
+from headrace.cli.output import budgets_text, larger_budgets, spent_text
 from headrace.cli.terminal import own_command, print_json, say, seen_from_here
 from headrace.display import counted, visible
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy

@@ -1,7 +1,7 @@
 import functools
 from typing import Any
 
-from headrace.survey.functions import function_reference
+from headrace.survey.function_reference import function_reference
 
 
 def made_without_source(text: str) -> Any:

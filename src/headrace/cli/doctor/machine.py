@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from headrace.cli.doctor.finding import Finding, State
+from headrace.cli.doctor.diagnosis import Finding, State
 from headrace.memory.gauge import container_bytes, host_bytes, memory_limits, tree_bytes
 from headrace.memory.measure.cgroups import MemoryGroups
 from headrace.store.home import home

@@ -1,6 +1,6 @@
 """The commands about a run that goes on, here or elsewhere: `status`, `pause`, `tune`, `stop`.
 
-Does not cover: `resume`, which may have to run the job itself (cli.running), or how it looks (cli.steered).
+Does not cover: `resume`, which may have to run the job itself (cli.run_commands), or how it looks (cli.run_status).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def status(
     json: Json = False,
 ) -> None:
     """How far a run is, also while it goes on elsewhere."""
-    from headrace.cli.steered import show_status, watch_status
+    from headrace.cli.run_status import show_status, watch_status
 
     if watch:
         watch_status(path, as_json=json)
@@ -28,7 +28,7 @@ def status(
 
 def pause(path: RunFileArgument, json: Json = False) -> None:
     """Have a run start nothing more and wait; what is in flight ends. `headrace resume` lets it go on."""
-    from headrace.cli.steered import tell_run
+    from headrace.cli.run_status import tell_run
     from headrace.interviews.steering.messages import PauseRequest
 
     tell_run(path, PauseRequest(), as_json=json)
@@ -40,7 +40,7 @@ def tune(
     json: Json = False,
 ) -> None:
     """Change how many interviews a run has in flight, while it goes on."""
-    from headrace.cli.steered import tell_run
+    from headrace.cli.run_status import tell_run
     from headrace.interviews.steering.messages import TuneRequest
 
     tell_run(path, TuneRequest(concurrency), as_json=json)
@@ -48,7 +48,7 @@ def tune(
 
 def stop(path: RunFileArgument, json: Json = False) -> None:
     """Stop a run, as Ctrl-C does where it was started. What is in flight ends; twice: stop now. Both can be resumed."""
-    from headrace.cli.steered import tell_run
+    from headrace.cli.run_status import tell_run
     from headrace.interviews.steering.messages import StopRequest
 
     tell_run(path, StopRequest(), as_json=json)

@@ -1,4 +1,4 @@
-"""The demo's survey, and what its test model answers. Does not cover: running and showing it (cli.demo.showing)."""
+"""The demo's survey, and what its test model answers. Does not cover: running and showing it (cli.demo.demo_run)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from headrace.cli.demo.subject import Subject
 from headrace.models.provider import Request
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ScenarioList
-from headrace.survey.agents import Agent
-from headrace.survey.models import Model
+from headrace.survey.agent import Agent
+from headrace.survey.model import Model
 from headrace.survey.questions.free_text import QuestionFreeText
 from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
 from headrace.survey.questions.numerical import QuestionNumerical

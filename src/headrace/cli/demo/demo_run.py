@@ -1,4 +1,4 @@
-"""The demo from its first line to what to type next. Does not cover: its survey (cli.demo.job)."""
+"""The demo from its first line to what to type next. Does not cover: its survey (cli.demo.moods)."""
 
 from __future__ import annotations
 

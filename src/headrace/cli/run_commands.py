@@ -87,8 +87,8 @@ def resume(
 ) -> None:
     """Go on with the job in a run file. It runs here, or in the process where it was paused."""
     given = dict(locals())
-    from headrace.cli.confirming import confirmed_job
-    from headrace.cli.steered import go_on_elsewhere
+    from headrace.cli.confirm_prompt import confirmed_job
+    from headrace.cli.run_status import go_on_elsewhere
     from headrace.limits import RunOptions
 
     options = options_from(given)
@@ -113,7 +113,7 @@ def start(job: Job, path: Path | None, options: RunOptions, *, dry_run: bool, as
     """Run a job and say how it ended, or only what it would take."""
     from msgspec import structs
 
-    from headrace.cli.shown import show_estimate, show_finished
+    from headrace.cli.output import show_estimate, show_finished
 
     if dry_run:
         expected = job.estimate(options.n or 1, limit=options.limit, sample=options.sample)

@@ -24,11 +24,11 @@ from headrace.errors import BudgetSpent, HeadraceError, Interrupted
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-def told(command: Callable[..., None]) -> Callable[..., None]:
+def with_error_messages(command: Callable[..., None]) -> Callable[..., None]:
     """The command with its errors told in words. Here and not around the app, which swallows some of them."""
 
     @functools.wraps(command)
-    def telling(*words: object, **options: object) -> None:
+    def wrapped(*words: object, **options: object) -> None:
         try:
             command(*words, **options)
             print(end="", flush=True)  # a pipe that closed must show itself here, not at the interpreter's end
@@ -58,7 +58,7 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
             _tell_fault()
             raise typer.Exit(1) from None
 
-    return telling
+    return wrapped
 
 
 def _how_to_go_on(stopped: Interrupted) -> str:
