@@ -289,12 +289,12 @@ def test_only_a_worker_without_a_task_may_be_looked_at_less_often():
     tree = ProcessTree(waiting.pid, has_base=True)
     watch = Watch(worker=1, pid=waiting.pid, tree=tree, limit_bytes=1 << 40, hang_s=1.0)
     try:
-        assert not watch.may_rest(5.0, 0, False)  # never looked at
+        assert not watch.may_be_skipped(5.0, 0, False)  # never looked at
         watch.look(5.0, 3, False)
-        assert watch.may_rest(5.01, 3, False)
-        assert not watch.may_rest(5.01, 3, True)  # a task has begun
-        assert not watch.may_rest(5.01, 5, False)  # one has begun and ended
-        assert not watch.may_rest(5.2, 3, False)
+        assert watch.may_be_skipped(5.01, 3, False)
+        assert not watch.may_be_skipped(5.01, 3, True)  # a task has begun
+        assert not watch.may_be_skipped(5.01, 5, False)  # one has begun and ended
+        assert not watch.may_be_skipped(5.2, 3, False)
     finally:
         tree.close()
         waiting.kill()

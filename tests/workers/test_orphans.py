@@ -9,7 +9,7 @@ import pytest
 
 from headrace.workers.functions import refer_to
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.warden import standby as warden_heir
+from headrace.workers.warden import standby
 from headrace.workers.wire import Death, DeathKind, Done, Task
 from tests.workers import entries
 from tests.workers.trees import MB, children_of, gone_within, highest_until, is_alive, soon
@@ -25,7 +25,7 @@ def test_a_killed_controller_leaves_no_orphan(helped):
         assert controller.stdout is not None
         told = controller.stdout.readline().split()
         pids = [pid for pid in children_of(controller.pid) if str(pid).encode() not in told[1:]]
-        assert len(pids) == 6  # the warden and its heir, two workers, and a child of each
+        assert len(pids) == 6  # the warden and its standby, two workers, and a child of each
         os.kill(controller.pid, signal.SIGKILL)
         assert gone_within(pids, 1.0) == []
         for bystander in told[1:]:
@@ -36,12 +36,12 @@ def test_a_controller_killed_together_with_its_warden_leaves_no_orphan():
     with subprocess.Popen([sys.executable, CONTROLLER, ""], stdout=subprocess.PIPE) as controller:
         assert controller.stdout is not None
         controller.stdout.readline()
-        heir, warden, *workers_and_children = children_of(controller.pid)
+        standby_pid, warden, *workers_and_children = children_of(controller.pid)
         os.kill(controller.pid, signal.SIGSTOP)  # it sees nothing of the warden's end
         os.kill(warden, signal.SIGKILL)
         os.kill(controller.pid, signal.SIGKILL)
         assert len(workers_and_children) == 4
-        assert gone_within([heir, warden, *workers_and_children], 2.0) == []
+        assert gone_within([standby_pid, warden, *workers_and_children], 2.0) == []
 
 
 async def test_a_killed_heir_is_missed_and_everything_ends():
@@ -49,9 +49,9 @@ async def test_a_killed_heir_is_missed_and_everything_ends():
         worker = await pool.worker(LIMIT)
         running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.wait))))
         warden = pool.warden_pid
-        heir = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
-        assert heir != os.getpid()
-        os.kill(heir, signal.SIGKILL)
+        standby_pid = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
+        assert standby_pid != os.getpid()
+        os.kill(standby_pid, signal.SIGKILL)
         assert (await asyncio.wait_for(running, 10)).kind in {DeathKind.LOST, DeathKind.SIGNALLED}
         assert gone_within([warden, worker.pid], 2) == []
 
@@ -135,31 +135,43 @@ async def test_a_worker_that_stops_its_warden_gets_no_further_than_its_limit(sto
 async def test_a_warden_and_a_standby_that_are_both_stopped_go_on():
     async with WorkerPool(PoolOptions(preload=("tests.workers.entries",))) as pool:
         warden = pool.warden_pid
-        heir = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
-        os.kill(heir, signal.SIGSTOP)
+        standby_pid = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(standby_pid, signal.SIGSTOP)
         os.kill(warden, signal.SIGSTOP)
         assert isinstance(await asyncio.wait_for(pool.run(entries.echo, b"on", LIMIT), 20), Done)
 
 
-async def test_a_warden_that_does_not_turn_is_ended_by_its_standby(monkeypatch):
+async def test_a_standby_that_is_stopped_is_continued_by_the_warden():
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
         running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.wait))))
-        warden, guard = pool.warden_pid, warden_heir._Guard
-        heir = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
-        os.kill(heir, signal.SIGSTOP)
+        warden = pool.warden_pid
+        standby_pid = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(standby_pid, signal.SIGSTOP)
         assert await soon(lambda: pool.halts == 1)  # the warden has continued it
         os.kill(warden, signal.SIGKILL)
         assert (await asyncio.wait_for(running, 10)).kind is DeathKind.LOST
+
+
+def looks(check: standby.LivenessCheck, first_s: float, seconds: float) -> float:
+    """Look as the standby does, so often; the time afterwards."""
+    for step in range(round(seconds / 0.2)):
+        check.look(first_s + 0.2 * step)
+    return first_s + seconds
+
+
+def test_a_warden_that_does_not_turn_is_ended_by_its_standby(monkeypatch):
     killed = []
-    monkeypatch.setattr(warden_heir.os, "kill", lambda *told: killed.append(told))
-    pulse = warden_heir.Pulse()
-    watching = guard(17, pulse)
-    watching._still_s = 60.0
-    watching.look()
+    monkeypatch.setattr(standby.os, "kill", lambda *arguments: killed.append(arguments))
+    page = standby.LivenessPage()
+    check = standby.LivenessCheck(17, page, 0.0)
+    now = looks(check, 0.0, 60)
     assert killed == []  # it has not begun to turn
-    pulse.turn()
-    watching.look()
-    watching._still_s = 60.0
-    watching.look()
-    assert killed == [(17, signal.SIGKILL)]
+    page.count_turn()
+    now = looks(check, now, 4)
+    check.look(now + 3600)  # the host was suspended, and the standby with it
+    page.count_turn()
+    now = looks(check, now + 3600, 4)
+    assert killed == []
+    looks(check, now, 1.6)
+    assert set(killed) == {(17, signal.SIGKILL)}

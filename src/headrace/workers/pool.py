@@ -29,7 +29,7 @@ from headrace.workers.enforcement import can_isolate, enforcement_layers
 from headrace.workers.functions import has_imported_script, refer_to, script_starts_again
 from headrace.workers.handle import Ending, Worker
 from headrace.workers.limited_process import LimitedProcess
-from headrace.workers.warden.standby import continue_heir
+from headrace.workers.warden.standby import continue_if_stopped
 from headrace.workers.wire import (
     Death,
     DeathKind,
@@ -49,10 +49,10 @@ from headrace.workers.wire import (
 )
 
 _ROOT = str(Path(__file__).parents[2])
-# The heir is left first: it stays as small as it is by then.
+# The standby is left behind first: it stays as small as it is by then.
 _PROGRAM = """import sys; sys.path.append(sys.argv[1])
-from headrace.workers.warden.standby import leave_heir; pulse = leave_heir(int(sys.argv[2]))
-from headrace.workers.warden.warden import main; main(int(sys.argv[2]), pulse)"""
+from headrace.workers.warden.standby import fork_warden; liveness = fork_warden(int(sys.argv[2]))
+from headrace.workers.warden.warden import main; main(int(sys.argv[2]), liveness)"""
 _log = logging.getLogger("headrace")
 _END_WITHIN_S = 3.0
 _LOOK_AGAIN_S = 0.005
@@ -257,7 +257,7 @@ class WorkerPool:
     def _guard_standby(self, process: subprocess.Popen[bytes]) -> None:
         """Warden and standby continue each other, and both may be stopped: the standby goes on first."""
         if ON_LINUX and self._process is process:
-            continue_heir(process.pid)
+            continue_if_stopped(process.pid)
             asyncio.get_running_loop().call_later(_GUARD_EVERY_S, self._guard_standby, process)
 
     def _setup(self) -> Setup:
@@ -403,7 +403,7 @@ def _started(connection: socket.socket) -> subprocess.Popen[bytes]:
 
 
 async def _reaped(process: subprocess.Popen[bytes], warden: int | None) -> None:
-    """`process` is the warden, or its heir, which ends what a killed warden leaves: that one is killed last."""
+    """`process` is the warden, or its standby, which ends what a killed warden leaves: that one is killed last."""
     not_yet = [warden or process.pid, process.pid]
     give_up_at = time.monotonic() + _END_WITHIN_S
     while process.poll() is None:

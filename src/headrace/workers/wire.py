@@ -183,7 +183,7 @@ class Halted(msgspec.Struct, tag=True, array_like=True):
 class Death(msgspec.Struct, tag=True, array_like=True):
     """How a worker ended. `code` is its exit code, `signal` what killed it; one of them is None.
 
-    `used_bytes` is the reading that condemned it, or the last one; `peak_bytes` the highest of any. `reserved_bytes` is
+    `used_bytes` is the reading it was killed for, or the last one; `peak_bytes` the highest of any. `reserved_bytes` is
     what it had asked for by the last reading, which is what the hard limit counts. `abandoned_bytes` as in `Readings`:
     what it leaves is known before what it was lent is lent again.
     """

@@ -128,8 +128,8 @@ asyncio.run(main())
             assert child.poll() is None
             time.sleep(0.01)
         warden = warden_of(tmp_path / "a.run")
-        heir = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
-        for pid in (heir, warden):
+        standby = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
+        for pid in (standby, warden):
             os.kill(pid, signal.SIGSTOP)  # they will not notice anything for a while
         child.kill()
     opening = asyncio.ensure_future(Engine(tmp_path / "a.run").__aenter__())
@@ -137,7 +137,7 @@ asyncio.run(main())
         await asyncio.sleep(0.5)
         assert not opening.done()
     finally:
-        for pid in (warden, heir):
+        for pid in (warden, standby):
             os.kill(pid, signal.SIGCONT)
     engine = await asyncio.wait_for(opening, 10)
     assert not Path(f"/proc/{warden}").exists()

@@ -1,6 +1,6 @@
-"""The warden's end of the controller's socket: orders with their descriptors in, reports out. Never blocks.
+"""The warden's end of the controller's socket: orders with their descriptors in, reports out. It never blocks.
 
-Covers: framing, received descriptors, reports that wait. Does not cover: what an order means (workers.warden.warden).
+Covers: received descriptors, and reports that wait to leave. Does not cover: what an order means (warden.warden).
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ _MOST_DESCRIPTORS = 64
 
 
 class Control:
+    """`is_open` until the controller has gone. `is_behind` while a report has not left yet."""
+
     def __init__(self, connection: socket.socket) -> None:
         connection.set_inheritable(False)  # no program that the warden starts may speak in its name
         self._connection = connection
         self._frames = Frames(decoder_of(ToWarden))
-        self._waiting = bytearray()  # bounded: readings are left out while anything waits
+        self._unsent = bytearray()  # bounded: readings are left out while anything waits
         self.descriptors: deque[int] = deque()  # received, and not yet claimed by the order they came with
         self.is_open = True
 
@@ -34,10 +36,10 @@ class Control:
 
     @property
     def is_behind(self) -> bool:
-        return bool(self._waiting)
+        return bool(self._unsent)
 
     def orders(self, flags: int = 0) -> Iterator[ToWarden]:
-        """Those that have arrived; none, and no longer open, when the controller is gone."""
+        """Yield the orders that have arrived; none, and `is_open` is False, when the controller has gone."""
         room = socket.CMSG_SPACE(_MOST_DESCRIPTORS * array.array("i").itemsize)
         try:
             data, extra, _, _ = self._connection.recvmsg(_READ_BYTES, room, flags)
@@ -56,22 +58,23 @@ class Control:
         yield from self._frames.feed(data)
 
     def claim(self, count: int) -> list[int]:
-        """The next descriptors, as many as the order says it came with."""
+        """Return the next descriptors, as many as the order says it came with."""
         return [self.descriptors.popleft() for _ in range(count)]
 
-    def tell(self, report: msgspec.Struct) -> None:
-        self._waiting += frame(report)
+    def send(self, report: msgspec.Struct) -> None:
+        """Send a report, or keep what does not leave at once for the next `flush`."""
+        self._unsent += frame(report)
         self.flush()
 
     def flush(self) -> None:
         try:
-            sent = self._connection.send(self._waiting, socket.MSG_DONTWAIT)
+            sent = self._connection.send(self._unsent, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return
         except OSError:
             self.is_open = False
             return
-        del self._waiting[:sent]
+        del self._unsent[:sent]
 
     def close(self) -> None:
         self._connection.close()

@@ -1,13 +1,14 @@
-"""The standby: the process behind the warden. It keeps the warden going, and ends what a killed warden leaves.
+"""The standby: the warden's parent process. It keeps the warden running, and ends what a killed warden leaves behind.
 
     controller ── standby ── warden ── worker ── its children
 
-Covers: the warden killed from outside, also together with the controller. Its workers die with it; what they started
-would go on unseen, and comes here instead, since orphans go to the nearest ancestor that asks for them. A warden that
-is stopped (SIGSTOP: a worker may send that to its parent) is continued at once, since meanwhile nothing is held to its
-limit; one that is stopped again and again, or does not turn, is ended, and with it its workers. Also ends a warden
-whose controller is gone while another process holds the socket open. Does not cover: the ordinary end of it all
-(workers.warden.warden), and all three killed in one moment.
+Covers: a warden that is killed from outside, also together with the controller. Its workers die with it (parent-death
+signal); the workers' own children do not, and become children of the standby, which is the nearest ancestor that asks
+for orphans: it kills them. A warden that is stopped (SIGSTOP: a worker may send that to its parent) is continued at
+once, because meanwhile no worker is held to its limit; a warden that is stopped again and again, or whose loop does
+not turn, is killed, and with it its workers. The standby also kills a warden whose controller is gone while another
+process holds the socket open. Does not cover: the ordinary end of all processes (warden.warden), and all three killed
+in one moment.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _TURNS_WITHIN_S = 5.0  # it turns twice a second at the least
 _TURNS, _STOPS = range(2)
 
 
-class Pulse:
-    """A page that warden and standby share: how often the one has turned, and was found stopped by the other."""
+class LivenessPage:
+    """Memory that warden and standby share: how often the warden's loop has turned, and how often it was stopped."""
 
     def __init__(self) -> None:
         self._page = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")
@@ -43,50 +44,56 @@ class Pulse:
     def stops(self) -> int:
         return self._page[_STOPS]
 
-    def turn(self) -> None:
+    def count_turn(self) -> None:
         self._page[_TURNS] += 1
 
-    def stopped(self) -> None:
+    def count_stop(self) -> None:
         self._page[_STOPS] += 1
 
 
-def leave_heir(control: int) -> Pulse:
-    """Returns in a child, which is to be the warden; the process itself stays behind. Linux only: others have none."""
-    pulse = Pulse()
+def fork_warden(control: int) -> LivenessPage:
+    """Fork, and return in the child, which becomes the warden; this process becomes the standby and never returns.
+
+    Linux only: elsewhere this process is the warden and has no standby.
+    """
+    page = LivenessPage()
     if not ON_LINUX:
-        return pulse
+        return page
     controller = os.getppid()
     adopt_orphans()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     warden = os.fork()
     if warden:
         os.close(control)  # with it held here, the controller would not see the warden's end
-        _wait(warden, controller, _Guard(warden, pulse))
+        _stand_by(warden, controller, LivenessCheck(warden, page, time.monotonic()))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
-    return pulse
+    return page
 
 
-class _Guard:
-    """Whether the warden does its work."""
+class LivenessCheck:
+    """Decides from its stops and its turns whether the warden is continued or killed. Times are handed in."""
 
-    def __init__(self, warden: int, pulse: Pulse) -> None:
+    def __init__(self, warden: int, page: LivenessPage, now: float) -> None:
         self._warden = warden
-        self._pulse = pulse
+        self._page = page
         self._stopped_at: list[float] = []  # bounded by the most stops
         self._turns: int = 0
         self._still_s = 0.0
-        self._looked_at = time.monotonic()
+        self._looked_at = now
 
-    def stopped(self) -> None:
-        now = time.monotonic()
-        self._pulse.stopped()
+    def stopped(self, now: float) -> None:
+        """Continue the warden after a SIGSTOP, or kill it where that happens too often."""
+        self._page.count_stop()
         self._stopped_at = [at for at in self._stopped_at if now - at < _STOPS_WITHIN_S] + [now]
         is_too_often = len(self._stopped_at) > _MOST_STOPS
         os.kill(self._warden, signal.SIGKILL if is_too_often else signal.SIGCONT)
 
-    def look(self) -> None:
-        """Time in which the standby itself had no turn, on a busy or suspended host, does not count."""
-        now, turns = time.monotonic(), self._pulse.turns
+    def look(self, now: float) -> None:
+        """Kill a warden that has not turned for 5 s.
+
+        Time in which the standby itself had no turn, on a busy or suspended host, does not count.
+        """
+        turns = self._page.turns
         self._still_s += min(now - self._looked_at, 2 * _LOOK_EVERY_S)
         self._looked_at = now
         if turns != self._turns or not turns:  # before its first turn it may be importing for a long time
@@ -95,40 +102,41 @@ class _Guard:
             os.kill(self._warden, signal.SIGKILL)
 
 
-def _wait(warden: int, controller: int, guard: _Guard) -> NoReturn:
+def _stand_by(warden: int, controller: int, check: LivenessCheck) -> NoReturn:
+    """Wait until the warden has ended, kill the processes that it leaves, and exit."""
     while True:
         pid, status = os.waitpid(warden, os.WNOHANG | os.WUNTRACED)
         if pid == warden and not os.WIFSTOPPED(status):
             break
         if pid == warden:
-            guard.stopped()
+            check.stopped(time.monotonic())
         if os.getppid() != controller:
             os.kill(warden, signal.SIGKILL)
-        guard.look()
+        check.look(time.monotonic())
         signal.sigtimedwait({signal.SIGCHLD}, _LOOK_EVERY_S)
     _end_children()
     os._exit(0)
 
 
-def continue_heir(heir: int) -> bool:
-    """Whether it was found stopped, and is continued."""
+def continue_if_stopped(standby: int) -> bool:
+    """Send SIGCONT to a standby that a signal has stopped; return whether it was."""
     try:
-        with open(f"/proc/{heir}/stat", "rb") as told:  # noqa: PTH123 - pathlib is more than this needs
-            is_stopped = told.read(512).rpartition(b")")[2].split()[0] == b"T"
+        with open(f"/proc/{standby}/stat", "rb") as file:  # noqa: PTH123 - pathlib is more than this needs
+            is_stopped = file.read(512).rpartition(b")")[2].split()[0] == b"T"
         if is_stopped:
-            os.kill(heir, signal.SIGCONT)
+            os.kill(standby, signal.SIGCONT)
     except (OSError, IndexError):
         return False  # it has ended, and the warden is about to
     return is_stopped
 
 
 def _end_children() -> None:
-    """Again and again: each that ends leaves its own children here."""
+    """Kill all children, again and again: each one that ends leaves its own children here."""
     give_up_at = time.monotonic() + _END_WITHIN_S
     while (pids := _children()) and time.monotonic() < give_up_at:
         for pid in pids:
             with suppress(PermissionError):  # it has become another user's
-                os.kill(pid, signal.SIGKILL)  # not yet waited for: the number cannot be another's
+                os.kill(pid, signal.SIGKILL)  # not yet waited for: the pid cannot be another's
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
