@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.doctor import installed
-from headrace.cli.doctor.diagnosis import State
+from headrace.cli.doctor.diagnosis import Health
 from headrace.installing import install_command
 from headrace.workers.enforcement import enforcement_layers
 from tests.cli.terminals import headrace
@@ -70,7 +70,7 @@ def test_a_home_that_cannot_be_written_is_told(tmp_path: Path):
 def test_a_missing_extra_comes_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(installed, "_version", lambda distribution: None)
     found = {finding.name: finding for finding in installed.extras()}
-    assert found["pandas"].state is State.NONE
+    assert found["pandas"].state is Health.NONE
     assert found["pandas"].fix == install_command("pandas")
 
 

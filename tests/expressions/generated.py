@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from headrace.expressions import Column, Kind, Value
+from headrace.expressions import Column, ColumnKind, Value
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
@@ -41,14 +41,14 @@ TEXTS = st.sampled_from(
 LISTS = st.lists(st.none() | INTS | TEXTS, max_size=3)
 OUTSIDE_SQLITE = st.sampled_from([math.nan, 2**63, 2**70, -(2**70), 10**400])
 
-VALUES: Mapping[Kind, st.SearchStrategy[Any]] = {
-    Kind.NULL: st.none(),
-    Kind.BOOL: st.booleans(),
-    Kind.INT: INTS,
-    Kind.REAL: REALS,
-    Kind.TEXT: TEXTS,
-    Kind.JSON: LISTS | st.dictionaries(TEXTS, INTS, max_size=2),
-    Kind.TAGGED: OUTSIDE_SQLITE,
+VALUES: Mapping[ColumnKind, st.SearchStrategy[Any]] = {
+    ColumnKind.NULL: st.none(),
+    ColumnKind.BOOL: st.booleans(),
+    ColumnKind.INT: INTS,
+    ColumnKind.REAL: REALS,
+    ColumnKind.TEXT: TEXTS,
+    ColumnKind.JSON: LISTS | st.dictionaries(TEXTS, INTS, max_size=2),
+    ColumnKind.TAGGED: OUTSIDE_SQLITE,
 }
 
 
@@ -57,7 +57,7 @@ class Field:
     """A column of the test table under the dotted name that expressions use."""
 
     name: str
-    kinds: frozenset[Kind]
+    kinds: frozenset[ColumnKind]
 
     @property
     def column(self) -> str:
@@ -67,24 +67,24 @@ class Field:
         return st.one_of([VALUES[kind] for kind in sorted(self.kinds, key=lambda kind: kind.value)])
 
 
-def _field(name: str, *kinds: Kind) -> Field:
+def _field(name: str, *kinds: ColumnKind) -> Field:
     return Field(name, frozenset(kinds))
 
 
 NUMBERS = [
-    _field("answer.yes", Kind.BOOL),
-    _field("answer.perhaps", Kind.BOOL, Kind.NULL),
-    _field("answer.count", Kind.INT),
-    _field("rating", Kind.INT, Kind.NULL),
-    _field("agent.height", Kind.REAL),
-    _field("agent.number", Kind.BOOL, Kind.INT, Kind.REAL, Kind.NULL),
+    _field("answer.yes", ColumnKind.BOOL),
+    _field("answer.perhaps", ColumnKind.BOOL, ColumnKind.NULL),
+    _field("answer.count", ColumnKind.INT),
+    _field("rating", ColumnKind.INT, ColumnKind.NULL),
+    _field("agent.height", ColumnKind.REAL),
+    _field("agent.number", ColumnKind.BOOL, ColumnKind.INT, ColumnKind.REAL, ColumnKind.NULL),
 ]
-WORDS = [_field("mood.answer", Kind.TEXT), _field("scenario.city", Kind.TEXT, Kind.NULL)]
+WORDS = [_field("mood.answer", ColumnKind.TEXT), _field("scenario.city", ColumnKind.TEXT, ColumnKind.NULL)]
 OTHERS = [
-    _field("nothing", Kind.NULL),
-    _field("mixed", Kind.INT, Kind.REAL, Kind.TEXT, Kind.NULL),
-    _field("answer.list", Kind.JSON, Kind.NULL),
-    _field("answer.tagged", Kind.TAGGED, Kind.INT, Kind.NULL),
+    _field("nothing", ColumnKind.NULL),
+    _field("mixed", ColumnKind.INT, ColumnKind.REAL, ColumnKind.TEXT, ColumnKind.NULL),
+    _field("answer.list", ColumnKind.JSON, ColumnKind.NULL),
+    _field("answer.tagged", ColumnKind.TAGGED, ColumnKind.INT, ColumnKind.NULL),
 ]
 FIELDS = [*NUMBERS, *WORDS, *OTHERS]
 

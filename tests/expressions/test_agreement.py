@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from headrace.expressions import Column, Kind, Sql, Value, compile_closure, compile_sql, parse, truth
+from headrace.expressions import Column, ColumnKind, Sql, Value, compile_closure, compile_sql, parse, truth
 from tests.expressions import generated
 from tests.expressions.generated import FIELDS, ROWS
 
@@ -86,7 +86,7 @@ def test_every_pair_of_special_numbers_agrees(database: apsw.Connection, operato
     sources = [f"rating {operator} agent.height"]
     if operator in "+-*/":
         sources += [f"rating {operator} agent.height {order} nothing" for order in ("==", "<", ">=")]
-    everything = frozenset({Kind.NULL, Kind.BOOL, Kind.INT, Kind.REAL})
+    everything = frozenset({ColumnKind.NULL, ColumnKind.BOOL, ColumnKind.INT, ColumnKind.REAL})
     rows = [
         {**row_of(None, None), "rating": left, "agent.height": right, "nothing": third}
         for left in NUMBERS
@@ -110,7 +110,7 @@ def test_every_pair_of_special_numbers_agrees(database: apsw.Connection, operato
     ],
 )
 def test_every_pair_of_special_texts_agrees(database: apsw.Connection, source: str) -> None:
-    texts = frozenset({Kind.NULL, Kind.TEXT})
+    texts = frozenset({ColumnKind.NULL, ColumnKind.TEXT})
     rows = [{**row_of(None, None), "mood.answer": left, "scenario.city": right} for left in TEXTS for right in TEXTS]
     sql = compile_sql(parse(source), lambda name: Column(f'"{name}"', texts))
     assert sql is not None
@@ -199,7 +199,7 @@ def test_the_deepest_expression_is_within_sqlites_depth(database: apsw.Connectio
 
 def test_chains_within_chains_take_no_exponential_time() -> None:
     source = "x < (" * 48 + "x" + ") < x" * 48
-    assert compile_sql(parse(source), lambda name: Column(name, frozenset({Kind.INT}))) is None
+    assert compile_sql(parse(source), lambda name: Column(name, frozenset({ColumnKind.INT}))) is None
     assert compile_closure(parse(source), itemgetter)({"x": 1}) is False
 
 

@@ -28,7 +28,7 @@ from headrace.models.limiter import EndpointState
 from headrace.models.provider import Request
 from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import DetailPacker, Row, Status
-from headrace.survey.record import AnswerRecord, Cause, Failure, State, Usage
+from headrace.survey.record import AnswerRecord, AnswerState, Cause, Failure, Usage
 from tests.interviews.contract_driver import Controller, chunk, spec_for
 from tests.interviews.executors import EXECUTORS, NETWORK_EXECUTORS
 from tests.models.server import HostileServer
@@ -94,7 +94,7 @@ def answer_anew(request: Request) -> str:
 @each_executor
 async def test_answers_that_are_kept_are_not_asked_for_again(name: str):
     work = chunk(1, 0, 1)
-    work.interviews[0].kept = [AnswerRecord(0, State.ANSWERED, value="old", attempts=1, input_tokens=5)]
+    work.interviews[0].kept = [AnswerRecord(0, AnswerState.ANSWERED, value="old", attempts=1, input_tokens=5)]
     async with opened(name, Model("test", canned_response=answer_anew)) as controller:
         await controller.executor.start(work)
         await controller.read_until(lambda: 1 in controller.ended)
@@ -217,7 +217,7 @@ async def test_each_question_is_one_request_however_large_prompts_and_replies_ar
 
 
 def test_every_message_can_be_sent_as_bytes():
-    record = AnswerRecord(0, State.FAILED, b"\x01", failure=Failure(0, Cause.INVALID, "no"))
+    record = AnswerRecord(0, AnswerState.FAILED, b"\x01", failure=Failure(0, Cause.INVALID, "no"))
     row = Row(1, 0, 0, 0, 0, Status.FAILED, [1, 2.5, "x", None, b"[1]"], None, b"\x00", [], Usage(1, 2, 3))
     common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
     events: list[AnyEvent] = [

@@ -33,7 +33,7 @@ from headrace.interviews.outbox import Outbox
 from headrace.memory import gauge as memory
 from headrace.models.provider import Request
 from headrace.store.run_file.rows import Row, Status
-from headrace.survey.record import AnswerRecord, State, Usage, encode_record
+from headrace.survey.record import AnswerRecord, AnswerState, Usage, encode_record
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_an_answer_in_flight_stands_before_the_failure_it_replaces(path: Path):
 
     job = asked("one", "two").by(Model("test", canned_response=answer))
     assert {failed.cause for failed in job.run(path).failed()} == {"no answer", "model refused the call"}
-    record = encode_record(AnswerRecord(0, State.ANSWERED, value="kept", attempts=1))
+    record = encode_record(AnswerRecord(0, AnswerState.ANSWERED, value="kept", attempts=1))
     connection = apsw.Connection(str(path))
     connection.execute("INSERT INTO pending(ordinal, question, record) VALUES(0, 0, ?)", (record,))
     connection.close()

@@ -9,7 +9,7 @@ import pytest
 
 from headrace import Agent, AgentList, Model, QuestionFreeText, Scenario, ScenarioList, Survey
 from headrace.errors import ListError
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.plan.sources import SPOOL_IN_RAM_BYTES, Spool
 
 survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
@@ -95,8 +95,8 @@ def test_jsonl_keeps_the_types_of_json(tmp_path: Path):
     path = written(tmp_path / "a.jsonl", f'{{"a": 1, "b": [1, null], "c": "07"}}\n\n{{"a": true, "big": {2**70}}}\n')
     scenarios = ScenarioList.from_jsonl(path)
     assert list(scenarios) == [{"a": 1, "b": [1, None], "c": "07"}, {"a": True, "big": 2**70}]
-    assert scenarios.source.census.kinds["a"] == {Kind.INT, Kind.BOOL}
-    assert scenarios.source.census.kinds["big"] == {Kind.TAGGED}
+    assert scenarios.source.census.kinds["a"] == {ColumnKind.INT, ColumnKind.BOOL}
+    assert scenarios.source.census.kinds["big"] == {ColumnKind.TAGGED}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from headrace.survey.agent import Agent
 from headrace.survey.model import Model
 from headrace.survey.questions.free_text import QuestionFreeText
 from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
-from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, Usage, encode_detail
+from headrace.survey.record import AnswerRecord, AnswerState, Cause, Detail, Failure, Usage, encode_detail
 from headrace.survey.scenario import Scenario
 from headrace.survey.survey import Survey
 from headrace.survey.values import encode_value, to_sql
@@ -78,11 +78,11 @@ def row(file: RunFile, of: Job, ordinal: int, answers: list[Any]) -> Row:
 
 def _record(of: Job, position: int, answer: Any) -> AnswerRecord:
     if answer is SKIPPED:
-        return AnswerRecord(position, State.SKIPPED)
+        return AnswerRecord(position, AnswerState.SKIPPED)
     failure = Failure(position, Cause.INVALID, f"question {position} < 3") if answer is MISSING else None
     return AnswerRecord(
         position,
-        State.FAILED if failure else State.ANSWERED,
+        AnswerState.FAILED if failure else AnswerState.ANSWERED,
         value=None if failure else to_sql(answer, as_bool=of.survey.questions[position].holds_bools),
         prompt=f"Please answer {position}.",
         raw=f"raw {answer!r}".encode(),

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headrace.errors import MissingExtra, OptionError
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.results import export
 from headrace.results.results import Results
 from headrace.results.text_export import to_json
@@ -99,9 +99,9 @@ def test_parquet_of_questions_beyond_the_columns_is_typed_too(tmp_path: Path) ->
 
 
 def test_parquet_starts_over_when_a_running_job_widens_a_column(tmp_path: Path) -> None:
-    known = [frozenset({Kind.INT}), frozenset({Kind.INT, Kind.TEXT})]
+    known = [frozenset({ColumnKind.INT}), frozenset({ColumnKind.INT, ColumnKind.TEXT})]
 
-    def kinds() -> list[frozenset[Kind]]:
+    def kinds() -> list[frozenset[ColumnKind]]:
         return [known.pop(0) if len(known) > 1 else known[0]]
 
     written = export.write_parquet(tmp_path / "o.parquet", ["q"], kinds, lambda: iter([(1,), ("two",)]))
@@ -110,7 +110,9 @@ def test_parquet_starts_over_when_a_running_job_widens_a_column(tmp_path: Path) 
 
 def test_parquet_that_cannot_be_typed_says_so_rather_than_turning_forever(tmp_path: Path) -> None:
     with pytest.raises(pa.ArrowInvalid):
-        export.write_parquet(tmp_path / "o.parquet", ["q"], lambda: [frozenset({Kind.INT})], lambda: iter([("x",)]))
+        export.write_parquet(
+            tmp_path / "o.parquet", ["q"], lambda: [frozenset({ColumnKind.INT})], lambda: iter([("x",)])
+        )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -30,7 +30,7 @@ from headrace import (
 )
 from headrace.errors import RunFailed
 from headrace.store.run_file.row_batches import row_batch
-from headrace.survey.record import AnswerRecord, State
+from headrace.survey.record import AnswerRecord, AnswerState
 from tests.results.files import city, job, opened, row, survey
 
 DATA = Path(__file__).parents[1] / "data"
@@ -133,7 +133,7 @@ def make(folder: Path) -> None:
     with opened(folder / "wide.run", wide_job()) as file:
         file.journal.commit([row_batch([row(file, wide_job(), 0, WIDE_ANSWERS)])], [])
     with opened(folder / "pending.run", pending_job()) as file:
-        kept = AnswerRecord(0, State.ANSWERED, value="kept", prompt="What of one?", raw=b"kept", attempts=1)
+        kept = AnswerRecord(0, AnswerState.ANSWERED, value="kept", prompt="What of one?", raw=b"kept", attempts=1)
         file.journal.commit([], [(1, kept)])
     asyncio.run(_make_engine_file(folder / "engine.run"))
     (folder / "expected.json").write_text(json.dumps(expected, indent=1))

@@ -19,7 +19,7 @@ from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.prices import Price, price_of
 from headrace.survey.model import Model
-from headrace.survey.record import AnswerRecord, State, Usage
+from headrace.survey.record import AnswerRecord, AnswerState, Usage
 
 _TEXT = {"type": "string"}
 
@@ -46,7 +46,7 @@ class AgentCalls:
         """The model's reply, whatever it says. One that is of no use has been paid for all the same."""
         model = self._met.get(row) or Model.from_row(row)
         calls = await self._of(model)
-        record = AnswerRecord(0, State.ANSWERED)
+        record = AnswerRecord(0, AnswerState.ANSWERED)
         request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1)
         reply = await self._patiently(calls, request, record, is_stopping)
         record.attempts = 1

@@ -9,7 +9,7 @@ from contextlib import suppress
 from headrace.display import visible
 
 
-class LogLines(logging.Handler):
+class LogHandler(logging.Handler):
     """Writes to whatever standard error is at that moment: above a progress line where one is drawn."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -19,6 +19,6 @@ class LogLines(logging.Handler):
 
 def show_log_lines() -> None:
     logger = logging.getLogger("headrace")
-    if not any(isinstance(handler, LogLines) for handler in logger.handlers):
-        logger.addHandler(LogLines(logging.INFO))
+    if not any(isinstance(handler, LogHandler) for handler in logger.handlers):
+        logger.addHandler(LogHandler(logging.INFO))
         logger.setLevel(logging.INFO)

@@ -26,7 +26,7 @@ _AGES_S = (("day", 86_400), ("hour", 3600), ("minute", 60))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class KeptRun:
     """A run file. `interviews` and `total` are None where it cannot be read, and `trouble` says why."""
 
     path: str
@@ -38,7 +38,7 @@ class Kept:
     trouble: str | None = None
 
 
-def kept_runs() -> Iterator[Kept]:
+def kept_runs() -> Iterator[KeptRun]:
     """The latest first."""
     files = filter(Path.is_file, (home() / "runs").glob("*.run"))
     found = [(path.stat().st_mtime, path) for path in files]  # as many as a person keeps
@@ -85,7 +85,7 @@ def copy_run(path: Path, target: Path, *, without_log: bool) -> None:
 _COLUMNS = ("size", "done", "age", "run file")
 
 
-def _row(run: Kept, name: str, encoding: str) -> list[str]:
+def _row(run: KeptRun, name: str, encoding: str) -> list[str]:
     done = "unreadable" if run.interviews is None else f"{run.interviews:,}/{run.total:,}"
     age = _age(time.time() - run.changed_at)
     return [format_bytes(run.size_bytes), done, age, showable(name, 500, encoding)]
@@ -98,15 +98,15 @@ def _age(age_s: float) -> str:
     return "now"
 
 
-def _kept(path: Path, changed_at: float) -> Kept:
+def _kept(path: Path, changed_at: float) -> KeptRun:
     size = disk_bytes(path)
     try:
         with Results.open(path) as results:
             stats = results.stats()
         total = planned_interviews(path)
     except HeadraceError as error:
-        return Kept(path=path_text(path), size_bytes=size, changed_at=changed_at, trouble=error.message)
-    return Kept(
+        return KeptRun(path=path_text(path), size_bytes=size, changed_at=changed_at, trouble=error.message)
+    return KeptRun(
         path=path_text(path),
         size_bytes=size,
         changed_at=changed_at,

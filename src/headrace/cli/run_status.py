@@ -34,7 +34,7 @@ from headrace.units import format_bytes, format_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
+class _RunStatus:
     """A run at one moment. `live` is what its process says; `holder` is that process, which may not say anything."""
 
     path: Path
@@ -46,7 +46,7 @@ class _Look:
     holder: str | None
 
     @classmethod
-    def at(cls, path: Path) -> _Look:
+    def at(cls, path: Path) -> _RunStatus:
         live, holder = None, None
         try:
             live = state_of(path)
@@ -91,7 +91,7 @@ class _Look:
 
 
 def show_status(path: Path, *, as_json: bool) -> None:
-    look = _Look.at(path)
+    look = _RunStatus.at(path)
     if as_json:
         print_json(look.as_dict())
     else:
@@ -153,9 +153,9 @@ def _say(path: Path, live: StateReply, *, as_json: bool) -> None:
         say(hint)
 
 
-def _looks(path: Path) -> Iterator[_Look]:
+def _looks(path: Path) -> Iterator[_RunStatus]:
     """One a second, the last one when nothing runs any more."""
-    while (look := _Look.at(path)).goes_on:
+    while (look := _RunStatus.at(path)).goes_on:
         yield look
         time.sleep(WATCH_EVERY_S)
     yield look
@@ -180,7 +180,7 @@ def _redraw(path: Path) -> None:
             screen.update(Text(visible("\n".join(_lines(look)))), refresh=True)
 
 
-def _lines(look: _Look) -> Iterator[str]:
+def _lines(look: _RunStatus) -> Iterator[str]:
     stats = look.stats
     yield f"{look.path}: {look.counted}"
     if look.live is not None:

@@ -26,13 +26,13 @@ One meaning, in a closure and in SQL:
 from headrace.expressions.closures import compile_closure, truth
 from headrace.expressions.meaning import Value, is_true
 from headrace.expressions.nodes import Expression
-from headrace.expressions.sql import Column, Kind, Sql, compile_sql
+from headrace.expressions.sql import Column, ColumnKind, Sql, compile_sql
 from headrace.expressions.syntax import parse
 
 __all__ = [
     "Column",
+    "ColumnKind",
     "Expression",
-    "Kind",
     "Sql",
     "Value",
     "compile_closure",

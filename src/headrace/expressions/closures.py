@@ -44,7 +44,7 @@ Row = TypeVar("Row")
 def compile_closure(expression: Expression, resolve: Callable[[str], Callable[[Row], Value]]) -> Callable[[Row], Value]:
     """The expression as a function of a row; `resolve` is asked for each name's getter once, now."""
     getters = {name: resolve(name) for name in sorted(expression.names)}
-    return _Compiler(getters).node(expression.tree)
+    return _ClosureCompiler(getters).node(expression.tree)
 
 
 def truth(closure: Callable[[Row], Value]) -> Callable[[Row], bool]:
@@ -52,7 +52,7 @@ def truth(closure: Callable[[Row], Value]) -> Callable[[Row], bool]:
     return lambda row: is_true(closure(row))
 
 
-class _Compiler(Generic[Row]):
+class _ClosureCompiler(Generic[Row]):
     """Carries the getters down the tree."""
 
     def __init__(self, getters: Mapping[str, Callable[[Row], Value]]) -> None:

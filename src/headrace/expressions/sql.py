@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Parameter: TypeAlias = int | float | str | None
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """What a column has been seen to hold."""
 
     NULL = "null"
@@ -59,7 +59,7 @@ class Column:
     """
 
     sql: str
-    kinds: frozenset[Kind]
+    kinds: frozenset[ColumnKind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Sql:
 def compile_sql(expression: Expression, column: Callable[[str], Column | None]) -> Sql | None:
     """The expression as a predicate for WHERE, or None where only the closure is exact."""
     try:
-        part = _truth(_Compiler(column).node(expression.tree))
+        part = _truth(_SqlCompiler(column).node(expression.tree))
     except _InexactError:
         return None
     return Sql(part.text, part.parameters)
@@ -87,19 +87,19 @@ class _InexactError(Exception):
 class _Part:
     text: str
     parameters: tuple[Parameter, ...]
-    kinds: frozenset[Kind]
+    kinds: frozenset[ColumnKind]
 
 
-_BOOL = frozenset({Kind.BOOL})
-_NUMBERS = frozenset({Kind.BOOL, Kind.INT, Kind.REAL, Kind.NULL})
-_TEXTS = frozenset({Kind.TEXT, Kind.NULL})
+_BOOL = frozenset({ColumnKind.BOOL})
+_NUMBERS = frozenset({ColumnKind.BOOL, ColumnKind.INT, ColumnKind.REAL, ColumnKind.NULL})
+_TEXTS = frozenset({ColumnKind.TEXT, ColumnKind.NULL})
 _SCALARS = _NUMBERS | _TEXTS
 
 # FLOOR_DIVIDE and REMAINDER are missing: SQLite cuts towards zero and casts to integers, Python rounds down.
 _OPERATORS: Mapping[Operation, str] = {Operation.ADD: "+", Operation.SUBTRACT: "-", Operation.MULTIPLY: "*"}
 
 
-class _Compiler:
+class _SqlCompiler:
     """Carries the columns down the tree."""
 
     def __init__(self, column: Callable[[str], Column | None]) -> None:
@@ -159,13 +159,13 @@ class _Compiler:
                 return _order(comparison, self.node(left), self.node(right))
 
 
-def _only(allowed: frozenset[Kind], part: _Part) -> _Part:
+def _only(allowed: frozenset[ColumnKind], part: _Part) -> _Part:
     if not part.kinds <= allowed:
         raise _InexactError
     return part
 
 
-def _combine(template: str, kinds: frozenset[Kind], *parts: _Part) -> _Part:
+def _combine(template: str, kinds: frozenset[ColumnKind], *parts: _Part) -> _Part:
     text = template.format(*(part.text for part in parts))
     return _Part(text, tuple(value for part in parts for value in part.parameters), kinds)
 
@@ -180,21 +180,21 @@ def _number(template: str, *parts: _Part) -> _Part:
 
 def _not_null(part: _Part, *operands: _Part) -> _Part:
     """A condition that is false, not NULL, when an operand is NULL."""
-    return _boolean("ifnull({}, 0)", part) if any(Kind.NULL in each.kinds for each in operands) else part
+    return _boolean("ifnull({}, 0)", part) if any(ColumnKind.NULL in each.kinds for each in operands) else part
 
 
 def _literal(value: Value) -> _Part:
     match value:
         case None:
-            return _Part("?", (None,), frozenset({Kind.NULL}))
+            return _Part("?", (None,), frozenset({ColumnKind.NULL}))
         case bool():
             return _Part("?", (int(value),), _BOOL)
         case int() if fits_64_bits(value):
-            return _Part("?", (value,), frozenset({Kind.INT}))
+            return _Part("?", (value,), frozenset({ColumnKind.INT}))
         case float() if math.isfinite(value):
-            return _Part("?", (value,), frozenset({Kind.REAL}))
+            return _Part("?", (value,), frozenset({ColumnKind.REAL}))
         case str() if not any("\ud800" <= char <= "\udfff" for char in value):
-            return _Part("?", (value,), frozenset({Kind.TEXT}))
+            return _Part("?", (value,), frozenset({ColumnKind.TEXT}))
         case _:
             raise _InexactError
 
@@ -218,7 +218,7 @@ def _join(joint: Joint, parts: Sequence[_Part]) -> _Part:
 
 def _equality(comparison: Comparison, left: _Part, right: _Part) -> _Part:
     operator = "IS" if comparison is Comparison.EQUAL else "IS NOT"
-    if frozenset({Kind.NULL}) not in (left.kinds, right.kinds):
+    if frozenset({ColumnKind.NULL}) not in (left.kinds, right.kinds):
         _only(_SCALARS, left)
         _only(_SCALARS, right)
     return _boolean(f"({{}} {operator} {{}})", left, right)

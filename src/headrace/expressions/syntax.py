@@ -95,7 +95,7 @@ _WHAT_THERE_IS = (
 
 def parse(source: str) -> Expression:
     """Read an expression, or raise ExpressionError with the place and what to write instead."""
-    reader = _Reader(source)
+    reader = _SyntaxReader(source)
     try:
         tree = reader.node(reader.python_tree(), 1)
     except (RecursionError, MemoryError):
@@ -104,7 +104,7 @@ def parse(source: str) -> Expression:
     return Expression(source, frozenset(reader.names), tree)
 
 
-class _Reader:
+class _SyntaxReader:
     """Carries the source, for errors, and collects the names."""
 
     def __init__(self, source: str) -> None:

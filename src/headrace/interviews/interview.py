@@ -22,7 +22,7 @@ from headrace.models.provider import Finish, Reply, Request
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Row, Status
 from headrace.survey.prompts import AskedQuestion, Context
 from headrace.survey.questions.base import Options
-from headrace.survey.record import AnswerRecord, Cause, Detail, Failure, State, Usage, encode_detail
+from headrace.survey.record import AnswerRecord, AnswerState, Cause, Detail, Failure, Usage, encode_detail
 from headrace.survey.replies import NoAnswer
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
@@ -32,7 +32,10 @@ _LONGEST_MESSAGE = 2_000
 _LONGEST_QUOTE = 200
 _STOP = Finish.STOP
 _MOST_AT_ONCE = 20  # questions of one interview
-_ANSWERED, _FAILED = State.ANSWERED, State.FAILED  # looking a member up in its enum costs more than using it
+_ANSWERED, _FAILED = (
+    AnswerState.ANSWERED,
+    AnswerState.FAILED,
+)  # looking a member up in its enum costs more than using it
 
 
 class InterviewInProgress:
@@ -116,7 +119,7 @@ class Interviewer:
         for position, record in enumerate(interview.records):
             if record is None:
                 failure = Failure(position, cause, _storable(message))
-                self._keep(interview, AnswerRecord(position, State.FAILED, failure=failure))
+                self._keep(interview, AnswerRecord(position, AnswerState.FAILED, failure=failure))
         return self._as_row(interview)
 
     async def _ask_in_turn(
@@ -260,10 +263,10 @@ class Interviewer:
         for position in asked.needs:
             needed = interview.records[position]
             if needed is not None and needed.state >= _FAILED:
-                record.state = State.NOT_ASKED
+                record.state = AnswerState.NOT_ASKED
                 return False
         if asked.skip is not None and asked.skip(interview.context):
-            record.state = State.SKIPPED
+            record.state = AnswerState.SKIPPED
             return False
         return True
 
@@ -327,7 +330,7 @@ def _cut_short(reply: Reply) -> InvalidAnswer | NoAnswer:
 
 
 def _fail(record: AnswerRecord, cause: Cause, message: str) -> None:
-    record.state = State.FAILED
+    record.state = AnswerState.FAILED
     record.value = None
     record.failure = Failure(record.question, cause, _storable(message))
 

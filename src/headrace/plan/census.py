@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.errors import ListError
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.survey.values import Fields, Remark, decode_fields, kind_of
 
 MOST_FIELDS = 10_000
@@ -14,7 +14,7 @@ class FieldCensus:
     """`kinds[field]` holds every kind of value seen in that field."""
 
     def __init__(self) -> None:
-        self.kinds: dict[str, set[Kind]] = {}
+        self.kinds: dict[str, set[ColumnKind]] = {}
         self.always: set[str] | None = None  # the fields of every row; None where that is not known
         self.repaired = 0
         self._shapes: set[tuple[object, ...]] = set()
@@ -35,7 +35,7 @@ class FieldCensus:
         for name, value in fields.items():
             self.see(name, kind_of(value))
 
-    def see(self, name: str, kind: Kind) -> None:
+    def see(self, name: str, kind: ColumnKind) -> None:
         if name not in self.kinds and len(self.kinds) >= MOST_FIELDS:
             raise ListError(
                 f"The rows have more than {MOST_FIELDS:,} different fields.",

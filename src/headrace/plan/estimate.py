@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace.plan.prices import price_of
-from headrace.plan.sources import Source
+from headrace.plan.sources import RowSource
 from headrace.survey.prompts import AskedQuestion, Context, persona
 from headrace.survey.questions.base import Schema
 from headrace.survey.templates import CannotRender
@@ -67,7 +67,7 @@ def _cost(job: Job, input_tokens: float, output_tokens: float) -> float | None:
     return sum(price.of(round(input_tokens), round(output_tokens)) for price in known) / len(known)
 
 
-def _list_bytes(source: Source) -> int:
+def _list_bytes(source: RowSource) -> int:
     """What a list takes in the run file, judged by its first rows."""
     rows = list(islice(source.rows(), _SAMPLE))
     return round(source.length * (_LIST_ROW_BYTES + sum(map(len, rows)) / len(rows)))

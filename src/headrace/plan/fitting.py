@@ -17,7 +17,7 @@ from headrace.survey.values import Fields, decode_fields
 
 if TYPE_CHECKING:
     from headrace.plan.job import Job
-    from headrace.plan.sources import Source
+    from headrace.plan.sources import RowSource
 
 
 def check_fit(job: Job) -> None:
@@ -60,7 +60,7 @@ def _check_rows_without(job: Job, field: str) -> None:
             ) from None
 
 
-def _lacking(source: Source, field: str) -> Iterator[tuple[int, Fields]]:
+def _lacking(source: RowSource, field: str) -> Iterator[tuple[int, Fields]]:
     for number, row in enumerate(source.rows(), 1):
         fields = decode_fields(row)
         if field not in fields:

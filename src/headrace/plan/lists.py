@@ -12,7 +12,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import HeadraceError, ListError
-from headrace.plan.sources import CsvSource, JsonlSource, Source, Spool
+from headrace.plan.sources import CsvSource, JsonlSource, RowSource, Spool
 from headrace.survey.agent import NAME, Agent
 from headrace.survey.model import Model
 from headrace.survey.scenario import Scenario
@@ -31,7 +31,7 @@ class RowList(Generic[Item]):
     def __init__(self, items: Iterable[Item]) -> None:
         if not isinstance(items, Iterable) or isinstance(items, (str, bytes)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ListError(f"A list of {self.what}s cannot be made of {items!r}.", fix="Give a list of them.")
-        self.source: Source = Spool(self._fields(items), self.what)
+        self.source: RowSource = Spool(self._fields(items), self.what)
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -39,7 +39,7 @@ class RowList(Generic[Item]):
         return cls.of(_source(path, {}))
 
     @classmethod
-    def of(cls, source: Source) -> Self:
+    def of(cls, source: RowSource) -> Self:
         """A list over rows that lie somewhere else."""
         made = cls.__new__(cls)
         made.source = source
@@ -73,7 +73,7 @@ class RowList(Generic[Item]):
             yield item.to_fields()
 
 
-def _source(path: str | Path, rename: dict[str, str]) -> Source:
+def _source(path: str | Path, rename: dict[str, str]) -> RowSource:
     """By the end of its name: CSV, or JSON lines."""
     path = Path(path)
     match path.suffix.lower():

@@ -25,7 +25,7 @@ import msgspec
 
 from headrace.display import counted
 from headrace.errors import ListError, StorageFull, nearest
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.plan.census import FieldCensus
 from headrace.survey.values import Fields, Remark, UnusableValue, encode_fields
 
@@ -37,7 +37,7 @@ _LONG_LINE = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """Rows of fields as JSON, in a fixed order, as often as they are asked for."""
 
     length: int
@@ -151,7 +151,7 @@ class CsvSource:
         except UnicodeDecodeError:
             raise _not_utf8(self._path) from None
 
-    def _of_one_width(self, reader: _Reader, separator: str) -> Iterator[list[str]]:
+    def _of_one_width(self, reader: _CsvReader, separator: str) -> Iterator[list[str]]:
         width = 0
         try:
             for row in reader:
@@ -289,7 +289,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 _NO_ROWS = "Is it the right file? Rows end with a line end."
 
 
-class _Reader(Protocol):
+class _CsvReader(Protocol):
     """What `csv.reader` gives."""
 
     line_num: int
@@ -341,7 +341,7 @@ _INTEGER = re.compile(r"-?(0|[1-9]\d{0,17})")
 _DECIMAL = re.compile(r"-?(0|[1-9]\d{0,14})\.\d{1,15}")
 
 
-_KIND_MADE: dict[Callable[[str], Any], Kind] = {int: Kind.INT, float: Kind.REAL, str: Kind.TEXT}
+_KIND_MADE: dict[Callable[[str], Any], ColumnKind] = {int: ColumnKind.INT, float: ColumnKind.REAL, str: ColumnKind.TEXT}
 
 
 def _cell_type(cell: str) -> Callable[[str], Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from headrace.errors import InvalidInput, nearest
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import answer_kinds, field_kinds, field_names
 from headrace.store.run_file.header import RunHeader
@@ -140,13 +140,13 @@ def model_value(model: Model, name: str) -> Any:
     return value.reference if isinstance(value, MissingFunction) else value
 
 
-def column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[Kind] | None:
+def column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[ColumnKind] | None:
     """What the column holds as far as the file tells; None where it does not."""
     with decoding(header.path, f"what the column {column.full_name} holds"):
         return _column_kinds(connection, column, header)
 
 
-def _column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[Kind] | None:
+def _column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[ColumnKind] | None:
     match column.group:
         case Group.ANSWER:
             return answer_kinds(connection, column.position)
@@ -155,6 +155,6 @@ def _column_kinds(connection: apsw.Connection, column: ResultColumn, header: Run
         case Group.MODEL:
             return frozenset(kind_of(model_value(model, column.name)) for model in header.models)
         case Group.ITERATION:
-            return frozenset({Kind.INT})
+            return frozenset({ColumnKind.INT})
         case Group.INTERVIEW:
-            return frozenset({Kind.INT if column.name == "ordinal" else Kind.TEXT})
+            return frozenset({ColumnKind.INT if column.name == "ordinal" else ColumnKind.TEXT})

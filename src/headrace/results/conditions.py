@@ -12,7 +12,7 @@ from collections.abc import Callable
 import apsw
 
 from headrace.errors import ExpressionError, InvalidInput
-from headrace.expressions import Column, Expression, Kind, Sql, compile_closure, compile_sql, truth
+from headrace.expressions import Column, ColumnKind, Expression, Sql, compile_closure, compile_sql, truth
 from headrace.results.columns import Catalog, Group, ResultColumn, column_kinds, model_value
 from headrace.results.records import STATUS_TEXTS, Record, getter
 from headrace.store.quoting import has_path, json_field
@@ -111,4 +111,4 @@ def _is_scalar(value: object) -> bool:
     return value is None or isinstance(value, str) or (isinstance(value, int) and -(2**63) <= value < 2**63)
 
 
-SORTS_IN_SQL = frozenset({Kind.NULL, Kind.BOOL, Kind.INT, Kind.REAL, Kind.TEXT})
+SORTS_IN_SQL = frozenset({ColumnKind.NULL, ColumnKind.BOOL, ColumnKind.INT, ColumnKind.REAL, ColumnKind.TEXT})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.errors import MissingExtra
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.results.replacing import replacing
 from headrace.results.text_export import to_json
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Rows: TypeAlias = Iterator[tuple[Any, ...]]
-Kinds: TypeAlias = list[frozenset[Kind]]
+Kinds: TypeAlias = list[frozenset[ColumnKind]]
 
 _MOST_ROWS, _MOST_VALUES = 20_000, 1_000_000
 _WIDENED_AT_MOST = 10
@@ -115,18 +115,18 @@ def _write_groups(path: Path, columns: list[str], kinds: Kinds, rows: Rows) -> N
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
-def _shape(kinds: frozenset[Kind]) -> tuple[pa.DataType, Callable[[Any], Any] | None]:
+def _shape(kinds: frozenset[ColumnKind]) -> tuple[pa.DataType, Callable[[Any], Any] | None]:
     """A column's type, and what must be done to its values first."""
     import pyarrow as pa
 
-    match kinds - {Kind.NULL}:
-        case held if held <= {Kind.TEXT}:
+    match kinds - {ColumnKind.NULL}:
+        case held if held <= {ColumnKind.TEXT}:
             return pa.string(), None
-        case held if held <= {Kind.INT}:
+        case held if held <= {ColumnKind.INT}:
             return pa.int64(), None
-        case held if held <= {Kind.BOOL}:
+        case held if held <= {ColumnKind.BOOL}:
             return pa.bool_(), None
-        case held if held <= {Kind.INT, Kind.REAL}:
+        case held if held <= {ColumnKind.INT, ColumnKind.REAL}:
             # A whole number beyond 2**53 is rounded here: a numeric column is worth more than its last digits.
             return pa.float64(), _as_float
         case _:

@@ -30,7 +30,7 @@ from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.row_batches import BatchRow
 from headrace.store.run_file.rows import DetailPacker, Row, Status
 from headrace.survey.model import Model
-from headrace.survey.record import AnswerRecord, Detail, ServiceUsage, State
+from headrace.survey.record import AnswerRecord, AnswerState, Detail, ServiceUsage
 from headrace.survey.values import Fields, SqlValue, decode_fields
 
 _PARTS = (
@@ -191,7 +191,7 @@ class Result:
     @property
     def skipped(self) -> list[str]:
         """The questions that a rule skipped."""
-        return [name for name, record in self._records() if record.state is State.SKIPPED]
+        return [name for name, record in self._records() if record.state is AnswerState.SKIPPED]
 
     def __getitem__(self, part: str) -> Any:
         if part not in _PARTS:

@@ -14,7 +14,7 @@ from typing import Self, overload
 
 from headrace.display import SHOWN_ROWS, counted, html_table
 from headrace.errors import HeadraceError, InvalidInput
-from headrace.expressions import Kind, parse
+from headrace.expressions import ColumnKind, parse
 from headrace.results.columns import Catalog, ResultColumn, column_kinds, read_catalog
 from headrace.results.conditions import check_names
 from headrace.results.result import FailedQuestion, Result
@@ -164,7 +164,7 @@ class Results(Tabular):
             self._file.reader, self._view, self._file.catalog(), self._file.header, self._selected_columns()
         )
 
-    def _kinds(self) -> list[frozenset[Kind]]:
+    def _kinds(self) -> list[frozenset[ColumnKind]]:
         columns = self._selected_columns()
         with self._file.reader.snapshot() as connection:
             kinds = [column_kinds(connection, column, self._file.header) for column in columns]
@@ -172,9 +172,9 @@ class Results(Tabular):
         found = self._seen_kinds(untold)
         return [found[column] if held is None else held for column, held in zip(columns, kinds, strict=True)]
 
-    def _seen_kinds(self, columns: list[ResultColumn]) -> dict[ResultColumn, frozenset[Kind]]:
+    def _seen_kinds(self, columns: list[ResultColumn]) -> dict[ResultColumn, frozenset[ColumnKind]]:
         """What columns hold whose kinds the file does not keep: every row is looked at."""
-        seen: dict[ResultColumn, set[Kind]] = {column: set() for column in columns}
+        seen: dict[ResultColumn, set[ColumnKind]] = {column: set() for column in columns}
         if columns:
             file = self._file
             for values in view_values(file.reader, self._view, file.catalog(), file.header, columns):

@@ -17,7 +17,7 @@ import msgspec
 
 from headrace.display import SHOWN_ROWS, html_table, text_table
 from headrace.errors import InvalidInput, nearest
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.results.columns import Catalog
 from headrace.results.stages import chosen
 from headrace.results.tabular import Tabular, Values
@@ -79,9 +79,9 @@ class Table(Tabular):
             if spool is not None:
                 spool.close()
 
-    def _kinds(self) -> list[frozenset[Kind]]:
+    def _kinds(self) -> list[frozenset[ColumnKind]]:
         """Found by looking at every row: SQLite does not say what a query's columns hold."""
-        kinds: list[set[Kind]] = [set() for _ in self._names]
+        kinds: list[set[ColumnKind]] = [set() for _ in self._names]
         for row in self._values():
             for seen, value in zip(kinds, row, strict=True):
                 seen.add(kind_of(value))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.results import export, text_export
 from headrace.results.replacing import refuse_same_file
 
@@ -34,7 +34,7 @@ class Tabular(ABC):
         """The rows, read anew each time."""
 
     @abstractmethod
-    def _kinds(self) -> list[frozenset[Kind]]:
+    def _kinds(self) -> list[frozenset[ColumnKind]]:
         """What each column holds."""
 
     def to_dicts(self) -> list[dict[str, Any]]:

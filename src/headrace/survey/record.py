@@ -21,7 +21,7 @@ Cost: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 _LISTS_AND_MAPS = frozenset(bytes([first]) for first in (*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF))
 
 
-class State(IntEnum):
+class AnswerState(IntEnum):
     """What became of one question in one interview."""
 
     ANSWERED = 0
@@ -101,7 +101,7 @@ class AnswerRecord(msgspec.Struct, array_like=True, gc=False):
     """One question of one interview. `value` is the answer in its SQL form, `raw` the model's bytes."""
 
     question: Count
-    state: State
+    state: AnswerState
     value: Any = None  # a SqlValue: msgspec decodes no union of text and bytes
     prompt: str = ""
     raw: bytes = b""

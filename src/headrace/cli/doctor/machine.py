@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from headrace.cli.doctor.diagnosis import Finding, State
+from headrace.cli.doctor.diagnosis import Diagnosis, Health
 from headrace.memory.gauge import container_bytes, host_bytes, memory_limits, tree_bytes
 from headrace.memory.measure.cgroups import MemoryGroups
 from headrace.store.home import home
@@ -43,58 +43,58 @@ mmap.mmap(-1, 128_000_000).write(bytes(128_000_000))
 """
 
 
-def memory() -> Iterator[Finding]:
+def memory() -> Iterator[Diagnosis]:
     total, free = host_bytes()
     found = f"{format_bytes(total)}, {format_bytes(free)} free"
-    yield Finding(name="host", state=State.OK, found=found)
+    yield Diagnosis(name="host", state=Health.OK, found=found)
     if (limit := container_bytes()) is None:
-        yield Finding(name="container", state=State.NONE, found="no limit of its own")
+        yield Diagnosis(name="container", state=Health.NONE, found="no limit of its own")
     else:
         found = f"limit {format_bytes(limit[0])}, {format_bytes(limit[1])} in use"
-        yield Finding(name="container", state=State.OK, found=found)
+        yield Diagnosis(name="container", state=Health.OK, found=found)
     budget = memory_limits(None).budget_bytes - tree_bytes()
-    yield Finding(name="default budget", state=State.OK, found=f"{format_bytes(budget)} on top of what is in use")
+    yield Diagnosis(name="default budget", state=Health.OK, found=f"{format_bytes(budget)} on top of what is in use")
 
 
-def limits() -> Iterator[Finding]:
+def limits() -> Iterator[Diagnosis]:
     for name, told in enforcement_layers():
         yield _tried(name) if name in _TRIALS and told == ACTIVE else _layer(name, told)
     yield _file_locks()
     yield _unix_sockets()
 
 
-def run_files() -> Iterator[Finding]:
+def run_files() -> Iterator[Diagnosis]:
     place = home() / "runs"
     files = list(place.glob("*.run"))  # as many as a person keeps
     size = format_bytes(sum(map(disk_bytes, files)))
-    yield Finding(name="place", state=State.OK, found=str(place))
-    yield Finding(name="kept", state=State.OK if files else State.NONE, found=f"{len(files):,}, taking {size}")
+    yield Diagnosis(name="place", state=Health.OK, found=str(place))
+    yield Diagnosis(name="kept", state=Health.OK if files else Health.NONE, found=f"{len(files):,}, taking {size}")
     ground = _ground(place)
     is_writable = ground.is_dir() and os.access(ground, os.W_OK)
     fix = "" if is_writable else "Set HEADRACE_HOME to a directory of yours, or give each run a path."
     found = "yes" if is_writable else f"{ground} is not"
-    yield Finding(name="writable", state=State.OK if is_writable else State.CARE, found=found, fix=fix)
+    yield Diagnosis(name="writable", state=Health.OK if is_writable else Health.CARE, found=found, fix=fix)
     free = shutil.disk_usage(ground).free
-    state = State.OK if free >= _LIKELY_ENOUGH_BYTES else State.CARE
-    yield Finding(name="disk", state=state, found=f"{format_bytes(free)} free")
+    state = Health.OK if free >= _LIKELY_ENOUGH_BYTES else Health.CARE
+    yield Diagnosis(name="disk", state=state, found=f"{format_bytes(free)} free")
 
 
-def _layer(name: str, told: str) -> Finding:
+def _layer(name: str, told: str) -> Diagnosis:
     """In the words of those who use it."""
     if UNPROVEN in told:
-        return Finding(name=name, state=State.UNPROVEN, found=told.removeprefix(f"{UNPROVEN}: "))
-    return Finding(name=name, state=State.OK if told.startswith(ACTIVE) else State.NONE, found=told)
+        return Diagnosis(name=name, state=Health.UNPROVEN, found=told.removeprefix(f"{UNPROVEN}: "))
+    return Diagnosis(name=name, state=Health.OK if told.startswith(ACTIVE) else Health.NONE, found=told)
 
 
-def _tried(name: str) -> Finding:
+def _tried(name: str) -> Diagnosis:
     """In a child process: some kernels and sandboxes take a limit and do not hold it."""
     try:
         is_held = _TRIALS[name]()
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(name=name, state=State.UNPROVEN, found=f"{ACTIVE}; trying it failed: {error}")
+        return Diagnosis(name=name, state=Health.UNPROVEN, found=f"{ACTIVE}; trying it failed: {error}")
     if is_held:
-        return Finding(name=name, state=State.OK, found=f"{ACTIVE}; tried in a child process, and it holds")
-    return Finding(name=name, state=State.CARE, found="does not hold here: the other layers limit a worker")
+        return Diagnosis(name=name, state=Health.OK, found=f"{ACTIVE}; tried in a child process, and it holds")
+    return Diagnosis(name=name, state=Health.CARE, found="does not hold here: the other layers limit a worker")
 
 
 def _hard_limit_holds() -> bool:
@@ -121,13 +121,13 @@ def _ended(program: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 _TRIALS = {HARD_LIMIT: _hard_limit_holds, GROUP: _group_holds}
 
 
-def _file_locks() -> Finding:
+def _file_locks() -> Diagnosis:
     """Tried where run files live, if that is there: network file systems differ."""
     try:
         import fcntl
     except ImportError:
         found = "not on this system: do not write one run file from two processes"
-        return Finding(name="file locks", state=State.CARE, found=found)
+        return Diagnosis(name="file locks", state=Health.CARE, found=found)
     place = home() / "runs"
     try:
         with tempfile.NamedTemporaryFile(dir=place if os.access(place, os.W_OK) else None) as file:
@@ -135,21 +135,21 @@ def _file_locks() -> Finding:
             with Path(file.name).open() as other:
                 fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return Finding(name="file locks", state=State.OK, found="one writer a run file")
+        return Diagnosis(name="file locks", state=Health.OK, found="one writer a run file")
     except OSError as error:
-        return Finding(name="file locks", state=State.CARE, found=f"flock fails: {error.strerror}")
-    return Finding(name="file locks", state=State.CARE, found="flock does not hold on this file system")
+        return Diagnosis(name="file locks", state=Health.CARE, found=f"flock fails: {error.strerror}")
+    return Diagnosis(name="file locks", state=Health.CARE, found="flock does not hold on this file system")
 
 
-def _unix_sockets() -> Finding:
+def _unix_sockets() -> Diagnosis:
     if not hasattr(socket, "AF_UNIX"):
-        return Finding(name="Unix sockets", state=State.NONE, found="not on this system: work runs inline only")
+        return Diagnosis(name="Unix sockets", state=Health.NONE, found="not on this system: work runs inline only")
     try:
         for end in socket.socketpair(socket.AF_UNIX):
             end.close()
     except OSError as error:
-        return Finding(name="Unix sockets", state=State.CARE, found=f"cannot be made: {error.strerror}")
-    return Finding(name="Unix sockets", state=State.OK, found="yes")
+        return Diagnosis(name="Unix sockets", state=Health.CARE, found=f"cannot be made: {error.strerror}")
+    return Diagnosis(name="Unix sockets", state=Health.OK, found="yes")
 
 
 def _ground(place: Path) -> Path:

@@ -10,15 +10,15 @@ import shutil
 import textwrap
 
 from headrace.cli.doctor import installed
-from headrace.cli.doctor.diagnosis import Finding, State
+from headrace.cli.doctor.diagnosis import Diagnosis, Health
 
-_MARGIN = max(len(state.value) for state in State) + 3
+_MARGIN = max(len(state.value) for state in Health) + 3
 
 
 def show_report(*, as_json: bool) -> bool:
     """Say how things are; tells whether something is broken that Headrace needs."""
     report = _report()
-    broken = [f for findings in report.values() for f in findings if f.state is State.BROKEN]
+    broken = [f for findings in report.values() for f in findings if f.state is Health.BROKEN]
     if as_json:
         print(json.dumps({"broken": [finding.name for finding in broken], **_by_name(report)}, indent=2))
     else:
@@ -27,7 +27,7 @@ def show_report(*, as_json: bool) -> bool:
     return bool(broken)
 
 
-def _report() -> dict[str, list[Finding]]:
+def _report() -> dict[str, list[Diagnosis]]:
     report = {
         "Python": list(installed.python()),
         "Core libraries": list(installed.core_libraries()),
@@ -46,7 +46,7 @@ def _report() -> dict[str, list[Finding]]:
     }
 
 
-def _by_name(report: dict[str, list[Finding]]) -> dict[str, object]:
+def _by_name(report: dict[str, list[Diagnosis]]) -> dict[str, object]:
     return {
         title.lower().replace(" ", "_"): {
             finding.name: {"state": finding.state.value, "found": finding.found, "fix": finding.fix}
@@ -56,7 +56,7 @@ def _by_name(report: dict[str, list[Finding]]) -> dict[str, object]:
     }
 
 
-def _print(report: dict[str, list[Finding]]) -> None:
+def _print(report: dict[str, list[Diagnosis]]) -> None:
     room = max(10, shutil.get_terminal_size().columns - _MARGIN)
     for title, findings in report.items():
         print(title)
@@ -67,7 +67,7 @@ def _print(report: dict[str, list[Finding]]) -> None:
                 print(f"{'':<{_MARGIN}}{line}")
 
 
-def _lines(finding: Finding, room: int) -> list[str]:
+def _lines(finding: Diagnosis, room: int) -> list[str]:
     """Paths and commands stay whole, for copying: the terminal wraps what is longer than it."""
     told = textwrap.wrap(f"{finding.name}: {finding.found}", room, break_long_words=False, break_on_hyphens=False)
     return [*told, finding.fix] if finding.fix else told

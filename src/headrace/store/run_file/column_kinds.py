@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.plan.census import MOST_FIELDS
 from headrace.store.contents import one_value, typed_rows
 from headrace.store.run_file.creation import bits_to_kinds
@@ -16,17 +16,17 @@ def field_names(connection: apsw.Connection, owner: str) -> list[str]:
     return [name for (name,) in typed_rows(connection, tuple[str], sql, (owner, MOST_FIELDS))]
 
 
-def field_kinds(connection: apsw.Connection, owner: str, name: str) -> frozenset[Kind]:
+def field_kinds(connection: apsw.Connection, owner: str, name: str) -> frozenset[ColumnKind]:
     """The kinds a field of agents or scenarios holds. Some rows may lack it, so NULL is always among them."""
     sql = "SELECT kinds FROM fields WHERE owner = ? AND name = ?"
-    return bits_to_kinds(one_value(connection, int | None, sql, (owner, name)) or 0) | {Kind.NULL}
+    return bits_to_kinds(one_value(connection, int | None, sql, (owner, name)) or 0) | {ColumnKind.NULL}
 
 
-def answer_kinds(connection: apsw.Connection, position: int) -> frozenset[Kind] | None:
+def answer_kinds(connection: apsw.Connection, position: int) -> frozenset[ColumnKind] | None:
     """The kinds an answer has held so far; None where that is not kept."""
     if position >= ANSWER_COLUMNS:
         return None
     sql = "SELECT kinds, holds_bools FROM questions WHERE position = ?"
     ((bits, holds_bools),) = typed_rows(connection, tuple[int, int], sql, (position,))
     kinds = bits_to_kinds(bits)
-    return (kinds - {Kind.INT}) | {Kind.BOOL} if holds_bools and Kind.INT in kinds else kinds
+    return (kinds - {ColumnKind.INT}) | {ColumnKind.BOOL} if holds_bools and ColumnKind.INT in kinds else kinds

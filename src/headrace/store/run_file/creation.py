@@ -15,31 +15,31 @@ from pathlib import Path
 import apsw
 
 from headrace.errors import PlanMismatch, spelled
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.limits import Budgets
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.product import Plan
-from headrace.plan.sources import Source
+from headrace.plan.sources import RowSource
 from headrace.store.contents import one_value
 from headrace.store.run_file.checksums import CHECK, counters_checksum, fields_checksum, plan_checksum
 from headrace.store.run_file.kept_budgets import write_budgets
 from headrace.store.run_file.run_schema import create_tables, create_view
 from headrace.store.transactions import transaction
 from headrace.survey.prompts import AskedQuestion, persona
-from headrace.survey.record import AnswerRecord, Detail, State, Usage, encode_detail
+from headrace.survey.record import AnswerRecord, AnswerState, Detail, Usage, encode_detail
 
 _BATCH = 10_000
 _MOST_DICTIONARY_BYTES = 64_000
-_KIND_BITS = {kind: 1 << position for position, kind in enumerate(Kind)}
+_KIND_BITS = {kind: 1 << position for position, kind in enumerate(ColumnKind)}
 COUNTERS = ("done", "failed", *Usage.__struct_fields__)
 
 
-def kinds_to_bits(kinds: Iterable[Kind]) -> int:
+def kinds_to_bits(kinds: Iterable[ColumnKind]) -> int:
     return sum(_KIND_BITS[kind] for kind in set(kinds))
 
 
-def bits_to_kinds(bits: int) -> frozenset[Kind]:
+def bits_to_kinds(bits: int) -> frozenset[ColumnKind]:
     return frozenset(kind for kind, bit in _KIND_BITS.items() if bits & bit)
 
 
@@ -125,17 +125,17 @@ def specimen(job: Job) -> bytes:
     """What the details of this job's interviews have in common: the dictionary they are compressed against."""
     agent = next(iter(job.agents))
     asked = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
-    records = [AnswerRecord(a.position, State.ANSWERED, prompt=a.specimen(), attempts=1) for a in asked]
+    records = [AnswerRecord(a.position, AnswerState.ANSWERED, prompt=a.specimen(), attempts=1) for a in asked]
     encoded = encode_detail(Detail(persona(agent.to_fields()), time.time(), records))
     return encoded[-_MOST_DICTIONARY_BYTES:]
 
 
-def _lists_stored(job: Job, plan: Plan) -> tuple[tuple[str, Source, int], ...]:
+def _lists_stored(job: Job, plan: Plan) -> tuple[tuple[str, RowSource, int], ...]:
     stored = (plan.shape.agent, plan.shape.scenario)
     return tuple((table, source, count) for (table, source), count in zip(_lists(job), stored, strict=True))
 
 
-def _lists(job: Job) -> tuple[tuple[str, Source], ...]:
+def _lists(job: Job) -> tuple[tuple[str, RowSource], ...]:
     return ("agents", job.agents.source), ("scenarios", job.scenarios.source)
 
 
@@ -153,7 +153,7 @@ def _append_rows(
         pause()
 
 
-def _check_begins_alike(connection: apsw.Connection, path: Path, table: str, source: Source, stored: int) -> None:
+def _check_begins_alike(connection: apsw.Connection, path: Path, table: str, source: RowSource, stored: int) -> None:
     rows = source.rows()
     kept = connection.execute(f"SELECT fields FROM {table} WHERE position < ? ORDER BY position", (stored,))
     for position, (fields,) in enumerate(kept):

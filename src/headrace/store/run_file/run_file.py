@@ -42,7 +42,7 @@ from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums
 from headrace.store.run_file.stored_lists import StoredLists
 from headrace.store.run_file.stored_plan import check_fits, check_lists, read_plan
 from headrace.survey.model import Model
-from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, State, Usage, decode_record
+from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, AnswerState, Usage, decode_record
 from headrace.survey.survey import Survey
 
 
@@ -188,7 +188,7 @@ class RunFile:
     def _is_settled(self, record: AnswerRecord) -> bool:
         """Whether a record stands: an answer does, and so does a failure that is not to be tried again."""
         if record.failure is None:
-            return record.state is State.ANSWERED
+            return record.state is AnswerState.ANSWERED
         return not self.retry_failed and record.failure.cause not in OUTSIDE_CAUSES
 
     def close(self) -> None:

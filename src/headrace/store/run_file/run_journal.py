@@ -10,7 +10,7 @@ from itertools import chain
 
 import apsw
 
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.plan.bitmap import Bitmap
 from headrace.store.live_file import LiveFile
 from headrace.store.run_file.checksums import CHECK, counters_checksum, record_checksum
@@ -22,12 +22,12 @@ from headrace.store.run_file.run_note import RunNote
 from headrace.survey.record import AnswerRecord, Usage, encode_record
 from headrace.survey.values import SqlValue
 
-KINDS_OF_TYPE: dict[type, frozenset[Kind]] = {
-    type(None): frozenset({Kind.NULL}),
-    int: frozenset({Kind.INT}),
-    float: frozenset({Kind.REAL}),
-    str: frozenset({Kind.TEXT}),
-    bytes: frozenset({Kind.JSON, Kind.TAGGED}),
+KINDS_OF_TYPE: dict[type, frozenset[ColumnKind]] = {
+    type(None): frozenset({ColumnKind.NULL}),
+    int: frozenset({ColumnKind.INT}),
+    float: frozenset({ColumnKind.REAL}),
+    str: frozenset({ColumnKind.TEXT}),
+    bytes: frozenset({ColumnKind.JSON, ColumnKind.TAGGED}),
 }
 
 
@@ -109,7 +109,7 @@ class Journal:
             if types <= seen:
                 continue
             seen |= types
-            kinds = frozenset[Kind]().union(*(KINDS_OF_TYPE[kind] for kind in seen))
+            kinds = frozenset[ColumnKind]().union(*(KINDS_OF_TYPE[kind] for kind in seen))
             self._connection.execute(
                 "UPDATE questions SET kinds = kinds | ? WHERE position = ?", (kinds_to_bits(kinds), position)
             )

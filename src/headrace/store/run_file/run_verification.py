@@ -15,7 +15,7 @@ from typing import Any, cast
 import apsw
 
 from headrace.errors import RunFileDamaged
-from headrace.expressions import Kind
+from headrace.expressions import ColumnKind
 from headrace.plan.product import Plan
 from headrace.store.contents import UNREADABLE, check_is_behind, decoding, raw_rows, short_message
 from headrace.store.disk_errors import translated_errors
@@ -234,7 +234,7 @@ class _Interviews:
         """Filters trust what the file says of its columns: a kind too few would leave rows out."""
         said: dict[int, int] = dict(raw_rows(self._connection, "SELECT position, kinds FROM questions"))
         for position, types in enumerate(self._types):
-            seen = frozenset[Kind]().union(*(KINDS_OF_TYPE[each] for each in types))
+            seen = frozenset[ColumnKind]().union(*(KINDS_OF_TYPE[each] for each in types))
             if not seen <= bits_to_kinds(said.get(position, 0)):
                 self._found.note("questions", "what it says of its answers' kinds is not what they are", position)
 
