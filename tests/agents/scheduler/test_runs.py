@@ -4,6 +4,7 @@ from headrace.agents.scheduler.events import (
     AttemptEnded,
     Cancelled,
     Closing,
+    HostJoined,
     HostLost,
     KillRun,
     Notice,
@@ -18,7 +19,7 @@ from headrace.errors import OptionError
 from headrace.exit_causes import ExitCause
 from headrace.limits import MemoryLimits, QueueLimits
 from headrace.priority import Priority
-from tests.agents.scheduler.driver import Driver, kills, preempts, refused, settled, starts
+from tests.agents.scheduler.driver import LIMITS, Driver, kills, preempts, refused, settled, starts
 
 
 def test_a_run_starts_at_once_where_there_is_room_and_ends_once():
@@ -114,7 +115,7 @@ def test_a_run_out_of_memory_is_tried_once_more_alone_with_all_there_is_and_then
     assert settled(driver.end(run, ExitCause.OUT_OF_MEMORY)) == [(run, "OUT_OF_MEMORY")]
 
 
-def test_a_child_out_of_memory_is_tried_once_more_with_its_family_alone_and_then_set_aside():
+def test_a_child_out_of_memory_is_tried_once_more_with_its_parent_alone_and_then_set_aside():
     driver = Driver(slots=2)
     parent, other = driver.submit(memory=200), driver.submit(memory=200)
     child, sibling = driver.submit(parent=parent), driver.submit(parent=parent)
@@ -149,12 +150,16 @@ def test_a_kind_whose_workers_die_opens_its_circuit_and_goes_on_with_one_probe()
     assert starts(driver.tell(Tick(now_s=11.0))) == [runs[2]]
 
 
-def test_a_lost_host_is_nobodys_fault():
+def test_a_lost_host_costs_a_run_none_of_its_losses():
     driver = Driver()
     run = driver.submit()
-    assert driver.tell(HostLost(now_s=1.0, host="here")) == []
-    assert driver.scheduler.snapshot().waiting[Priority.HIGH] == 1
-    assert driver.epochs[run] == 1
+    for attempt in (2, 3, 4):
+        assert driver.tell(HostLost(now_s=1.0, host="here")) == []
+        assert driver.scheduler.snapshot().waiting[Priority.HIGH] == 1
+        assert starts(driver.tell(HostJoined(now_s=1.0, host="here", slots=2, limits=LIMITS))) == [run]
+        assert driver.epochs[run] == attempt
+    assert [starts(driver.end(run, ExitCause.LOST)) for _ in range(2)] == [[run], [run]]
+    assert settled(driver.end(run, ExitCause.LOST)) == [(run, "LOST")]
 
 
 def test_news_of_a_replaced_attempt_is_ignored():
@@ -180,7 +185,7 @@ def test_a_child_runs_in_its_parents_slot_and_priority():
     assert [run.priority for run in driver.scheduler.snapshot().running] == [Priority.NORMAL] * 2
 
 
-def test_a_slot_is_free_when_the_last_of_its_family_ends():
+def test_a_slot_is_free_when_the_last_run_in_it_ends():
     driver = Driver(slots=1)
     parent = driver.submit()
     child, other = driver.submit(parent=parent), driver.submit()

@@ -125,6 +125,7 @@ class World:
         self.now_s = 0.0
         self.runs: dict[int, Run] = {}  # live ones
         self.ended: list[Run] = []
+        self.sent: list[SchedulerCommand] = []  # every command, in order
         self.parked: list[Run] = []
         self.hosts: dict[str, HostModel] = {}
         self.heartbeats: dict[str, int] = {}  # running: name, epoch
@@ -293,6 +294,7 @@ class World:
 
     def tell(self, event: SchedulerEvent) -> None:
         for command in self.scheduler.handle(event):
+            self.sent.append(command)
             self.check_command(command, event)
             self.obey(command)
         self.check_world(event)
