@@ -4,7 +4,7 @@ import socket
 import pytest
 
 from headrace.framing import BadFrame, Frames, framed, receive, receive_async
-from headrace.workers.wire import Done, FromWorker, Message, decoder_of, frame
+from headrace.workers.wire import FromWorker, TaskDone, TaskMessage, decoder_of, frame
 
 BODIES = [b"", b"tide" * 100, b"x" * 3_000_000, b"last"]
 
@@ -59,5 +59,5 @@ def test_what_is_no_message_is_refused(sent: bytes):
 
 
 def test_a_message_that_is_encoded_in_place_reads_like_any_other():
-    messages = [Message(1, 1, b""), Done(2, 1, b"tide" * 100)]
+    messages = [TaskMessage(1, 1, b""), TaskDone(2, 1, b"tide" * 100)]
     assert list(Frames(decoder_of(FromWorker)).feed(b"".join(map(frame, messages)))) == messages

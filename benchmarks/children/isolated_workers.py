@@ -17,9 +17,9 @@ from benchmarks.processes import print_figures
 from headrace import Engine
 from headrace.errors import OptionError
 from headrace.workers.functions import refer_to
-from headrace.workers.handle import Ending, Worker
+from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.wire import Done, OutOfMemory, Task
+from headrace.workers.wire import TaskDone, TaskOutOfMemory, WorkerTask
 
 _LIMIT_BYTES = 100 << 20
 _STARTS = 30
@@ -42,7 +42,7 @@ async def _starts(pool: WorkerPool) -> dict[str, float]:
         began = time.perf_counter()
         worker = await pool.worker(_LIMIT_BYTES)
         there.append(time.perf_counter() - began)
-        await worker.run(Task(0, 1, refer_to(pool_tasks.echo_in_worker), b"tide"))
+        await worker.run(WorkerTask(0, 1, refer_to(pool_tasks.echo_in_worker), b"tide"))
         answered.append(time.perf_counter() - began)
         await _gone(worker)
     return {"there_ms": statistics.median(there) * 1e3, "start_ms": statistics.median(answered) * 1e3}
@@ -59,9 +59,9 @@ async def _median_s(worker: Worker) -> float:
     entry, took = refer_to(pool_tasks.echo_in_worker), list[float]()
     until = time.perf_counter() + pool_tasks.BATCH_S
     while (began := time.perf_counter()) < until:
-        ended = await worker.run(Task(len(took), 1, entry, b"tide"))
+        ended = await worker.run(WorkerTask(len(took), 1, entry, b"tide"))
         took.append(time.perf_counter() - began)
-        assert isinstance(ended, Done), ended
+        assert isinstance(ended, TaskDone), ended
     return statistics.median(took)
 
 
@@ -75,12 +75,12 @@ async def _lost(pool: WorkerPool) -> int:
     """Of those that did nothing wrong; two at a time, as the peers have two workers."""
     places = asyncio.Semaphore(2)
 
-    async def ended(number: int) -> Ending:
+    async def ended(number: int) -> TaskEnd:
         async with places:
             return await pool.run(pool_tasks.wait_or_die_in_worker, str(number).encode(), _LIMIT_BYTES)
 
     endings = await asyncio.gather(*map(ended, range(pool_tasks.TASKS)))
-    right = [isinstance(one, Done) and int(one.payload) == number for number, one in enumerate(endings)]
+    right = [isinstance(one, TaskDone) and int(one.payload) == number for number, one in enumerate(endings)]
     return sum(not is_right for number, is_right in enumerate(right) if number != pool_tasks.KILLER)
 
 
@@ -90,7 +90,7 @@ async def _runaway(pool: WorkerPool) -> dict[str, Any]:
         ending = await pool.run(pool_tasks.run_away_in_worker, megabytes, pool_tasks.LIMIT_BYTES)
     return {
         "peak_bytes": growth.bytes,
-        "ended": "MemoryError" if isinstance(ending, OutOfMemory) else type(ending).__name__,
+        "ended": "MemoryError" if isinstance(ending, TaskOutOfMemory) else type(ending).__name__,
     }
 
 

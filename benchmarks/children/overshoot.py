@@ -20,9 +20,9 @@ from benchmarks.children.sampled import started_sampler
 from benchmarks.children.tree_sampler import resident_bytes
 from benchmarks.processes import print_figures
 from headrace.workers.functions import refer_to
-from headrace.workers.handle import Ending, Worker
+from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.wire import Death, OutOfMemory, Task
+from headrace.workers.wire import Death, TaskOutOfMemory, WorkerTask
 
 _BUDGET_BYTES = 512_000_000
 _RESERVE_BYTES = 8 << 20  # kept of the budget for each worker: what can be written between two looks
@@ -75,10 +75,10 @@ async def _watched(pool: WorkerPool, allocator: Callable[..., Any], limits_bytes
     return figures | {"ended": [_told(ending) for ending in endings]}
 
 
-async def _run(worker: Worker, allocator: Callable[..., Any]) -> Ending:
+async def _run(worker: Worker, allocator: Callable[..., Any]) -> TaskEnd:
     directory = Path(tempfile.mkdtemp(prefix="headrace-", dir="/dev/shm"))
     try:
-        ending = await worker.run(Task(1, 1, refer_to(allocator), bytes(directory)))
+        ending = await worker.run(WorkerTask(1, 1, refer_to(allocator), bytes(directory)))
         worker.kill()
         await worker.ended
     finally:
@@ -86,9 +86,9 @@ async def _run(worker: Worker, allocator: Callable[..., Any]) -> Ending:
     return ending
 
 
-def _told(ending: Ending) -> str:
+def _told(ending: TaskEnd) -> str:
     match ending:
-        case OutOfMemory():
+        case TaskOutOfMemory():
             return "MemoryError"
         case Death():
             return f"killed, {ending.kind.value}"

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from headrace.agents.context import Surroundings
+from headrace.agents.contract import AgentExecutor
 from headrace.agents.inline_agents import InlineAgents
 from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_executor import IsolatedAgents
-from headrace.interviews.contract import AgentExecutor
 from headrace.workers.lender import Lender
 from headrace.workers.pool import PoolOptions, WorkerPool
 from tests.agents import agent_functions

@@ -2,26 +2,30 @@
 
 import asyncio
 import time
+from typing import Any
 
 import msgspec
 import pytest
 
-from headrace.agents.workers import agent_executor as isolated_agents
-from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import (
+from headrace.agents import contract
+from headrace.agents.contract import (
+    AgentEvent,
     AgentRun,
     Checkpoint,
     CommandWanted,
     Emitted,
-    Ended,
-    Reading,
+    MemoryUsed,
+    ProgramCall,
     Receiving,
-    Signal,
+    ResultWanted,
+    RunEnded,
     StepDone,
     StepRaised,
     StepStarting,
-    Wanted,
 )
+from headrace.agents.workers import agent_executor as isolated_agents
+from headrace.executor import Batch, Signal
+from headrace.exit_causes import ExitCause
 from tests.agents.agent_executors import EXECUTORS
 
 
@@ -30,14 +34,14 @@ def opened(request, tmp_path):
     return EXECUTORS[request.param](tmp_path)
 
 
-async def told(executor, *, acks=True, until=Ended, answers=None, ends=1):
+async def told(executor, *, acks=True, until=RunEnded, answers=None, ends=1):
     """Events up to the first of a kind, or so many; each batch acknowledged as if it were on disk."""
     events = []
     async with asyncio.timeout(20):
         async for batch in executor.events():
-            events += [event for event in batch.events if not isinstance(event, Reading)]  # may come at any time
+            events += [event for event in batch.events if not isinstance(event, MemoryUsed)]  # may come at any time
             for event in batch.events:
-                if isinstance(event, (Wanted, Receiving, CommandWanted)):
+                if isinstance(event, (ResultWanted, Receiving, CommandWanted)):
                     executor.put(event.id, event.epoch, event.step, (answers or {}).get(event.step))
             if acks:
                 executor.ack(batch.upto)
@@ -65,7 +69,7 @@ async def test_what_is_larger_than_a_socket_buffer_goes_both_ways(opened):
             arguments = b"[[" + encoded + b"],{}]"
             executor.start(AgentRun(number, 1, "large", arguments, steps={"earlier": encoded}, slot=1))
         events = await told(executor, answers={"mail": encoded}, ends=2)
-    ends = [event for event in events if isinstance(event, Ended)]
+    ends = [event for event in events if isinstance(event, RunEnded)]
     assert [(end.cause, end.reason) for end in ends] == [(ExitCause.DONE, "")] * 2
     assert {end.result for end in ends} == {b"[true,true,true," + encoded + b"]"}
 
@@ -78,7 +82,7 @@ async def test_nothing_goes_on_before_its_step_is_acknowledged(opened):
             async with asyncio.timeout(0.1):
                 await anext(executor.events())
         executor.ack(step.seq)
-        assert [type(event) for event in await told(executor)] == [StepDone, Ended]
+        assert [type(event) for event in await told(executor)] == [StepDone, RunEnded]
 
 
 async def test_journaled_steps_are_not_run_again_and_large_ones_are_fetched(opened):
@@ -86,7 +90,7 @@ async def test_journaled_steps_are_not_run_again_and_large_ones_are_fetched(open
         work = AgentRun(1, 2, "stepping", b"[[3],{}]", steps={"s0": b"10", "s1": None})
         executor.start(work)
         wanted, step, end = await told(executor, answers={"s1": b"20"})
-        assert (type(wanted), wanted.step, step.step, end.result) == (Wanted, "s1", "s2", b"32")
+        assert (type(wanted), wanted.step, step.step, end.result) == (ResultWanted, "s1", "s2", b"32")
 
 
 async def test_the_state_of_the_last_checkpoint_is_there(opened):
@@ -102,7 +106,7 @@ async def test_a_side_effect_is_announced_first_and_never_repeated_unasked(opene
         executor.start(AgentRun(1, 1, "effect", b"[[],{}]"))
         (starting,) = await told(executor, acks=False, until=StepStarting)
         executor.ack(starting.seq)
-        assert [type(event) for event in await told(executor)] == [StepDone, Ended]
+        assert [type(event) for event in await told(executor)] == [StepDone, RunEnded]
         executor.start(AgentRun(2, 2, "effect", b"[[],{}]", started=["pay"]))
         (end,) = await told(executor)
         assert (end.cause, end.step) == (ExitCause.UNDECIDED, "pay")
@@ -216,3 +220,30 @@ async def test_a_run_that_keeps_its_own_parking_is_parked_all_the_same(opened):
         assert isinstance(step, StepDone)
         assert (end.cause, end.result) == (ExitCause.PARKED, None)
         assert end.resume_at > time.time() + 3000
+
+
+def test_every_message_can_be_sent_as_bytes():
+    common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
+    events: list[AgentEvent] = [
+        contract.StepStarting(**common, step="s", runs_program=True),
+        contract.StepRaised(**common, step="s"),
+        contract.StepDone(**common, step="s", result=b"r"),
+        contract.StepDiffers(**common, step="s", what="its arguments"),
+        contract.Checkpoint(**common, state=b"s"),
+        contract.ResultWanted(**common, step="s"),
+        contract.Receiving(**common, step="s"),
+        contract.ChildWanted(**common, step="s", kind="k", arguments=b"a"),
+        contract.AskWanted(**common, step="s", model=b"m", prompt="p", system="s"),
+        contract.CommandWanted(**common, step="s", command=ProgramCall(["node"], b"in", "/", {"A": "b"}, 5, None, 7)),
+        contract.Emitted(**common, payload=b"p"),
+        contract.MemoryUsed(**common, memory_bytes=5),
+        contract.LoopStuck(**common, seconds=1.5, stack="s"),
+        contract.RunEnded(**common, cause=ExitCause.LOST, reason="gone"),
+    ]
+    assert {type(event) for event in events} == set(AgentEvent.__args__)
+    messages: list[tuple[Any, Any]] = [
+        (Batch[AgentEvent], Batch(3, events)),
+        (AgentRun, AgentRun(1, 1, "kind", b"args", None, {"step": b"result"}, 5)),
+    ]
+    for kind, message in messages:
+        assert msgspec.msgpack.decode(msgspec.msgpack.encode(message), type=kind) == message

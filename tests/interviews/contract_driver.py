@@ -10,11 +10,11 @@ from headrace import Agent, AgentList, Model, QuestionFreeText, Scenario, Survey
 from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import (
     Answers,
-    AnyEvent,
     Chunk,
-    Ended,
-    Executor,
+    ChunkEnded,
     Interview,
+    InterviewEvent,
+    InterviewExecutor,
     Rows,
     Spec,
 )
@@ -60,7 +60,7 @@ def chunk(id: int, first: int, count: int, epoch: int = 1) -> Chunk:
 class Controller:
     """The least that a controller does: reads events, acknowledges them, keeps what came."""
 
-    def __init__(self, executor: Executor) -> None:
+    def __init__(self, executor: InterviewExecutor) -> None:
         self.executor = executor
         self.rows: list[BatchRow] = []
         self.usage = Usage()
@@ -80,7 +80,7 @@ class Controller:
                 if ack:
                     self.executor.ack(batch.upto)
 
-    def take(self, event: AnyEvent) -> None:
+    def take(self, event: InterviewEvent) -> None:
         assert event.id not in self.ended, "an event after its work's ending"
         self.seqs.append(event.seq)
         match event:
@@ -90,7 +90,7 @@ class Controller:
                 self.failures += event.rows.failures
             case Answers():
                 self.answers += event.answers
-            case Ended():
+            case ChunkEnded():
                 self.ended[event.id] = event.cause
             case _:
                 pytest.fail(f"{event} says nothing of interviews")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from headrace.interviews.contract import Executor, Spec
+from headrace.interviews.contract import InterviewExecutor, Spec
 from headrace.interviews.inline import InlineExecutor
 from headrace.interviews.workers.interview_executor import IsolatedExecutor
 from headrace.workers.functions import refer_to
@@ -35,13 +35,13 @@ class IsolatedWithPool(IsolatedExecutor):
         await self.pool.close()
 
 
-EXECUTORS: dict[str, Callable[[list[dict[str, Any]]], Executor]] = {
+EXECUTORS: dict[str, Callable[[list[dict[str, Any]]], InterviewExecutor]] = {
     "inline": InlineExecutor,
     "isolated": IsolatedWithPool,
 }
 
 # The same for models behind HTTP, with room for messages of a megabyte.
-NETWORK_EXECUTORS: dict[str, Callable[[list[dict[str, Any]]], Executor]] = {
+NETWORK_EXECUTORS: dict[str, Callable[[list[dict[str, Any]]], InterviewExecutor]] = {
     "inline": InlineExecutor,
     "isolated": partial(IsolatedWithPool, has_network=True, limit_bytes=160 << 20),
 }

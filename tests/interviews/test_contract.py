@@ -9,21 +9,10 @@ import msgspec
 import pytest
 
 from headrace import Model
+from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
 from headrace.interviews import contract
-from headrace.interviews.contract import (
-    AgentRun,
-    Answers,
-    AnyEvent,
-    Batch,
-    Command,
-    Ended,
-    Lease,
-    Rows,
-    Signal,
-    Spec,
-    Work,
-)
+from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEvent, Lease, Rows, Spec
 from headrace.models.limiter import EndpointState
 from headrace.models.provider import Request
 from headrace.store.run_file.row_batches import row_batch
@@ -220,32 +209,17 @@ def test_every_message_can_be_sent_as_bytes():
     record = AnswerRecord(0, AnswerState.FAILED, b"\x01", failure=Failure(0, Cause.INVALID, "no"))
     row = Row(1, 0, 0, 0, 0, Status.FAILED, [1, 2.5, "x", None, b"[1]"], None, b"\x00", [], Usage(1, 2, 3))
     common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
-    events: list[AnyEvent] = [
+    events: list[InterviewEvent] = [
         Rows(**common, rows=row_batch([row])),
         Answers(**common, answers=[(1, record)]),
         contract.Spent(**common, usage=Usage(1, 2, 3)),
-        contract.StepStarting(**common, step="s", runs_program=True),
-        contract.StepRaised(**common, step="s"),
-        contract.StepDone(**common, step="s", result=b"r"),
-        contract.StepDiffers(**common, step="s", what="its arguments"),
-        contract.Checkpoint(**common, state=b"s"),
-        contract.Wanted(**common, step="s"),
-        contract.Receiving(**common, step="s"),
-        contract.ChildWanted(**common, step="s", kind="k", arguments=b"a"),
-        contract.AskWanted(**common, step="s", model=b"m", prompt="p", system="s"),
-        contract.CommandWanted(**common, step="s", command=Command(["node"], b"in", "/", {"A": "b"}, 5, None, 7)),
-        contract.Emitted(**common, payload=b"p"),
         contract.Observed(**common, model=0, standing=EndpointState.HELD, reason="busy"),
-        contract.Reading(**common, memory_bytes=5),
-        contract.LoopStuck(**common, seconds=1.5, stack="s"),
-        Ended(**common, cause=ExitCause.LOST, reason="gone"),
+        ChunkEnded(**common, cause=ExitCause.LOST, reason="gone"),
     ]
-    assert {type(event) for event in events} == set(AnyEvent.__args__)
-    agent_run = AgentRun(1, 1, "kind", b"args", None, {"step": b"result"}, 5)
+    assert {type(event) for event in events} == set(InterviewEvent.__args__)
     messages: list[tuple[Any, Any]] = [
-        (Batch, Batch(3, events)),
-        (Work, chunk(1, 0, 2)),
-        (Work, agent_run),
+        (Batch[InterviewEvent], Batch(3, events)),
+        (Chunk, chunk(1, 0, 2)),
         (Spec, spec_for(Model("test", canned_response="x"))),
         (Lease, Lease(1, 2)),
     ]

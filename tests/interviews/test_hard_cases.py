@@ -25,9 +25,10 @@ from headrace import (
     Survey,
 )
 from headrace.errors import HeadraceError, Interrupted, ListError, RunFileBusy, RunFileError, SurveyError
+from headrace.executor import Batch
 from headrace.exit_causes import ExitCause
 from headrace.interviews import session
-from headrace.interviews.contract import Batch, Chunk, Ended, Rows
+from headrace.interviews.contract import Chunk, ChunkEnded, Rows
 from headrace.interviews.inline import InlineExecutor
 from headrace.interviews.outbox import Outbox
 from headrace.memory import gauge as memory
@@ -131,7 +132,7 @@ def test_endings_do_not_wait_for_other_chunks():
 
     events = asyncio.run(first_batch()).events
     assert [event.id for event in events if isinstance(event, Rows)] == [0, 1]
-    assert [event.id for event in events if isinstance(event, Ended)] == [0, 1]
+    assert [event.id for event in events if isinstance(event, ChunkEnded)] == [0, 1]
 
 
 class Stammering(InlineExecutor):

@@ -5,10 +5,10 @@ import sys
 import pytest
 
 from headrace.workers.channel import Channel
-from headrace.workers.wire import Done, FromWorker, Message
+from headrace.workers.wire import FromWorker, TaskDone, TaskMessage
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="isolated workers are not on Windows")
-MESSAGES = [Message(1, 1, b""), Done(2, 1, b"tide" * 100), Message(3, 1, b"x" * 3_000_000), Done(4, 1)]
+MESSAGES = [TaskMessage(1, 1, b""), TaskDone(2, 1, b"tide" * 100), TaskMessage(3, 1, b"x" * 3_000_000), TaskDone(4, 1)]
 
 
 async def test_what_does_not_leave_at_once_follows_in_order():

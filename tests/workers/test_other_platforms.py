@@ -7,7 +7,7 @@ import pytest
 from headrace.workers import pool as worker_pool
 from headrace.workers.functions import refer_to
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.wire import DeathKind, Task
+from headrace.workers.wire import DeathKind, WorkerTask
 from tests.workers import entries
 from tests.workers.trees import MB, gone_within
 
@@ -108,8 +108,8 @@ async def test_without_proc_what_a_worker_started_ends_with_it_and_a_limit_is_no
     monkeypatch.setattr(worker_pool, "_PROGRAM", WITHOUT_PROC + worker_pool._PROGRAM)
     async with WorkerPool(PoolOptions(forks=False)) as pool:
         worker, said = await pool.worker(LIMIT), list[bytes]()
-        await worker.run(Task(1, 1, refer_to(entries.leave_a_child)), said.append)
-        await worker.run(Task(2, 1, refer_to(entries.keep), str(30 * MB).encode()))
+        await worker.run(WorkerTask(1, 1, refer_to(entries.leave_a_child)), said.append)
+        await worker.run(WorkerTask(2, 1, refer_to(entries.keep), str(30 * MB).encode()))
         assert 30 * MB < await worker.set_limit(MB) < LIMIT
         worker.kill()
         await worker.ended

@@ -11,7 +11,7 @@ from headrace.workers.enforcement import enforcement_layers
 from headrace.workers.functions import refer_to
 from headrace.workers.handle import Worker
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.wire import DeathKind, Done, Failed, Message, OutOfMemory, Task
+from headrace.workers.wire import DeathKind, TaskDone, TaskFailed, TaskMessage, TaskOutOfMemory, WorkerTask
 from tests.workers import entries
 from tests.workers.trees import MB, children_of, gone_within, memory_of, soon
 
@@ -21,18 +21,18 @@ LIMIT = 80 * MB
 
 async def test_a_task_is_done_in_another_process(pool):
     ending = await pool.run(entries.own_pid, b"", LIMIT)
-    assert isinstance(ending, Done)
+    assert isinstance(ending, TaskDone)
     assert int(ending.payload) != pool.warden_pid
 
 
 @pytest.mark.parametrize("entry", [entries.converse, entries.converse_blocking])
 async def test_messages_go_both_ways_while_a_task_runs(pool, entry):
     worker = await pool.worker(LIMIT)
-    worker.start(Task(1, 4, refer_to(entry), b" tides"))
-    assert await worker.receive() == Message(1, 4, b"ready")
-    worker.send(Message(1, 3, b"of an earlier attempt"))
-    worker.send(Message(1, 4, b"spring"))
-    assert await worker.receive() == Done(1, 4, b"spring tides")
+    worker.start(WorkerTask(1, 4, refer_to(entry), b" tides"))
+    assert await worker.receive() == TaskMessage(1, 4, b"ready")
+    worker.send(TaskMessage(1, 3, b"of an earlier attempt"))
+    worker.send(TaskMessage(1, 4, b"spring"))
+    assert await worker.receive() == TaskDone(1, 4, b"spring tides")
 
 
 EXCHANGES = [entries.exchange, entries.exchange_blocking, entries.exchange_posted, entries.exchange_on_uvloop]
@@ -44,39 +44,39 @@ async def test_messages_larger_than_a_socket_buffer_cross_each_other_whole(pool,
     count, size = 3, 5 * MB
     worker = await pool.worker(2 * LIMIT)  # what is queued both ways, and a result of all of it
     for task in (1, 2):  # the second finds the channel as the first has left it
-        worker.start(Task(task, 1, refer_to(entry), b"%d %d" % (count, size)))
+        worker.start(WorkerTask(task, 1, refer_to(entry), b"%d %d" % (count, size)))
         for number in range(count):
-            worker.send(Message(task, 1, bytes([100 + number]) * size))
+            worker.send(TaskMessage(task, 1, bytes([100 + number]) * size))
         for number in range(count):
-            assert await asyncio.wait_for(worker.receive(), 20) == Message(task, 1, bytes([number]) * size)
+            assert await asyncio.wait_for(worker.receive(), 20) == TaskMessage(task, 1, bytes([number]) * size)
         ending = await asyncio.wait_for(worker.receive(), 20)
-        assert ending == Done(task, 1, b"".join(bytes([100 + number]) * size for number in range(count)))
+        assert ending == TaskDone(task, 1, b"".join(bytes([100 + number]) * size for number in range(count)))
 
 
 async def test_a_result_that_does_not_fit_beside_its_encoding_is_out_of_memory(pool):
     worker = await pool.worker(LIMIT)
-    worker.start(Task(1, 1, refer_to(entries.return_much), b"%d" % (50 * MB)))
+    worker.start(WorkerTask(1, 1, refer_to(entries.return_much), b"%d" % (50 * MB)))
     ending = await asyncio.wait_for(worker.receive(), 20)
-    assert isinstance(ending, OutOfMemory), ending
+    assert isinstance(ending, TaskOutOfMemory), ending
 
 
 async def test_a_worker_goes_on_while_the_controller_does_not_read(pool):
     """Its loop turns, and its messages leave as the controller reads."""
     worker = await pool.worker(LIMIT)
-    worker.start(Task(1, 1, refer_to(entries.turn_while_unread), b""))
-    assert await worker.receive() == Message(1, 1, b"ready")
+    worker.start(WorkerTask(1, 1, refer_to(entries.turn_while_unread), b""))
+    assert await worker.receive() == TaskMessage(1, 1, b"ready")
     worker.channel.pause(True)
     await asyncio.sleep(0.3)
     worker.channel.pause(False)
-    assert await worker.receive() == Message(1, 1, bytes(5 * MB))
+    assert await worker.receive() == TaskMessage(1, 1, bytes(5 * MB))
     ending = await worker.receive()
-    assert isinstance(ending, Done)
+    assert isinstance(ending, TaskDone)
     assert int(ending.payload) >= 10
 
 
 async def test_a_worker_is_held_by_every_limit(pool):
     ending = await pool.run(entries.limits, b"", LIMIT)
-    assert isinstance(ending, Done)
+    assert isinstance(ending, TaskDone)
     assert ending.payload == b"0 800 True 1048576 1"
 
 
@@ -86,7 +86,7 @@ async def test_a_warden_may_watch_more_processes_than_a_worker_may_have_files_op
     try:
         async with WorkerPool() as pool:
             ending = await pool.run(entries.most_descriptors, b"", LIMIT)
-            assert isinstance(ending, Done)
+            assert isinstance(ending, TaskDone)
             assert ending.payload == b"256"
             assert pool.warden_pid is not None
             assert resource.prlimit(pool.warden_pid, resource.RLIMIT_NOFILE)[0] == hard
@@ -105,10 +105,10 @@ async def test_a_warden_may_watch_more_processes_than_a_worker_may_have_files_op
 )
 async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
     worker = await pool.worker(300 * MB)
-    ending = await worker.run(Task(1, 1, refer_to(entry)))
-    assert isinstance(ending, Failed)
+    ending = await worker.run(WorkerTask(1, 1, refer_to(entry)))
+    assert isinstance(ending, TaskFailed)
     assert told in ending.reason
-    assert isinstance(await worker.run(Task(2, 1, refer_to(entries.echo), b"on")), Done)
+    assert isinstance(await worker.run(WorkerTask(2, 1, refer_to(entries.echo), b"on")), TaskDone)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ async def test_a_death_costs_its_own_task_only(pool, entry, kind, code, killed_b
 async def test_a_worker_killed_or_stopped_from_outside_costs_its_own_task_only(pool, number, kind):
     others = [asyncio.ensure_future(pool.run(entries.wait, b"0.8", LIMIT)) for _ in range(2)]
     worker = await pool.worker(LIMIT)
-    running = asyncio.ensure_future(worker.run(Task(1, 1, refer_to(entries.wait))))
+    running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entries.wait))))
     await asyncio.sleep(0.1)
     os.kill(worker.pid, number)
     death = await asyncio.wait_for(running, 10)
@@ -149,7 +149,7 @@ async def test_a_worker_killed_or_stopped_from_outside_costs_its_own_task_only(p
 async def test_a_busy_loop_that_never_awaits_is_ended_by_whoever_started_it(pool):
     other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
     worker = await pool.worker(LIMIT)
-    worker.start(Task(1, 1, refer_to(entries.never_await)))
+    worker.start(WorkerTask(1, 1, refer_to(entries.never_await)))
     assert (await worker.receive()).payload == b"busy"
     death = await worker.stop(terminate_after_s=0.1, kill_after_s=2, reason="it took longer than 0.1 s")
     assert (death.kind, death.reason) == (DeathKind.HUNG, "it took longer than 0.1 s")
@@ -159,8 +159,8 @@ async def test_a_busy_loop_that_never_awaits_is_ended_by_whoever_started_it(pool
 async def test_a_child_that_comes_back_into_the_worker_is_not_heard(pool):
     worker = await pool.worker(LIMIT)
     for number in range(5):
-        task = Task(number, 1, refer_to(entries.fork_and_return))
-        assert await worker.run(task) == Done(number, 1, b"parent")
+        task = WorkerTask(number, 1, refer_to(entries.fork_and_return))
+        assert await worker.run(task) == TaskDone(number, 1, b"parent")
 
 
 async def test_ten_thousand_lines_to_stderr_stop_nothing(pool):
@@ -182,7 +182,7 @@ async def test_a_worker_is_used_again_until_it_is_old():
 async def test_a_worker_that_has_grown_is_replaced():
     async with WorkerPool() as pool:
         first = (await pool.run(entries.own_pid, b"", LIMIT)).payload
-        assert isinstance(await pool.run(entries.keep, str(40 * MB).encode(), LIMIT), Done)
+        assert isinstance(await pool.run(entries.keep, str(40 * MB).encode(), LIMIT), TaskDone)
         assert (await pool.run(entries.own_pid, b"", LIMIT)).payload != first
 
 
@@ -209,7 +209,7 @@ async def test_workers_do_not_hold_each_others_channels():
 async def test_what_a_worker_started_ends_with_it(pool, entry):
     worker = await pool.worker(LIMIT)
     said: list[bytes] = []
-    await worker.run(Task(1, 1, refer_to(entry)), said.append)
+    await worker.run(WorkerTask(1, 1, refer_to(entry)), said.append)
     worker.kill()
     await worker.ended
     await asyncio.sleep(0.05)
@@ -226,18 +226,18 @@ async def test_forked_workers_draw_different_numbers():
 async def test_a_file_above_the_cap_fails_in_the_task(tmp_path):
     async with WorkerPool(PoolOptions(largest_file_bytes=MB)) as pool:
         ending = await pool.run(entries.write_a_large_file, bytes(tmp_path / "large"), LIMIT)
-        assert isinstance(ending, Failed)
+        assert isinstance(ending, TaskFailed)
         assert "File too large" in ending.reason
 
 
 async def test_a_worker_started_from_nothing_does_the_same():
     async with WorkerPool(PoolOptions(forks=False)) as pool:
-        assert await pool.run(entries.echo, b"spawned", LIMIT) == Done(0, 1, b"spawned")
+        assert await pool.run(entries.echo, b"spawned", LIMIT) == TaskDone(0, 1, b"spawned")
 
 
 async def test_stopping_is_asked_then_told_then_forced(pool):
     worker = await pool.worker(LIMIT)
-    worker.start(Task(1, 1, refer_to(entries.wait)))
+    worker.start(WorkerTask(1, 1, refer_to(entries.wait)))
     death = await worker.stop(terminate_after_s=0.05, kill_after_s=2)
     assert (death.kind, death.signal) == (DeathKind.SIGNALLED, 15)
 

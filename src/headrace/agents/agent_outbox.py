@@ -11,7 +11,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 
-from headrace.interviews.contract import AnyEvent, Batch, Emitted
+from headrace.agents.contract import AgentEvent, Emitted
+from headrace.executor import Batch
 
 _MOST_EMITTED = 1000
 _MOST_EMITTED_BYTES = 16 << 20  # beside the first, which may be larger
@@ -19,21 +20,21 @@ _MOST_EMITTED_BYTES = 16 << 20  # beside the first, which may be larger
 
 class AgentOutbox:
     def __init__(self) -> None:
-        self._events: list[AnyEvent] = []
+        self._events: list[AgentEvent] = []
         self._seq = 0
         self._emitted = 0
         self._emitted_bytes = 0
         self._ready = asyncio.Event()
         self._unacked: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    def tell(self, event: AnyEvent) -> int:
+    def tell(self, event: AgentEvent) -> int:
         self._seq += 1
         event.seq = self._seq
         self._events.append(event)
         self._ready.set()
         return self._seq
 
-    async def committed(self, event: AnyEvent) -> None:
+    async def committed(self, event: AgentEvent) -> None:
         """Tell it, and return when it is on disk."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._unacked.append((self.tell(event), future))
@@ -61,7 +62,7 @@ class AgentOutbox:
             if not future.done():
                 future.set_result(None)
 
-    async def batches(self) -> AsyncIterator[Batch]:
+    async def batches(self) -> AsyncIterator[Batch[AgentEvent]]:
         while True:
             await self._ready.wait()
             self._ready.clear()

@@ -10,8 +10,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from headrace.agents.contract import ProgramCall
 from headrace.errors import CommandFailed, OptionError
-from headrace.interviews.contract import Command
 from headrace.survey.values import encode_value, repair_text
 from headrace.units import format_bytes
 from headrace.workers.command import CommandLimits, CommandResult, run_command
@@ -32,7 +32,7 @@ class AgentCommands:
         self._lender = lender
         self._spools = spools
 
-    async def run(self, command: Command) -> bytes:
+    async def run(self, command: ProgramCall) -> bytes:
         """The encoded CommandEnd."""
         if self._pool is None:
             raise OptionError(f"Programs cannot be run under a memory limit on {sys.platform}.")
@@ -42,7 +42,7 @@ class AgentCommands:
                 raise _failed(command, result)
             return encode_value(asdict(_end_of(result)))
 
-    async def _ended(self, pool: WorkerPool, command: Command) -> CommandResult:
+    async def _ended(self, pool: WorkerPool, command: ProgramCall) -> CommandResult:
         """What it asks for is promised to it; without, it has what it uses and a share, as a worker has."""
         asked, loans = command.memory_bytes, list[Loan]()
 
@@ -79,7 +79,7 @@ def _end_of(result: CommandResult) -> CommandEnd:
     )
 
 
-def _failed(command: Command, result: CommandResult) -> CommandFailed:
+def _failed(command: ProgramCall, result: CommandResult) -> CommandFailed:
     fixes = {
         DeathKind.OUT_OF_MEMORY: f"Give it more than {format_bytes(result.limit_bytes)} with memory=, where there is.",
         DeathKind.TOO_MUCH_OUTPUT: "Have it write to a file, or allow more with output=.",

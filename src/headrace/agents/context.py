@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
 
+from headrace.agents.contract import AgentRun, ProgramCall
 from headrace.agents.kept_values import encode_arguments, encode_kept
 from headrace.agents.link import AgentLink, RunStopped
 from headrace.agents.replay import Replay
@@ -25,7 +26,6 @@ from headrace.agents.step_marks import mark_of, mark_of_encoded
 from headrace.agents.task import TaskKind, kind_of
 from headrace.errors import InvalidInput, StepRepeated
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import AgentRun, Command
 from headrace.models.contacts import check_allowed
 from headrace.steady_clock import SteadyClock
 from headrace.survey.model import Model
@@ -164,7 +164,7 @@ class AgentContext:
         CommandFailed. `memory` is the most it may use, and less where others hold the budget. One that was cut short
         runs again, unless it has a `side_effect`: that is for `run.resolve` to decide.
         """
-        command = Command(
+        command = ProgramCall(
             argv=_checked_argv(argv),
             input=_checked_input(input),
             directory=_absolute(directory),

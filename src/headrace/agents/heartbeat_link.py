@@ -10,10 +10,10 @@ from concurrent.futures import Executor as Threads
 from typing import Any
 
 from headrace.agents.agent_outbox import AgentOutbox
+from headrace.agents.contract import ProgramCall
 from headrace.agents.link import AgentLink, Value
 from headrace.agents.model_calls import AgentCalls
 from headrace.errors import InvalidInput
-from headrace.interviews.contract import Command
 from headrace.survey.values import encode_value
 
 
@@ -39,7 +39,7 @@ class HeartbeatLink(AgentLink):
     async def ask(self, step: str, model: bytes, prompt: str, system: str, mark: bytes) -> bytes:
         return encode_value(await self._calls.ask(model, prompt, system, self.is_stopping))
 
-    async def run_command(self, step: str, command: Command, mark: bytes) -> bytes:
+    async def run_command(self, step: str, command: ProgramCall, mark: bytes) -> bytes:
         raise InvalidInput("A heartbeat runs no programs.", fix="Have it submit a run that does: engine.submit(...).")
 
     def emit(self, payload: bytes) -> None:

@@ -18,10 +18,11 @@ from typing import Any, TypeAlias, cast
 
 from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.context import AgentContext, Surroundings
+from headrace.agents.contract import AgentEvent, AgentRun, RemoteError, RunEnded
 from headrace.agents.kept_values import decode_arguments, encode_kept
 from headrace.agents.link import AgentLink, RunStopped
+from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import AgentRun, Batch, Ended, Signal, Trouble
 from headrace.survey.values import repair_text
 
 AgentFunction: TypeAlias = Callable[..., Awaitable[Any]]
@@ -65,12 +66,12 @@ class InlineAgents:
         else:
             self._cancel(link, task, _CANCELS)
 
-    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: Trouble | None = None) -> None:
+    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: RemoteError | None = None) -> None:
         link, _ = self._running.get(id, (None, None))
         if link is not None and link.epoch == epoch:
             link.put(step, data, error)
 
-    def events(self) -> AsyncIterator[Batch]:
+    def events(self) -> AsyncIterator[Batch[AgentEvent]]:
         return self._outbox.batches()
 
     def ack(self, upto: int) -> None:
@@ -155,7 +156,7 @@ class InlineAgents:
             cause, reason, result = link.stopped.cause, "", None
             resume_at, step = link.stopped.resume_at, link.stopped.step
         self._outbox.tell(
-            Ended(
+            RunEnded(
                 id=link.id,
                 epoch=link.epoch,
                 seq=0,

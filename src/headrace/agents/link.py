@@ -11,24 +11,24 @@ from typing import Any, TypeVar
 
 from headrace import errors
 from headrace.agents.agent_outbox import AgentOutbox
-from headrace.errors import HeadraceError, RunFailed
-from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import (
+from headrace.agents.contract import (
     AskWanted,
     Checkpoint,
     ChildWanted,
-    Command,
     CommandWanted,
     Emitted,
+    ProgramCall,
     Receiving,
-    Signal,
+    RemoteError,
+    ResultWanted,
     StepDiffers,
     StepDone,
     StepRaised,
     StepStarting,
-    Trouble,
-    Wanted,
 )
+from headrace.errors import HeadraceError, RunFailed
+from headrace.executor import Signal
+from headrace.exit_causes import ExitCause
 
 Value = TypeVar("Value")
 
@@ -142,7 +142,7 @@ class AgentLink:
         await self._outbox.committed(Checkpoint(id=self.id, epoch=self.epoch, seq=0, number=number, state=state))
 
     async def fetch(self, step: str) -> bytes | None:
-        return await self._answer(Wanted(id=self.id, epoch=self.epoch, seq=0, step=step))
+        return await self._answer(ResultWanted(id=self.id, epoch=self.epoch, seq=0, step=step))
 
     async def receive(self, step: str) -> bytes | None:
         return await self._answer(Receiving(id=self.id, epoch=self.epoch, seq=0, step=step))
@@ -162,11 +162,11 @@ class AgentLink:
         )
         return await self._patiently(event)
 
-    async def run_command(self, step: str, command: Command, mark: bytes) -> bytes:
+    async def run_command(self, step: str, command: ProgramCall, mark: bytes) -> bytes:
         event = CommandWanted(id=self.id, epoch=self.epoch, seq=0, step=step, command=command, mark=mark)
         return await self._patiently(event)
 
-    def put(self, step: str, data: bytes | None, error: Trouble | None) -> None:
+    def put(self, step: str, data: bytes | None, error: RemoteError | None) -> None:
         waiting = self._answers.pop(step, None)
         if waiting is None or waiting.done():
             return
@@ -197,14 +197,14 @@ class AgentLink:
             raise self.stop()
         return answer
 
-    async def _answer(self, event: Wanted | Receiving | ChildWanted | AskWanted | CommandWanted) -> bytes | None:
+    async def _answer(self, event: ResultWanted | Receiving | ChildWanted | AskWanted | CommandWanted) -> bytes | None:
         self.pass_or_stop()
         answer = self._answers[event.step] = asyncio.get_running_loop().create_future()
         self._outbox.tell(event)
         return await answer
 
 
-def _raised_again(told: Trouble, step: str) -> HeadraceError:
+def _raised_again(told: RemoteError, step: str) -> HeadraceError:
     """As what it was raised elsewhere, as far as its class is one of ours."""
     kind = getattr(errors, told.kind, HeadraceError)
     error = kind.__new__(kind)

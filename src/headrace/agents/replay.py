@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headrace.agents.contract import AgentRun
 from headrace.agents.step_marks import StepMark
 from headrace.errors import StepChanged
-from headrace.interviews.contract import AgentRun
 
 _MOST_TOLD = 10  # differences told in one attempt: a function that differs everywhere is told by the first ones
 _CHANGED = (

@@ -13,8 +13,9 @@ from functools import partial
 from typing import Any, Protocol
 
 from headrace.errors import HeadraceError
+from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import Batch, Chunk, Interview, Lease, Signal, Spec, Work
+from headrace.interviews.contract import Chunk, Interview, InterviewEvent, Lease, Spec
 from headrace.interviews.interview import Interviewer, InterviewInProgress
 from headrace.interviews.outbox import Outbox
 from headrace.models.calls import CallLimiter, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
@@ -157,11 +158,9 @@ class InlineExecutor:
         self._outbox.bound(lease.buffer_bytes, enough_rows=max(1, self._most_workers // _GATHERED_PART))
         self._staff()  # a wider lease serves what already waits
 
-    async def start(self, work: Work) -> None:
-        if not isinstance(work, Chunk):
-            raise HeadraceError("This executor runs chunks of interviews only.")
-        begun = self._chunks[work.id] = _ChunkInProgress(work)
-        self._waiting.extend((begun, interview) for interview in work.interviews)
+    async def start(self, chunk: Chunk) -> None:
+        begun = self._chunks[chunk.id] = _ChunkInProgress(chunk)
+        self._waiting.extend((begun, interview) for interview in chunk.interviews)
         self._staff()
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
@@ -182,7 +181,7 @@ class InlineExecutor:
                 raise TimeoutError(f"chunk {id} would not be killed within {deadline_s} s")
         self._staff()
 
-    def events(self) -> AsyncIterator[Batch]:
+    def events(self) -> AsyncIterator[Batch[InterviewEvent]]:
         return self._outbox.batches(self._packer.compress)
 
     def ack(self, upto: int) -> None:

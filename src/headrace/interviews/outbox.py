@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
+from headrace.executor import Batch
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import Answers, AnyEvent, Batch, Chunk, Ended, Observed, Rows
+from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEvent, Observed, Rows
 from headrace.models.limiter import EndpointState
 from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import Row
@@ -124,7 +125,7 @@ class Outbox:
         self._ready.set()
         self._enough.set()
 
-    async def batches(self, compress: Callable[[bytes], bytes]) -> AsyncIterator[Batch]:
+    async def batches(self, compress: Callable[[bytes], bytes]) -> AsyncIterator[Batch[InterviewEvent]]:
         while True:
             await self._ready.wait()
             await self._gather()
@@ -146,9 +147,9 @@ class Outbox:
                     await self._enough.wait()
         self._enough.clear()
 
-    def _collect(self, compress: Callable[[bytes], bytes]) -> Batch | None:
+    def _collect(self, compress: Callable[[bytes], bytes]) -> Batch[InterviewEvent] | None:
         """What waits, in order: rows and answers, then the endings, so that nothing follows its work's ending."""
-        events: list[AnyEvent] = [*self._take_standings(), *self._take_rows(compress), *self._take_answers()]
+        events: list[InterviewEvent] = [*self._take_standings(), *self._take_rows(compress), *self._take_answers()]
         if self._rows or self._answers:
             self._ready.set()  # more than fits: the rest is the next batch
             self._enough.set()
@@ -156,12 +157,12 @@ class Outbox:
         waiting = [ending for ending in self._endings if ending[0].id in unread]
         for chunk, cause in self._endings:
             if chunk.id not in unread:
-                events.append(Ended(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), cause=cause))
+                events.append(ChunkEnded(id=chunk.id, epoch=chunk.epoch, seq=self._next_seq(), cause=cause))
         self._endings = waiting
         return Batch(self._seq, events) if events else None
 
-    def _take_rows(self, compress: Callable[[bytes], bytes]) -> list[AnyEvent]:
-        events: list[AnyEvent] = []
+    def _take_rows(self, compress: Callable[[bytes], bytes]) -> list[InterviewEvent]:
+        events: list[InterviewEvent] = []
         taken = taken_bytes = 0
         while self._rows and taken < _MOST_ROWS_PER_BATCH and taken_bytes < _MOST_BATCH_BYTES:
             waiting = next(iter(self._rows.values()))
@@ -178,16 +179,16 @@ class Outbox:
             self._unacked.append((self._seq, held_bytes))
         return events
 
-    def _take_standings(self) -> list[AnyEvent]:
-        events: list[AnyEvent] = [
+    def _take_standings(self) -> list[InterviewEvent]:
+        events: list[InterviewEvent] = [
             Observed(id=0, epoch=0, seq=self._next_seq(), model=model, standing=standing, reason=reason)
             for model, (standing, reason) in self._standings.items()
         ]
         self._standings.clear()
         return events
 
-    def _take_answers(self) -> list[AnyEvent]:
-        events: list[AnyEvent] = []
+    def _take_answers(self) -> list[InterviewEvent]:
+        events: list[InterviewEvent] = []
         taken_bytes = 0
         while self._answers and taken_bytes < _MOST_BATCH_BYTES:
             ordinal = next(iter(self._answers))

@@ -16,19 +16,18 @@ from typing import NamedTuple, TypeAlias
 
 from headrace.display import counted
 from headrace.errors import HeadraceError, InterviewFailed, RunFileGone
+from headrace.executor import Batch, Signal
 from headrace.interviews.admission import Admission
 from headrace.interviews.contract import (
     Answers,
-    AnyEvent,
-    Batch,
     Chunk,
-    Ended,
-    Executor,
+    ChunkEnded,
     Interview,
+    InterviewEvent,
+    InterviewExecutor,
     Lease,
     Observed,
     Rows,
-    Signal,
     Spec,
     Spent,
 )
@@ -79,7 +78,7 @@ class SurveyRun:
         file: RunFile,
         options: RunOptions,
         limits: MemoryLimits,
-        executor: Executor,
+        executor: InterviewExecutor,
         listener: Listener | None,
         read_memory: Callable[[], int] = tree_bytes,
     ) -> None:
@@ -340,7 +339,7 @@ class SurveyRun:
         self._admission.afford(self._spending.affordable())
         self._lease()
 
-    def _note_endpoint_states(self, batch: Batch) -> None:
+    def _note_endpoint_states(self, batch: Batch[InterviewEvent]) -> None:
         """A model that cannot be asked stops its own cursor; the others go on."""
         for event in batch.events:
             if isinstance(event, Observed):
@@ -354,13 +353,13 @@ class SurveyRun:
                         self._admission.drop(event.model)
                 self._changed.set()
 
-    def _new_events(self, batch: Batch) -> list[AnyEvent]:
+    def _new_events(self, batch: Batch[InterviewEvent]) -> list[InterviewEvent]:
         """What is new in a batch; what came before, or comes from work that was replaced or has ended, is refused."""
         events = [event for event in batch.events if event.seq > self._seen_seq and self._is_in_flight(event)]
         self._seen_seq = max(self._seen_seq, batch.upto)
         return events
 
-    def _is_in_flight(self, event: AnyEvent) -> bool:
+    def _is_in_flight(self, event: InterviewEvent) -> bool:
         flight = self._chunks.get(event.id)
         return flight is not None and flight.chunk.epoch == event.epoch
 
@@ -384,7 +383,7 @@ class SurveyRun:
         self._failure = InterviewFailed(ordinal, question, f"{cause}: {message}")
         self._stop(Signal.CANCEL)
 
-    def _hand_on(self, events: list[AnyEvent], count: int) -> None:
+    def _hand_on(self, events: list[InterviewEvent], count: int) -> None:
         """To whoever listens; where nobody does, the places are free at once."""
         sealed: list[CommittedRow] = []
         for event in events:
@@ -400,9 +399,9 @@ class SurveyRun:
             self._undelivered += count
             self._listener(sealed)
 
-    def _end_chunks(self, events: list[AnyEvent]) -> None:
+    def _end_chunks(self, events: list[InterviewEvent]) -> None:
         for event in events:
-            if isinstance(event, Ended):
+            if isinstance(event, ChunkEnded):
                 self._undone = event.reason or self._undone
                 self._release(self._chunks.pop(event.id).left)
 

@@ -20,7 +20,7 @@ from typing import IO, TypeAlias, cast
 from headrace.errors import InvalidInput
 from headrace.workers.limited_process import LimitedProcess
 from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import Death, DeathKind, Spawn
+from headrace.workers.wire import Death, DeathKind, SpawnProgram
 
 Start: TypeAlias = Callable[[int], Awaitable[LimitedProcess]]
 Begin: TypeAlias = Callable[[Start], Awaitable[LimitedProcess]]
@@ -120,14 +120,14 @@ def _order(
     limits: CommandLimits,
     directory: str | Path,
     environment: Mapping[str, str] | None,
-) -> Spawn:
+) -> SpawnProgram:
     if not argv or isinstance(argv, str):
         raise InvalidInput("A command is a list of the program and its arguments.", fix='For example ["node", "x.js"].')
     surroundings = dict(os.environ if environment is None else environment)
     program = shutil.which(argv[0], path=surroundings.get("PATH"))
     if program is None:
         raise InvalidInput(f"There is no program {argv[0]!r}.", fix="Install it, or give its whole path.")
-    return Spawn(
+    return SpawnProgram(
         worker=number,
         limit_bytes=limits.memory_bytes,
         argv=[program, *argv[1:]],
@@ -137,7 +137,7 @@ def _order(
     )
 
 
-def _starting(pool: WorkerPool, order: Spawn, streams: tuple[IO[bytes], IO[bytes], IO[bytes]]) -> Start:
+def _starting(pool: WorkerPool, order: SpawnProgram, streams: tuple[IO[bytes], IO[bytes], IO[bytes]]) -> Start:
     async def start(limit_bytes: int) -> LimitedProcess:
         order.limit_bytes, order.argv = limit_bytes, with_heap_limit(order.argv, limit_bytes)
         return pool.spawn(order, [stream.fileno() for stream in streams])

@@ -18,15 +18,15 @@ from headrace.workers.limited_process import LimitedProcess, ToWardenNow
 from headrace.workers.wire import (
     Death,
     DeathKind,
-    Done,
-    Failed,
     FromWorker,
-    Message,
-    OutOfMemory,
-    Task,
+    TaskDone,
+    TaskFailed,
+    TaskMessage,
+    TaskOutOfMemory,
+    WorkerTask,
 )
 
-Ending: TypeAlias = Done | Failed | OutOfMemory | Death
+TaskEnd: TypeAlias = TaskDone | TaskFailed | TaskOutOfMemory | Death
 
 _MOST_WAITING = 64
 _DEATH_FOLLOWS_S = 0.1
@@ -43,21 +43,21 @@ class Worker(LimitedProcess):
         self._changed = asyncio.Event()
         self.channel = Channel(connection, FromWorker, self._arrived, self._closed)
 
-    async def run(self, task: Task, on_message: Callable[[bytes], None] | None = None) -> Ending:
+    async def run(self, task: WorkerTask, on_message: Callable[[bytes], None] | None = None) -> TaskEnd:
         """One task from start to end; its messages go to `on_message`."""
         self.start(task)
         while True:
             message = await self.receive()
-            if not isinstance(message, Message):
+            if not isinstance(message, TaskMessage):
                 return message
             if on_message is not None and (message.id, message.epoch) == (task.id, task.epoch):
                 on_message(message.payload)
 
-    def start(self, task: Task) -> None:
+    def start(self, task: WorkerTask) -> None:
         self.tasks += 1
         self.channel.send(task)
 
-    def send(self, message: Message) -> None:
+    def send(self, message: TaskMessage) -> None:
         self.channel.send(message)
 
     async def receive(self) -> FromWorker | Death:
@@ -94,7 +94,7 @@ class Worker(LimitedProcess):
     def _arrived(self, message: FromWorker) -> None:
         self._messages.append(message)
         self._changed.set()
-        if isinstance(message, OutOfMemory):
+        if isinstance(message, TaskOutOfMemory):
             self.is_spoiled = True
         if len(self._messages) >= _MOST_WAITING:
             self.channel.pause(True)

@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
-from headrace.workers.wire import Death, DeathKind, Kill, SetLimit
+from headrace.workers.wire import Death, DeathKind, KillWorker, SetLimit
 
-ToWardenNow: TypeAlias = Callable[[SetLimit | Kill], None]
+ToWardenNow: TypeAlias = Callable[[SetLimit | KillWorker], None]
 
 
 class LimitedProcess:
@@ -39,7 +39,7 @@ class LimitedProcess:
 
     def kill(self, number: int = signal.SIGKILL, reason: str = "", kind: DeathKind = DeathKind.HUNG) -> None:
         """Its whole tree. With a reason its death is of this kind, and tells it."""
-        self._order(Kill(self.id, number, reason, kind))
+        self._order(KillWorker(self.id, number, reason, kind))
 
     def limit_holds(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes

@@ -27,25 +27,25 @@ from headrace.memory.measure.os_limits import ENVIRONMENT, ON_LINUX
 from headrace.workers.channel import Channel
 from headrace.workers.enforcement import can_isolate, enforcement_layers
 from headrace.workers.functions import has_imported_script, refer_to, script_starts_again
-from headrace.workers.handle import Ending, Worker
+from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.limited_process import LimitedProcess
 from headrace.workers.warden.standby import continue_if_stopped
 from headrace.workers.wire import (
     Death,
     DeathKind,
-    Fork,
+    ForkWorker,
     FromWarden,
     Halted,
-    Kill,
+    KillWorker,
     LimitSet,
     Readings,
     Ready,
     SetLimit,
     Setup,
-    Spawn,
-    Started,
+    SpawnProgram,
     Stuck,
-    Task,
+    WorkerStarted,
+    WorkerTask,
 )
 
 _ROOT = str(Path(__file__).parents[2])
@@ -184,12 +184,12 @@ class WorkerPool:
         payload: bytes,
         limit_bytes: int,
         on_message: Callable[[bytes], None] | None = None,
-    ) -> Ending:
+    ) -> TaskEnd:
         """One task in a worker: `function(port, payload)`, which returns bytes or nothing."""
         entry = refer_to(function)
         worker = await self.worker(limit_bytes)
         try:
-            ending = await worker.run(Task(worker.tasks, 1, entry, payload), on_message)
+            ending = await worker.run(WorkerTask(worker.tasks, 1, entry, payload), on_message)
         except BaseException:
             worker.kill()
             raise
@@ -205,7 +205,7 @@ class WorkerPool:
         if workers:
             await asyncio.wait([worker.ended for worker in workers])
 
-    def spawn(self, order: Spawn, streams: Sequence[int]) -> LimitedProcess:
+    def spawn(self, order: SpawnProgram, streams: Sequence[int]) -> LimitedProcess:
         """A program that is not Python; `order.worker` comes from `next_number`."""
         program = LimitedProcess(order.worker, order.limit_bytes, self.order)
         if self._control is None or not self._control.is_open:
@@ -219,7 +219,7 @@ class WorkerPool:
         self._number += 1
         return self._number
 
-    def order(self, order: SetLimit | Kill) -> None:
+    def order(self, order: SetLimit | KillWorker) -> None:
         if self._control is not None:
             self._control.send(order)
 
@@ -282,7 +282,7 @@ class WorkerPool:
         self._workers[worker.id] = worker
         assert self._control is not None
         with theirs:
-            self._control.send(Fork(worker.id, limit_bytes), [theirs.fileno()])
+            self._control.send(ForkWorker(worker.id, limit_bytes), [theirs.fileno()])
         try:
             await started
         except asyncio.CancelledError:
@@ -301,7 +301,7 @@ class WorkerPool:
             case Ready():
                 if self._ready is not None and not self._ready.done():
                     self._ready.set_result(report)
-            case Started():
+            case WorkerStarted():
                 self._has_started(report)
             case LimitSet():
                 if process := self._process_of(report.worker):
@@ -316,7 +316,7 @@ class WorkerPool:
             case Death():
                 self._has_ended(report)
 
-    def _has_started(self, report: Started) -> None:
+    def _has_started(self, report: WorkerStarted) -> None:
         self._pids[report.worker] = report.pid
         if report.worker in self._workers:
             self._bases[report.worker] = report.base_bytes

@@ -27,7 +27,7 @@ class FunctionReference(msgspec.Struct, frozen=True, array_like=True):
     is_script: bool = False
 
 
-class Task(msgspec.Struct, tag=True, array_like=True):
+class WorkerTask(msgspec.Struct, tag=True, array_like=True):
     """`entry` is called with a port and the payload, in the worker; what it returns is the payload of `Done`."""
 
     id: int
@@ -36,19 +36,19 @@ class Task(msgspec.Struct, tag=True, array_like=True):
     payload: bytes = b""
 
 
-class Message(msgspec.Struct, tag=True, array_like=True):
+class TaskMessage(msgspec.Struct, tag=True, array_like=True):
     id: int
     epoch: int
     payload: bytes
 
 
-class Done(msgspec.Struct, tag=True, array_like=True):
+class TaskDone(msgspec.Struct, tag=True, array_like=True):
     id: int
     epoch: int
     payload: bytes = b""
 
 
-class Failed(msgspec.Struct, tag=True, array_like=True):
+class TaskFailed(msgspec.Struct, tag=True, array_like=True):
     """`reason` is the error with its last lines of code."""
 
     id: int
@@ -56,7 +56,7 @@ class Failed(msgspec.Struct, tag=True, array_like=True):
     reason: str
 
 
-class OutOfMemory(msgspec.Struct, tag=True, array_like=True):
+class TaskOutOfMemory(msgspec.Struct, tag=True, array_like=True):
     """The worker met its hard limit as a MemoryError. `used` is the most that was resident, `reserved` what was mapped:
     a limit that was hit by reservations (stacks of threads, one huge array) has a small `used`.
     """
@@ -68,8 +68,8 @@ class OutOfMemory(msgspec.Struct, tag=True, array_like=True):
     reason: str
 
 
-ToWorker: TypeAlias = Task | Message
-FromWorker: TypeAlias = Message | Done | Failed | OutOfMemory
+ToWorker: TypeAlias = WorkerTask | TaskMessage
+FromWorker: TypeAlias = TaskMessage | TaskDone | TaskFailed | TaskOutOfMemory
 
 
 class DeathKind(Enum):
@@ -96,14 +96,14 @@ class Setup(msgspec.Struct, tag=True, array_like=True):
     stuck_after_s: float | None
 
 
-class Fork(msgspec.Struct, tag=True, array_like=True):
+class ForkWorker(msgspec.Struct, tag=True, array_like=True):
     """A worker, please; comes with one descriptor, its channel."""
 
     worker: int
     limit_bytes: int
 
 
-class Spawn(msgspec.Struct, tag=True, array_like=True):
+class SpawnProgram(msgspec.Struct, tag=True, array_like=True):
     """A program that is not Python; comes with three descriptors, its standard streams."""
 
     worker: int
@@ -121,7 +121,7 @@ class SetLimit(msgspec.Struct, tag=True, array_like=True):
     limit_bytes: int
 
 
-class Kill(msgspec.Struct, tag=True, array_like=True):
+class KillWorker(msgspec.Struct, tag=True, array_like=True):
     """To the whole tree of a worker. Where there is a `reason`, its death is of this `kind`, and tells it."""
 
     worker: int
@@ -138,7 +138,7 @@ class Ready(msgspec.Struct, tag=True, array_like=True):
     layers: list[tuple[str, str]]
 
 
-class Started(msgspec.Struct, tag=True, array_like=True):
+class WorkerStarted(msgspec.Struct, tag=True, array_like=True):
     worker: int
     pid: int
     base_bytes: int
@@ -151,7 +151,7 @@ class LimitSet(msgspec.Struct, tag=True, array_like=True):
     limit_bytes: int
 
 
-class Reading(msgspec.Struct, array_like=True):
+class WorkerReading(msgspec.Struct, array_like=True):
     """What a worker's tree uses above what it shared at its start; `steps` counts up with its progress."""
 
     worker: int
@@ -162,7 +162,7 @@ class Reading(msgspec.Struct, array_like=True):
 class Readings(msgspec.Struct, tag=True, array_like=True):
     """`abandoned_bytes` are in files on tmpfs whose writers have ended."""
 
-    readings: list[Reading]
+    readings: list[WorkerReading]
     abandoned_bytes: int = 0
 
 
@@ -200,8 +200,8 @@ class Death(msgspec.Struct, tag=True, array_like=True):
     abandoned_bytes: int = 0
 
 
-ToWarden: TypeAlias = Setup | Fork | Spawn | SetLimit | Kill
-FromWarden: TypeAlias = Ready | Started | LimitSet | Readings | Stuck | Halted | Death
+ToWarden: TypeAlias = Setup | ForkWorker | SpawnProgram | SetLimit | KillWorker
+FromWarden: TypeAlias = Ready | WorkerStarted | LimitSet | Readings | Stuck | Halted | Death
 
 _encoder = msgspec.msgpack.Encoder()
 _FIRST_BYTES = 64

@@ -25,17 +25,10 @@ from headrace.framing import BadFrame
 from headrace.memory.measure.os_limits import allow_data, data_bytes
 from headrace.workers.functions import find_function
 from headrace.workers.progress_page import Place
-from headrace.workers.wire import (
-    Done,
-    Failed,
-    Message,
-    OutOfMemory,
-    Task,
-    ToWorker,
-)
-from headrace.workers.worker_channel import Line
+from headrace.workers.wire import TaskDone, TaskFailed, TaskMessage, TaskOutOfMemory, ToWorker, WorkerTask
+from headrace.workers.worker_channel import WorkerChannel
 
-_Ending: TypeAlias = Done | Failed | OutOfMemory
+_Ending: TypeAlias = TaskDone | TaskFailed | TaskOutOfMemory
 _LONGEST_REASON = 4000
 _LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say so
 
@@ -43,7 +36,7 @@ _LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say 
 class Port:
     """What a task's function is given: messages to and from whoever started it. Each one sent counts as a step."""
 
-    def __init__(self, line: Line, task: Task, place: Place | None) -> None:
+    def __init__(self, line: WorkerChannel, task: WorkerTask, place: Place | None) -> None:
         self._line = line
         self._place = place
         self.id = task.id
@@ -59,7 +52,7 @@ class Port:
         """Waits while the controller does not read, and with it the loop, if there is one."""
         self.step()
         try:
-            self._line.write(Message(self.id, self.epoch, payload))
+            self._line.write(TaskMessage(self.id, self.epoch, payload))
         except ConnectionError:
             _leave()
 
@@ -67,7 +60,7 @@ class Port:
         """For small messages inside a loop: returns at once, and the message leaves when the controller reads."""
         self.step()
         try:
-            self._line.post(Message(self.id, self.epoch, payload))
+            self._line.post(TaskMessage(self.id, self.epoch, payload))
         except ConnectionError:
             _leave()
 
@@ -102,7 +95,7 @@ class Port:
     def _own(self, message: ToWorker | None) -> bytes | None:
         if message is None:
             _leave()
-        is_ours = isinstance(message, Message) and (message.id, message.epoch) == (self.id, self.epoch)
+        is_ours = isinstance(message, TaskMessage) and (message.id, message.epoch) == (self.id, self.epoch)
         return message.payload if is_ours else None
 
 
@@ -112,33 +105,33 @@ def _leave() -> NoReturn:
 
 def work(channel: int, place: Place | None = None) -> int:
     """Until the controller closes the channel. Returns the exit code."""
-    line = Line(socket.socket(fileno=channel))
+    line = WorkerChannel(socket.socket(fileno=channel))
     # A child of the worker that held its channel would hide the worker's end, and could speak in its name. So would the
     # program that a worker turns into, or starts without forking as Python does.
     os.set_inheritable(channel, False)
     os.register_at_fork(after_in_child=lambda: _close(line.connection))
     while (message := line.read()) is not None:
-        if not isinstance(message, Task):
+        if not isinstance(message, WorkerTask):
             continue  # a message that came after its task had ended
         _set_busy(place, True)
         ending = _performed(message, line, place)
         _set_busy(place, False)
-        if isinstance(_said(line, message, ending), OutOfMemory):
+        if isinstance(_said(line, message, ending), TaskOutOfMemory):
             return 0
     return 0
 
 
-def _performed(task: Task, line: Line, place: Place | None) -> _Ending:
+def _performed(task: WorkerTask, line: WorkerChannel, place: Place | None) -> _Ending:
     try:
         function = find_function(task.entry)
         payload = _called(function, Port(line, task, place), task.payload, place)
-        return Done(task.id, task.epoch, payload if payload is not None else b"")
+        return TaskDone(task.id, task.epoch, payload if payload is not None else b"")
     except BaseException as error:  # noqa: BLE001 - even SystemExit is told with its task; the worker goes on
         if _means_out_of_memory(error):
             return _out_of_memory(task, error)
         reason = _told(error)
         _forget_frames(error)
-        return Failed(task.id, task.epoch, reason)
+        return TaskFailed(task.id, task.epoch, reason)
 
 
 def _called(function: Callable[..., Any], port: Port, payload: bytes, place: Place | None) -> bytes | None:
@@ -166,10 +159,10 @@ def _means_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
 
 
-def _out_of_memory(task: Task, error: BaseException) -> OutOfMemory:
+def _out_of_memory(task: WorkerTask, error: BaseException) -> TaskOutOfMemory:
     peak, reserved = lend_last_words()
     _forget_frames(error)
-    return OutOfMemory(task.id, task.epoch, peak, reserved, str(error)[:_LONGEST_REASON] or "MemoryError")
+    return TaskOutOfMemory(task.id, task.epoch, peak, reserved, str(error)[:_LONGEST_REASON] or "MemoryError")
 
 
 def lend_last_words() -> tuple[int, int]:
@@ -179,16 +172,16 @@ def lend_last_words() -> tuple[int, int]:
     return peak, reserved
 
 
-def _said(line: Line, task: Task, ending: _Ending) -> _Ending:
+def _said(line: WorkerChannel, task: WorkerTask, ending: _Ending) -> _Ending:
     """Send how a task ended; what was sent may be less, where the result itself cannot be."""
     try:
         line.write(ending)
     except BadFrame as error:
-        ending = Failed(task.id, task.epoch, f"The result is {error}. Return less, or write it to a file.")
+        ending = TaskFailed(task.id, task.epoch, f"The result is {error}. Return less, or write it to a file.")
     except MemoryError as error:  # the limit holds the result, but not beside its encoding
         ending = _out_of_memory(task, error)
     except (TypeError, msgspec.MsgspecError) as error:
-        ending = Failed(task.id, task.epoch, f"The result is not bytes: {error}")
+        ending = TaskFailed(task.id, task.epoch, f"The result is not bytes: {error}")
     else:
         return ending
     line.write(ending)

@@ -25,7 +25,7 @@ _READ_BYTES = 1 << 16  # malloc maps and unmaps twice as much anew for every rea
 _decoded = decoder_of(ToWorker)  # made before any fork: it takes as long as one
 
 
-class Line:
+class WorkerChannel:
     """`is_open` until the controller has closed its end. `is_behind` while something written has not left yet."""
 
     def __init__(self, connection: socket.socket) -> None:

@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.interviews.contract import Chunk, Interview
-from headrace.interviews.workers.chunk_parts import Flight, Piece, aftermath, portions
+from headrace.interviews.workers.chunk_parts import ChunkInFlight, ChunkPart, portions, reassign
 from headrace.interviews.workers.interview_deaths import Blame
 from headrace.survey.record import AnswerRecord, AnswerState
 
 ROW = b"x" * 100
 
 
-def flight_of(count: int, row: bytes = ROW) -> Flight:
+def in_flight_of(count: int, row: bytes = ROW) -> ChunkInFlight:
     interviews = [Interview(n, 0, n, 0, 0) for n in range(count)]
-    return Flight(Chunk(1, 1, interviews, dict.fromkeys(range(count), row), {0: b"{}"}))
+    return ChunkInFlight(Chunk(1, 1, interviews, dict.fromkeys(range(count), row), {0: b"{}"}))
 
 
-def piece_of(interviews: list[Interview], flight: Flight, *, is_trial: bool = False) -> Piece:
-    return Piece(1, flight, {each.ordinal: each for each in interviews}, is_trial)
+def part_of(interviews: list[Interview], in_flight: ChunkInFlight, *, is_trial: bool = False) -> ChunkPart:
+    return ChunkPart(1, in_flight, {each.ordinal: each for each in interviews}, is_trial)
 
 
 @given(
@@ -32,91 +32,91 @@ def piece_of(interviews: list[Interview], flight: Flight, *, is_trial: bool = Fa
 def test_whatever_kills_workers_only_the_poisoned_fail_and_it_ends(
     count: int, poisons: set[int], names_suspects: bool, seed: int
 ):
-    chance, flight = random.Random(seed), flight_of(count)
-    waiting = [piece_of(flight.chunk.interviews, flight)]
+    chance, in_flight = random.Random(seed), in_flight_of(count)
+    waiting = [part_of(in_flight.chunk.interviews, in_flight)]
     done, failed, deaths = set[int](), set[int](), 0
     while waiting:
-        piece = waiting.pop()
-        alive = [ordinal for ordinal in piece.left if ordinal not in poisons]
-        killers = [ordinal for ordinal in piece.left if ordinal in poisons]
+        part = waiting.pop()
+        alive = [ordinal for ordinal in part.left if ordinal not in poisons]
+        killers = [ordinal for ordinal in part.left if ordinal in poisons]
         for ordinal in chance.sample(alive, chance.randint(0, len(alive))) if killers else alive:
             done.add(ordinal)
-            del piece.left[ordinal]
+            del part.left[ordinal]
         if not killers:
             continue
         deaths += 1
-        after = aftermath(piece, chance.choice(killers) if names_suspects else None, Blame.CRASH)
+        after = reassign(part, chance.choice(killers) if names_suspects else None, Blame.CRASH)
         if after.failed is not None:
             failed.add(after.failed.ordinal)
-        waiting += [piece_of(group, flight, is_trial=True) for group in after.trials]
-        waiting += [piece_of(after.again, flight)] if after.again else []
+        waiting += [part_of(group, in_flight, is_trial=True) for group in after.trials]
+        waiting += [part_of(after.again, in_flight)] if after.again else []
     present = poisons & set(range(count))
     assert (done, failed) == (set(range(count)) - present, present)
     assert deaths <= 9 * len(present)
 
 
 def test_a_death_that_was_nobodys_fault_costs_no_trial():
-    flight = flight_of(5)
-    after = aftermath(piece_of(flight.chunk.interviews, flight), None, Blame.NOTHING)
-    assert (after.again, after.trials, after.failed) == (flight.chunk.interviews, [], None)
+    in_flight = in_flight_of(5)
+    after = reassign(part_of(in_flight.chunk.interviews, in_flight), None, Blame.NOTHING)
+    assert (after.again, after.trials, after.failed) == (in_flight.chunk.interviews, [], None)
 
 
 @given(count=st.integers(1, 80), killer=st.integers(0, 79))
 def test_workers_killed_from_outside_cost_no_interview_and_their_killer_stays_alone(count: int, killer: int):
     """Every worker that has one certain interview is killed: nothing tells that it was not from outside."""
-    flight = flight_of(count)
-    waiting, undone, deaths = [piece_of(flight.chunk.interviews, flight)], set[int](), 0
+    in_flight = in_flight_of(count)
+    waiting, undone, deaths = [part_of(in_flight.chunk.interviews, in_flight)], set[int](), 0
     while waiting:
-        piece = waiting.pop()
-        if killer not in piece.left:
+        part = waiting.pop()
+        if killer not in part.left:
             continue
         deaths += 1
-        after = aftermath(piece, None, Blame.NOTHING)
+        after = reassign(part, None, Blame.NOTHING)
         assert (after.failed, after.last) == (None, None)
         undone |= {after.undone.ordinal} if after.undone is not None else set()
         groups = [(group, True) for group in after.trials] + [(after.again, False)]
         for group, is_trial in groups:
             if group:
-                waiting.append(piece_of(group, flight, is_trial=is_trial))
+                waiting.append(part_of(group, in_flight, is_trial=is_trial))
                 waiting[-1].kills = after.kills
     assert undone == {killer} & set(range(count))
     assert deaths <= 12
 
 
 def test_an_interview_is_tried_with_all_the_memory_before_it_fails_for_lack_of_it():
-    flight = flight_of(1)
-    trial = piece_of(flight.chunk.interviews, flight, is_trial=True)
-    assert aftermath(trial, None, Blame.MEMORY, may_need_more=True).last == flight.chunk.interviews[0]
-    assert aftermath(trial, None, Blame.MEMORY).failed == flight.chunk.interviews[0]
+    in_flight = in_flight_of(1)
+    trial = part_of(in_flight.chunk.interviews, in_flight, is_trial=True)
+    assert reassign(trial, None, Blame.MEMORY, may_need_more=True).last == in_flight.chunk.interviews[0]
+    assert reassign(trial, None, Blame.MEMORY).failed == in_flight.chunk.interviews[0]
     trial.is_last = True
-    assert aftermath(trial, None, Blame.MEMORY, may_need_more=True).failed == flight.chunk.interviews[0]
+    assert reassign(trial, None, Blame.MEMORY, may_need_more=True).failed == in_flight.chunk.interviews[0]
 
 
 def test_an_interview_that_was_alone_from_the_start_gets_its_one_retry():
-    flight = flight_of(1)
-    first = aftermath(piece_of(flight.chunk.interviews, flight), 0, Blame.CRASH)
-    assert (first.trials, first.failed) == ([flight.chunk.interviews], None)
-    second = aftermath(piece_of(first.trials[0], flight, is_trial=True), 0, Blame.CRASH)
-    assert second.failed == flight.chunk.interviews[0]
+    in_flight = in_flight_of(1)
+    first = reassign(part_of(in_flight.chunk.interviews, in_flight), 0, Blame.CRASH)
+    assert (first.trials, first.failed) == ([in_flight.chunk.interviews], None)
+    second = reassign(part_of(first.trials[0], in_flight, is_trial=True), 0, Blame.CRASH)
+    assert second.failed == in_flight.chunk.interviews[0]
 
 
 @pytest.mark.parametrize(("most_bytes", "groups"), [(10**6, 1), (1000, 2), (350, 4), (10, 10)])
 def test_a_chunk_is_cut_where_its_rows_would_not_fit(most_bytes: int, groups: int):
-    flight = flight_of(10)
-    cut = list(portions(flight.chunk, most_bytes))
-    assert [interview for group in cut for interview in group] == flight.chunk.interviews
+    in_flight = in_flight_of(10)
+    cut = list(portions(in_flight.chunk, most_bytes))
+    assert [interview for group in cut for interview in group] == in_flight.chunk.interviews
     assert len(cut) == groups
     for group in cut:
-        piece = piece_of(group, flight)
-        assert piece.row_bytes <= most_bytes or piece.is_single
-        assert piece.as_chunk().agents.keys() == {interview.agent for interview in group}
+        part = part_of(group, in_flight)
+        assert part.row_bytes <= most_bytes or part.is_single
+        assert part.as_chunk().agents.keys() == {interview.agent for interview in group}
 
 
 def test_a_journaled_answer_goes_with_its_interview_to_the_next_worker():
-    flight = flight_of(2)
-    piece = piece_of(flight.chunk.interviews, flight)
-    piece.answered(1, AnswerRecord(0, AnswerState.ANSWERED, "yes", attempts=2, input_tokens=7))
-    _, again = aftermath(piece, None, Blame.NOTHING).again
+    in_flight = in_flight_of(2)
+    part = part_of(in_flight.chunk.interviews, in_flight)
+    part.answered(1, AnswerRecord(0, AnswerState.ANSWERED, "yes", attempts=2, input_tokens=7))
+    _, again = reassign(part, None, Blame.NOTHING).again
     assert [record.value for record in again.kept] == ["yes"]
     assert again.uncounted is not None
     assert (again.uncounted.calls, again.uncounted.input_tokens) == (2, 7)

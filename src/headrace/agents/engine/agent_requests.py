@@ -12,13 +12,13 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypeAlias
 
+from headrace.agents import contract
 from headrace.agents.commands import AgentCommands
+from headrace.agents.contract import AgentExecutor, RemoteError
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.live_runs import LiveRun
 from headrace.agents.model_calls import AgentCalls
 from headrace.errors import HeadraceError
-from headrace.interviews import contract
-from headrace.interviews.contract import AgentExecutor, Trouble
 from headrace.models.limiter import CallNotMade
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_journal import Writes
@@ -49,7 +49,7 @@ class AgentRequests:
         self._commands = commands
         self._spawn = spawn
 
-    def fetch(self, run: LiveRun, event: contract.Wanted) -> None:
+    def fetch(self, run: LiveRun, event: contract.ResultWanted) -> None:
         self._executor.put(run.id, run.epoch, event.step, self._file.step_result(run.id, event.step))
 
     def receive(self, run: LiveRun, event: contract.Receiving) -> None:
@@ -122,7 +122,7 @@ class AgentRequests:
         self._executor.put(run.id, run.epoch, event.step, found[1] if found is not None else None)
 
 
-def _told(error: Exception) -> Trouble:
+def _told(error: Exception) -> RemoteError:
     if isinstance(error, HeadraceError):
-        return Trouble(type(error).__name__, error.message, error.fix)
-    return Trouble("HeadraceError", f"{type(error).__name__}: {error}")
+        return RemoteError(type(error).__name__, error.message, error.fix)
+    return RemoteError("HeadraceError", f"{type(error).__name__}: {error}")

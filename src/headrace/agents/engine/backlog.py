@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
+from headrace.agents.contract import ChildWanted
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.key_filter import KeyFilter
 from headrace.agents.engine.live_runs import LiveRun, RunEnd, Submission
@@ -20,7 +21,6 @@ from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.scheduler.events import Refusal, RejectRun, Submitted
 from headrace.agents.task import TaskKind, check_succession
 from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull, TaskError
-from headrace.interviews.contract import ChildWanted
 from headrace.priority import Priority
 from headrace.steady_clock import SteadyClock
 from headrace.store.engine_file.engine_file import EngineFile, RunRow

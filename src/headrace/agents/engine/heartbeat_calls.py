@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.agents.context import AgentContext, Surroundings
+from headrace.agents.contract import AgentRun
 from headrace.agents.engine.event_log import EventLog
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.heartbeat_link import HeartbeatLink
@@ -36,7 +37,6 @@ from headrace.agents.scheduler.events import (
 from headrace.agents.task import TaskKind
 from headrace.errors import OptionError, TaskError
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import AgentRun
 from headrace.limits import whole_number
 
 _CANCELS = 3

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
+from headrace.agents.contract import RunEnded
 from headrace.agents.task import TaskKind
 from headrace.errors import HeadraceError, RunCancelled, RunFailed, RunUndecided
-from headrace.interviews.contract import Ended, Signal
+from headrace.executor import Signal
 from headrace.priority import Priority
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.threads.crossing import Filled
@@ -50,7 +51,7 @@ class LiveRun:
     stop: Signal | None = None
     stop_s: float = 0.0  # when it was told to
     stop_reason: str = ""  # why, where that may become its end
-    ended: Ended | None = None
+    ended: RunEnded | None = None
     has_mail: bool = False
     has_children: bool = False
     floor_bytes: int | None = None  # in use when it started, where only that can tell what it takes

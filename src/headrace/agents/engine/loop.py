@@ -17,6 +17,7 @@ from typing import Any, assert_never
 
 from headrace.agents.commands import AgentCommands
 from headrace.agents.context import Surroundings
+from headrace.agents.contract import AgentExecutor
 from headrace.agents.engine.agent_requests import AgentRequests
 from headrace.agents.engine.backlog import Backlog
 from headrace.agents.engine.caller_requests import CallerRequests
@@ -58,7 +59,6 @@ from headrace.agents.scheduler.scheduler import Scheduler
 from headrace.agents.task import TaskKind, check_succession, registered_kinds
 from headrace.agents.workers.engine_workers import EngineWorkers, is_alive
 from headrace.errors import EngineClosed, HeadraceError
-from headrace.interviews.contract import AgentExecutor
 from headrace.memory.gauge import give_back
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters

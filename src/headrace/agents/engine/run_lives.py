@@ -12,6 +12,8 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, assert_never
 
+from headrace.agents import contract
+from headrace.agents.contract import AgentEvent, AgentExecutor, AgentRun, RemoteError
 from headrace.agents.engine.agent_requests import AgentRequests
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.event_log import EventLog
@@ -31,9 +33,8 @@ from headrace.agents.scheduler.events import (
     StopReason,
 )
 from headrace.agents.task import TaskKind
+from headrace.executor import Signal
 from headrace.exit_causes import ExitCause
-from headrace.interviews import contract
-from headrace.interviews.contract import AgentExecutor, AgentRun, AnyEvent, Signal, Trouble
 from headrace.memory.gauge import TreeGauge, give_back
 from headrace.priority import Priority
 from headrace.steady_clock import SteadyClock
@@ -219,7 +220,7 @@ class AgentRuns:
 
     # What executors report.
 
-    def took(self, event: AnyEvent) -> None:
+    def took(self, event: AgentEvent) -> None:
         run = self.live.get(event.id)
         if run is None or run.epoch != event.epoch or run.ended is not None:
             self._log.record("refused", "it came from an attempt that was replaced or has ended", run=event.id)
@@ -242,7 +243,7 @@ class AgentRuns:
                 writes = self._writes.checkpoint(run.id, run.epoch, event.number, event.state, time.time())
                 self._writer.write(writes)
                 self._after_step(run)
-            case contract.Wanted():
+            case contract.ResultWanted():
                 self._requests.fetch(run, event)
             case contract.Receiving():
                 self._requests.receive(run, event)
@@ -258,17 +259,15 @@ class AgentRuns:
                 self.on_child(run, event)
             case contract.Emitted():
                 self._emitted(run, event.payload)
-            case contract.Ended():
+            case contract.RunEnded():
                 self._ended(run, event)
-            case contract.Reading():
+            case contract.MemoryUsed():
                 run.used_bytes = event.memory_bytes
                 run.peak_bytes = max(run.peak_bytes, event.memory_bytes)
             case contract.LoopStuck():
                 stack = frames_in(event.stack) or "(its stack cannot be had)"
                 told = f"for {event.seconds:.1f} s so far, in a worker of {run.kind.name!r}, by:\n{stack}"
                 self._log.record("loop stuck", told, run=run.id)
-            case contract.Rows() | contract.Answers() | contract.Spent() | contract.Observed():
-                pass  # not of agent runs
             case _:
                 assert_never(event)
 
@@ -294,7 +293,7 @@ class AgentRuns:
         told = StepJournaled(now_s=time.monotonic(), id=run.id, epoch=run.epoch)
         self._writer.after_commit(partial(self._driver.tell, told))
 
-    def _ended(self, run: LiveRun, event: contract.Ended) -> None:
+    def _ended(self, run: LiveRun, event: contract.RunEnded) -> None:
         run.ended = event
         self._requests.forget(run)
         if event.cause is ExitCause.LOST and event.reason:
@@ -374,7 +373,7 @@ class AgentRuns:
         if run is None or run.epoch != epoch or run.ended is not None:
             return
         if end.state is not RunState.DONE:
-            self._executor.put(parent, epoch, step, None, Trouble("RunFailed", str(end.failure())))
+            self._executor.put(parent, epoch, step, None, RemoteError("RunFailed", str(end.failure())))
             return
         result = end.result if end.result is not None else self._file.result(child)
         mark = run.marks.pop(step, b"")
@@ -383,7 +382,7 @@ class AgentRuns:
         self._writer.after_commit(partial(self._executor.put, parent, epoch, step, result))
 
     def child_refused(self, parent: int, epoch: int, step: str, error: BaseException) -> None:
-        self._executor.put(parent, epoch, step, None, Trouble("RunFailed", str(error)))
+        self._executor.put(parent, epoch, step, None, RemoteError("RunFailed", str(error)))
 
 
 def _add_step(work: AgentRun, step: StoredStep) -> None:

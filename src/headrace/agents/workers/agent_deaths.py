@@ -9,22 +9,22 @@ import signal
 
 from headrace.exit_causes import ExitCause
 from headrace.units import format_bytes
-from headrace.workers.handle import Ending, Worker
-from headrace.workers.wire import MEMORY_EXIT_CODE, Death, DeathKind, Done, Failed, OutOfMemory
+from headrace.workers.handle import TaskEnd, Worker
+from headrace.workers.wire import MEMORY_EXIT_CODE, Death, DeathKind, TaskDone, TaskFailed, TaskOutOfMemory
 
 _AT_ITS_LIMIT = 0.9
 _GIVES_UP_BY = {"SIGABRT", "SIGBUS", "SIGSEGV"}
 _ADVICE = "Give it more (slot_memory=, or memory= of its @task), or keep large data in ctx.spool()."
 
 
-def told_ending(ending: Ending, step: str) -> tuple[ExitCause, str]:
+def told_ending(ending: TaskEnd, step: str) -> tuple[ExitCause, str]:
     """`step` is the last that the work was about to take."""
     match ending:
-        case Done():
+        case TaskDone():
             return ExitCause.LOST, "its worker has left"
-        case Failed():
+        case TaskFailed():
             return ExitCause.LOST, ending.reason
-        case OutOfMemory():
+        case TaskOutOfMemory():
             return ExitCause.OUT_OF_MEMORY, _out_of_memory(f"{ending.reason}, with {_used(ending)}", step)
         case Death():
             return _died(ending, step)
@@ -70,7 +70,7 @@ def _out_of_memory(what: str, step: str) -> str:
     return f"{what}{_where(step)}. {_ADVICE}"
 
 
-def _used(ending: OutOfMemory) -> str:
+def _used(ending: TaskOutOfMemory) -> str:
     """A limit met by reservations (stacks, one huge array) is told apart from memory really used."""
     used, reserved = format_bytes(ending.used_bytes), format_bytes(ending.reserved_bytes)
     return f"{used} resident and {reserved} reserved"

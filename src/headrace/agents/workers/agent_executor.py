@@ -17,45 +17,44 @@ from pathlib import Path
 from typing import assert_never
 
 from headrace.agents.agent_outbox import AgentOutbox
+from headrace.agents.contract import (
+    AgentEvent,
+    AgentRun,
+    Emitted,
+    LoopStuck,
+    MemoryUsed,
+    RemoteError,
+    RunEnded,
+    StepDone,
+    StepRaised,
+    StepStarting,
+)
 from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_deaths import told_ending, told_memory_error
 from headrace.agents.workers.agent_wire import (
     Ack,
-    Answer,
-    Begin,
+    BeginRun,
     EffectRaised,
-    Entering,
-    Happened,
-    Home,
-    KindMet,
-    Leave,
+    KindRegistered,
+    LeaveWorker,
+    RunEvents,
+    RunsPayload,
     Signalled,
+    StepAnswer,
+    StepEntered,
     ToRuns,
     decode_from_runs,
     encode,
 )
 from headrace.agents.workers.agent_worker import SPOILED, host_runs
 from headrace.errors import HeadraceError
+from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import (
-    AgentRun,
-    AnyEvent,
-    Batch,
-    Emitted,
-    Ended,
-    LoopStuck,
-    Reading,
-    Signal,
-    StepDone,
-    StepRaised,
-    StepStarting,
-    Trouble,
-)
 from headrace.workers.functions import find_at_home, refer_to
-from headrace.workers.handle import Ending, Worker
+from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.lender import Lender, Loan
 from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import Done, Message, Task
+from headrace.workers.wire import TaskDone, TaskMessage, WorkerTask
 
 _NEARLY_FULL = 0.8
 _HARDER_AFTER_S = 1.0
@@ -93,7 +92,7 @@ class _House:
         if self.worker is None:
             self.unsent.append(message)
         else:
-            self.worker.send(Message(self.slot, 1, encode(message)))
+            self.worker.send(TaskMessage(self.slot, 1, encode(message)))
 
 
 class IsolatedAgents:
@@ -136,7 +135,7 @@ class IsolatedAgents:
             house.keeper.add_done_callback(self._leaving.discard)
         house.runs[work.id] = _Hosted(work.id, work.epoch)
         self._hosts[work.id] = house
-        house.send(Begin(work, function))
+        house.send(BeginRun(work, function))
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
         house, run = self._found(id, epoch)
@@ -151,13 +150,13 @@ class IsolatedAgents:
         after_s = deadline_s + (_HARDER_AFTER_S if what is Signal.PREEMPT else 0.0)
         asyncio.get_running_loop().call_later(after_s, self._harder, house, run, signal.SIGTERM)
 
-    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: Trouble | None = None) -> None:
+    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: RemoteError | None = None) -> None:
         house, run = self._found(id, epoch)
         if house is not None and run is not None:
             run.effects.discard(step)  # of a program: its end is told here, not by the worker
-            house.send(Answer(id, epoch, step, data, error))
+            house.send(StepAnswer(id, epoch, step, data, error))
 
-    def events(self) -> AsyncIterator[Batch]:
+    def events(self) -> AsyncIterator[Batch[AgentEvent]]:
         return self._outbox.batches()
 
     def ack(self, upto: int) -> None:
@@ -174,7 +173,7 @@ class IsolatedAgents:
         for house in self._houses.values():
             if house.worker is not None and house.worker.id == worker and house.runs:
                 run = next(iter(house.runs.values()))  # stands for all in the slot
-                self._outbox.tell(Reading(id=run.id, epoch=run.epoch, seq=0, memory_bytes=used_bytes))
+                self._outbox.tell(MemoryUsed(id=run.id, epoch=run.epoch, seq=0, memory_bytes=used_bytes))
                 if used_bytes >= house.worker.limit_bytes * _NEARLY_FULL:
                     self._settle_soon()
 
@@ -231,35 +230,35 @@ class IsolatedAgents:
 
     async def _started(self, house: _House, limit_bytes: int) -> Worker:
         worker = await self._pool.worker(limit_bytes)
-        home, house.unsent = Home(str(self._spools), house.unsent), []
-        worker.start(Task(house.slot, 1, self._entry, encode(home)))
+        home, house.unsent = RunsPayload(str(self._spools), house.unsent), []
+        worker.start(WorkerTask(house.slot, 1, self._entry, encode(home)))
         house.worker = worker
         return worker
 
-    async def _hosted(self, house: _House) -> Ending:
+    async def _hosted(self, house: _House) -> TaskEnd:
         worker = house.worker
         assert worker is not None
         is_over = False
         try:
-            while isinstance(message := await worker.receive(), Message):
+            while isinstance(message := await worker.receive(), TaskMessage):
                 self._hear(house, decode_from_runs(message.payload))
-            is_over = isinstance(message, Done) and message.payload != SPOILED
+            is_over = isinstance(message, TaskDone) and message.payload != SPOILED
             return message
         finally:
             worker.is_spoiled |= not is_over
 
-    def _hear(self, house: _House, message: Happened | Entering | EffectRaised | KindMet) -> None:
+    def _hear(self, house: _House, message: RunEvents | StepEntered | EffectRaised | KindRegistered) -> None:
         match message:
-            case Happened():
+            case RunEvents():
                 for event in message.events:
                     self._pass_on(house, event)
-            case Entering():
+            case StepEntered():
                 if run := house.runs.get(message.id):
                     run.step = message.step
             case EffectRaised():
                 if run := house.runs.get(message.id):
                     run.effects.discard(message.step)
-            case KindMet():
+            case KindRegistered():
                 kind = TaskKind(
                     name=message.name,
                     function=find_at_home(message.function),
@@ -271,7 +270,7 @@ class IsolatedAgents:
             case _:
                 assert_never(message)
 
-    def _pass_on(self, house: _House, event: AnyEvent) -> None:
+    def _pass_on(self, house: _House, event: AgentEvent) -> None:
         run = house.runs.get(event.id)
         if run is None or run.epoch != event.epoch:
             return  # it was ended from here
@@ -279,16 +278,16 @@ class IsolatedAgents:
         if isinstance(event, Emitted):
             self._outbox.drop_or_tell(event)
             return
-        if isinstance(event, Ended) and event.cause is ExitCause.OUT_OF_MEMORY and house.worker is not None:
+        if isinstance(event, RunEnded) and event.cause is ExitCause.OUT_OF_MEMORY and house.worker is not None:
             event.reason = told_memory_error(event.reason, house.worker, run.peak_bytes, run.step)
         house.unacked.append((self._outbox.tell(event), theirs))
-        if isinstance(event, Reading):
+        if isinstance(event, MemoryUsed):
             run.peak_bytes = event.memory_bytes
         elif isinstance(event, StepStarting):
             run.effects.add(event.step)
         elif isinstance(event, (StepDone, StepRaised)):
             run.effects.discard(event.step)
-        elif isinstance(event, Ended):
+        elif isinstance(event, RunEnded):
             self._forget(house, run)
 
     def _end_with(self, house: _House, run: _Hosted, cause: ExitCause, reason: str) -> None:
@@ -300,7 +299,7 @@ class IsolatedAgents:
         self._forget(house, run)
 
     def _tell_end(self, run: _Hosted, cause: ExitCause, reason: str) -> None:
-        self._outbox.tell(Ended(id=run.id, epoch=run.epoch, seq=0, cause=cause, reason=reason, step=run.step))
+        self._outbox.tell(RunEnded(id=run.id, epoch=run.epoch, seq=0, cause=cause, reason=reason, step=run.step))
 
     def _forget(self, house: _House, run: _Hosted) -> None:
         del house.runs[run.id]
@@ -315,7 +314,7 @@ class IsolatedAgents:
             self._leaving.add(house.keeper)
         if house.loan is not None:
             house.loan.reserved_bytes = 0
-        house.send(Leave())
+        house.send(LeaveWorker())
         asyncio.get_running_loop().call_later(_LEAVES_WITHIN_S, self._evict, house)
 
     def _evict(self, house: _House) -> None:
@@ -334,7 +333,7 @@ class IsolatedAgents:
         if house.worker is not None:
             house.worker.kill(number)
         elif number == signal.SIGKILL:  # it has not even begun
-            house.unsent = [each for each in house.unsent if not (isinstance(each, Begin) and each.work.id == run.id)]
+            house.unsent = [m for m in house.unsent if not (isinstance(m, BeginRun) and m.work.id == run.id)]
             self._end_with(house, run, ExitCause.LOST, "")
             return
         loop.call_later(_HARDER_AFTER_S, self._harder, house, run, signal.SIGKILL)

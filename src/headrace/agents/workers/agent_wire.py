@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from headrace.agents.contract import AgentEvent, AgentRun, RemoteError
 from headrace.encoding import encode_with
-from headrace.interviews.contract import AgentRun, AnyEvent, Signal, Trouble
+from headrace.executor import Signal
 from headrace.workers.wire import FunctionReference
 
 
-class Begin(msgspec.Struct, tag=True, array_like=True):
+class BeginRun(msgspec.Struct, tag=True, array_like=True):
     work: AgentRun
     function: FunctionReference
 
@@ -26,29 +27,29 @@ class Signalled(msgspec.Struct, tag=True, array_like=True):
     deadline_s: float
 
 
-class Answer(msgspec.Struct, tag=True, array_like=True):
+class StepAnswer(msgspec.Struct, tag=True, array_like=True):
     id: int
     epoch: int
     step: str
     data: bytes | None
-    error: Trouble | None
+    error: RemoteError | None
 
 
 class Ack(msgspec.Struct, tag=True, array_like=True):
     upto: int
 
 
-class Leave(msgspec.Struct, tag=True, array_like=True):
+class LeaveWorker(msgspec.Struct, tag=True, array_like=True):
     """No run is left here, and none will come."""
 
 
-class Happened(msgspec.Struct, tag=True, array_like=True):
+class RunEvents(msgspec.Struct, tag=True, array_like=True):
     """In order; seq counts over all events of this worker's task."""
 
-    events: list[AnyEvent]
+    events: list[AgentEvent]
 
 
-class Entering(msgspec.Struct, tag=True, array_like=True):
+class StepEntered(msgspec.Struct, tag=True, array_like=True):
     """A run is about to take this step: should its worker die, this is where."""
 
     id: int
@@ -62,7 +63,7 @@ class EffectRaised(msgspec.Struct, tag=True, array_like=True):
     step: str
 
 
-class KindMet(msgspec.Struct, tag=True, array_like=True):
+class KindRegistered(msgspec.Struct, tag=True, array_like=True):
     """A run is about to ask for a child of this kind."""
 
     name: str
@@ -72,11 +73,11 @@ class KindMet(msgspec.Struct, tag=True, array_like=True):
     memory_bytes: int | None
 
 
-ToRuns: TypeAlias = Begin | Signalled | Answer | Ack | Leave
-FromRuns: TypeAlias = Happened | Entering | EffectRaised | KindMet
+ToRuns: TypeAlias = BeginRun | Signalled | StepAnswer | Ack | LeaveWorker
+FromRuns: TypeAlias = RunEvents | StepEntered | EffectRaised | KindRegistered
 
 
-class Home(msgspec.Struct, array_like=True):
+class RunsPayload(msgspec.Struct, array_like=True):
     """The payload of the task: what the runs in this worker share, and what was said to them before it was there."""
 
     spools: str
@@ -86,7 +87,7 @@ class Home(msgspec.Struct, array_like=True):
 encode = encode_with(msgspec.msgpack.Encoder())
 _to_runs = msgspec.msgpack.Decoder(ToRuns)
 _from_runs = msgspec.msgpack.Decoder(FromRuns)
-_home = msgspec.msgpack.Decoder(Home)
+_home = msgspec.msgpack.Decoder(RunsPayload)
 
 
 def decode_to_runs(payload: bytes) -> Any:
@@ -97,5 +98,5 @@ def decode_from_runs(payload: bytes) -> Any:
     return _from_runs.decode(payload)
 
 
-def decode_home(payload: bytes) -> Home:
+def decode_home(payload: bytes) -> RunsPayload:
     return _home.decode(payload)

@@ -16,20 +16,21 @@ from typing import Any, assert_never
 
 from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.context import Surroundings
+from headrace.agents.contract import AgentEvent, MemoryUsed
 from headrace.agents.inline_agents import InlineAgents
 from headrace.agents.link import AgentLink
 from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_wire import (
     Ack,
-    Answer,
-    Begin,
+    BeginRun,
     EffectRaised,
-    Entering,
-    Happened,
-    Home,
-    KindMet,
-    Leave,
+    KindRegistered,
+    LeaveWorker,
+    RunEvents,
+    RunsPayload,
     Signalled,
+    StepAnswer,
+    StepEntered,
     ToRuns,
     decode_home,
     decode_to_runs,
@@ -37,7 +38,6 @@ from headrace.agents.workers.agent_wire import (
 )
 from headrace.errors import InvalidInput
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import AnyEvent, Reading
 from headrace.memory.measure.os_limits import data_bytes, forget_peak
 from headrace.survey.model import Model
 from headrace.workers.functions import find_function, refer_to
@@ -60,11 +60,11 @@ async def host_runs(port: Port, payload: bytes) -> bytes:
 
 
 class _HostedRuns:
-    def __init__(self, port: Port, home: Home) -> None:
+    def __init__(self, port: Port, home: RunsPayload) -> None:
         self._port = port
         self._before = ProcessState.now()
         self._first = home.first
-        self._functions = _Functions()
+        self._functions = _ImportedFunctions()
         self._threads = _CountedThreads(_STEP_THREADS, _THREAD_NAME)
         surroundings = Surroundings(spools=Path(home.spools), register=self._tell_kind, meet=_refuse_functions)
         self._runs = _MeasuredAgents(self._functions, self._threads, surroundings, _StepOutbox(port))
@@ -86,20 +86,20 @@ class _HostedRuns:
 
     async def _listen(self) -> None:
         first, self._first = self._first, []  # or their arguments would stay
-        while not isinstance(message := first.pop(0) if first else await self._next(), Leave):
+        while not isinstance(message := first.pop(0) if first else await self._next(), LeaveWorker):
             await self._take(message)
 
     async def _next(self) -> ToRuns:
         return decode_to_runs(await self._port.receive_async())
 
-    async def _take(self, message: Begin | Signalled | Answer | Ack) -> None:
+    async def _take(self, message: BeginRun | Signalled | StepAnswer | Ack) -> None:
         match message:
-            case Begin():
+            case BeginRun():
                 self._functions.references[message.work.kind] = message.function
                 self._runs.start(message.work)
             case Signalled():
                 await self._runs.signal(message.id, message.epoch, message.what, message.deadline_s)
-            case Answer():
+            case StepAnswer():
                 self._runs.put(message.id, message.epoch, message.step, message.data, message.error)
             case Ack():
                 self._runs.ack(message.upto)
@@ -112,7 +112,7 @@ class _HostedRuns:
                 await self._port.send_async(payload)
 
     def _tell_kind(self, kind: TaskKind) -> None:
-        told = KindMet(kind.name, refer_to(kind.function), kind.max_attempts, kind.timeout_s, kind.memory_bytes)
+        told = KindRegistered(kind.name, refer_to(kind.function), kind.max_attempts, kind.timeout_s, kind.memory_bytes)
         self._port.send(encode(told))
 
 
@@ -128,7 +128,7 @@ class _MeasuredAgents(InlineAgents):
             lend_last_words()
         if not link.is_closed:
             peak = max(0, data_bytes()[0] - self.base_bytes)
-            self._outbox.tell(Reading(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
+            self._outbox.tell(MemoryUsed(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
         super().end(link, cause, **told)
 
 
@@ -138,13 +138,13 @@ class _StepOutbox(AgentOutbox):
         self._port = port
 
     def entering(self, id: int, step: str) -> None:
-        self._port.send(encode(Entering(id, step)))
+        self._port.send(encode(StepEntered(id, step)))
 
     def effect_raised(self, id: int, step: str) -> None:
         self._port.send(encode(EffectRaised(id, step)))
 
 
-class _Functions(dict[str, Callable[..., Any]]):
+class _ImportedFunctions(dict[str, Callable[..., Any]]):
     """Functions by kind, imported when one is first run: what that raises is the run's failure."""
 
     def __init__(self) -> None:
@@ -171,14 +171,14 @@ class _CountedThreads(ThreadPoolExecutor):
         self.busy -= 1
 
 
-def _portions(events: list[AnyEvent]) -> Iterator[bytes]:
+def _portions(events: list[AgentEvent]) -> Iterator[bytes]:
     """Encoded, all of them together where that is not too large: a message has a cap, and one event is below it."""
-    payload = encode(Happened(events))
+    payload = encode(RunEvents(events))
     if len(payload) <= _TOGETHER_BYTES or len(events) == 1:
         yield payload
         return
     for event in events:
-        yield encode(Happened([event]))
+        yield encode(RunEvents([event]))
 
 
 def _refuse_functions(model: Model) -> None:

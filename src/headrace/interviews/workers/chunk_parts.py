@@ -18,36 +18,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from headrace.interviews.contract import Chunk, Interview, Signal
+from headrace.executor import Signal
+from headrace.interviews.contract import Chunk, Interview
 from headrace.interviews.workers.interview_deaths import Blame
 from headrace.survey.record import AnswerRecord, Usage
 
-MOST_PIECE_BYTES = 50_000_000
+MOST_PART_BYTES = 50_000_000
 _KILLS_IN_COMPANY = 3
 _MOST_KILLS = 10
 
 
 @dataclass(slots=True)
-class Flight:
-    """A chunk as the controller started it; `pieces` are those that have not ended. `undone` says why an interview was
+class ChunkInFlight:
+    """A chunk as the controller started it; `parts` are those that have not ended. `undone` says why an interview was
     left for a later run.
     """
 
     chunk: Chunk
-    pieces: int = 0
+    parts: int = 0
     signal: Signal | None = None
     undone: str = ""
 
 
 @dataclass(slots=True)
-class Piece:
+class ChunkPart:
     """Some interviews of a chunk, on their way through one worker. `is_trial` where they have a new worker for
     themselves, `is_last` where it has all the memory. `kills` counts their workers that were killed from outside before
     any of them had ended.
     """
 
     id: int
-    flight: Flight
+    in_flight: ChunkInFlight
     left: dict[int, Interview]
     is_trial: bool = False
     is_last: bool = False
@@ -67,7 +68,7 @@ class Piece:
 
     def as_chunk(self) -> Chunk:
         """What is left of it, with the rows of agents and scenarios that need to travel."""
-        given = self.flight.chunk
+        given = self.in_flight.chunk
         interviews = list(self.left.values())
         if len(interviews) == len(given.interviews):
             return Chunk(self.id, given.epoch, interviews, given.agents, given.scenarios)
@@ -108,9 +109,9 @@ def portions(chunk: Chunk, most_bytes: int) -> Iterator[list[Interview]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aftermath:
+class Reassignment:
     """What becomes of interviews whose worker died: conducted again, tried in groups alone, tried a last time, failed,
-    or left undone. `kills` is for the pieces that follow.
+    or left undone. `kills` is for the parts that follow.
     """
 
     again: list[Interview] = field(default_factory=list[Interview])
@@ -121,32 +122,32 @@ class Aftermath:
     kills: int = 0
 
 
-def aftermath(piece: Piece, suspect: int | None, blame: Blame, *, may_need_more: bool = False) -> Aftermath:
+def reassign(part: ChunkPart, suspect: int | None, blame: Blame, *, may_need_more: bool = False) -> Reassignment:
     """`suspect` is the interview that the worker named. `may_need_more` where there is more memory, and it may help."""
-    lost = list(piece.left.values())
+    lost = list(part.left.values())
     if not lost:
-        return Aftermath()
+        return Reassignment()
     if blame is Blame.NOTHING:
-        return _after_kill(piece, lost)
-    if piece.is_trial and piece.is_single:
-        return Aftermath(last=lost[0]) if may_need_more and not piece.is_last else Aftermath(failed=lost[0])
+        return _after_kill(part, lost)
+    if part.is_trial and part.is_single:
+        return Reassignment(last=lost[0]) if may_need_more and not part.is_last else Reassignment(failed=lost[0])
     if suspect is not None:
         named = [interview for interview in lost if interview.ordinal == suspect]
-        return Aftermath(
+        return Reassignment(
             again=[interview for interview in lost if interview.ordinal != suspect], trials=[named] if named else []
         )
-    return Aftermath(trials=_halves(lost))
+    return Reassignment(trials=_halves(lost))
 
 
-def _after_kill(piece: Piece, lost: list[Interview]) -> Aftermath:
-    kills = piece.kills + (len(lost) == piece.count)
+def _after_kill(part: ChunkPart, lost: list[Interview]) -> Reassignment:
+    kills = part.kills + (len(lost) == part.count)
     if kills >= _MOST_KILLS and len(lost) == 1:
-        return Aftermath(undone=lost[0])
-    if piece.is_last:
-        return Aftermath(last=lost[0], kills=kills)
+        return Reassignment(undone=lost[0])
+    if part.is_last:
+        return Reassignment(last=lost[0], kills=kills)
     if kills >= _KILLS_IN_COMPANY:
-        return Aftermath(trials=_halves(lost), kills=kills)
-    return Aftermath(trials=[lost], kills=kills) if piece.is_trial else Aftermath(again=lost, kills=kills)
+        return Reassignment(trials=_halves(lost), kills=kills)
+    return Reassignment(trials=[lost], kills=kills) if part.is_trial else Reassignment(again=lost, kills=kills)
 
 
 def _halves(lost: list[Interview]) -> list[list[Interview]]:

@@ -1,17 +1,18 @@
-"""Chunks on their way through workers, from their start until the last of their pieces has ended.
+"""Chunks on their way through workers, from their start until the last of their parts has ended.
 
-Covers: cutting pieces, the chunk's own ending, and rows for interviews that no worker could bring to an end.
-Does not cover: which worker gets a piece (interviews.workers.assignment).
+Covers: cutting parts, the chunk's own ending, and rows for interviews that no worker could bring to an end.
+Does not cover: which worker gets a part (interviews.workers.assignment).
 """
 
 from __future__ import annotations
 
 import asyncio
 
+from headrace.executor import Signal
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import Chunk, Ended, Interview, Rows, Signal, Spec, Spent
+from headrace.interviews.contract import Chunk, ChunkEnded, Interview, Rows, Spec, Spent
 from headrace.interviews.interview import Interviewer
-from headrace.interviews.workers.chunk_parts import Flight, Piece
+from headrace.interviews.workers.chunk_parts import ChunkInFlight, ChunkPart
 from headrace.interviews.workers.merged_events import MergedEvents
 from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import DetailPacker, Row
@@ -21,70 +22,70 @@ from headrace.survey.survey import Survey
 from headrace.survey.values import decode_fields
 
 
-class Flights:
+class ChunksInFlight:
     def __init__(self, events: MergedEvents) -> None:
         self._events = events
         self._failures: _FailedRows | None = None
-        self._flights: dict[int, Flight] = {}  # bounded by the window
+        self._chunks: dict[int, ChunkInFlight] = {}  # bounded by the window
         self._over: dict[int, asyncio.Future[None]] = {}
-        self._last_piece = 0
+        self._last_part = 0
 
     def open(self, spec: Spec) -> None:
         self._failures = _FailedRows(spec)
 
-    def begin(self, chunk: Chunk) -> Flight:
-        flight = self._flights[chunk.id] = Flight(chunk)
-        return flight
+    def begin(self, chunk: Chunk) -> ChunkInFlight:
+        in_flight = self._chunks[chunk.id] = ChunkInFlight(chunk)
+        return in_flight
 
-    def find(self, id: int, epoch: int) -> Flight | None:
-        flight = self._flights.get(id)
-        return flight if flight is not None and flight.chunk.epoch == epoch else None
+    def find(self, id: int, epoch: int) -> ChunkInFlight | None:
+        in_flight = self._chunks.get(id)
+        return in_flight if in_flight is not None and in_flight.chunk.epoch == epoch else None
 
-    def piece(
+    def part(
         self,
-        flight: Flight,
+        in_flight: ChunkInFlight,
         interviews: list[Interview],
         *,
         is_trial: bool = False,
         is_last: bool = False,
         kills: int = 0,
-    ) -> Piece:
-        self._last_piece += 1
-        flight.pieces += 1
+    ) -> ChunkPart:
+        self._last_part += 1
+        in_flight.parts += 1
         left = {each.ordinal: each for each in interviews}
-        return Piece(self._last_piece, flight, left, is_trial or is_last, is_last, kills)
+        return ChunkPart(self._last_part, in_flight, left, is_trial or is_last, is_last, kills)
 
-    def piece_over(self, flight: Flight) -> None:
-        flight.pieces -= 1
-        if flight.pieces:
+    def part_over(self, in_flight: ChunkInFlight) -> None:
+        in_flight.parts -= 1
+        if in_flight.parts:
             return
-        chunk = flight.chunk
-        del self._flights[chunk.id]
+        chunk = in_flight.chunk
+        del self._chunks[chunk.id]
         causes = {None: ExitCause.DONE, Signal.KILL: ExitCause.LOST}
-        cause = causes.get(flight.signal, ExitCause.PREEMPTED)
-        self._events.emit(Ended(id=chunk.id, epoch=chunk.epoch, seq=0, cause=cause, reason=flight.undone))
+        cause = causes.get(in_flight.signal, ExitCause.PREEMPTED)
+        self._events.emit(ChunkEnded(id=chunk.id, epoch=chunk.epoch, seq=0, cause=cause, reason=in_flight.undone))
         if (over := self._over.pop(chunk.id, None)) is not None and not over.done():
             over.set_result(None)
 
-    async def is_over(self, flight: Flight, patience_s: float) -> bool:
-        if flight.pieces == 0:
+    async def is_over(self, in_flight: ChunkInFlight, patience_s: float) -> bool:
+        if in_flight.parts == 0:
             return True
-        over = self._over.setdefault(flight.chunk.id, asyncio.get_running_loop().create_future())
+        over = self._over.setdefault(in_flight.chunk.id, asyncio.get_running_loop().create_future())
         await asyncio.wait([over], timeout=patience_s)
-        return flight.pieces == 0
+        return in_flight.parts == 0
 
-    def spent(self, flight: Flight, usage: Usage, unanswered: int = 0) -> int:
+    def spent(self, in_flight: ChunkInFlight, usage: Usage, unanswered: int = 0) -> int:
         """Tell of calls that no row of this chunk will tell of. Returns the event's number, 0 where there were none."""
         usage.calls += unanswered
         if not usage.calls:
             return 0
-        chunk = flight.chunk
+        chunk = in_flight.chunk
         self._events.emit(Spent(id=chunk.id, epoch=chunk.epoch, seq=0, usage=usage, unanswered=unanswered))
         return self._events.last_seq
 
-    def fail(self, flight: Flight, interview: Interview, cause: Cause, message: str) -> None:
+    def fail(self, in_flight: ChunkInFlight, interview: Interview, cause: Cause, message: str) -> None:
         assert self._failures is not None
-        chunk = flight.chunk
+        chunk = in_flight.chunk
         row = self._failures.row(chunk, interview, cause, message)
         self._events.emit(Rows(id=chunk.id, epoch=chunk.epoch, seq=0, rows=row_batch([row])))
 

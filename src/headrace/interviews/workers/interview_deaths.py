@@ -11,8 +11,8 @@ from enum import Enum
 
 from headrace.survey.record import Cause
 from headrace.units import format_bytes
-from headrace.workers.handle import Ending
-from headrace.workers.wire import Death, DeathKind, Failed, OutOfMemory
+from headrace.workers.handle import TaskEnd
+from headrace.workers.wire import Death, DeathKind, TaskFailed, TaskOutOfMemory
 
 _FULL = 0.9  # of its limit: what ends there ends for lack of memory
 
@@ -38,26 +38,26 @@ class Blame(Enum):
     CRASH = "crash"
 
 
-def blame_of(ending: Ending) -> Blame:
+def blame_of(ending: TaskEnd) -> Blame:
     """Nothing where the worker was killed or stopped from outside, where the warden was lost, or we ended it."""
-    if isinstance(ending, OutOfMemory) or _is_memory(ending):
+    if isinstance(ending, TaskOutOfMemory) or _is_memory(ending):
         return Blame.MEMORY
     return Blame.NOTHING if isinstance(ending, Death) and _is_from_outside(ending) else Blame.CRASH
 
 
-def may_need_more_memory(ending: Ending) -> bool:
+def may_need_more_memory(ending: TaskEnd) -> bool:
     """Whether more memory might have kept it alive. A library that crashes at the limit leaves no reading of it."""
     is_given_up = isinstance(ending, Death) and ending.kind is DeathKind.SIGNALLED and ending.signal in _GIVES_UP_BY
     return is_given_up or blame_of(ending) is Blame.MEMORY
 
 
-def cause_of(ending: Ending) -> Cause:
+def cause_of(ending: TaskEnd) -> Cause:
     return Cause.OUT_OF_MEMORY if blame_of(ending) is Blame.MEMORY else Cause.CRASHED
 
 
-def told_of(ending: Ending) -> str:
+def told_of(ending: TaskEnd) -> str:
     match ending:
-        case OutOfMemory():
+        case TaskOutOfMemory():
             return (
                 f"its worker met its memory limit, also alone ({ending.reason}; {format_bytes(ending.used_bytes)} used)"
             )
@@ -70,7 +70,7 @@ def told_of(ending: Ending) -> str:
             return f"its worker was ended by signal {ending.signal}"
         case Death():
             return f"its worker was ended: {ending.reason}"
-        case Failed():
+        case TaskFailed():
             return f"its worker failed: {ending.reason.partition(chr(10))[0]}"
         case _:
             return "its worker ended without a word"
@@ -81,7 +81,7 @@ def _is_from_outside(death: Death) -> bool:
     return is_foreign_signal or death.kind in {DeathKind.LOST, DeathKind.STOPPED}
 
 
-def _is_memory(ending: Ending) -> bool:
+def _is_memory(ending: TaskEnd) -> bool:
     """Also where a library that is not Python's gave up at the limit: Rust aborts, C may crash."""
     if not isinstance(ending, Death) or _is_from_outside(ending):
         return False

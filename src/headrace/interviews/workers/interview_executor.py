@@ -1,7 +1,7 @@
 """Runs interviews in worker processes with hard memory limits: the executor contract for chunks, once more.
 
-    SurveyRun ── Chunk ──► IsolatedExecutor ── pieces ──► Lane ══ worker: InlineExecutor
-              ◄── Batch ──  merged, renumbered ◄── Told ──      ══ worker: InlineExecutor
+    SurveyRun ── Chunk ──► IsolatedExecutor ── parts ──► WorkerSlot ══ worker: InlineExecutor
+              ◄── Batch ──  merged, renumbered ◄── EventsSent ── ══ worker: InlineExecutor
 
 Covers: the contract, keeping workers alive, and taking in what they tell. Does not cover: which worker gets what, also
 after another's death (interviews.workers.assignment), chunks and their endings (interviews.workers.chunks_in_flight),
@@ -16,25 +16,14 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from headrace.errors import HeadraceError, spelled
-from headrace.interviews.contract import (
-    Answers,
-    AnyEvent,
-    Batch,
-    Chunk,
-    Ended,
-    Lease,
-    Observed,
-    Rows,
-    Signal,
-    Spec,
-    Work,
-)
-from headrace.interviews.workers.assignment import MOST_WAITING, Handout
-from headrace.interviews.workers.chunks_in_flight import Flights
+from headrace.executor import Batch, Signal
+from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEvent, Lease, Observed, Rows, Spec
+from headrace.interviews.workers.assignment import MOST_WAITING, Assignment
+from headrace.interviews.workers.chunks_in_flight import ChunksInFlight
 from headrace.interviews.workers.interview_deaths import Blame, blame_of, told_of
-from headrace.interviews.workers.interview_wire import Opening, Signalled, Taken, Told, TooLarge, encode
+from headrace.interviews.workers.interview_wire import EventsSent, Opening, RowTooLarge, Signalled, Taken, encode
 from headrace.interviews.workers.merged_events import MergedEvents
-from headrace.interviews.workers.worker_slot import Heard, Lane
+from headrace.interviews.workers.worker_slot import SlotMessage, WorkerSlot
 from headrace.models.limiter import EndpointState, Limiter
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
@@ -42,9 +31,9 @@ from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
 from headrace.survey.record import Cause
 from headrace.units import format_bytes
-from headrace.workers.handle import Ending
+from headrace.workers.handle import TaskEnd
 from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import DeathKind, Failed, FunctionReference
+from headrace.workers.wire import DeathKind, FunctionReference, TaskFailed
 
 _CHUNK = 64  # interviews
 _ROWS_PART = 8  # of a worker's memory, the part that rows of agents and scenarios may take
@@ -83,11 +72,11 @@ class IsolatedExecutor:
         self._cache = cache
         self._hang_s = hang_s
         self._listening: list[tuple[Limiter, Callable[[EndpointState, str], None]]] = []
-        self._lanes: list[Lane] = []
+        self._slots: list[WorkerSlot] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._events = MergedEvents()
-        self._flights = Flights(self._events)
-        self._handout = Handout(self._lanes, self._flights, limit_bytes // _ROWS_PART, limit_bytes * workers)
+        self._chunks = ChunksInFlight(self._events)
+        self._assignment = Assignment(self._slots, self._chunks, limit_bytes // _ROWS_PART, limit_bytes * workers)
         self._failure: BaseException | None = None
         self._failed_starts = self._losses = 0
         self._lease: Lease | None = None
@@ -97,13 +86,13 @@ class IsolatedExecutor:
     @property
     def used_bytes(self) -> int:
         """What the workers use above what they were forked with, by the last readings."""
-        return sum(lane.used_bytes for lane in self._lanes)
+        return sum(slot.used_bytes for slot in self._slots)
 
     @property
     def ahead(self) -> int:
         """Models that never wait keep a worker so busy that it should find the next chunks there; with others, each
         interview that was accepted is conducted."""
-        return MOST_WAITING * _CHUNK if all(lane.is_instant for lane in self._lanes) else 0
+        return MOST_WAITING * _CHUNK if all(slot.is_instant for slot in self._slots) else 0
 
     async def open(self, spec: Spec) -> None:
         models = [Model.from_row(row) for row in spec.models]
@@ -114,10 +103,10 @@ class IsolatedExecutor:
             has_cache=self._cache is not None,
             has_network=all(model.service_name in SERVICES for model in models),
         )
-        self._flights.open(spec)
+        self._chunks.open(spec)
         for _ in range(self._workers):
-            self._lanes.append(self._lane(encode(opening), limiters))
-        for work in (*(self._keep(lane) for lane in self._lanes), self._watch()):
+            self._slots.append(self._slot(encode(opening), limiters))
+        for work in (*(self._keep(slot) for slot in self._slots), self._watch()):
             task = asyncio.create_task(work)
             task.add_done_callback(self._task_ended)
             self._tasks.append(task)
@@ -131,35 +120,33 @@ class IsolatedExecutor:
         self._lease = lease
         self._endpoints.allow(lease.interviews)
         self._events.bound(lease.buffer_bytes)
-        self._handout.affordable = lease.affordable
+        self._assignment.affordable = lease.affordable
         self._share_out(lease)
 
-    async def start(self, work: Work) -> None:
-        if not isinstance(work, Chunk):
-            raise HeadraceError("This executor runs chunks of interviews only.")
-        await self._handout.start(self._flights.begin(work))
+    async def start(self, chunk: Chunk) -> None:
+        await self._assignment.start(self._chunks.begin(chunk))
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
-        flight = self._flights.find(id, epoch)
-        if flight is None:
+        in_flight = self._chunks.find(id, epoch)
+        if in_flight is None:
             return
-        flight.signal = what
-        self._handout.drop(flight)
-        held = [(lane, piece) for lane in self._lanes for piece in lane.pieces.values() if piece.flight is flight]
-        for lane, piece in held:
-            lane.post(Signalled(piece.id, epoch, what, deadline_s))
-        if what is Signal.KILL and not await self._flights.is_over(flight, min(_STOP_WITHIN_S, deadline_s)):
-            for lane, _ in held:
-                lane.kill("it would not stop", DeathKind.LOST)
-            if not await self._flights.is_over(flight, deadline_s):
+        in_flight.signal = what
+        self._assignment.drop(in_flight)
+        held = [(slot, part) for slot in self._slots for part in slot.parts.values() if part.in_flight is in_flight]
+        for slot, part in held:
+            slot.post(Signalled(part.id, epoch, what, deadline_s))
+        if what is Signal.KILL and not await self._chunks.is_over(in_flight, min(_STOP_WITHIN_S, deadline_s)):
+            for slot, _ in held:
+                slot.kill("it would not stop", DeathKind.LOST)
+            if not await self._chunks.is_over(in_flight, deadline_s):
                 raise TimeoutError(f"chunk {id} would not be killed within {deadline_s} s")
 
-    def events(self) -> AsyncIterator[Batch]:
+    def events(self) -> AsyncIterator[Batch[InterviewEvent]]:
         return self._events.batches()
 
     def ack(self, upto: int) -> None:
         self._events.ack(upto)
-        self._handout.acked(upto)
+        self._assignment.acked(upto)
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -173,29 +160,29 @@ class IsolatedExecutor:
 
     # Workers.
 
-    async def _keep(self, lane: Lane) -> None:
-        """Have a worker in a lane, whatever becomes of each."""
+    async def _keep(self, slot: WorkerSlot) -> None:
+        """Have a worker in a slot, whatever becomes of each."""
         while True:
-            ending = await lane.live()
-            if lane.is_renewed:
+            ending = await slot.live()
+            if slot.is_renewed:
                 continue
-            self._check_start(lane, ending)
+            self._check_start(slot, ending)
             if blame_of(ending) is Blame.MEMORY:
-                self._narrow(lane)
-            lane.is_resting = self._losses > 0
-            self._handout.again(lane, ending)
-            if lane.is_resting:
+                self._narrow(slot)
+            slot.is_resting = self._losses > 0
+            self._assignment.again(slot, ending)
+            if slot.is_resting:
                 await asyncio.sleep(self._rest_s())
-                lane.is_resting = False
-                self._handout.assign()
+                slot.is_resting = False
+                self._assignment.assign()
 
-    def _check_start(self, lane: Lane, ending: Ending) -> None:
+    def _check_start(self, slot: WorkerSlot, ending: TaskEnd) -> None:
         """Where no worker comes up, or all are lost without a row between, there is no point in trying on."""
-        has_opened, is_from_outside = lane.opened.is_set(), blame_of(ending) is Blame.NOTHING
+        has_opened, is_from_outside = slot.opened.is_set(), blame_of(ending) is Blame.NOTHING
         if not is_from_outside:
             self._failed_starts = 0 if has_opened else self._failed_starts + 1
-        self._losses += is_from_outside or not lane.pieces
-        if self._failed_starts >= _MOST_FAILED_STARTS or (not has_opened and isinstance(ending, Failed)):
+        self._losses += is_from_outside or not slot.parts
+        if self._failed_starts >= _MOST_FAILED_STARTS or (not has_opened and isinstance(ending, TaskFailed)):
             raise HeadraceError(
                 f"No worker can be had for these interviews: {told_of(ending).rstrip('.')}.",
                 fix=spelled("Run it without {workers}; everything journaled is safe.", workers=None),
@@ -209,14 +196,14 @@ class IsolatedExecutor:
             )
 
     def _rest_s(self) -> float:
-        """How long a lane has no worker after one was killed from outside: longer each time, until a row has come."""
+        """How long a slot has no worker after one was killed from outside: longer each time, until a row has come."""
         return min(_LONGEST_REST_S, _FIRST_REST_S * 2 ** ((self._losses - 1) // self._workers))
 
     # Memory.
 
-    def _narrow(self, lane: Lane) -> None:
+    def _narrow(self, slot: WorkerSlot) -> None:
         """A worker has met its limit: from now on each has half as many interviews at once as it had."""
-        at_once = min(lane.load, self._at_once or lane.load, self._lease.interviews if self._lease else lane.load)
+        at_once = min(slot.load, self._at_once or slot.load, self._lease.interviews if self._lease else slot.load)
         self._at_once = max(1, at_once // 2)
         self._rows_since_narrowed = 0
         if self._lease is not None:
@@ -233,21 +220,21 @@ class IsolatedExecutor:
 
     def _share_out(self, lease: Lease) -> None:
         at_once = min(lease.interviews, self._at_once or lease.interviews)
-        share = Lease(at_once, max(1, lease.buffer_bytes // max(1, len(self._lanes))))
-        for lane in self._lanes:
-            lane.lease(share)
+        share = Lease(at_once, max(1, lease.buffer_bytes // max(1, len(self._slots))))
+        for slot in self._slots:
+            slot.lease(share)
 
     async def _watch(self) -> None:
         """Find workers that hang: a loop that does not answer is stuck in somebody's code."""
         tick_s = min(_TICK_S, self._hang_s / 4)
         while True:
             await asyncio.sleep(tick_s)
-            for lane in self._lanes:
-                lane.tick(int(self._hang_s / tick_s), f"it did nothing else for {self._hang_s:g} s")
+            for slot in self._slots:
+                slot.tick(int(self._hang_s / tick_s), f"it did nothing else for {self._hang_s:g} s")
 
     async def _all_opened(self) -> None:
-        for lane in self._lanes:
-            opened = asyncio.create_task(lane.opened.wait())
+        for slot in self._slots:
+            opened = asyncio.create_task(slot.opened.wait())
             await asyncio.wait([opened, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
             opened.cancel()
             if self._failure is not None:
@@ -257,61 +244,62 @@ class IsolatedExecutor:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failure = error
             self._events.fail(error)
-            self._handout.stop()
+            self._assignment.stop()
 
     # What comes back.
 
-    def _heard(self, lane: Lane, told: Heard, size_bytes: int) -> None:
+    def _heard(self, slot: WorkerSlot, told: SlotMessage, size_bytes: int) -> None:
         match told:
-            case Told():
+            case EventsSent():
                 before = self._events.last_seq
                 for event in told.batch.events:
-                    self._take(lane, event)
+                    self._take(slot, event)
                 self._events.hold(before, size_bytes)
             case Taken():
-                self._handout.taken(lane, told.id)
-            case TooLarge():
-                self._fail_too_large(lane, told)
+                self._assignment.taken(slot, told.id)
+            case RowTooLarge():
+                self._fail_too_large(slot, told)
 
-    def _fail_too_large(self, lane: Lane, told: TooLarge) -> None:
-        piece = lane.pieces.get(told.id)
-        interview = piece.left.pop(told.ordinal, None) if piece is not None else None
-        if piece is not None and interview is not None:
-            self._flights.spent(piece.flight, lane.charges.take([told.ordinal]))
+    def _fail_too_large(self, slot: WorkerSlot, told: RowTooLarge) -> None:
+        part = slot.parts.get(told.id)
+        interview = part.left.pop(told.ordinal, None) if part is not None else None
+        if part is not None and interview is not None:
+            self._chunks.spent(part.in_flight, slot.charges.take([told.ordinal]))
             message = f"what it keeps takes {format_bytes(told.size_bytes)}, more than a worker can send"
-            self._flights.fail(piece.flight, interview, Cause.INTERNAL, message)
-            self._events.answers_for(lane, told.seq)
+            self._chunks.fail(part.in_flight, interview, Cause.INTERNAL, message)
+            self._events.answers_for(slot, told.seq)
 
-    def _take(self, lane: Lane, event: AnyEvent) -> None:
-        """An event of a piece becomes one of its chunk."""
-        piece = lane.pieces.get(event.id)
-        if piece is None:
+    def _take(self, slot: WorkerSlot, event: InterviewEvent) -> None:
+        """An event of a part becomes one of its chunk."""
+        part = slot.parts.get(event.id)
+        if part is None:
             return
         worker_seq = event.seq
         match event:
             case Rows():
                 for ordinal in event.rows.ordinals:
-                    piece.left.pop(ordinal, None)
-                lane.charges.sealed(event.rows.ordinals)
+                    part.left.pop(ordinal, None)
+                slot.charges.sealed(event.rows.ordinals)
                 self._losses = 0
-                self._handout.sealed(len(event.rows))
+                self._assignment.sealed(len(event.rows))
                 self._widen(len(event.rows))
             case Answers():
                 for ordinal, record in event.answers:
-                    piece.answered(ordinal, record)
-                    lane.charges.answered(ordinal, record.question)
-            case Ended():
-                del lane.pieces[event.id]
-                self._handout.over(lane, piece)
+                    part.answered(ordinal, record)
+                    slot.charges.answered(ordinal, record.question)
+            case ChunkEnded():
+                del slot.parts[event.id]
+                self._assignment.over(slot, part)
                 return
             case _:
                 return
-        event.id = piece.flight.chunk.id
+        event.id = part.in_flight.chunk.id
         self._events.emit(event)
-        self._events.answers_for(lane, worker_seq)
+        self._events.answers_for(slot, worker_seq)
 
-    def _lane(self, opening: bytes, limiters: list[Limiter | None]) -> Lane:
-        return Lane(self._pool, self._limit_bytes, opening, limiters, self._cache, self._heard, self._events.may_read)
+    def _slot(self, opening: bytes, limiters: list[Limiter | None]) -> WorkerSlot:
+        may_read = self._events.may_read
+        return WorkerSlot(self._pool, self._limit_bytes, opening, limiters, self._cache, self._heard, may_read)
 
     def _limiter(self, place: int, model: Model) -> Limiter | None:
         if model.service_name == "test":

@@ -23,7 +23,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from headrace.encoding import encode_with
-from headrace.interviews.contract import Batch, Chunk, Lease, Signal, Spec
+from headrace.executor import Batch, Signal
+from headrace.interviews.contract import Chunk, InterviewEvent, Lease, Spec
 from headrace.models.endpoint.call_results import (
     Abandoned,
     Away,
@@ -92,7 +93,7 @@ class Ping(msgspec.Struct, tag=True, array_like=True):
     pass
 
 
-class Opened(msgspec.Struct, tag=True, array_like=True):
+class WorkerOpened(msgspec.Struct, tag=True, array_like=True):
     """`is_instant` where no model ever waits: then it conducts one interview at a time."""
 
     is_instant: bool
@@ -104,8 +105,8 @@ class Taken(msgspec.Struct, tag=True, array_like=True):
     id: int
 
 
-class Told(msgspec.Struct, tag=True, array_like=True):
-    batch: Batch
+class EventsSent(msgspec.Struct, tag=True, array_like=True):
+    batch: Batch[InterviewEvent]
 
 
 class TurnWanted(msgspec.Struct, tag=True, array_like=True):
@@ -162,7 +163,7 @@ class Suspected(msgspec.Struct, tag=True, array_like=True):
     ordinal: int
 
 
-class TooLarge(msgspec.Struct, tag=True, array_like=True):
+class RowTooLarge(msgspec.Struct, tag=True, array_like=True):
     """The row of this interview does not fit into a message."""
 
     id: int
@@ -173,9 +174,9 @@ class TooLarge(msgspec.Struct, tag=True, array_like=True):
 
 ToSurveyWorker: TypeAlias = Given | Signalled | Leased | Acked | Granted | Barred | Found | Ping
 FromSurveyWorker: TypeAlias = (
-    Opened
+    WorkerOpened
     | Taken
-    | Told
+    | EventsSent
     | TurnWanted
     | TurnGivenUp
     | CallsBegun
@@ -185,7 +186,7 @@ FromSurveyWorker: TypeAlias = (
     | Paid
     | Pong
     | Suspected
-    | TooLarge
+    | RowTooLarge
 )
 
 encode = encode_with(msgspec.msgpack.Encoder())

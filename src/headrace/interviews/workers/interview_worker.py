@@ -14,32 +14,33 @@ from itertools import count
 from typing import Any
 
 from headrace.errors import ModelUnusable
+from headrace.executor import Batch
 from headrace.framing import LARGEST_MESSAGE_BYTES
-from headrace.interviews.contract import AnyEvent, Batch, Rows
+from headrace.interviews.contract import InterviewEvent, Rows
 from headrace.interviews.inline import InlineExecutor, InterviewOutOfMemory
 from headrace.interviews.workers.interview_wire import (
     Acked,
     Barred,
     CallsBegun,
     Charged,
+    EventsSent,
     Found,
     FromSurveyWorker,
     Given,
     Granted,
     Leased,
     LookedUp,
-    Opened,
     Opening,
     Paid,
     Ping,
     Pong,
+    RowTooLarge,
     Signalled,
     Suspected,
     Taken,
-    Told,
-    TooLarge,
     TurnGivenUp,
     TurnWanted,
+    WorkerOpened,
     call_ended,
     decode_opening,
     decode_to_worker,
@@ -76,7 +77,7 @@ async def _conduct(port: Port, opening: Opening) -> None:
     limiters = RemoteLimiters(link, [Model.from_row(row) for row in opening.spec.models])
     executor = InlineExecutor(functions, limiters, cache, is_expendable=True, on_charged=link.charged)
     await executor.open(opening.spec)
-    link.post(Opened(executor.is_instant))
+    link.post(WorkerOpened(executor.is_instant))
     tasks = {asyncio.create_task(_obey(port, link, executor)), asyncio.create_task(_tell(link, executor))}
     ended, _ = await asyncio.wait({*tasks, link.out_of_memory}, return_when=asyncio.FIRST_COMPLETED)
     for error in filter(None, (task.exception() for task in ended)):
@@ -111,7 +112,7 @@ async def _obey(port: Port, link: Link, executor: InlineExecutor) -> None:
 
 async def _tell(link: Link, executor: InlineExecutor) -> None:
     async for batch in executor.events():
-        told = encode([Told(batch)])
+        told = encode([EventsSent(batch)])
         if len(told) <= _ENOUGH_BYTES:
             await link.send(told)
             continue
@@ -120,13 +121,13 @@ async def _tell(link: Link, executor: InlineExecutor) -> None:
             await _tell_alone(link, event)
 
 
-async def _tell_alone(link: Link, event: AnyEvent) -> None:
-    told = encode([Told(Batch(event.seq, [event]))])
+async def _tell_alone(link: Link, event: InterviewEvent) -> None:
+    told = encode([EventsSent(Batch(event.seq, [event]))])
     if len(told) <= _MOST_BYTES:
         await link.send(told)
     elif isinstance(event, Rows):
         for ordinal in event.rows.ordinals:  # one: the outbox puts nothing beside so large a row
-            link.post(TooLarge(event.id, event.seq, ordinal, len(told)))
+            link.post(RowTooLarge(event.id, event.seq, ordinal, len(told)))
 
 
 class Link:

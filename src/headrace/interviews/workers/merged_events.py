@@ -10,17 +10,18 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 
-from headrace.interviews.contract import AnyEvent, Batch
+from headrace.executor import Batch
+from headrace.interviews.contract import InterviewEvent
 from headrace.interviews.workers.interview_wire import Acked
-from headrace.interviews.workers.worker_slot import Lane
+from headrace.interviews.workers.worker_slot import WorkerSlot
 
 
 class MergedEvents:
     """`may_read` is not set while more has come than may wait: what came and is not on disk takes memory here."""
 
     def __init__(self) -> None:
-        self._events: list[AnyEvent] = []
-        self._unacked: deque[tuple[int, Lane, int, int]] = deque()  # seq, whose, in which life, and its own seq
+        self._events: list[InterviewEvent] = []
+        self._unacked: deque[tuple[int, WorkerSlot, int, int]] = deque()  # seq, whose, in which life, and its own seq
         self._held: deque[tuple[int, int]] = deque()  # seq, and the bytes of the message that it ended
         self._held_bytes = self._most_held_bytes = 0
         self._ready = asyncio.Event()
@@ -33,15 +34,15 @@ class MergedEvents:
         self._most_held_bytes = most_bytes
         self._bound_reading()
 
-    def emit(self, event: AnyEvent) -> None:
+    def emit(self, event: InterviewEvent) -> None:
         self.last_seq += 1
         event.seq = self.last_seq
         self._events.append(event)
         self._ready.set()
 
-    def answers_for(self, lane: Lane, worker_seq: int) -> None:
+    def answers_for(self, slot: WorkerSlot, worker_seq: int) -> None:
         """With the event that was emitted last, the worker's own of this number is acknowledged."""
-        self._unacked.append((self.last_seq, lane, lane.lives, worker_seq))
+        self._unacked.append((self.last_seq, slot, slot.lives, worker_seq))
 
     def hold(self, since_seq: int, size_bytes: int) -> None:
         """A message of so many bytes has become the events after `since_seq`."""
@@ -55,7 +56,7 @@ class MergedEvents:
         self._failure = error
         self._ready.set()
 
-    async def batches(self) -> AsyncIterator[Batch]:
+    async def batches(self) -> AsyncIterator[Batch[InterviewEvent]]:
         while True:
             await self._ready.wait()
             self._ready.clear()
@@ -66,13 +67,13 @@ class MergedEvents:
                 yield Batch(events[-1].seq, events)
 
     def ack(self, upto: int) -> None:
-        acked: dict[Lane, int] = {}
+        acked: dict[WorkerSlot, int] = {}
         while self._unacked and self._unacked[0][0] <= upto:
-            _, lane, life, seq = self._unacked.popleft()
-            if lane.lives == life:
-                acked[lane] = seq
-        for lane, seq in acked.items():
-            lane.post(Acked(seq))
+            _, slot, life, seq = self._unacked.popleft()
+            if slot.lives == life:
+                acked[slot] = seq
+        for slot, seq in acked.items():
+            slot.post(Acked(seq))
         while self._held and self._held[0][0] <= upto:
             self._held_bytes -= self._held.popleft()[1]
         self._bound_reading()

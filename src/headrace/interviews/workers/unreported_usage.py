@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from headrace.survey.record import Usage
 
 
-class Charges:
+class UnreportedUsage:
     def __init__(self) -> None:
         self._usage: dict[int, dict[int, Usage]] = {}  # by ordinal and question; bounded by the window
 

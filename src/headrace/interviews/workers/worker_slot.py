@@ -15,51 +15,51 @@ import msgspec
 
 from headrace.errors import ModelUnusable
 from headrace.interviews.contract import Lease
-from headrace.interviews.workers.chunk_parts import Piece
+from headrace.interviews.workers.chunk_parts import ChunkPart
 from headrace.interviews.workers.interview_wire import (
     Acked,
     Barred,
     CallEnded,
     CallsBegun,
     Charged,
+    EventsSent,
     Found,
     FromSurveyWorker,
     Given,
     Granted,
     Leased,
     LookedUp,
-    Opened,
     Paid,
     Ping,
     Pong,
+    RowTooLarge,
     Signalled,
     Suspected,
     Taken,
-    Told,
-    TooLarge,
     ToSurveyWorker,
     TurnGivenUp,
     TurnWanted,
+    WorkerOpened,
     decode_from_worker,
     encode,
     outcome_of_call,
 )
 from headrace.interviews.workers.interview_worker import conduct_surveys
-from headrace.interviews.workers.unreported_usage import Charges
+from headrace.interviews.workers.unreported_usage import UnreportedUsage
 from headrace.models.endpoint.call_results import Go
 from headrace.models.limiter import ABANDONED, Limiter
 from headrace.models.response_cache import ResponseCache
 from headrace.workers.functions import refer_to
-from headrace.workers.handle import Ending, Worker
+from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import DeathKind, Failed, Message, Task
+from headrace.workers.wire import DeathKind, TaskFailed, TaskMessage, WorkerTask
 
-Heard: TypeAlias = Taken | Told | TooLarge
+SlotMessage: TypeAlias = Taken | EventsSent | RowTooLarge
 _DIES_WITHIN_S = 10.0
 _TASK = 1  # a worker has one, from its start to its end
 
 
-class Lane:
+class WorkerSlot:
     """`on_heard` gets what the worker says of interviews, with the size of the message. While `may_read` is not set,
     nothing is read, and the worker waits. `suspect` is the interview that it has named before it ended, `unanswered`
     counts the calls that it had in flight then.
@@ -72,7 +72,7 @@ class Lane:
         opening: bytes,
         limiters: list[Limiter | None],
         cache: ResponseCache | None,
-        on_heard: Callable[[Lane, Heard, int], None],
+        on_heard: Callable[[WorkerSlot, SlotMessage, int], None],
         may_read: asyncio.Event,
     ) -> None:
         self._pool = pool
@@ -91,9 +91,9 @@ class Lane:
         self._silent_ticks = 0
         self.opened = asyncio.Event()
         self.is_instant = False
-        self.pieces: dict[int, Piece] = {}
+        self.parts: dict[int, ChunkPart] = {}
         self.is_on_trial = False
-        self.charges = Charges()
+        self.charges = UnreportedUsage()
         self.suspect: int | None = None
         self.unanswered = 0
         self.lives = 0
@@ -104,22 +104,22 @@ class Lane:
 
     @property
     def load(self) -> int:
-        return sum([len(piece.left) for piece in self.pieces.values()])
+        return sum([len(part.left) for part in self.parts.values()])
 
     @property
     def row_bytes(self) -> int:
-        return sum([piece.row_bytes for piece in self.pieces.values()])
+        return sum([part.row_bytes for part in self.parts.values()])
 
     @property
     def untaken(self) -> int:
-        return sum([not piece.is_taken for piece in self.pieces.values()])
+        return sum([not part.is_taken for part in self.parts.values()])
 
     @property
     def used_bytes(self) -> int:
         return self._worker.used_bytes if self._worker is not None else 0
 
-    async def live(self) -> Ending:
-        """One worker from its start to its end; how it ended. While the lane is asleep it has none."""
+    async def live(self) -> TaskEnd:
+        """One worker from its start to its end; how it ended. While the slot is asleep it has none."""
         self.lives += 1
         self.suspect = None
         self.is_used = self.is_renewed = False
@@ -127,11 +127,11 @@ class Lane:
         self.opened.clear()
         worker = self._worker = await self._new_worker()
         try:
-            worker.start(Task(_TASK, _TASK, refer_to(conduct_surveys), self._opening))
+            worker.start(WorkerTask(_TASK, _TASK, refer_to(conduct_surveys), self._opening))
             if self._lease is not None:
                 self.post(Leased(self._lease))
-            for piece in self.pieces.values():
-                self._send_piece(piece)
+            for part in self.parts.values():
+                self._send_part(part)
             return await self._listen(worker)
         finally:
             self._worker = None
@@ -154,10 +154,10 @@ class Lane:
                 return worker
             worker.kill()  # made for what held before
 
-    def give(self, piece: Piece) -> None:
-        self.pieces[piece.id] = piece
+    def give(self, part: ChunkPart) -> None:
+        self.parts[part.id] = part
         if self._worker is not None:
-            self._send_piece(piece)
+            self._send_part(part)
 
     def renew(self) -> None:
         """Have another worker in place of one that has done something, and may hold on to what that left."""
@@ -173,7 +173,7 @@ class Lane:
             self._worker = None  # what is given from now on is for the next
 
     def sleep(self, is_asleep: bool) -> None:
-        """Have no worker, for as long: its memory is for another. Not while it has pieces."""
+        """Have no worker, for as long: its memory is for another. Not while it has parts."""
         self.is_asleep = is_asleep
         if is_asleep:
             self.restart(self.limit_bytes)
@@ -210,10 +210,10 @@ class Lane:
         if self._silent_ticks > most_ticks:
             self.kill(told, DeathKind.HUNG)
 
-    def _send_piece(self, piece: Piece) -> None:
+    def _send_part(self, part: ChunkPart) -> None:
         self.is_used = True
         self._flush()
-        self._send([Given(piece.as_chunk())])
+        self._send([Given(part.as_chunk())])
 
     def _flush(self) -> None:
         posted, self._posted = self._posted, []
@@ -222,17 +222,17 @@ class Lane:
 
     def _send(self, messages: list[ToSurveyWorker]) -> None:
         if self._worker is not None:
-            self._worker.send(Message(_TASK, _TASK, encode(messages)))
+            self._worker.send(TaskMessage(_TASK, _TASK, encode(messages)))
 
-    async def _listen(self, worker: Worker) -> Ending:
+    async def _listen(self, worker: Worker) -> TaskEnd:
         while True:
             message = await worker.receive()
-            if not isinstance(message, Message):
+            if not isinstance(message, TaskMessage):
                 return message
             try:
                 told = decode_from_worker(message.payload)
             except msgspec.DecodeError as error:
-                return Failed(_TASK, _TASK, f"It said what makes no sense: {error}")
+                return TaskFailed(_TASK, _TASK, f"It said what makes no sense: {error}")
             size_bytes = len(message.payload)
             del message  # or it would be held until the next one comes
             for each in told:
@@ -245,7 +245,7 @@ class Lane:
 
     def _hear(self, told: FromSurveyWorker, size_bytes: int) -> None:
         match told:
-            case Told() | Taken() | TooLarge():
+            case EventsSent() | Taken() | RowTooLarge():
                 self._on_heard(self, told, size_bytes)
             case TurnWanted():
                 self._waiting[told.call] = asyncio.create_task(self._have_turn(told))
@@ -266,7 +266,7 @@ class Lane:
                     self._cache.put(told.key, told.reply)
             case Pong():
                 self._silent_ticks = 0
-            case Opened():
+            case WorkerOpened():
                 self.is_instant = told.is_instant
                 self.opened.set()
             case Suspected():

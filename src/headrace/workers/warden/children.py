@@ -31,7 +31,7 @@ from headrace.memory.measure.os_limits import (
 )
 from headrace.workers.progress_page import Place
 from headrace.workers.warden.control import Control
-from headrace.workers.wire import Setup, Spawn
+from headrace.workers.wire import Setup, SpawnProgram
 
 _CANNOT_START = 127
 _NEEDED_BY_ALL = ("headrace.workers.worker", "headrace.workers.watched_loop")
@@ -134,7 +134,9 @@ class InForkedWorker(BaseException):
                 os._exit(code)  # not the warden's exit handlers
 
 
-def exec_program(order: Spawn, streams: tuple[int, int, int], setup: Setup, settings: InheritedSettings) -> NoReturn:
+def exec_program(
+    order: SpawnProgram, streams: tuple[int, int, int], setup: Setup, settings: InheritedSettings
+) -> NoReturn:
     """Become the program that was ordered, in a forked child; exit with 127 where it cannot be started."""
     try:
         ordinary_signals()

@@ -32,7 +32,18 @@ from headrace.workers.warden.control import Control
 from headrace.workers.warden.standby import LivenessPage, continue_if_stopped
 from headrace.workers.warden.watch import Watch
 from headrace.workers.warden.watchdog import Watchdog
-from headrace.workers.wire import Death, DeathKind, Fork, Halted, Kill, Ready, SetLimit, Setup, Spawn, Started
+from headrace.workers.wire import (
+    Death,
+    DeathKind,
+    ForkWorker,
+    Halted,
+    KillWorker,
+    Ready,
+    SetLimit,
+    Setup,
+    SpawnProgram,
+    WorkerStarted,
+)
 
 _CHECK_STANDBY_EVERY_S = 0.5
 _END_WITHIN_S = 0.9
@@ -94,18 +105,18 @@ class Warden:
     def _carry_out_orders(self) -> None:
         for order in self._control.orders(socket.MSG_DONTWAIT):
             match order:
-                case Fork():
+                case ForkWorker():
                     self._fork(order, *self._control.claim(1))
-                case Spawn():
+                case SpawnProgram():
                     self._spawn(order, *self._control.claim(3))
                 case SetLimit():
                     self._watchdog.set_limit(order)
-                case Kill():
+                case KillWorker():
                     self._watchdog.kill(order)
                 case Setup():
                     pass  # only the first message is one
 
-    def _fork(self, order: Fork, channel: int) -> None:
+    def _fork(self, order: ForkWorker, channel: int) -> None:
         group, place = self._watchdog.group_for(order), None
         try:
             place = self._watchdog.page.take()
@@ -122,7 +133,7 @@ class Warden:
         os.close(channel)
         self._watch(pid, order, place, has_base=self._setup.forks)
 
-    def _spawn(self, order: Spawn, stdin: int, stdout: int, stderr: int) -> None:
+    def _spawn(self, order: SpawnProgram, stdin: int, stdout: int, stderr: int) -> None:
         try:
             exec_pipe, held_by_child = os.pipe()
         except OSError as error:
@@ -147,7 +158,9 @@ class Warden:
         watch.outputs, watch.largest_output_bytes = (stdout, stderr), order.largest_output_bytes
         watch.exec_pipe = exec_pipe
 
-    def _watch(self, pid: int, order: Fork | Spawn, place: Place | None, *, has_base: bool) -> Watch | None:
+    def _watch(
+        self, pid: int, order: ForkWorker | SpawnProgram, place: Place | None, *, has_base: bool
+    ) -> Watch | None:
         """Hand a child to the watchdog; kill it where it cannot be watched."""
         try:
             watch = self._watchdog.add(pid, order, place, has_base=has_base)
@@ -155,7 +168,7 @@ class Warden:
             send_signal(pid, signal.SIGKILL)
             self._report_not_started(order.worker, error)
             return None
-        self._control.send(Started(order.worker, pid, watch.tree.base_bytes))
+        self._control.send(WorkerStarted(order.worker, pid, watch.tree.base_bytes))
         return watch
 
     def _report_not_started(self, worker: int, error: Exception) -> None:

@@ -27,7 +27,18 @@ from headrace.workers.warden.children import ExitStatus, kill_tree, send_signal
 from headrace.workers.warden.control import Control
 from headrace.workers.warden.stuck import LoopWatch
 from headrace.workers.warden.watch import IDLE_LOOK_S, KillReason, Watch
-from headrace.workers.wire import Death, DeathKind, Fork, Kill, LimitSet, Reading, Readings, SetLimit, Setup, Spawn
+from headrace.workers.wire import (
+    Death,
+    DeathKind,
+    ForkWorker,
+    KillWorker,
+    LimitSet,
+    Readings,
+    SetLimit,
+    Setup,
+    SpawnProgram,
+    WorkerReading,
+)
 
 _NO_WORKERS_S = 0.5  # how soon a parent is missed while the socket is open
 # Of a program: its own libraries and the stacks of its threads. The watchdog counts what is really used.
@@ -55,7 +66,7 @@ class Watchdog:
 
     # Children.
 
-    def group_for(self, order: Fork | Spawn) -> Path | None:
+    def group_for(self, order: ForkWorker | SpawnProgram) -> Path | None:
         """Make the cgroup that the ordered child will join; None where this host has none."""
         return None if self._groups is None else self._groups.make(order.worker, order.limit_bytes)
 
@@ -64,7 +75,7 @@ class Watchdog:
         if self._groups is not None:
             self._groups.remove(worker)
 
-    def add(self, pid: int, order: Fork | Spawn, place: Place | None, *, has_base: bool) -> Watch:
+    def add(self, pid: int, order: ForkWorker | SpawnProgram, place: Place | None, *, has_base: bool) -> Watch:
         """Hold a new child to its limit. An OSError says that it cannot be watched: no descriptors are left.
 
         `place` has a worker's counters; a program has none. `has_base` where the child shares the warden's memory.
@@ -130,7 +141,7 @@ class Watchdog:
                 self._control.send(LimitSet(order.worker, watch.limit_bytes))
         self.look_soon()
 
-    def kill(self, order: Kill) -> None:
+    def kill(self, order: KillWorker) -> None:
         for watch in self._watches.values():
             if watch.worker == order.worker:
                 if order.reason and watch.kill_reason is None:
@@ -236,7 +247,7 @@ class Watchdog:
             watch.reported_bytes, watch.reported_at = watch.used_bytes, now
         if new or self._reported_abandoned_bytes != self._abandoned_bytes:
             self._reported_abandoned_bytes = self._abandoned_bytes
-            readings = [Reading(watch.worker, watch.used_bytes, watch.steps) for watch in new]
+            readings = [WorkerReading(watch.worker, watch.used_bytes, watch.steps) for watch in new]
             self._control.send(Readings(readings, self._abandoned_bytes))
 
     @property

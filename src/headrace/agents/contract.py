@@ -1,0 +1,207 @@
+"""The executor contract for agent runs: what an engine and an executor send each other.
+
+    engine                                    executor
+      start(AgentRun) -------------------------> with its journal so far; what cannot be started ends with an event
+      <--- StepStarting, StepDone, Checkpoint --  journaled, then acknowledged: the run goes on
+      <--- ResultWanted, ChildWanted, ... ------  requests
+      put(id, epoch, step, data) --------------> the answer to a request
+      <------------------------------ RunEnded -  the last event of an attempt
+
+Covers: the agent run and its events. Does not cover: the calls that interviews share (executor), who may start
+(agents.scheduler), or what an agent function sees (agents.context).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from headrace.executor import Event, Executor
+from headrace.exit_causes import ExitCause
+
+
+class AgentRun(msgspec.Struct):
+    """One agent run, with its journal so far: `steps` are results by step name, `state` the last checkpoint.
+
+    A result that is None is too large to travel before a `ResultWanted` asks for it. `started` are steps with side
+    effects that have started and not finished. `token` is the engine file's, for idempotency keys. Runs of one `slot`
+    share a worker and its memory: a run and its children. `now_s` is the engine's time: clocks of other hosts continue
+    from it.
+
+    `marks` are the journaled steps' marks (agents.step_marks), `effects` those of them that have side effects, `again`
+    the side effects whose owner wants them once more. Where it `is_strict`, a step that has changed is an error.
+    """
+
+    id: int
+    epoch: int
+    kind: str
+    arguments: bytes
+    state: bytes | None = None
+    steps: dict[str, bytes | None] = {}
+    memory_bytes: int = 0
+    started: list[str] = []
+    checkpoints: int = 0
+    token: str = ""
+    slot: int = 0
+    now_s: float = 0.0
+    marks: dict[str, bytes] = {}
+    effects: list[str] = []
+    again: list[str] = []
+    is_strict: bool = False
+
+
+class ProgramCall(msgspec.Struct, frozen=True):
+    """A program and what it is held to; None is what the controller decides."""
+
+    argv: list[str]
+    input: bytes
+    directory: str
+    environment: dict[str, str] | None
+    memory_bytes: int | None
+    timeout_s: float | None
+    output_bytes: int
+
+
+class RemoteError(msgspec.Struct, frozen=True):
+    """An error that travels: `kind` is its class in `errors`."""
+
+    kind: str
+    message: str
+    fix: str = ""
+
+
+class StepStarting(Event):
+    """An agent run is about to take a step whose start must be durable first; `runs_program` where a CommandWanted
+    follows.
+    """
+
+    step: str
+    runs_program: bool = False
+    mark: bytes = b""
+
+
+class StepRaised(Event):
+    """A step whose start was told raised: nothing of it is under way any more, and whether it happened is open."""
+
+    step: str
+
+
+class StepDone(Event):
+    step: str
+    result: bytes
+    mark: bytes = b""
+
+
+class StepDiffers(Event):
+    """A step is not what the journal has: how, in words."""
+
+    step: str
+    what: str
+
+
+class Checkpoint(Event):
+    state: bytes
+    number: int = 1
+
+
+class ResultWanted(Event):
+    """The result of a step that did not travel with the run; answered by `put`."""
+
+    step: str
+
+
+class Receiving(Event):
+    """The run wants its next message, journaled as this step's result; answered by `put`, None where there is none."""
+
+    step: str
+
+
+class ChildWanted(Event):
+    """The run wants the result of another, in its own slot and with its own priority, as this step's result; answered
+    by `put` when that has ended.
+    """
+
+    step: str
+    kind: str
+    arguments: bytes
+    mark: bytes = b""
+
+
+class AskWanted(Event):
+    """The run wants a model's reply, journaled as this step's result; answered by `put`, with None where the call was
+    not made because the run is to stop. Limits, breaker and money are the controller's.
+    """
+
+    step: str
+    model: bytes
+    prompt: str
+    system: str
+    mark: bytes = b""
+
+
+class CommandWanted(Event):
+    """The run wants a program to be run, and how it ended as this step's result; answered by `put`."""
+
+    step: str
+    command: ProgramCall
+    mark: bytes = b""
+
+
+class Emitted(Event):
+    payload: bytes
+
+
+class MemoryUsed(Event):
+    """What the slot of an agent run uses, or has used at most where the run is about to end."""
+
+    memory_bytes: int
+
+
+class LoopStuck(Event):
+    """The event loop that an agent run lives in has not turned for so long: `stack` is what blocks it, as faulthandler
+    writes it, empty where it could not be had.
+    """
+
+    seconds: float
+    stack: str
+
+
+class RunEnded(Event):
+    """The last event of an attempt: its `result`; where the run sleeps, until when; where it is undecided, `step` says
+    which side effect it met.
+    """
+
+    cause: ExitCause
+    reason: str = ""
+    result: bytes | None = None
+    resume_at: float | None = None
+    step: str = ""
+
+
+AgentEvent: TypeAlias = (
+    StepStarting
+    | StepRaised
+    | StepDone
+    | StepDiffers
+    | Checkpoint
+    | ResultWanted
+    | Receiving
+    | ChildWanted
+    | AskWanted
+    | CommandWanted
+    | Emitted
+    | MemoryUsed
+    | LoopStuck
+    | RunEnded
+)
+
+
+class AgentExecutor(Executor[AgentEvent], Protocol):
+    """Agent runs have no spec: an executor knows its functions by kind. `start` returns at once; a run that cannot be
+    started ends with a `RunEnded`.
+    """
+
+    def start(self, work: AgentRun) -> None: ...
+
+    def put(self, id: int, epoch: int, step: str, data: bytes | None, error: RemoteError | None = None) -> None: ...
