@@ -11,7 +11,7 @@ from tests.workers.trees import children_of, descriptors_of, soon
 
 @pytest.fixture(scope="module")
 async def module_pool(anyio_backend: str) -> AsyncIterator[WorkerPool]:
-    async with WorkerPool(PoolOptions(most_idle=0, hang_s=0.5, preload=("tests.workers.entries",))) as one:
+    async with WorkerPool(PoolOptions(most_idle=0, hang_s=3.0, preload=("tests.workers.entries",))) as one:
         yield one
 
 
