@@ -203,7 +203,7 @@ async def test_swallowing_memory_errors_ends_a_worker(pool):
     ending, highest = await ending_and_highest(pool, entries.swallow_memory_errors)
     assert isinstance(ending, Death)
     assert ending.kind is DeathKind.HUNG
-    assert "no step for 0.5 s" in ending.reason
+    assert "no step for 3 s" in ending.reason
     assert highest <= MOST
 
 
