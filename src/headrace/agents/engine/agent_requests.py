@@ -20,8 +20,7 @@ from headrace.agents.engine.live_runs import LiveRun
 from headrace.agents.model_calls import AgentCalls
 from headrace.errors import HeadraceError
 from headrace.models.limiter import CallNotMade
-from headrace.store.engine_file.engine_file import EngineFile
-from headrace.store.engine_file.engine_journal import Writes
+from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.survey.values import encode_value
 
 Journal: TypeAlias = Callable[[LiveRun, str, bytes], None]
@@ -50,7 +49,7 @@ class AgentRequests:
         self._spawn = spawn
 
     def fetch(self, run: LiveRun, event: contract.ResultWanted) -> None:
-        self._executor.put(run.id, run.epoch, event.step, self._file.step_result(run.id, event.step))
+        self._executor.put(run.id, run.epoch, event.step, self._file.steps.result(run.id, event.step))
 
     def receive(self, run: LiveRun, event: contract.Receiving) -> None:
         self._spawn(self._receive(run, event))
@@ -113,11 +112,11 @@ class AgentRequests:
         await self._writer.flush()
         if run.epoch != event.epoch or run.ended is not None:
             return
-        found = self._file.first_message(run.id, run.taken)
+        found = self._file.steps.first_message(run.id, run.taken)
         if found is not None:
             run.taken.add(found[0])
-            self._writer.write(self._writes.received(found[0]))
-            self._writer.write(self._writes.step_done(run.id, run.epoch, event.step, found[1], time.time()))
+            self._writer.write(self._writes.steps.received(found[0]))
+            self._writer.write(self._writes.steps.done(run.id, run.epoch, event.step, found[1], time.time()))
             await self._writer.flush()
         self._executor.put(run.id, run.epoch, event.step, found[1] if found is not None else None)
 

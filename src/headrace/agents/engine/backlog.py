@@ -23,9 +23,9 @@ from headrace.agents.task import TaskKind, check_succession
 from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull, TaskError
 from headrace.priority import Priority
 from headrace.steady_clock import SteadyClock
-from headrace.store.engine_file.engine_file import EngineFile, RunRow
-from headrace.store.engine_file.engine_journal import Writes
+from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.engine_file.runs import RunRow
 from headrace.threads.crossing import Filled, Then
 from headrace.units import format_bytes
 
@@ -61,9 +61,9 @@ class Backlog:
         self._blocked: dict[str, float] = {}  # kinds whose circuit is open, until when
         self._fresh: dict[bytes, Submission] = {}  # keys that are not on disk yet
         self._unsure: set[Submission] = set()  # not refused, and not on disk yet
-        self._keys = KeyFilter(file.keys())
-        self._next_id = file.highest("runs")
-        self._next_wake_at = file.next_wake_s()
+        self._keys = KeyFilter(file.runs.keys())
+        self._next_id = file.values.highest("runs")
+        self._next_wake_at = file.runs.next_wake_s()
         self.is_closed = False
 
     # Submitting.
@@ -138,7 +138,7 @@ class Backlog:
         if (fresh := self._fresh.get(key)) is not None:
             fresh.accepted.append(accepted)
             return True
-        row = None if self._keys.add(key) else self._file.run_by_key(key)
+        row = None if self._keys.add(key) else self._file.runs.by_key(key)
         if row is None:
             return False
         self.look_again(Priority(row.priority))  # its function may be new to this program
@@ -172,7 +172,7 @@ class Backlog:
     def _bring_children_back(self) -> bool:
         """They need no room: their parent holds a slot and waits for them."""
         parents = [run.id for run in self._runs.live.values() if run.has_children]
-        rows = self._file.children(parents) if parents else []
+        rows = self._file.runs.waiting_children(parents) if parents else []
         waiting = [row for row in rows if not self._runs.knows(row.id) and row.kind in self._kinds]
         for row in waiting:
             self._bring_back(row)
@@ -184,7 +184,7 @@ class Backlog:
             return False
         kinds = [name for name in self._kinds if name not in self._blocked]
         most = len(self._runs.live) + 2
-        rows = self._file.backlog(level, kinds, most) if kinds else []
+        rows = self._file.runs.backlog(level, kinds, most) if kinds else []
         for row in rows:
             if self._runs.knows(row.id) or row.kind in self._blocked:
                 continue
@@ -223,11 +223,11 @@ class Backlog:
         self._runs.revive(submission.id, submission.name, kind, level, 0, submission.arguments, parent)
         # Written before it is offered: it may start at once, and what it journals must find it there.
         row = (submission.key, submission.name, kind.name, submission.arguments, int(level))
-        self._writer.write(self._writes.submitted(submission.id, *row, time.time(), parent))
+        self._writer.write(self._writes.runs.submitted(submission.id, *row, time.time(), parent))
         refused = self._driver.offer(self._submitted(submission.id, kind, level, parent, None))
         if refused is not None:
             del self._runs.live[submission.id]
-            self._writer.write(self._writes.withdrawn(submission.id))
+            self._writer.write(self._writes.runs.withdrawn(submission.id))
             self._forget(submission)
             _refuse(submission, self._refused(refused, submission))
             return
@@ -297,7 +297,7 @@ class Backlog:
         """Wake what has slept long enough; try kinds again whose circuit may close."""
         if self._next_wake_at is not None and self._clock.now() >= self._next_wake_at:
             self._next_wake_at = None
-            self._writer.write(self._writes.wakes(self._clock.now()))
+            self._writer.write(self._writes.runs.woken(self._clock.now()))
             self._writer.after_commit(self._woken)
         over = [kind for kind, until_s in self._blocked.items() if now_s >= until_s]
         for kind in over:
@@ -306,7 +306,7 @@ class Backlog:
             self.look_again()
 
     def _woken(self) -> None:
-        next_wake_at = self._file.next_wake_s()
+        next_wake_at = self._file.runs.next_wake_s()
         if next_wake_at is not None:
             self._next_wake_at = min(next_wake_at, self._next_wake_at or next_wake_at)
         self.look_again()

@@ -17,9 +17,9 @@ from headrace.agents.engine.run_lives import AgentRuns
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.scheduler.events import Cancelled
 from headrace.errors import HeadraceError, RunFileError
-from headrace.store.engine_file.engine_file import EngineFile, RunRow
-from headrace.store.engine_file.engine_journal import Writes
+from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
+from headrace.store.engine_file.runs import RunRow
 from headrace.survey.values import decode_value, encode_value
 from headrace.threads.crossing import Filled
 from headrace.workers.command_result import CommandEnd
@@ -43,7 +43,7 @@ class CallerRequests:
         self._runs = runs
         self._backlog = backlog
         self._listeners = listeners
-        self._messages = file.highest("messages")
+        self._messages = file.values.highest("messages")
 
     def watch(self, id: int, reply: Filled[RunEnd]) -> None:
         self._runs.watch(id, reply)
@@ -52,7 +52,7 @@ class CallerRequests:
         self._listeners.give_up(id, reply)
 
     def listen(self, id: int, hear: Callable[[bytes | None], None]) -> None:
-        row = self._file.run(id)
+        row = self._file.runs.get(id)
         if row is not None and row.state.is_final:
             hear(None)
         else:
@@ -62,21 +62,21 @@ class CallerRequests:
         self._listeners.leave(id, hear)
 
     async def result(self, id: int) -> bytes | None:
-        return self._file.result(id)
+        return self._file.runs.result(id)
 
     async def row(self, id: int) -> RunRow:
         await self._writer.flush()
         return self.row_now(id)
 
     def row_now(self, id: int) -> RunRow:
-        row = self._file.run(id)
+        row = self._file.runs.get(id)
         if row is None:
             raise RunFileError(f"{self._file.path} has no run {id}.", path=self._file.path)
         return row
 
     async def find(self, key: bytes) -> RunRow | None:
         await self._writer.flush()
-        return self._file.run_by_key(key)
+        return self._file.runs.by_key(key)
 
     async def cancel(self, id: int) -> None:
         if id in self._runs.live:
@@ -85,7 +85,7 @@ class CallerRequests:
         row = await self.row(id)
         if row.state.is_final:
             return
-        for child in self._file.unfinished_children(id):
+        for child in self._file.runs.unfinished_children(id):
             await self.cancel(child)
         self._runs.end_unstarted(id, row.name, RunState.CANCELLED)
         await self._writer.flush()
@@ -97,7 +97,7 @@ class CallerRequests:
         self._messages += 1
         if run := self._runs.live.get(id):
             run.has_mail = True
-        self._writer.write(self._writes.sent(self._messages, id, payload, time.time()))
+        self._writer.write(self._writes.steps.sent(self._messages, id, payload, time.time()))
         await self._writer.flush()
         self._backlog.look_again()
 
@@ -108,13 +108,13 @@ class CallerRequests:
             is_about = row.state is RunState.UNDECIDED
             told = f"waiting for a decision about {row.error!r}" if is_about else row.state.value
             raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}: it is {told}.")
-        if result is not None and self._file.runs_program(id, step):
+        if result is not None and self._file.steps.is_program(id, step):
             result = encode_value(asdict(CommandEnd.from_owner(decode_value(result))))
         if result is None:
-            self._writer.write(self._writes.step_forgotten(id, step))
+            self._writer.write(self._writes.steps.not_started(id, step))
         else:
-            self._writer.write(self._writes.step_done(id, row.epoch, step, result, time.time()))
-        self._writer.write(self._writes.comes_back(id))
+            self._writer.write(self._writes.steps.done(id, row.epoch, step, result, time.time()))
+        self._writer.write(self._writes.runs.decided(id))
         await self._writer.flush()
         self._backlog.look_again()
 
@@ -122,14 +122,14 @@ class CallerRequests:
         row = await self.row(id)
         if row.state not in FAILED_STATES:
             raise HeadraceError(f"The run {row.name} cannot be tried again: it is {row.state.value}.")
-        self._writer.write(self._writes.tried_again(id))
+        self._writer.write(self._writes.runs.retried(id))
         await self._writer.flush()
         self._backlog.look_again()
 
     async def unfinished(self, most: int) -> list[RunRow]:
         await self._writer.flush()
-        return self._file.unfinished(most)
+        return self._file.runs.unfinished(most)
 
     async def events(self, most: int) -> list[tuple[float, int | None, str, str, str | None]]:
         await self._writer.flush()
-        return self._file.events(most)
+        return self._file.notes.events(most)

@@ -1,7 +1,7 @@
 """Writes of the engine, a transaction a batch: whatever came while the last COMMIT ran makes the next one.
 
 Covers: order, waiting for the disk, and what happens after it. Does not cover: what is written
-(store.engine_file.engine_journal).
+(store.engine_file).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from headrace.store.disk_errors import translated_errors
 from headrace.store.engine_file.engine_file import EngineFile
-from headrace.store.engine_file.engine_journal import Write
+from headrace.store.engine_file.engine_values import Write
 
 
 class EngineWriter:

@@ -14,7 +14,7 @@ import msgspec
 
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.scheduler.events import MemoryReading
-from headrace.store.engine_file.engine_journal import Writes
+from headrace.store.engine_file.engine_file import Writes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +43,12 @@ class EventLog:
 
     def record(self, what: str, reason: str, *, run: int | None = None, reading: MemoryReading | None = None) -> None:
         self.counts[what] += 1
-        self._writer.write(self._writes.event(time.time(), run, what, reason, _told(reading)))
+        self._writer.write(self._writes.notes.event(time.time(), run, what, reason, _told(reading)))
 
     def record_now(self, what: str, reason: str) -> None:
         """From another thread, while the loop is stuck."""
         self.counts[what] += 1
-        self._writer.write_now(self._writes.event(time.time(), None, what, reason, None))
+        self._writer.write_now(self._writes.notes.event(time.time(), None, what, reason, None))
 
 
 def _told(reading: MemoryReading | None) -> str | None:

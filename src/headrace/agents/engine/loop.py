@@ -63,8 +63,7 @@ from headrace.memory.gauge import give_back
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.steady_clock import LastingClock
-from headrace.store.engine_file.engine_file import EngineFile
-from headrace.store.engine_file.engine_journal import Writes
+from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.store.home import cache_path
 from headrace.survey.record import Usage
@@ -101,9 +100,9 @@ class EngineLoop:
             raise
 
     def _assemble(self, options: EngineOptions, workers: EngineWorkers) -> None:
-        self._clock = LastingClock(self._file.clock_note())
+        self._clock = LastingClock(self._file.notes.clock())
         self._writer = EngineWriter(self._file)
-        self._writes = Writes(self._file.highest("blobs"))
+        self._writes = Writes(self._file.values.highest("blobs"))
         self._log = EventLog(self._writer, self._writes)
         self._driver = SchedulerDriver(Scheduler(options.queue, options.breaker))
         self._listeners = Listeners()
@@ -182,7 +181,7 @@ class EngineLoop:
     def _begin(self) -> None:
         self._writer.write([("UPDATE runs SET state = 'waiting' WHERE state = 'running' AND ended_at IS NULL", ())])
         self._note_warden()
-        self._writer.write(self._writes.clock(self._clock.note()))
+        self._writer.write(self._writes.notes.clock(self._clock.note()))
         for name, why in self._workers.not_preloaded.items():
             self._log.record("not preloaded", f"{name}: {why}")
         joined = HostJoined(
@@ -196,7 +195,7 @@ class EngineLoop:
     async def _outlive_former_workers(self) -> None:
         """An engine that was killed has left workers, for a moment. What they still do must not meet what we do."""
         give_up_s = time.monotonic() + _FORMER_END_WITHIN_S
-        warden = self._file.former_warden()
+        warden = self._file.notes.former_warden()
         while warden is not None and is_alive(warden) and time.monotonic() < give_up_s:
             await self._a_moment()
 
@@ -204,7 +203,7 @@ class EngineLoop:
         warden = self._workers.warden_pid
         if warden != self._noted_warden:
             self._noted_warden = warden
-            self._writer.write(self._writes.warden(warden))
+            self._writer.write(self._writes.notes.warden(warden))
 
     async def _park_everything(self, writing: asyncio.Task[None]) -> None:
         self.backlog.close()
@@ -262,7 +261,7 @@ class EngineLoop:
 
     def _has_sleepers(self) -> bool:
         sleeping = RunState.SLEEPING.value
-        return any(state == sleeping and kind in self.kinds for kind, state in self._file.counts())
+        return any(state == sleeping and kind in self.kinds for kind, state in self._file.runs.counts())
 
     @property
     def in_flight(self) -> int:
@@ -273,11 +272,11 @@ class EngineLoop:
     def status(self) -> EngineStatus:
         return status_of(
             snapshot=self._driver.scheduler.snapshot(),
-            unfinished=self._file.counts(),
+            unfinished=self._file.runs.counts(),
             kinds=set(self.kinds),
             beats=self.heartbeats.by_name,
             counts={"ended": self._runs.ended_count, "steps": self._runs.steps_count, **self._log.counts},
-            usage=self._file.usage(),
+            usage=self._file.notes.usage(),
             used_bytes=self._memory.used_bytes,
             peak_bytes=self._memory.peak_bytes,
             layers=self._workers.layers(),
@@ -345,7 +344,7 @@ class EngineLoop:
     def _look_at_host(self) -> None:
         if set_s := self._clock.set_by_s():
             self._log.record("clock set", f"by {set_s:+.0f} s; what waits goes on waiting as long as it was to")
-            self._writer.write(self._writes.clock(self._clock.note()))
+            self._writer.write(self._writes.notes.clock(self._clock.note()))
         if not self._workers.is_isolated:
             return
         self._note_warden()
@@ -375,7 +374,7 @@ class EngineLoop:
         return self._cache
 
     def _count_usage(self, usage: Usage) -> None:
-        self._writer.write(self._writes.used(usage))
+        self._writer.write(self._writes.notes.used(usage))
 
     def _act(self, command: SchedulerCommand) -> None:
         match command:

@@ -16,8 +16,8 @@ from headrace.agents.kept_values import encode_kept
 from headrace.errors import OptionError
 from headrace.priority import Priority
 from headrace.store.contents import decoding
-from headrace.store.engine_file.engine_file import RunRow
 from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.engine_file.runs import RunRow
 from headrace.survey.values import decode_value
 
 if TYPE_CHECKING:

@@ -38,9 +38,9 @@ from headrace.exit_causes import ExitCause
 from headrace.memory.gauge import TreeGauge, give_back
 from headrace.priority import Priority
 from headrace.steady_clock import SteadyClock
-from headrace.store.engine_file.engine_file import EngineFile, StoredStep
-from headrace.store.engine_file.engine_journal import Writes
+from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import Effect, RunState
+from headrace.store.engine_file.steps import StoredStep
 from headrace.threads.crossing import Filled
 from headrace.threads.traceback_timer import frames_in
 from headrace.units import format_bytes
@@ -101,7 +101,7 @@ class AgentRuns:
         run.used_bytes = run.peak_bytes = 0
         run.effects.clear()
         run.marks.clear()
-        self._writer.write(self._writes.started(run.id, run.epoch, command.preemptions, command.deaths))
+        self._writer.write(self._writes.runs.started(run.id, run.epoch, command.preemptions, command.deaths))
         arguments, run.arguments = run.arguments, None
         if arguments is not None:
             self._start_with(run, self._work(run, command, arguments))
@@ -110,11 +110,11 @@ class AgentRuns:
 
     async def _start_again(self, run: LiveRun, command: StartRun) -> None:
         await self._writer.flush()  # what the last attempt journaled is read back now
-        row = self._file.run(run.id)
+        row = self._file.runs.get(run.id)
         assert row is not None
         work = self._work(run, command, row.arguments)
-        work.checkpoints, work.state = self._file.checkpoint(run.id)
-        for step in self._file.steps(run.id, _TRAVELS_BYTES):
+        work.checkpoints, work.state = self._file.steps.checkpoint(run.id)
+        for step in self._file.steps.of_run(run.id, _TRAVELS_BYTES):
             _add_step(work, step)
         self._start_with(run, work)
 
@@ -161,18 +161,18 @@ class AgentRuns:
             self._retry(run, error)
             return
         if run.has_children:
-            self._writer.write(self._writes.orphaned(run.id))
+            self._writer.write(self._writes.runs.orphaned(run.id))
         result = ended.result if ended is not None and state is RunState.DONE else None
         self._end(RunEnd(run.name, state, result, error), run.id)
 
     def end_unstarted(self, id: int, name: str, state: RunState) -> None:
         """One that the scheduler does not know: cancelled on disk, or larger than the budget."""
-        self._writer.write(self._writes.orphaned(id))
+        self._writer.write(self._writes.runs.orphaned(id))
         self._end(RunEnd(name, state, None, ""), id)
 
     def _end(self, end: RunEnd, id: int) -> None:
         self.ended_count += 1
-        self._writer.write(self._writes.ended(id, end.state, end.result, end.error, time.time()))
+        self._writer.write(self._writes.runs.ended(id, end.state, end.result, end.error, time.time()))
         self._leave(id)
         self._writer.after_commit(partial(self._listeners.ended, id, end))
 
@@ -180,7 +180,7 @@ class AgentRuns:
         failures = run.failures + 1
         wait_s = min(_FIRST_RETRY_S * 2 ** (failures - 1), _LONGEST_RETRY_S)
         self._log.record("retried", f"attempt {failures} failed: {error.partition(chr(10))[0]}", run=run.id)
-        self._writer.write(self._writes.fails_again(run.id, failures))
+        self._writer.write(self._writes.runs.failed_attempt(run.id, failures))
         anew = ParkRun(id=run.id, epoch=run.epoch, preemptions=0, deaths=0, executed_s=0.0)
         self._park(run, RunState.SLEEPING, self._clock.now() + wait_s, anew, error)
 
@@ -200,7 +200,7 @@ class AgentRuns:
         self._park(run, state, resume_at, command, error)
 
     def _park(self, run: LiveRun, state: RunState, resume_at: float, kept: ParkRun, error: str) -> None:
-        writes = self._writes.waits(
+        writes = self._writes.runs.parked(
             run.id,
             state,
             resume_at=resume_at,
@@ -233,14 +233,14 @@ class AgentRuns:
                 self._step_differs(run, event)
             case contract.StepStarting():
                 effect = Effect.OF_A_PROGRAM if event.runs_program else Effect.OF_A_FUNCTION
-                writes = self._writes.step_starting(run.id, run.epoch, event.step, effect, time.time(), event.mark)
+                writes = self._writes.steps.starting(run.id, run.epoch, event.step, effect, time.time(), event.mark)
                 self._writer.write(writes)
                 run.effects.add(event.step)
                 self._driver.tell(EffectStarting(now_s=now_s, id=run.id, epoch=run.epoch))
             case contract.StepRaised():
                 self._effect_ended(run, run.epoch, event.step)
             case contract.Checkpoint():
-                writes = self._writes.checkpoint(run.id, run.epoch, event.number, event.state, time.time())
+                writes = self._writes.steps.checkpoint(run.id, run.epoch, event.number, event.state, time.time())
                 self._writer.write(writes)
                 self._after_step(run)
             case contract.ResultWanted():
@@ -274,7 +274,7 @@ class AgentRuns:
     def _journal_step(self, run: LiveRun, step: str, result: bytes, mark: bytes = b"") -> None:
         self.steps_count += 1
         mark = mark or run.marks.pop(step, b"")
-        self._writer.write(self._writes.step_done(run.id, run.epoch, step, result, time.time(), mark))
+        self._writer.write(self._writes.steps.done(run.id, run.epoch, step, result, time.time(), mark))
         if step in run.effects:
             self._writer.after_commit(partial(self._effect_ended, run, run.epoch, step))
         self._after_step(run)
@@ -338,7 +338,7 @@ class AgentRuns:
 
     def watch(self, id: int, reply: Filled[RunEnd]) -> None:
         """`reply` gets the end of a run, at once where it has ended."""
-        row = None if self.knows(id) else self._file.run(id)
+        row = None if self.knows(id) else self._file.runs.get(id)
         if row is not None and (row.state.is_final or row.state is RunState.UNDECIDED):
             reply.set_result(RunEnd(row.name, row.state, None, row.error))
         else:
@@ -375,9 +375,9 @@ class AgentRuns:
         if end.state is not RunState.DONE:
             self._executor.put(parent, epoch, step, None, RemoteError("RunFailed", str(end.failure())))
             return
-        result = end.result if end.result is not None else self._file.result(child)
+        result = end.result if end.result is not None else self._file.runs.result(child)
         mark = run.marks.pop(step, b"")
-        self._writer.write(self._writes.step_done(parent, epoch, step, result or b"null", time.time(), mark))
+        self._writer.write(self._writes.steps.done(parent, epoch, step, result or b"null", time.time(), mark))
         self._after_step(run)
         self._writer.after_commit(partial(self._executor.put, parent, epoch, step, result))
 

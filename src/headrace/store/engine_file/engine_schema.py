@@ -1,6 +1,6 @@
 """The engine file's tables. Covers: making them, and what the states of a run are called on disk.
 
-Readable with any SQLite tool. Does not cover: filling them (store.engine_file.engine_journal).
+Readable with any SQLite tool. Does not cover: filling them (runs, steps, notes).
 """
 
 from __future__ import annotations
