@@ -12,7 +12,7 @@ import headrace
 from benchmarks.processes import print_figures
 from headrace import Engine
 from headrace.limits import MemoryLimits
-from headrace.memory.gauge import tree_bytes
+from headrace.memory.measure.own_tree import tree_bytes
 
 MB = 1_000_000
 PIECES = 30

@@ -1,6 +1,6 @@
 """Bytes, durations and counts as text and back. Covers: parsing what users write once, at the edge, and saying figures.
 
-Does not cover: what a memory budget means on this machine (memory.gauge).
+Does not cover: what a memory budget means on this machine (memory.budget).
 """
 
 from __future__ import annotations

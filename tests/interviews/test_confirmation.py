@@ -12,7 +12,7 @@ from headrace import AgentList, Engine, Job, Model, QuestionFreeText, Results, S
 from headrace.errors import HeadraceError, ListError, NotConfirmed, OptionError
 from headrace.interviews.permissions import Permissions
 from headrace.limits import RunOptions
-from headrace.memory.gauge import memory_limits
+from headrace.memory.budget import memory_limits
 from headrace.models.contacts import contacts_of
 from headrace.store.run_file.kept_budgets import kept_budgets
 from tests.models.server import HostileServer

@@ -31,7 +31,6 @@ from headrace.interviews import session
 from headrace.interviews.contract import Chunk, ChunkEnded, Rows
 from headrace.interviews.inline import InlineExecutor
 from headrace.interviews.outbox import Outbox
-from headrace.memory import gauge as memory
 from headrace.models.provider import Request
 from headrace.store.run_file.rows import Row, Status
 from headrace.survey.record import AnswerRecord, AnswerState, Usage, encode_record
@@ -203,15 +202,6 @@ def test_a_caller_s_loop_that_ends_early_lets_the_run_end(path: Path):
 
     asyncio.run(leave_early())
     assert len(job.run(path)) == 2000
-
-
-def test_file_cache_of_a_container_is_not_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for name, text in (("max", "2000000000"), ("current", "1900000000"), ("stat", "anon 5\ninactive_file 1500000000")):
-        (tmp_path / f"memory.{name}").write_text(text)
-    files = [(tmp_path / "memory.max", tmp_path / "memory.current")]
-    monkeypatch.setattr(memory, "_cgroup_files", lambda: files)
-    assert memory.available_bytes() == 1_600_000_000
-    assert memory.total_bytes() == 2_000_000_000
 
 
 def test_ctrl_c_is_not_swallowed_by_those_who_catch_errors():

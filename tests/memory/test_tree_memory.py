@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from headrace.memory.gauge import tree_bytes
+from headrace.memory.measure.own_tree import tree_bytes
 
 MB = 1_000_000
 

@@ -23,7 +23,7 @@ from headrace import (
     Survey,
 )
 from headrace.errors import ListError, MissingExtra, ModelUnusable, ProviderRefused, ProviderUnavailable
-from headrace.memory.gauge import tree_bytes
+from headrace.memory.measure.own_tree import tree_bytes
 from headrace.models.protocols import local
 from headrace.models.protocols.local import LocalProvider
 from headrace.models.provider import Finish, Reply, Request

@@ -2,7 +2,7 @@ import threading
 
 import apsw
 
-from headrace.memory.gauge import give_back
+from headrace.memory.reclaiming import reclaim_memory
 from headrace.store.connections import open_writer, release_pages
 
 
@@ -22,7 +22,7 @@ def filled(path) -> apsw.Connection:
 def test_pages_that_sqlite_keeps_are_dropped_where_memory_is_short(tmp_path):
     connection = filled(tmp_path / "a.db")
     before = cached_bytes(connection)
-    give_back()
+    reclaim_memory()
     assert before > 1_000_000
     assert cached_bytes(connection) < before / 10
     assert connection.execute("SELECT count(*) FROM t").get == 3000

@@ -1,6 +1,6 @@
 """Which interview comes next. Covers: one cursor a model, so that each can be stopped by itself.
 
-Does not cover: how many may be in flight (interviews.admission).
+Does not cover: how many may be in flight (interviews.window).
 """
 
 from __future__ import annotations

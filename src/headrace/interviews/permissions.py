@@ -18,7 +18,7 @@ from msgspec import structs
 
 from headrace.errors import OptionError
 from headrace.limits import Budgets, MemoryLimits, RunOptions
-from headrace.memory.gauge import memory_limits
+from headrace.memory.budget import memory_limits
 from headrace.models.contacts import Contact, contacts_of, not_confirmed
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of

@@ -34,9 +34,9 @@ from headrace.interviews.contract import (
 from headrace.interviews.cursors import Cursors
 from headrace.interviews.endpoint_states import EndpointStates
 from headrace.interviews.spending import Spending
-from headrace.limits import MemoryLimits, RetryLimits, RunOptions
-from headrace.memory.gauge import give_back, tree_bytes
-from headrace.memory.governor import Governor
+from headrace.interviews.window import Window
+from headrace.limits import RetryLimits, RunOptions
+from headrace.memory.governed import GovernedMemory
 from headrace.models.limiter import EndpointState
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
@@ -77,22 +77,21 @@ class SurveyRun:
         job: Job,
         file: RunFile,
         options: RunOptions,
-        limits: MemoryLimits,
+        memory: GovernedMemory,
         executor: InterviewExecutor,
         listener: Listener | None,
-        read_memory: Callable[[], int] = tree_bytes,
     ) -> None:
-        self._tree_bytes = read_memory
+        self._memory = memory
         self._job = job
         self._file = file
         self._options = options
         self._executor = executor
         self._listener = listener
-        self._governor = Governor(limits)
         self.portion = Portion(len(file.plan), limit=options.limit, sample=options.sample, seed=options.seed)
         self.total = self.portion.total
-        cursors = Cursors(file.plan, self.portion.passed_over(file.done), self.portion.stop)
-        self._admission = Admission(cursors, self._governor, file.budgets.window)
+        self._cursors = Cursors(file.plan, self.portion.passed_over(file.done), self.portion.stop)
+        self._window = Window(memory.limits, file.budgets.window)
+        self._admission = Admission(self._cursors, self._window)
         self._changed = asyncio.Event()
         self._chunks: dict[int, _InFlight] = {}  # bounded by the window
         self._ahead = 0  # interviews that wait in the executor, beside those in flight
@@ -110,7 +109,7 @@ class SurveyRun:
         self._admission.afford(self._spending.affordable())
         self._failure: HeadraceError | None = None
         self._undone = ""  # why the executor has left interviews as they are
-        self._memory_bytes = self._tree_bytes()
+        self._memory.read(time.monotonic())
         self._sealed_since_reading = 0
         self._read_at_s = 0.0
         self.reused = self.portion.count(file.done)
@@ -140,7 +139,7 @@ class SurveyRun:
 
     @property
     def concurrency(self) -> int:
-        return self._admission.concurrency - self._ahead
+        return self._window.concurrency - self._ahead
 
     @property
     def in_flight(self) -> int:
@@ -149,19 +148,19 @@ class SurveyRun:
     @property
     def interview_bytes(self) -> int:
         """What one interview in flight is expected to hold."""
-        return self._admission.interview_bytes
+        return self._window.interview_bytes
 
     @property
     def peak_bytes(self) -> int:
-        return self._governor.peak_bytes
+        return self._memory.peak_bytes
 
     async def run(self, on_progress: Callable[[Progress], None] | None) -> None:
         """Until everything is sealed, or stopped, or failed; what is journaled by then stays."""
-        self._read_memory()
+        self.read_memory()
         with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as self._writer:
             await self._executor.open(self._spec())
             self._ahead = self._executor.ahead
-            self._admission.tune(self._admission.concurrency + self._ahead)
+            self._window.tune(self._window.concurrency + self._ahead)
             self._lease()
             tasks = {
                 asyncio.create_task(self._feed()),
@@ -205,7 +204,7 @@ class SurveyRun:
 
     def tune(self, concurrency: int) -> None:
         """Let so many interviews be in flight; the executor hears of it with the next lease."""
-        self._admission.tune(concurrency + self._ahead)
+        self._window.tune(concurrency + self._ahead)
         self._changed.set()
 
     def keep_concurrency(self, concurrency: int) -> None:
@@ -249,7 +248,7 @@ class SurveyRun:
         self._release(count)
 
     def _release(self, count: int) -> None:
-        self._admission.released(count)
+        self._admission.release(count)
         self._changed.set()
 
     def progress(self) -> Progress:
@@ -260,8 +259,8 @@ class SurveyRun:
             reused=self.reused,
             failed=self._failed,
             in_flight=self._admission.in_flight,
-            memory_bytes=self._memory_bytes,
-            budget_bytes=self._governor.limits.budget_bytes,
+            memory_bytes=self._memory.used_bytes,
+            budget_bytes=self._memory.budget_bytes,
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
             cost=None if spent.unpriced else spent.cost,
@@ -316,7 +315,7 @@ class SurveyRun:
             row_batches = [event.rows for event in events if isinstance(event, Rows)]
             answers = [answer for event in events if isinstance(event, Answers) for answer in event.answers]
             if answers:
-                self._admission.answered(max(record.held_bytes() for _, record in answers))
+                self._window.answered(max(record.held_bytes() for _, record in answers))
             spent = [event for event in events if isinstance(event, Spent)]
             if row_batches or answers or spent:
                 with translated_errors(self._file.path):
@@ -346,11 +345,11 @@ class SurveyRun:
                 self._endpoint_states.note(event)
                 match event.standing:
                     case EndpointState.OPEN:
-                        self._admission.let_go(event.model)
+                        self._cursors.let_go(event.model)
                     case EndpointState.HELD:
-                        self._admission.hold(event.model)
+                        self._cursors.hold(event.model)
                     case EndpointState.CLOSED:
-                        self._admission.drop(event.model)
+                        self._cursors.drop(event.model)
                 self._changed.set()
 
     def _new_events(self, batch: Batch[InterviewEvent]) -> list[InterviewEvent]:
@@ -373,7 +372,7 @@ class SurveyRun:
             if rows.failures and self._options.stop_on_exception and self._failure is None:
                 self._stop_at(rows)
         self._admission.afford(self._spending.affordable())
-        self._admission.sealed(max(rows.largest_bytes for rows in row_batches))
+        self._window.ended(max(rows.largest_bytes for rows in row_batches))
         self._read_memory_early(count)
 
     def _stop_at(self, rows: RowBatch) -> None:
@@ -408,7 +407,8 @@ class SurveyRun:
     async def _watch(self, on_progress: Callable[[Progress], None] | None) -> None:
         while True:
             await asyncio.sleep(_READING_EVERY_S)
-            self._read_memory()
+            self.read_memory()
+            await self._memory.correct()
             self._lease()
             await self._look_after_file()
             if on_progress is not None:
@@ -433,21 +433,21 @@ class SurveyRun:
         """While the window opens or is narrow, each windowful is followed by a reading, so that it may open further."""
         self._sealed_since_reading += sealed
         is_due = time.monotonic() - self._read_at_s >= _READING_AT_MOST_EVERY_S
-        if is_due and self._admission.is_narrowed and self._sealed_since_reading >= self._admission.window:
-            self._read_memory()
+        if is_due and self._window.is_narrowed and self._sealed_since_reading >= self._window.width:
+            self.read_memory()
 
-    def _read_memory(self) -> None:
+    def read_memory(self) -> None:
+        """Let the window follow a new reading, where there is one."""
         self._sealed_since_reading, self._read_at_s = 0, time.monotonic()
-        self._memory_bytes = self._tree_bytes()
-        if self._admission.read_memory(self._memory_bytes, time.monotonic()):
-            give_back()
-        self._changed.set()
+        if self._memory.read(self._read_at_s):
+            self._window.observe(self._memory.used_bytes, self._memory.pressure)
+            self._changed.set()
 
     def _lease(self) -> None:
         self._executor.lease(
             Lease(
                 interviews=self.concurrency,
-                buffer_bytes=self._admission.buffer_bytes,
+                buffer_bytes=self._window.buffer_bytes,
                 affordable=self._spending.affordable(),
             )
         )

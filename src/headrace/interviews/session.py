@@ -23,6 +23,7 @@ from headrace.interviews.spending import check_priced
 from headrace.interviews.steering.server import steerable
 from headrace.limits import RunOptions
 from headrace.memory.collector import rare_collections
+from headrace.memory.governed import OwnMemory
 from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
@@ -184,13 +185,12 @@ class Session:
         return ResponseCache.open(cache_path(), time.time()) if is_wanted else None
 
     def _prepared(self, file: RunFile, cache: ResponseCache | None, workers: SurveyWorkers | None) -> SurveyRun:
-        given = self._job, file, self._options, self.limits
         if workers is not None:
             executor = workers.executor(self._endpoints, cache)
-            run = SurveyRun(*given, executor, self._deliver, workers.tree_bytes)
         else:
             executor = InlineExecutor([model.functions for model in self._job.models], self._endpoints, cache)
-            run = SurveyRun(*given, executor, self._deliver)
+        memory = OwnMemory(self.limits, workers.gauge if workers is not None else None)
+        run = SurveyRun(self._job, file, self._options, memory, executor, self._deliver)
         header = RunHeader.load(file.connection, file.path)
         stored = run.portion.of(file.done)
         self.opened.set_result(OpenedRun(path=self.path, stored=stored, stop=run.portion.stop, header=header))

@@ -14,6 +14,6 @@
   back what it keeps for small objects. Hard limits need processes (`workers`).
 - `collector` makes Python's garbage collector run less often while calls are in flight.
 
-Does not cover: how a survey's window follows the level (`interviews.admission`), or who is preempted
+Does not cover: how a survey's window follows the level (`interviews.window`), or who is preempted
 (`agents.scheduler.preemption`).
 """

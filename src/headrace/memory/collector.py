@@ -2,7 +2,7 @@
 
 Every call in flight is some hundred objects, none of them garbage. By default the collector looks through the young
 ones after every 700: at a thousand calls in flight that is 150 us a call, nearly as much as the call itself. Does not
-cover: giving memory back under pressure (memory.gauge).
+cover: giving memory back under pressure (memory.reclaiming).
 """
 
 from __future__ import annotations

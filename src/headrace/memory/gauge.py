@@ -1,41 +1,31 @@
-"""How much memory the process tree uses and may use: the one place where memory is read.
+"""Reads one budget's memory: how much the process tree uses, and how much the budget is worth now.
 
-Covers: readings, what the host or container has, and what a written budget means here.
-Does not cover: what follows from a reading (memory.governor).
+    memory.measure ──► TreeGauge.read: resident sizes, less what forks share, corrected by PSS
+                           └──► BudgetReadings.read: used, peak, and the budget as far as the host has it left
+
+A budget has one BudgetReadings, an engine's or a stand-alone survey's: everything that shows or acts on its memory
+takes the figure from there.
+Does not cover: the level that follows (memory.governor), or reading /proc (memory.measure).
 """
 
 from __future__ import annotations
 
-import ctypes
-import gc
-import os
-import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Collection
 
-from headrace.errors import BudgetTooSmall, spelled
 from headrace.limits import MemoryLimits
-from headrace.memory.reclaiming import drop_caches
-from headrace.units import BudgetKind, format_bytes, parse_budget
+from headrace.memory.measure.host_memory import available_bytes
+from headrace.memory.measure.own_tree import proportional_tree_bytes, tree_bytes
 
-_DEFAULT_MOST_BYTES = 512_000_000
-_DEFAULT_SHARE = 0.25
-_UNLIMITED_BYTES = 1 << 60
-
-
-def tree_bytes() -> int:
-    """Resident memory of this process and all its descendants."""
-    if not sys.platform.startswith("linux"):
-        return _tree_bytes_by_psutil()
-    return _resident_tree_bytes(_tree())
+_HOST_EVERY_S = 1.0
+_CORRECT_EVERY_S = 0.1
+_MUCH_SHARED_BYTES = 64 << 20
 
 
 class TreeGauge:
-    """The tree as the budget counts it, where processes share memory. `shared_bytes` tells how much of what its members
-    report is counted more than once; `correct` finds out what that leaves out, at the price of a few milliseconds.
-    `file_bytes` are memory that no process shows: files on tmpfs that ended ones have left.
+    """Measures this process and its descendants. `shared_bytes` tells how much of what its members report is counted
+    more than once, `file_bytes` how much is in files on tmpfs that ended workers have left, which no process shows.
 
-    `tells_apart`: whether runs have processes of their own, whose executor reads them one by one.
+    `has_workers`: whether work has processes of its own, forks that share memory, whose executor reads them one by one.
     """
 
     def __init__(
@@ -43,217 +33,72 @@ class TreeGauge:
         shared_bytes: Callable[[], int] = lambda: 0,
         file_bytes: Callable[[], int] = lambda: 0,
         *,
-        tells_apart: bool = False,
+        has_workers: bool = False,
     ) -> None:
         self._shared_bytes = shared_bytes
         self._file_bytes = file_bytes
         self.correction_bytes = 0
-        self.tells_apart = tells_apart
+        self.has_workers = has_workers
 
     def read(self) -> int:
-        return max(0, self._quick() + self.correction_bytes) + self._file_bytes()
+        return max(0, self._plain_bytes() + self.correction_bytes) + self._file_bytes()
 
-    def read_without(self, pids: set[int]) -> int:
+    def read_without(self, pids: Collection[int]) -> int:
         """The same without these and their children, and uncorrected: they may come to own what they share now."""
-        return _resident_tree_bytes(_tree(pids)) if sys.platform.startswith("linux") else tree_bytes()
+        return tree_bytes(without=pids)
 
     def correct(self) -> None:
-        """From any thread; needed only where there are forks."""
-        if not self.tells_apart or not sys.platform.startswith("linux"):
-            return
-        quick, proportional = self._quick(), sum(map(_proportional_bytes, _tree()))
-        self.correction_bytes = proportional - quick
+        """Compare plain sizes with proportional ones, which takes milliseconds; from any thread."""
+        if self.has_workers and (proportional := proportional_tree_bytes()):
+            self.correction_bytes = proportional - self._plain_bytes()
 
-    def _quick(self) -> int:
+    def _plain_bytes(self) -> int:
         return tree_bytes() - self._shared_bytes()
 
 
-def resident_bytes(pid: int) -> int:
-    """Of one process; 0 where it has ended."""
-    if sys.platform.startswith("linux"):
-        return _resident_bytes(pid)
-    import psutil  # pyright: ignore[reportMissingModuleSource]  # only where /proc is missing
+class BudgetReadings:
+    """The readings of one budget. `budget_bytes` is the given one, or what the host has left, whichever is less;
+    `taken` counts them.
+    """
 
-    try:
-        return psutil.Process(pid).memory_info().rss
-    except psutil.Error:
-        return 0
+    def __init__(self, gauge: TreeGauge, limits: MemoryLimits) -> None:
+        self.gauge = gauge
+        self.limits = limits
+        self.used_bytes = self.peak_bytes = self.taken = 0
+        self.budget_bytes = limits.budget_bytes
+        self._host_read_s = 0.0
+        self._corrected_s = 0.0
 
+    @property
+    def is_calm(self) -> bool:
+        return self.used_bytes < self.budget_bytes * self.limits.shrink_at
 
-def memory_limits(written: str | int | None) -> MemoryLimits:
-    """The budget in bytes, as far as the host or container allows it; refused where it is exceeded already."""
-    used, free = tree_bytes(), available_bytes()
-    if written is None:
-        return MemoryLimits(budget_bytes=used + int(min(_DEFAULT_MOST_BYTES, free * _DEFAULT_SHARE)))
-    budget = parse_budget(written)
-    match budget.kind:
-        case BudgetKind.TOTAL:
-            asked = int(budget.amount)
-        case BudgetKind.EXTRA:
-            asked = used + int(budget.amount)
-        case BudgetKind.SHARE:
-            asked = int(total_bytes() * budget.amount)
-    if asked <= used:
-        raise BudgetTooSmall(
-            spelled(
-                f"{{memory}} is {format_bytes(asked)}, and the process already uses {format_bytes(used)}.",
-                memory=written,
-            ),
-            budget_bytes=asked,
-            used_bytes=used,
-            fix=spelled(
-                'Give more, write {memory} for that much on top of what is in use, or "none" for the default.',
-                memory="+256MB",
-            ),
-        )
-    return MemoryLimits(budget_bytes=min(asked, used + free))
+    def read(self, now_s: float) -> int:
+        self.used_bytes = self._surely_used(now_s)
+        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+        self.taken += 1
+        return self.used_bytes
 
+    def looks_at_host(self, now_s: float) -> bool:
+        """Compare the budget with what the host has left, once a second, after a reading; whether it was due."""
+        if now_s - self._host_read_s < _HOST_EVERY_S:
+            return False
+        self._host_read_s = now_s
+        self.budget_bytes = min(self.limits.budget_bytes, self.used_bytes + available_bytes())
+        return True
 
-def available_bytes() -> int:
-    """What the container or host has left, whichever is less."""
-    host = _meminfo().get("MemAvailable", _UNLIMITED_BYTES)
-    return max(0, min(host, *(limit - used for limit, used in _container_limits()), _UNLIMITED_BYTES))
-
-
-def total_bytes() -> int:
-    """What the container or host has in all, whichever is less."""
-    host = _meminfo().get("MemTotal", _UNLIMITED_BYTES)
-    return min(host, *(limit for limit, _ in _container_limits()), _UNLIMITED_BYTES)
-
-
-def host_bytes() -> tuple[int, int]:
-    """What the host has in all, and what of it is free."""
-    memory = _meminfo()
-    return memory.get("MemTotal", _UNLIMITED_BYTES), memory.get("MemAvailable", _UNLIMITED_BYTES)
-
-
-def container_bytes() -> tuple[int, int] | None:
-    """What the container may use, and what of it is in use; None where it has no limit of its own."""
-    return min(_container_limits(), default=None, key=lambda group: group[0] - group[1])
-
-
-def give_back() -> None:
-    """Drop caches, collect garbage and hand free heap back to the system; sure only for large blocks."""
-    drop_caches()
-    gc.collect()
-    if sys.platform.startswith("linux"):
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
-        if trim is not None:
-            trim(0)
-
-
-def _tree(without: set[int] | frozenset[int] = frozenset()) -> list[int]:
-    found, waiting = [os.getpid()], [os.getpid()]
-    while waiting:
-        children = [child for child in _children(waiting.pop()) if child not in without]
-        found += children
-        waiting += children
-    return found
-
-
-def _proportional_bytes(pid: int) -> int:
-    """Memory that several processes map counts in parts."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_bytes().splitlines()
-    except OSError:
-        return 0  # it ended meanwhile
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Pss:")), 0)
-
-
-def _resident_tree_bytes(pids: list[int]) -> int:
-    own = _sizes(os.getpid())[1]
-    others = (_sizes(pid) for pid in pids if pid != os.getpid())
-    return own + sum(resident for size, resident in others if not _is_own_memory(size, resident))
-
-
-def _is_own_memory(size: int, resident: int) -> bool:
-    """Whether a child shows this process's memory: one about to start a program shares all of it."""
-    own_size, own_resident = _sizes(os.getpid())  # now: other threads go on
-    return size == own_size and abs(resident - own_resident) < own_resident / 50
-
-
-def _resident_bytes(pid: int) -> int:
-    return _sizes(pid)[1]
-
-
-def _sizes(pid: int) -> tuple[int, int]:
-    """Of address space and of resident memory, in bytes; 0 where the process has ended."""
-    try:
-        size, resident, *_ = Path(f"/proc/{pid}/statm").read_bytes().split()
-    except (OSError, ValueError):
-        return 0, 0
-    return int(size) * _PAGE_BYTES, int(resident) * _PAGE_BYTES
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    try:
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            found += map(int, (thread / "children").read_bytes().split())
-    except OSError:
-        pass  # the process or the thread ended meanwhile
-    return found
-
-
-def _tree_bytes_by_psutil() -> int:
-    import psutil  # pyright: ignore[reportMissingModuleSource]  # only where /proc is missing
-
-    me = psutil.Process()
-    return sum(process.memory_info().rss for process in (me, *me.children(recursive=True)))
-
-
-def _meminfo() -> dict[str, int]:
-    try:
-        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
-    except OSError:
-        return _memory_by_psutil()
-    return {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
-
-
-def _memory_by_psutil() -> dict[str, int]:
-    import psutil  # pyright: ignore[reportMissingModuleSource]
-
-    memory = psutil.virtual_memory()
-    return {"MemAvailable": memory.available, "MemTotal": memory.total}
-
-
-def _container_limits() -> list[tuple[int, int]]:
-    """(limit, used) of each memory cgroup that has a limit; bounded by the depth of the hierarchy."""
-    found: list[tuple[int, int]] = []
-    for limit_file, used_file in _cgroup_files():
-        try:
-            limit, used = int(limit_file.read_text("ascii")), int(used_file.read_text("ascii"))
-        except (OSError, ValueError):
-            continue  # not there, or "max"
-        if limit < _UNLIMITED_BYTES:
-            found.append((limit, used - _reclaimable_bytes(limit_file.parent)))
-    return found
-
-
-def _reclaimable_bytes(group: Path) -> int:
-    """File cache that a cgroup counts as used and the kernel gives back when asked."""
-    try:
-        lines = (group / "memory.stat").read_text("ascii").splitlines()
-    except OSError:
-        return 0
-    stat = dict(line.split(" ", 1) for line in lines)
-    return int(stat.get("total_inactive_file", stat.get("inactive_file", "0")))
-
-
-def _cgroup_files() -> list[tuple[Path, Path]]:
-    root, v1 = Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/memory")
-    files = [(v1 / "memory.limit_in_bytes", v1 / "memory.usage_in_bytes")]
-    try:
-        line = Path("/proc/self/cgroup").read_text("ascii").strip().rpartition("\n")[2]
-    except OSError:
-        return files
-    group = root / line.rpartition(":")[2].lstrip("/")
-    while group.is_relative_to(root):
-        files.append((group / "memory.max", group / "memory.current"))
-        if group == root:
-            break
-        group = group.parent
-    return files
-
-
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+    def _surely_used(self, now_s: float) -> int:
+        """Forks that share their memory look like many times as much: correct the gauge before anything is stopped for
+        it, and soon again where much was found to be shared, since it may have gone.
+        """
+        gauge, limits = self.gauge, self.limits
+        used = gauge.read()
+        share = used / max(1, self.budget_bytes)
+        is_unsure = share >= limits.preempt_at or gauge.correction_bytes < -_MUCH_SHARED_BYTES
+        has_fallen = used + _MUCH_SHARED_BYTES < self.used_bytes
+        is_due = share >= limits.emergency_at or has_fallen or now_s - self._corrected_s >= _CORRECT_EVERY_S
+        if gauge.has_workers and is_unsure and is_due:
+            self._corrected_s = now_s
+            gauge.correct()
+            used = gauge.read()
+        return used

@@ -1,6 +1,6 @@
 """How hard memory presses, with hysteresis. Covers: levels from readings.
 
-Does not cover: taking readings (memory.gauge), or what a level means for admission (interviews.admission).
+Does not cover: taking readings (memory.gauge), or what a level means for admission (interviews.window).
 """
 
 from __future__ import annotations

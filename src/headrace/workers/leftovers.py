@@ -13,7 +13,8 @@ import threading
 from collections.abc import Collection
 from typing import NamedTuple
 
-from headrace.memory.measure.os_limits import contents, own_limits
+from headrace.memory.measure.os_limits import own_limits
+from headrace.memory.measure.process import contents
 
 _FIELDS = (b"\nUmask:", b"\nUid:", b"\nGid:", b"\nSigBlk:", b"\nSigIgn:")
 _CAUGHT = b"\nSigCgt:"

@@ -22,7 +22,8 @@ from typing import Any, NoReturn, TypeAlias
 import msgspec
 
 from headrace.framing import BadFrame
-from headrace.memory.measure.os_limits import allow_data, data_bytes
+from headrace.memory.measure.os_limits import allow_data
+from headrace.memory.measure.process import own_data_bytes
 from headrace.workers.functions import find_function
 from headrace.workers.progress_page import Place
 from headrace.workers.wire import TaskDone, TaskFailed, TaskMessage, TaskOutOfMemory, ToWorker, WorkerTask
@@ -167,7 +168,7 @@ def _out_of_memory(task: WorkerTask, error: BaseException) -> TaskOutOfMemory:
 
 def lend_last_words() -> tuple[int, int]:
     """For a worker that has met its limit: as much memory as it takes to say so. Returns what it had used by then."""
-    peak, reserved = data_bytes()
+    peak, reserved = own_data_bytes()
     allow_data(reserved + _LAST_WORDS_BYTES)
     return peak, reserved
 

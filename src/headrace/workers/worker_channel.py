@@ -18,7 +18,7 @@ from collections import deque
 from contextlib import suppress
 
 from headrace.framing import Frames
-from headrace.memory.measure.os_limits import resident_bytes
+from headrace.memory.measure.process import own_resident_bytes
 from headrace.workers.wire import FromWorker, ToWorker, decoder_of, frame
 
 _READ_BYTES = 1 << 16  # malloc maps and unmaps twice as much anew for every read
@@ -32,7 +32,7 @@ class WorkerChannel:
         connection.setblocking(False)
         self.connection = connection
         self.is_open = True
-        self.base_bytes = resident_bytes()
+        self.base_bytes = own_resident_bytes()
         self._frames = Frames(_decoded)
         self._arrived: deque[ToWorker] = deque()  # bounded by one read
         self._unsent: deque[memoryview] = deque()  # bounded by the callers: `send` waits, `post` is for small messages

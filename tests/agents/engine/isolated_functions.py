@@ -216,6 +216,13 @@ async def modest(ctx, number):
     return await ctx.step("think", abs, -number)
 
 
+async def waiting(ctx, file, number):
+    """Hold a worker until a file is there."""
+    while not Path(file).exists():
+        await asyncio.sleep(0.02)
+    return number
+
+
 async def never_awaiting(ctx, log):
     await ctx.step("begin", logged, log, "begin")
     while True:

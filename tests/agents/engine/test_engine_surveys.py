@@ -1,9 +1,13 @@
 import asyncio
+import sys
 
 import pytest
 
 from headrace import Agent, AgentList, Engine, Model, Priority, QuestionFreeText, Results, Survey
-from headrace.errors import EngineClosed, OptionError, RunFileGone, SurveyError
+from headrace.errors import EngineClosed, OptionError, RunFileError, RunFileGone, SurveyError
+from headrace.interviews.steering.client import ask
+from headrace.interviews.steering.messages import StateRequest, StopRequest
+from tests.agents.engine import isolated_functions as functions
 
 
 def job_of(people, **model):
@@ -70,3 +74,28 @@ async def test_an_engine_whose_file_and_survey_are_taken_away_says_so_and_logs_n
         await both()
     assert [record for record in caplog.records if record.name == "asyncio"] == []
     assert [each.name for each in tmp_path.glob("t.saved-*.run")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forked workers share memory only here")
+async def test_an_engine_and_a_survey_inside_it_show_one_figure_for_one_tree(tmp_path):
+    """Forked workers report memory that they share: only the engine's gauge takes it off."""
+    path, differences = tmp_path / "s.run", list[float]()
+    async with Engine(tmp_path / "a.run", slots=2, memory="+600MB", slot_memory="200MB") as engine:
+        runs = [await engine.submit(functions.waiting, str(tmp_path / "go"), number) for number in range(2)]
+        survey = asyncio.ensure_future(engine.run(job_of(100_000, latency_s=0.01), path, concurrency=5))
+        while len(differences) < 15:
+            try:
+                live = await asyncio.to_thread(ask, path, StateRequest())
+            except RunFileError:  # it is just starting
+                await asyncio.sleep(0.05)
+                continue
+            shown = engine.status()
+            assert live.progress.budget_bytes == shown.budget_bytes
+            differences.append(abs(live.progress.memory_bytes - shown.memory_bytes) / 1_000_000)
+            await asyncio.sleep(0.05)
+        (tmp_path / "go").touch()
+        await asyncio.to_thread(ask, path, StopRequest())
+        with pytest.raises(EngineClosed, match="stopped after"):
+            await survey
+        assert [await run.result() for run in runs] == [0, 1]
+    assert sorted(differences)[len(differences) // 2] < 5

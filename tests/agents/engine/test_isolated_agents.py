@@ -15,7 +15,7 @@ import pytest
 from headrace import Engine
 from headrace.errors import CircuitOpen, CommandFailed, InvalidInput, OptionError, RunCancelled, RunFailed, RunUndecided
 from headrace.limits import MemoryLimits
-from headrace.memory.gauge import tree_bytes
+from headrace.memory.measure.own_tree import tree_bytes
 from headrace.store.engine_file.engine_schema import RunState
 from tests.agents.engine import isolated_functions as functions
 from tests.agents.engine.engine_files import warden_of

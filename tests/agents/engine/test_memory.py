@@ -12,7 +12,8 @@ import headrace
 from headrace import Engine, Priority
 from headrace.errors import BudgetTooSmall
 from headrace.limits import MemoryLimits
-from headrace.memory.gauge import give_back, tree_bytes
+from headrace.memory.measure.own_tree import tree_bytes
+from headrace.memory.reclaiming import reclaim_memory
 from headrace.store.engine_file.engine_schema import RunState
 
 MB = 1_000_000
@@ -21,7 +22,7 @@ stopped_after_s: list[float] = []
 
 
 def limits(extra_bytes: int) -> MemoryLimits:
-    give_back()
+    reclaim_memory()
     return MemoryLimits(budget_bytes=tree_bytes() + extra_bytes, calm_s=0.1, min_run_s=0.2, hopeless_after_s=2.0)
 
 
@@ -87,7 +88,7 @@ async def test_heartbeats_are_skipped_above_seventy_percent_and_say_so(tmp_path)
         assert {"heartbeat skipped", "heartbeat blind", "the memory level changed", "reclaimed"} <= set(told)
         assert told["reclaimed"]["used_bytes"] > 0.7 * told["reclaimed"]["budget_bytes"]
         del held
-        give_back()
+        reclaim_memory()
         give_up_at = time.monotonic() + 20
         while len(beats) == during:
             assert time.monotonic() < give_up_at
@@ -123,7 +124,7 @@ async def test_low_runs_are_skipped_above_seventy_percent_say_so_and_end_when_it
         assert all(event.reason == "memory pressure" for event in skipped)
         assert all(event.reading["used_bytes"] > 0.7 * event.reading["budget_bytes"] for event in skipped)
         del held
-        give_back()
+        reclaim_memory()
         assert [await run.result() for run in low] == [0, 1, 2]
         may_end.set()
         await first.result()

@@ -13,7 +13,7 @@ import pytest
 from headrace import Job, Model, QuestionFreeText, Results, ScenarioList, Survey
 from headrace.interviews import run as survey_run
 from headrace.limits import BreakerLimits, EndpointLimits, RetryLimits
-from headrace.memory.gauge import tree_bytes
+from headrace.memory.measure.own_tree import tree_bytes
 from headrace.models import shared_limiters as endpoints
 from tests.models.behaviours import Call
 from tests.models.server import HostileServer

@@ -14,7 +14,8 @@ from typing import Any
 from headrace.agents.workers.engine_workers import Isolation, WorkerOptions
 from headrace.errors import OptionError
 from headrace.limits import BreakerLimits, MemoryLimits, QueueLimits, whole_number
-from headrace.memory.gauge import memory_limits, tree_bytes
+from headrace.memory.budget import memory_limits
+from headrace.memory.measure.own_tree import tree_bytes
 from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.units import format_bytes, parse_bytes

@@ -21,7 +21,6 @@ from headrace.agents.contract import AgentExecutor
 from headrace.agents.engine.agent_requests import AgentRequests
 from headrace.agents.engine.backlog import Backlog
 from headrace.agents.engine.caller_requests import CallerRequests
-from headrace.agents.engine.engine_memory import EngineMemory
 from headrace.agents.engine.engine_options import EngineOptions
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.event_log import EventLog
@@ -59,7 +58,8 @@ from headrace.agents.scheduler.scheduler import Scheduler
 from headrace.agents.task import TaskKind, check_succession, registered_kinds
 from headrace.agents.workers.engine_workers import EngineWorkers, is_alive
 from headrace.errors import EngineClosed, HeadraceError
-from headrace.memory.gauge import give_back
+from headrace.memory.gauge import BudgetReadings
+from headrace.memory.reclaiming import reclaim_memory
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.steady_clock import LastingClock
@@ -139,12 +139,12 @@ class EngineLoop:
         self._runs.on_parked = self.backlog.parked
         self._runs.on_child = self.backlog.child
         self.heartbeats = EngineHeartbeats(HOST, self._driver, self._log, self._calls, self._threads, spools)
+        self._memory = BudgetReadings(workers.gauge, options.memory)
         self.surveys = EngineSurveys(
-            HOST, self._driver, options.memory, self._endpoints, self._response_cache, self._read_memory
+            HOST, self._driver, self._memory, self._endpoints, self._response_cache, self._read_memory
         )
         self._driver.act = self._act
         self._driver.rested = self.backlog.feed
-        self._memory = EngineMemory(workers.gauge, options.memory)
         self._noted_warden: int | None = None
         self._closing = asyncio.Event()
         self._failure: BaseException | None = None
@@ -358,7 +358,7 @@ class EngineLoop:
         before = self._memory.used_bytes
         if self._cache is not None:
             self._cache.shrink()
-        give_back()
+        reclaim_memory()
         freed, hosts = before - self._workers.gauge.read(), self._driver.scheduler.snapshot().hosts
         reading = hosts[0].reading if hosts else None
         self._log.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)

@@ -35,7 +35,8 @@ from headrace.agents.scheduler.events import (
 from headrace.agents.task import TaskKind
 from headrace.executor import Signal
 from headrace.exit_causes import ExitCause
-from headrace.memory.gauge import TreeGauge, give_back
+from headrace.memory.gauge import TreeGauge
+from headrace.memory.reclaiming import reclaim_memory
 from headrace.priority import Priority
 from headrace.steady_clock import SteadyClock
 from headrace.store.engine_file.engine_file import EngineFile, Writes
@@ -97,7 +98,7 @@ class AgentRuns:
         run = self.live[command.id]
         run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
         run.stop_reason = ""
-        run.floor_bytes = self._gauge.read() if command.is_alone and not self._gauge.tells_apart else None
+        run.floor_bytes = self._gauge.read() if command.is_alone and not self._gauge.has_workers else None
         run.used_bytes = run.peak_bytes = 0
         run.effects.clear()
         run.marks.clear()
@@ -309,7 +310,7 @@ class AgentRuns:
         Python gives back.
         """
         before = self._gauge.read()
-        give_back()
+        reclaim_memory()
         used = self._gauge.read()
         took_ms = (time.monotonic() - run.stop_s) * 1000
         told = (
@@ -327,7 +328,7 @@ class AgentRuns:
         """What it took; inline nobody can tell two apart, and it is known only where it ran alone."""
         if run.floor_bytes is not None:
             return max(run.peak_bytes, self._gauge.read() - run.floor_bytes, _LEAST_PEAK_BYTES)
-        return max(run.peak_bytes, _LEAST_PEAK_BYTES) if self._gauge.tells_apart else 0
+        return max(run.peak_bytes, _LEAST_PEAK_BYTES) if self._gauge.has_workers else 0
 
     def read(self, used_bytes: int) -> tuple[tuple[int, int], ...]:
         """A memory reading, for those that are measured by it. Returns what each run uses, where that is known."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from headrace.agents.engine.engine_memory import EngineSurveyMemory
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.scheduler.events import GrantPermits, SurveyClosed, SurveyOpened, SurveyUsage
 from headrace.display import counted
@@ -21,7 +22,8 @@ from headrace.interviews.permissions import Permissions
 from headrace.interviews.run import SurveyRun
 from headrace.interviews.spending import check_priced
 from headrace.interviews.steering.server import steerable
-from headrace.limits import MemoryLimits, RunOptions
+from headrace.limits import RunOptions
+from headrace.memory.gauge import BudgetReadings
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
@@ -40,14 +42,14 @@ class EngineSurveys:
         self,
         host: str,
         driver: SchedulerDriver,
-        limits: MemoryLimits,
+        readings: BudgetReadings,
         endpoints: SharedLimiters,
         cache: Callable[[], ResponseCache | None],
         read_memory: Callable[[], None],
     ) -> None:
         self._host = host
         self._driver = driver
-        self._limits = limits
+        self._readings = readings
         self._endpoints = endpoints
         self._cache = cache
         self._read_memory = read_memory
@@ -63,7 +65,7 @@ class EngineSurveys:
         place = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
         if str(place) in self.running:
             raise OptionError(f"{place} is being run by this engine already.", fix="Wait for it.")
-        file = await asyncio.to_thread(_opened, place, job, options, self._limits.budget_bytes)
+        file = await asyncio.to_thread(_opened, place, job, options, self._readings.limits.budget_bytes)
         try:
             run = self._prepared(job, file, options)
             await self._run_tenant(str(place), run, file, priority)
@@ -77,7 +79,8 @@ class EngineSurveys:
     def _prepared(self, job: Job, file: RunFile, options: RunOptions) -> SurveyRun:
         cache = self._cache() if options.cache and not options.fresh and not job.is_test else None
         executor = InlineExecutor([model.functions for model in job.models], self._endpoints, cache)
-        return SurveyRun(job, file, options, self._limits, executor, None)
+        memory = EngineSurveyMemory(self._readings, lambda: self._driver.scheduler.pressure(self._host))
+        return SurveyRun(job, file, options, memory, executor, None)
 
     async def _run_tenant(self, tenant: str, run: SurveyRun, file: RunFile, priority: Priority) -> None:
         run.pause()  # until the first grant
@@ -102,6 +105,7 @@ class EngineSurveys:
 
     def report(self, tenant: str) -> None:
         if run := self.running.get(tenant):
+            run.read_memory()
             used = run.in_flight
             self._driver.tell(
                 SurveyUsage(now_s=time.monotonic(), survey=tenant, in_use=used, permit_bytes=run.interview_bytes)

@@ -48,12 +48,17 @@ from headrace.agents.scheduler.snapshot import Snapshot, snapshot_of
 from headrace.agents.scheduler.survey_permits import HostSurveys
 from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, QueueLimits
+from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
 
 class Scheduler:
     def __init__(self, limits: QueueLimits, breaker_limits: BreakerLimits) -> None:
         self._state = SchedulerState(limits, breaker_limits)
+
+    def pressure(self, host: str) -> Pressure:
+        """The level that the host's last memory reading led to."""
+        return self._state.hosts[host].pressure
 
     def handle(self, event: SchedulerEvent) -> list[SchedulerCommand]:
         """What to do now, in order; bounded by the slots, but for `Closing`, which parks everything."""

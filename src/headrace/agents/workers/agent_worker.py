@@ -38,7 +38,8 @@ from headrace.agents.workers.agent_wire import (
 )
 from headrace.errors import InvalidInput
 from headrace.exit_causes import ExitCause
-from headrace.memory.measure.os_limits import data_bytes, forget_peak
+from headrace.memory.measure.os_limits import forget_peak
+from headrace.memory.measure.process import own_data_bytes
 from headrace.survey.model import Model
 from headrace.workers.functions import find_function, refer_to
 from headrace.workers.leftovers import ProcessState, is_something_left
@@ -127,7 +128,7 @@ class _MeasuredAgents(InlineAgents):
             self.met_limit = True
             lend_last_words()
         if not link.is_closed:
-            peak = max(0, data_bytes()[0] - self.base_bytes)
+            peak = max(0, own_data_bytes()[0] - self.base_bytes)
             self._outbox.tell(MemoryUsed(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
         super().end(link, cause, **told)
 

@@ -67,7 +67,7 @@ class EngineWorkers:
             stuck_after_s=options.stuck_after_s,
         )
         self.pool = WorkerPool(pool_options, on_reading=self._read, on_stuck=self._stuck) if can_isolate() else None
-        self.gauge = TreeGauge(self._shared_bytes, self._abandoned_bytes, tells_apart=self.is_isolated)
+        self.gauge = TreeGauge(self._shared_bytes, self._abandoned_bytes, has_workers=self.is_isolated)
         self.lender = Lender(0, options.ceiling_bytes, self._abandoned_bytes)
         self.lend_within(limits.budget_bytes)
 

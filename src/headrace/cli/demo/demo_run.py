@@ -17,7 +17,7 @@ from headrace.cli.tables import print_rows, table_width
 from headrace.cli.terminal import Terminal, own_command, own_python, seen_from_here, showable
 from headrace.interviews.delivery import Delivery
 from headrace.limits import RunOptions
-from headrace.memory.gauge import tree_bytes
+from headrace.memory.measure.own_tree import tree_bytes
 from headrace.plan.job import Job
 from headrace.results.results import Results
 from headrace.store.connections import open_reader

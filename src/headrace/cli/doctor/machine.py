@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.cli.doctor.diagnosis import Diagnosis, Health
-from headrace.memory.gauge import container_bytes, host_bytes, memory_limits, tree_bytes
+from headrace.memory.budget import memory_limits
 from headrace.memory.measure.cgroups import MemoryGroups
+from headrace.memory.measure.host_memory import container_bytes, host_bytes
+from headrace.memory.measure.own_tree import tree_bytes
 from headrace.store.home import home
 from headrace.store.removal import disk_bytes
 from headrace.units import format_bytes

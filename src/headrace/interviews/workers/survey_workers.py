@@ -8,7 +8,6 @@ Does not cover: what workers do (interviews.workers.interview_executor).
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,7 +15,7 @@ from contextlib import asynccontextmanager
 from headrace.errors import BudgetTooSmall, InvalidInput, OptionError, spelled
 from headrace.interviews.workers.interview_executor import IsolatedExecutor
 from headrace.limits import MemoryLimits
-from headrace.memory.gauge import resident_bytes
+from headrace.memory.gauge import TreeGauge
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
@@ -48,11 +47,12 @@ class SurveyWorkers:
         self._pool = pool
         self._functions = functions
         self._workers = workers
-        self._executor: IsolatedExecutor | None = None
-        self.limit_bytes = worker_limit_bytes(limits.budget_bytes, self.tree_bytes(), workers)
+        self.gauge = TreeGauge(lambda: pool.shared_bytes, lambda: pool.abandoned_bytes, has_workers=True)
+        self.gauge.correct()
+        self.limit_bytes = worker_limit_bytes(limits.budget_bytes, self.gauge.read(), workers)
 
     def executor(self, endpoints: SharedLimiters, cache: ResponseCache | None) -> IsolatedExecutor:
-        self._executor = IsolatedExecutor(
+        return IsolatedExecutor(
             self._pool,
             self._functions,
             workers=self._workers,
@@ -60,13 +60,6 @@ class SurveyWorkers:
             endpoints=endpoints,
             cache=cache,
         )
-        return self._executor
-
-    def tree_bytes(self) -> int:
-        """Resident memory of the whole tree; what workers share with the warden counts once."""
-        warden = self._pool.warden_pid
-        workers = self._executor.used_bytes if self._executor is not None else 0
-        return resident_bytes(os.getpid()) + (resident_bytes(warden) if warden is not None else 0) + workers
 
 
 @asynccontextmanager

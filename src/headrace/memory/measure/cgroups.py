@@ -11,6 +11,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+_MOUNTS, _OWN_GROUP = Path("/proc/self/mounts"), Path("/proc/self/cgroup")
+
 
 class MemoryGroups:
     """Leaves below `parent`, one for each worker; every one is removed when its worker has ended."""
@@ -21,11 +23,10 @@ class MemoryGroups:
         self._ending: set[Path] = set()  # with processes in them that are being killed
 
     @classmethod
-    def found(
-        cls, mounts: Path = Path("/proc/self/mounts"), own: Path = Path("/proc/self/cgroup")
-    ) -> MemoryGroups | None:
+    def found(cls, mounts: Path = _MOUNTS, own: Path = _OWN_GROUP) -> MemoryGroups | None:
         """None where there is no group that can be divided."""
-        for parent in _candidates(mounts, own):
+        # A group with processes in it cannot be divided; its parent may.
+        for parent in own_groups(mounts, own)[:2]:
             if _can_be_divided(parent):
                 return cls(parent)
         return None
@@ -58,10 +59,10 @@ class MemoryGroups:
     def met_its_limit(self, worker: int) -> bool:
         leaf = self._leaves.get(worker)
         try:
-            told = "" if leaf is None else (leaf / "memory.events").read_text("ascii")
+            events = "" if leaf is None else (leaf / "memory.events").read_text("ascii")
         except OSError:
             return False
-        counts = dict(line.split() for line in told.splitlines())
+        counts = dict(line.split() for line in events.splitlines())
         return int(counts.get("oom_kill", "0")) > 0
 
     def remove(self, worker: int) -> None:
@@ -103,8 +104,8 @@ def _is_alive(pid: str) -> bool:
     return Path("/proc", pid).exists()
 
 
-def _candidates(mounts: Path, own: Path) -> list[Path]:
-    """This process's own group and the one above: a group with processes in it cannot be divided, its parent may."""
+def own_groups(mounts: Path = _MOUNTS, own: Path = _OWN_GROUP) -> list[Path]:
+    """The cgroups v2 that this process is in, innermost first up to the mount; none where v2 is not mounted."""
     try:
         mounted = [line.split()[1] for line in mounts.read_text().splitlines() if line.split()[2:3] == ["cgroup2"]]
         unified = [line[3:].lstrip("/") for line in own.read_text().splitlines() if line.startswith("0::")]
@@ -114,7 +115,7 @@ def _candidates(mounts: Path, own: Path) -> list[Path]:
         return []
     root = Path(mounted[0])
     group = root / unified[0]
-    return [group] if group == root else [group, group.parent]
+    return [each for each in (group, *group.parents) if each.is_relative_to(root)]
 
 
 def _can_be_divided(group: Path) -> bool:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from headrace.memory.measure.measured_tree import MeasuredTree
-from headrace.memory.measure.os_limits import contents
+from headrace.memory.measure.process import contents
 
 Inodes = set[tuple[int, int]]
 

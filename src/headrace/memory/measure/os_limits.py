@@ -114,36 +114,6 @@ def own_limits() -> tuple[tuple[int, int], ...]:
     return tuple(resource.getrlimit(getattr(resource, f"RLIMIT_{name}")) for name in names)
 
 
-def data_bytes() -> tuple[int, int]:
-    """Of this process: the most that was ever resident, and what RLIMIT_DATA counts now."""
-    told = contents("/proc/self/status")
-    fields = dict(line.split(b":", 1) for line in told.splitlines() if b":" in line)
-    peak, data = fields.get(b"VmHWM", b"0 kB"), fields.get(b"VmData", b"0 kB")
-    return int(peak.split()[0]) << 10, int(data.split()[0]) << 10
-
-
-def resident_bytes() -> int:
-    """Of this process, now; 0 where nobody can tell."""
-    told = contents("/proc/self/statm").split()
-    return int(told[1]) * os.sysconf("SC_PAGE_SIZE") if told else 0
-
-
-def contents(path: str, most_bytes: int = 4096) -> bytes:
-    """Of a file in /proc; none where it cannot be read. Without pathlib, which a new worker would have to touch, and
-    without a large buffer, which a worker at its limit may not get.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, most_bytes)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-
-
 def forget_peak() -> None:
     """The most that was ever resident is counted anew."""
     with suppress(OSError):

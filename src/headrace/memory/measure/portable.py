@@ -54,3 +54,29 @@ class PortableTree:
 
     def close(self) -> None:
         self._known.clear()
+
+
+def portable_tree_bytes() -> int:
+    """Resident memory of this process and all its descendants."""
+    import psutil  # pyright: ignore[reportMissingModuleSource]
+
+    me = psutil.Process()
+    return sum(process.memory_info().rss for process in (me, *me.children(recursive=True)))
+
+
+def portable_resident_bytes(pid: int) -> int:
+    """Resident memory of one process; 0 where it has ended."""
+    import psutil  # pyright: ignore[reportMissingModuleSource]
+
+    try:
+        return psutil.Process(pid).memory_info().rss
+    except psutil.Error:
+        return 0
+
+
+def portable_host_bytes() -> tuple[int, int]:
+    """What the host has in all, and what of it is free."""
+    import psutil  # pyright: ignore[reportMissingModuleSource]
+
+    memory = psutil.virtual_memory()
+    return memory.total, memory.available

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from headrace.memory.measure.hidden_shared_memory import HiddenMemory, Inodes
 from headrace.memory.measure.measured_tree import MeasuredTree
-from headrace.memory.measure.os_limits import contents
+from headrace.memory.measure.process import contents
 
 Sizes: TypeAlias = dict[tuple[int, int], int]  # by device and inode
 

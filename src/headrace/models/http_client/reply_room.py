@@ -11,11 +11,11 @@ Does not cover: processes without a limit, which wait for nothing (interviews.ad
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
+
+from headrace.memory.measure.process import own_data_bytes
 
 try:
     import resource
@@ -38,11 +38,8 @@ def free_bytes() -> int | None:
     limit_bytes = resource.getrlimit(resource.RLIMIT_DATA)[0]
     if limit_bytes == resource.RLIM_INFINITY:
         return None
-    try:
-        data_pages = int(Path("/proc/self/statm").read_bytes().split()[5])
-    except OSError:
-        return None
-    return limit_bytes - data_pages * os.sysconf("SC_PAGE_SIZE")
+    used_bytes = own_data_bytes()[1]
+    return limit_bytes - used_bytes if used_bytes else None
 
 
 class ReplyRoom:

@@ -10,7 +10,7 @@ import sys
 import headrace
 from headrace import Engine
 from headrace.limits import MemoryLimits
-from headrace.memory.gauge import tree_bytes
+from headrace.memory.measure.own_tree import tree_bytes
 
 MB = 1_000_000
 

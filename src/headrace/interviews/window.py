@@ -1,0 +1,95 @@
+"""Decides how wide the window is: how many interviews may be in flight now. Pure.
+
+    readings, pressure level ──► observe ─┐
+    sizes of answers ──► answered, ended ─┼──► width, buffer_bytes
+    the user's concurrency ──► tune ──────┘
+
+The window opens from two interviews to `concurrency`, doubling with each calm reading: memory is read in between,
+because nothing tells beforehand how large answers are. Under pressure it halves with each reading, down to an eighth;
+at PREEMPTING one interview at a time goes on. It is never wider than what fits of the sizes seen lately.
+Does not cover: which interview is next (interviews.cursors), or who holds a permit (interviews.admission).
+"""
+
+from __future__ import annotations
+
+from headrace.limits import MemoryLimits
+from headrace.memory.governor import Pressure
+
+_FIRST_WIDTH = 2
+_MOST_BUFFER_BYTES = 16_000_000
+_LEAST_BUFFER_BYTES = 250_000
+_BUFFER_SHARE = 0.05
+# An answer exists about this often at once: as it came, as it is kept, encoded, compressed, and on its way to disk.
+_COPIES = 4
+# A slow service's first answer comes when the window has long opened; until then an interview may hold as much as this.
+_UNSEEN_BYTES = 2_000_000
+_NARROWEST_PART = 8
+_FORGET = 0.9
+
+
+class Window:
+    """`concurrency` is how wide it may become."""
+
+    def __init__(self, limits: MemoryLimits, concurrency: int) -> None:
+        self._limits = limits
+        self.concurrency = concurrency
+        self._opened = min(concurrency, _FIRST_WIDTH)
+        self._pressure = Pressure.NORMAL
+        self._first_used_bytes = 0
+        self._largest_bytes = 0.0  # of the interviews seen lately
+
+    @property
+    def width(self) -> int:
+        """How many interviews may be in flight now."""
+        if self._pressure >= Pressure.PREEMPTING:
+            return 1  # work goes on, alone: pressure that never falls must not stop it for good
+        return max(1, min(self._opened, self._fitting()))
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether it is not fully open, so that the next reading is worth taking early."""
+        return self.width < self.concurrency
+
+    @property
+    def interview_bytes(self) -> int:
+        """What one interview in flight holds, by the answers seen lately; 0 before the first."""
+        return int(_COPIES * self._largest_bytes)
+
+    @property
+    def buffer_bytes(self) -> int:
+        """How many bytes of finished rows may wait for the disk."""
+        share = int(self._limits.budget_bytes * _BUFFER_SHARE) >> (2 * self._pressure)
+        return max(_LEAST_BUFFER_BYTES, min(share, _MOST_BUFFER_BYTES))
+
+    def observe(self, used_bytes: int, pressure: Pressure) -> None:
+        """Take a reading of memory and the level it led to."""
+        self._pressure = pressure
+        if self._first_used_bytes == 0:
+            self._first_used_bytes = used_bytes
+            return  # it says what there was before any work, and nothing of what work takes
+        if pressure is Pressure.NORMAL:
+            self._opened = min(self.concurrency, self._opened * 2)
+        else:
+            # Not below a part: a process may stand above the line with what it held before.
+            self._opened = max(1, self.concurrency // _NARROWEST_PART, self._opened // 2)
+
+    def answered(self, largest_bytes: int) -> None:
+        """Answers of interviews in flight came, the largest with so many bytes to keep."""
+        self._largest_bytes = max(1.0, largest_bytes, self._largest_bytes)
+
+    def ended(self, largest_bytes: int) -> None:
+        """Interviews ended, the largest with so many bytes. Only these forget: a short answer may follow a long one
+        that its interview still holds.
+        """
+        self._largest_bytes = max(1.0, largest_bytes, self._largest_bytes * _FORGET)
+
+    def tune(self, concurrency: int) -> None:
+        """Let it become so wide. Narrower takes effect as interviews in flight end; wider opens step by step."""
+        self.concurrency = concurrency
+        self._opened = min(self._opened, concurrency)
+
+    def _fitting(self) -> int:
+        """How many interviews of the size seen lately fit below the level that would stop admission."""
+        limits = self._limits
+        room_bytes = limits.budget_bytes * limits.preempt_at - self._first_used_bytes
+        return int(room_bytes / (_COPIES * (self._largest_bytes or _UNSEEN_BYTES)))

@@ -1,0 +1,73 @@
+from headrace.interviews.window import Window
+from headrace.limits import MemoryLimits
+from headrace.memory.governor import Governor, Pressure
+
+NORMAL = Pressure.NORMAL
+LIMITS = MemoryLimits(budget_bytes=1000)
+
+
+def window(concurrency: int = 100) -> Window:
+    made = Window(LIMITS, concurrency)
+    made.answered(1)  # so small that it narrows nothing
+    return made
+
+
+def opened(made: Window, used_bytes: int = 100) -> Window:
+    """The window after enough calm readings."""
+    for _ in range(10):
+        made.observe(used_bytes, NORMAL)
+    return made
+
+
+def test_the_window_opens_step_by_step_and_no_further_than_asked():
+    made = window()
+    widths = [made.width]
+    for _ in range(8):
+        made.observe(100, NORMAL)
+        widths.append(made.width)
+    assert widths == [2, 2, 4, 8, 16, 32, 64, 100, 100]
+
+
+def test_a_window_smaller_than_the_first_step_is_kept():
+    assert opened(window(concurrency=1)).width == 1
+
+
+def test_pressure_narrows_the_window_step_by_step_and_calm_widens_it():
+    made, governor = opened(window()), Governor(LIMITS)
+
+    def read(used_bytes: int, now_s: float) -> int:
+        made.observe(used_bytes, governor.observe(used_bytes, now_s))
+        return made.width
+
+    assert read(710, 1.0) == 50
+    assert read(720, 1.1) == 25
+    read(100, 2.0)
+    assert 12 <= read(100, 4.1) <= 25
+    assert [read(100, 5.0 + tick) for tick in range(10)][-1] == 100
+
+
+def test_large_answers_narrow_the_window_and_small_ones_widen_it_again():
+    made = opened(Window(MemoryLimits(budget_bytes=100_000_000), 100), 45_000_000)
+    made.answered(1_000_000)
+    assert made.width == 10  # 40 MB below the level that stops admission, four copies of each
+    for _ in range(100):
+        made.answered(500)
+    assert made.width == 10  # these may follow large ones that their interviews still hold
+    for _ in range(100):
+        made.ended(500)
+    assert made.width == 100
+
+
+def test_until_an_answer_is_seen_the_window_opens_no_further_than_for_large_ones():
+    made = opened(Window(MemoryLimits(budget_bytes=200_000_000), 100), 50_000_000)
+    assert made.width == 15
+    made.answered(300)
+    assert made.width == 100
+
+
+def test_pressure_shrinks_the_buffers():
+    made = Window(MemoryLimits(budget_bytes=100_000_000), 1)
+    before = made.buffer_bytes
+    made.observe(90_000_000, Pressure.PREEMPTING)
+    assert made.buffer_bytes < before
+    assert window().buffer_bytes >= 250_000
