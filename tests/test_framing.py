@@ -59,5 +59,5 @@ def test_what_is_no_message_is_refused(sent: bytes):
 
 
 def test_a_message_that_is_encoded_in_place_reads_like_any_other():
-    messages = [TaskMessage(1, 1, b""), TaskDone(2, 1, b"tide" * 100)]
+    messages = [TaskMessage(1, b""), TaskDone(2, b"tide" * 100)]
     assert list(Frames(decoder_of(FromWorker)).feed(b"".join(map(frame, messages)))) == messages

@@ -13,13 +13,13 @@ import uvloop
 import headrace.models.services  # noqa: F401 - part of the tree that is weighed
 from benchmarks.children import pool_tasks
 from benchmarks.children.process_sizes import LargestGrowth, descendants, proportional_kb
+from benchmarks.children.worker_tasks import run_in, run_task
 from benchmarks.processes import print_figures
 from headrace import Engine
 from headrace.errors import OptionError
-from headrace.workers.functions import refer_to
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.wire import TaskDone, TaskOutOfMemory, WorkerTask
+from headrace.workers.wire import TaskDone, TaskOutOfMemory
 
 _LIMIT_BYTES = 100 << 20
 _STARTS = 30
@@ -42,7 +42,7 @@ async def _starts(pool: WorkerPool) -> dict[str, float]:
         began = time.perf_counter()
         worker = await pool.worker(_LIMIT_BYTES)
         there.append(time.perf_counter() - began)
-        await worker.run(WorkerTask(0, 1, refer_to(pool_tasks.echo_in_worker), b"tide"))
+        await run_task(worker, pool_tasks.echo_in_worker, b"tide")
         answered.append(time.perf_counter() - began)
         await _gone(worker)
     return {"there_ms": statistics.median(there) * 1e3, "start_ms": statistics.median(answered) * 1e3}
@@ -56,10 +56,10 @@ async def _trips(pool: WorkerPool) -> float:
 
 
 async def _median_s(worker: Worker) -> float:
-    entry, took = refer_to(pool_tasks.echo_in_worker), list[float]()
+    took = list[float]()
     until = time.perf_counter() + pool_tasks.BATCH_S
     while (began := time.perf_counter()) < until:
-        ended = await worker.run(WorkerTask(len(took), 1, entry, b"tide"))
+        ended = await run_task(worker, pool_tasks.echo_in_worker, b"tide")
         took.append(time.perf_counter() - began)
         assert isinstance(ended, TaskDone), ended
     return statistics.median(took)
@@ -77,7 +77,7 @@ async def _lost(pool: WorkerPool) -> int:
 
     async def ended(number: int) -> TaskEnd:
         async with places:
-            return await pool.run(pool_tasks.wait_or_die_in_worker, str(number).encode(), _LIMIT_BYTES)
+            return await run_in(pool, pool_tasks.wait_or_die_in_worker, str(number).encode(), _LIMIT_BYTES)
 
     endings = await asyncio.gather(*map(ended, range(pool_tasks.TASKS)))
     right = [isinstance(one, TaskDone) and int(one.payload) == number for number, one in enumerate(endings)]
@@ -87,7 +87,7 @@ async def _lost(pool: WorkerPool) -> int:
 async def _runaway(pool: WorkerPool) -> dict[str, Any]:
     with LargestGrowth() as growth:
         megabytes = str(pool_tasks.RUNAWAY_MB).encode()
-        ending = await pool.run(pool_tasks.run_away_in_worker, megabytes, pool_tasks.LIMIT_BYTES)
+        ending = await run_in(pool, pool_tasks.run_away_in_worker, megabytes, pool_tasks.LIMIT_BYTES)
     return {
         "peak_bytes": growth.bytes,
         "ended": "MemoryError" if isinstance(ending, TaskOutOfMemory) else type(ending).__name__,

@@ -18,11 +18,11 @@ import uvloop
 from benchmarks.children import allocators
 from benchmarks.children.sampled import started_sampler
 from benchmarks.children.tree_sampler import resident_bytes
+from benchmarks.children.worker_tasks import run_task
 from benchmarks.processes import print_figures
-from headrace.workers.functions import refer_to
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.wire import Death, TaskOutOfMemory, WorkerTask
+from headrace.workers.wire import Death, TaskOutOfMemory
 
 _BUDGET_BYTES = 512_000_000
 _RESERVE_BYTES = 8 << 20  # kept of the budget for each worker: what can be written between two looks
@@ -78,7 +78,7 @@ async def _watched(pool: WorkerPool, allocator: Callable[..., Any], limits_bytes
 async def _run(worker: Worker, allocator: Callable[..., Any]) -> TaskEnd:
     directory = Path(tempfile.mkdtemp(prefix="headrace-", dir="/dev/shm"))
     try:
-        ending = await worker.run(WorkerTask(1, 1, refer_to(allocator), bytes(directory)))
+        ending = await run_task(worker, allocator, bytes(directory))
         worker.kill()
         await worker.ended
     finally:

@@ -10,10 +10,10 @@ import pytest
 
 from headrace.memory.measure.cgroups import MemoryGroups, join
 from headrace.workers import pool as worker_pool
-from headrace.workers.functions import refer_to
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.wire import DeathKind, WorkerTask
+from headrace.workers.wire import DeathKind
 from tests.workers import entries
+from tests.workers.tasks import run_task
 from tests.workers.trees import MB, gone_within, soon
 
 LIMIT = 100 * MB
@@ -124,7 +124,7 @@ async def test_the_kernel_kills_a_tree_that_the_watchdog_is_too_slow_for():
         worker = await pool.worker(LIMIT)
         (leaf,) = real_leaves(pool.warden_pid)
         assert await soon(lambda: (leaf / "cgroup.procs").read_text().split() == [str(worker.pid)])
-        death = await worker.run(WorkerTask(1, 1, refer_to(entries.take_shared)))
+        death = await run_task(worker, entries.take_shared)
         assert (death.kind, death.reason) == (DeathKind.OUT_OF_MEMORY, "its cgroup met memory.max")
         assert await soon(lambda: real_leaves(pool.warden_pid) == [])
 
@@ -133,7 +133,7 @@ async def test_the_kernel_kills_a_tree_that_the_watchdog_is_too_slow_for():
 async def test_a_worker_s_children_end_with_its_group_and_nothing_is_left_of_it():
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
-        running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entries.take_in_children))))
+        running = asyncio.ensure_future(run_task(worker, entries.take_in_children))
         (leaf,) = real_leaves(pool.warden_pid)
         inside = leaf / "cgroup.procs"
         assert await soon(lambda: len(inside.read_text().split()) > 2, 20)

@@ -6,6 +6,7 @@ import pytest
 
 from headrace.workers.pool import PoolOptions, WorkerPool
 from tests.temporary_files import no_temporary_file_left
+from tests.workers.tasks import end_workers
 from tests.workers.trees import children_of, descriptors_of, soon
 
 
@@ -21,7 +22,7 @@ async def pool(module_pool: WorkerPool) -> AsyncIterator[WorkerPool]:
     assert warden is not None
     before = descriptors_of(warden)
     yield module_pool
-    await module_pool.end_workers()
+    await end_workers(module_pool)
     assert module_pool.warden_pid == warden
     assert await soon(lambda: not children_of(warden)), "the warden has children left"
     assert await soon(lambda: descriptors_of(warden) <= before), "the warden has descriptors left"

@@ -10,16 +10,16 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from headrace.workers.functions import refer_to
 from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import WorkerTask
 from tests.workers import entries
+from tests.workers.tasks import run_task
 
 
 async def main(with_fork: bool) -> None:
     async with WorkerPool() as pool:
         for _ in range(2):
             worker = await pool.worker(80 << 20)
-            await worker.run(WorkerTask(1, 1, refer_to(entries.leave_a_child)))
-            worker.start(WorkerTask(2, 1, refer_to(entries.wait)))
+            await run_task(worker, entries.leave_a_child)
+            worker.start(refer_to(entries.wait))
         bystanders = []
         if with_fork:
             child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,))

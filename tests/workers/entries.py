@@ -39,9 +39,14 @@ async def converse(port, payload):
     return await port.receive_async() + payload
 
 
+def receive(port):
+    """The next message, for a task that is not async."""
+    return asyncio.run(port.receive_async())
+
+
 def converse_blocking(port, payload):
     port.send(b"ready")
-    return port.receive() + payload
+    return receive(port) + payload
 
 
 def exchange_blocking(port, payload):
@@ -49,7 +54,7 @@ def exchange_blocking(port, payload):
     count, size = map(int, payload.split())
     for number in range(count):
         port.send(bytes([number]) * size)
-    return b"".join(port.receive() for _ in range(count))
+    return b"".join(receive(port) for _ in range(count))
 
 
 async def exchange(port, payload):
@@ -430,7 +435,7 @@ def keep(port, payload):
 def keep_and_go_on(port, payload):
     _held.append(bytearray(b"x") * int(payload))
     port.send(b"kept")
-    port.receive()
+    receive(port)
     _held.append(bytearray(b"x") * (20 * MB))
 
 
@@ -439,7 +444,7 @@ def let_a_child_take(port, payload):
     program = f"input(); held = bytearray(b'x') * {int(payload)}"
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as child:
         port.send(b"started")
-        port.receive()
+        receive(port)
         child.communicate(b"\n")
     return str(child.returncode).encode()
 
@@ -503,7 +508,7 @@ def write_to_disk(port, payload):
     with Path(payload.decode()).open("wb", buffering=0) as file:
         while not select.select([port._line.connection], [], [], 0.002)[0]:
             file.write(b"x" * MB)
-    return port.receive()
+    return receive(port)
 
 
 def most_descriptors(port, payload):
@@ -516,3 +521,15 @@ def random_number(port, payload):
     import random
 
     return str(random.random()).encode()
+
+
+def talk_on(port, payload):
+    """Leaves a thread behind that sends messages of this task while the next one runs."""
+
+    def talk():
+        while True:
+            port.send(b"late")
+            time.sleep(0.001)
+
+    threading.Thread(target=talk, daemon=True).start()
+    return b"left"

@@ -8,7 +8,7 @@ from headrace.workers.channel import Channel
 from headrace.workers.wire import FromWorker, TaskDone, TaskMessage
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="isolated workers are not on Windows")
-MESSAGES = [TaskMessage(1, 1, b""), TaskDone(2, 1, b"tide" * 100), TaskMessage(3, 1, b"x" * 3_000_000), TaskDone(4, 1)]
+MESSAGES = [TaskMessage(1, b""), TaskDone(2, b"tide" * 100), TaskMessage(3, b"x" * 3_000_000), TaskDone(4)]
 
 
 async def test_what_does_not_leave_at_once_follows_in_order():

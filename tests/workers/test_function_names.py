@@ -14,6 +14,7 @@ from tests.workers import entries
 
 SCRIPT = """
 import asyncio, sys
+from headrace.workers.functions import refer_to
 from headrace.workers.pool import WorkerPool
 
 print("loaded as", __name__, flush=True)
@@ -25,7 +26,10 @@ def where(port, payload):
 async def main():
     async with WorkerPool() as pool:
         for _ in range(2):
-            print((await pool.run(where, b"", 80 << 20)))
+            worker = await pool.worker(80 << 20)
+            worker.start(refer_to(where))
+            print(await worker.receive())
+            pool.give_back(worker)
 
 if __name__ == "__main__":
     asyncio.run(main())

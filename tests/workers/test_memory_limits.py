@@ -18,8 +18,9 @@ from headrace.workers.functions import refer_to
 from headrace.workers.pool import WorkerPool
 from headrace.workers.progress_page import ProgressPage
 from headrace.workers.warden.watch import Watch
-from headrace.workers.wire import Death, DeathKind, TaskDone, TaskMessage, TaskOutOfMemory, WorkerTask
+from headrace.workers.wire import Death, DeathKind, TaskDone, TaskMessage, TaskOutOfMemory
 from tests.workers import entries
+from tests.workers.tasks import end_workers, run_in, run_task
 from tests.workers.trees import MB, highest_until, soon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -41,7 +42,7 @@ time.sleep(60)
 
 async def ending_and_highest(pool: WorkerPool, entry, payload: bytes = b"", limit: int = LIMIT):
     worker = await pool.worker(limit)
-    running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entry), payload)))
+    running = asyncio.ensure_future(run_task(worker, entry, payload))
     highest = await highest_until(running, worker.pid)
     pool.give_back(worker)
     return running.result(), highest
@@ -122,9 +123,9 @@ async def test_segments_of_a_worker_end_with_it_and_no_others(pool, entry):
     ours = library.shmget(0, 4096, 0o1600)
     said: list[bytes] = []
     try:
-        ending = await pool.run(entry, b"", LIMIT, said.append)
+        ending = await run_in(pool, entry, b"", LIMIT, said.append)
         made = {int(told) for told in [*said, *([ending.payload] if isinstance(ending, TaskDone) else [])]}
-        await pool.end_workers()
+        await end_workers(pool)
         assert made
         assert await soon(lambda: not made & {segment.id for segment in listed_segments()})
         assert before | {ours} <= {segment.id for segment in listed_segments()}
@@ -133,8 +134,8 @@ async def test_segments_of_a_worker_end_with_it_and_no_others(pool, entry):
 
 
 async def test_shared_memory_of_another_worker_counts_for_none_that_hides_a_little(pool, tmp_path):
-    hiding = asyncio.ensure_future(pool.run(entries.hide_a_little_and_work, bytes(tmp_path), LIMIT))
-    sharing = await pool.run(entries.share_much, bytes(tmp_path), 4 * LIMIT)
+    hiding = asyncio.ensure_future(run_in(pool, entries.hide_a_little_and_work, bytes(tmp_path), LIMIT))
+    sharing = await run_in(pool, entries.share_much, bytes(tmp_path), 4 * LIMIT)
     assert isinstance(sharing, TaskDone)
     assert isinstance(await hiding, TaskDone)
 
@@ -143,7 +144,7 @@ async def test_hidden_memory_of_another_process_counts_for_no_worker(pool, tmp_p
     """One that hides memory itself, too: what it has can be no more than its CPU time can have filled."""
     bystander = subprocess.Popen([sys.executable, "-c", HOARDER, str(tmp_path)])
     try:
-        ending = await pool.run(entries.hide_a_little, bytes(tmp_path), LIMIT)
+        ending = await run_in(pool, entries.hide_a_little, bytes(tmp_path), LIMIT)
         assert isinstance(ending, TaskDone)
     finally:
         bystander.kill()
@@ -153,7 +154,7 @@ async def test_hidden_memory_of_another_process_counts_for_no_worker(pool, tmp_p
 async def test_files_in_shared_memory_count_for_the_worker_that_writes_them(pool):
     directory = Path(tempfile.mkdtemp(dir="/dev/shm"))
     try:
-        other = asyncio.ensure_future(pool.run(entries.wait, b"1", LIMIT))
+        other = asyncio.ensure_future(run_in(pool, entries.wait, b"1", LIMIT))
         ending, _ = await ending_and_highest(pool, entries.take_in_small_files, bytes(directory))
         assert isinstance(ending, Death)
         assert ending.kind is DeathKind.OUT_OF_MEMORY
@@ -173,14 +174,14 @@ async def test_files_in_shared_memory_count_for_the_worker_that_writes_them(pool
 @pytest.mark.parametrize("entry", [entries.converse_blocking, entries.write_to_disk])
 async def test_files_in_shared_memory_that_another_process_writes_count_for_no_worker(pool, tmp_path, entry):
     worker = await pool.worker(20 * MB)
-    worker.start(WorkerTask(1, 1, refer_to(entry), bytes(tmp_path / "disk")))
-    assert await worker.receive() == TaskMessage(1, 1, b"ready")
+    worker.start(refer_to(entry), bytes(tmp_path / "disk"))
+    assert await worker.receive() == TaskMessage(1, b"ready")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
         for number in range(40):
             (Path(directory) / str(number)).write_bytes(b"x" * MB)
             await asyncio.sleep(0.002)
         await asyncio.sleep(0.15)  # so that even a worker that waits has been looked at
-        worker.send(TaskMessage(1, 1, b"alive"))
+        worker.send(b"alive")
         ending = await worker.receive()
     assert isinstance(ending, TaskDone)
     assert ending.payload.startswith(b"alive")
@@ -196,7 +197,7 @@ def test_a_file_that_is_closed_while_it_is_looked_at_hides_no_other(monkeypatch)
 @pytest.mark.parametrize("entry", [entries.share_with_children, entries.share_with_children_that_work])
 async def test_memory_shared_with_forked_children_counts_once(pool, entry):
     ending, _ = await ending_and_highest(pool, entry)
-    assert ending == TaskDone(1, 1, b"shared")
+    assert ending == TaskDone(1, b"shared")
 
 
 async def test_swallowing_memory_errors_ends_a_worker(pool):
@@ -209,7 +210,7 @@ async def test_swallowing_memory_errors_ends_a_worker(pool):
 
 async def test_a_worker_that_met_its_limit_is_never_used_again(pool):
     first = await pool.worker(LIMIT)
-    await first.run(WorkerTask(1, 1, refer_to(entries.take_bytearrays)))
+    await run_task(first, entries.take_bytearrays)
     pool.give_back(first)
     assert (await pool.worker(LIMIT)).pid != first.pid
 
@@ -217,41 +218,41 @@ async def test_a_worker_that_met_its_limit_is_never_used_again(pool):
 async def test_a_limit_can_be_lent_to_a_worker_that_runs(pool):
     worker = await pool.worker(20 * MB)
     assert await worker.set_limit(LIMIT) == worker.limit_bytes == LIMIT
-    assert isinstance(await worker.run(WorkerTask(1, 1, refer_to(entries.keep), b"50000000")), TaskDone)
+    assert isinstance(await run_task(worker, entries.keep, b"50000000"), TaskDone)
 
 
 async def test_a_child_that_runs_already_is_lent_more_with_its_worker(pool):
     worker = await pool.worker(30 * MB)
-    worker.start(WorkerTask(1, 1, refer_to(entries.let_a_child_take), str(90 * MB).encode()))
+    worker.start(refer_to(entries.let_a_child_take), str(90 * MB).encode())
     await worker.receive()
     await worker.set_limit(2 * LIMIT)
-    worker.send(TaskMessage(1, 1, b"on"))
-    assert await worker.receive() == TaskDone(1, 1, b"0")
+    worker.send(b"on")
+    assert await worker.receive() == TaskDone(1, b"0")
 
 
 async def test_a_limit_is_never_taken_back_below_what_is_in_use(pool):
     worker = await pool.worker(LIMIT)
-    worker.start(WorkerTask(1, 1, refer_to(entries.keep_and_go_on), str(40 * MB).encode()))
+    worker.start(refer_to(entries.keep_and_go_on), str(40 * MB).encode())
     await worker.receive()
     answers = await asyncio.gather(worker.set_limit(20 * MB), worker.set_limit(90 * MB), worker.set_limit(10 * MB))
     assert answers[0] == answers[2] == worker.limit_bytes  # each asked for its own; the last one holds
     assert 48 * MB <= worker.limit_bytes <= 56 * MB
-    worker.send(TaskMessage(1, 1, b"on"))
+    worker.send(b"on")
     assert isinstance(await worker.receive(), TaskOutOfMemory)  # below 60 MB, which it had at first
 
 
 async def test_a_worker_that_allocates_all_the_while_survives_its_limit_being_taken_back(pool):
     worker = await pool.worker(LIMIT)
-    running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entries.come_and_go), b"0.5")))
+    running = asyncio.ensure_future(run_task(worker, entries.come_and_go, b"0.5"))
     while not running.done():
         assert await worker.set_limit(MB) <= await worker.set_limit(LIMIT) == LIMIT
-    assert running.result() == TaskDone(1, 1, b"went")
+    assert running.result() == TaskDone(1, b"went")
 
 
 async def test_a_worker_that_uses_more_than_it_would_be_lent_is_not_used_again():
     async with WorkerPool() as pool:
         first = await pool.worker(LIMIT)
-        assert isinstance(await first.run(WorkerTask(1, 1, refer_to(entries.keep), str(25 * MB).encode())), TaskDone)
+        assert isinstance(await run_task(first, entries.keep, str(25 * MB).encode()), TaskDone)
         pool.give_back(first)
         second = await pool.worker(20 * MB)
         assert (second.pid, second.limit_bytes) != (first.pid, first.limit_bytes)
@@ -269,18 +270,18 @@ async def test_a_worker_near_its_limit_is_told_of_in_time_to_lend_it_more():
 
     async with WorkerPool(on_reading=lend) as pool:
         worker = await pool.worker(LIMIT)
-        running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entries.take_slowly), b"150")))
+        running = asyncio.ensure_future(run_task(worker, entries.take_slowly, b"150"))
         await asyncio.wait_for(lent.wait(), 10)
         assert not running.done()
         await worker.set_limit(2 * LIMIT)
-        assert await running == TaskDone(1, 1, b"taken")
+        assert await running == TaskDone(1, b"taken")
 
 
 async def test_a_hundred_deaths_in_a_row_leave_the_others_alone(pool):
-    other = asyncio.ensure_future(pool.run(entries.wait, b"1.5", LIMIT))
+    other = asyncio.ensure_future(run_in(pool, entries.wait, b"1.5", LIMIT))
     for _ in range(50):
-        assert isinstance(await pool.run(entries.take_bytearrays, b"", 20 * MB), TaskOutOfMemory)
-        assert (await pool.run(entries.take_shared, b"", 20 * MB)).kind is DeathKind.OUT_OF_MEMORY
+        assert isinstance(await run_in(pool, entries.take_bytearrays, b"", 20 * MB), TaskOutOfMemory)
+        assert (await run_in(pool, entries.take_shared, b"", 20 * MB)).kind is DeathKind.OUT_OF_MEMORY
     assert isinstance(await other, TaskDone)
 
 
@@ -311,7 +312,7 @@ async def test_a_warden_sleeps_while_no_worker_has_a_task_and_the_first_one_wake
     before = times_woken(pool.warden_pid)
     await asyncio.sleep(0.4)
     assert times_woken(pool.warden_pid) - before <= 15  # and not forty times
-    ending = await worker.run(WorkerTask(1, 1, refer_to(entries.take_memfd)))
+    ending = await run_task(worker, entries.take_memfd)
     assert isinstance(ending, Death)
     assert LIMIT < ending.peak_bytes <= MOST
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from headrace.workers.functions import refer_to
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.warden import standby
-from headrace.workers.wire import Death, DeathKind, TaskDone, WorkerTask
+from headrace.workers.wire import Death, DeathKind, TaskDone
 from tests.workers import entries
+from tests.workers.tasks import run_in, run_task
 from tests.workers.trees import MB, children_of, gone_within, highest_until, is_alive, soon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -47,7 +47,7 @@ def test_a_controller_killed_together_with_its_warden_leaves_no_orphan():
 async def test_a_killed_heir_is_missed_and_everything_ends():
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
-        running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entries.wait))))
+        running = asyncio.ensure_future(run_task(worker, entries.wait))
         warden = pool.warden_pid
         standby_pid = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
         assert standby_pid != os.getpid()
@@ -60,7 +60,7 @@ async def test_a_warden_that_is_stopped_when_its_pool_closes_is_ended(monkeypatc
     monkeypatch.setattr("headrace.workers.pool._END_WITHIN_S", 0.3)
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
-        running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entries.wait))))
+        running = asyncio.ensure_future(run_task(worker, entries.wait))
         warden = pool.warden_pid
         os.kill(warden, signal.SIGSTOP)
     assert gone_within([warden, worker.pid], 2) == []
@@ -71,7 +71,7 @@ async def test_a_daemon_of_a_worker_ends_with_a_killed_warden():
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
         said: list[bytes] = []
-        await worker.run(WorkerTask(1, 1, refer_to(entries.leave_a_daemon)), said.append)
+        await run_task(worker, entries.leave_a_daemon, b"", said.append)
         os.kill(pool.warden_pid, signal.SIGKILL)
         assert gone_within([worker.pid, int(said[0])], 2) == []
 
@@ -80,8 +80,8 @@ async def test_a_killed_warden_is_told_and_its_workers_end():
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
         said: list[bytes] = []
-        await worker.run(WorkerTask(1, 1, refer_to(entries.leave_a_child)), said.append)
-        running = asyncio.ensure_future(worker.run(WorkerTask(2, 1, refer_to(entries.wait))))
+        await run_task(worker, entries.leave_a_child, b"", said.append)
+        running = asyncio.ensure_future(run_task(worker, entries.wait))
         await asyncio.sleep(0.05)
         os.kill(pool.warden_pid, signal.SIGKILL)
         death = await asyncio.wait_for(running, 10)
@@ -89,13 +89,13 @@ async def test_a_killed_warden_is_told_and_its_workers_end():
         assert death.kind is DeathKind.LOST
         assert "warden" in death.reason
         assert gone_within([worker.pid, int(said[0])], 2) == []
-        assert isinstance(await pool.run(entries.echo, b"a new warden", LIMIT), TaskDone)
+        assert isinstance(await run_in(pool, entries.echo, b"a new warden", LIMIT), TaskDone)
 
 
 async def test_closing_ends_a_busy_worker():
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
-        running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entries.wait))))
+        running = asyncio.ensure_future(run_task(worker, entries.wait))
         await asyncio.sleep(0.05)
     assert (await running).kind is DeathKind.LOST
     assert not is_alive(worker.pid)
@@ -103,7 +103,7 @@ async def test_closing_ends_a_busy_worker():
 
 async def test_a_cancelled_task_ends_its_worker():
     async with WorkerPool() as pool:
-        running = asyncio.ensure_future(pool.run(entries.wait, b"", LIMIT))
+        running = asyncio.ensure_future(run_in(pool, entries.wait, b"", LIMIT))
         assert await soon(lambda: len(children_of(pool.warden_pid)) == 1)
         (pid,) = children_of(pool.warden_pid)
         running.cancel()
@@ -114,7 +114,7 @@ async def test_a_cancelled_task_ends_its_worker():
 
 async def test_a_warden_that_a_worker_stops_goes_on_at_once_and_that_is_told(caplog):
     async with WorkerPool(PoolOptions(preload=("tests.workers.entries",))) as pool:
-        ending = await asyncio.wait_for(pool.run(entries.stop_the_warden, b"", LIMIT), 20)
+        ending = await asyncio.wait_for(run_in(pool, entries.stop_the_warden, b"", LIMIT), 20)
         assert isinstance(ending, TaskDone)
         assert await soon(lambda: pool.halts == 1)
         assert "was stopped by a signal" in caplog.text
@@ -124,12 +124,11 @@ async def test_a_warden_that_a_worker_stops_goes_on_at_once_and_that_is_told(cap
 async def test_a_worker_that_stops_its_warden_gets_no_further_than_its_limit(stops):
     async with WorkerPool(PoolOptions(preload=("tests.workers.entries",))) as pool:
         worker = await pool.worker(LIMIT)
-        task = WorkerTask(1, 1, refer_to(entries.stop_the_warden_and_take), stops)
-        running = asyncio.ensure_future(worker.run(task))
+        running = asyncio.ensure_future(run_task(worker, entries.stop_the_warden_and_take, stops))
         highest = await asyncio.wait_for(highest_until(running, worker.pid), 20)
         assert running.result().kind in {DeathKind.OUT_OF_MEMORY, DeathKind.LOST}
         assert highest <= 2 * LIMIT
-        assert isinstance(await asyncio.wait_for(pool.run(entries.echo, b"on", LIMIT), 20), TaskDone)
+        assert isinstance(await asyncio.wait_for(run_in(pool, entries.echo, b"on", LIMIT), 20), TaskDone)
 
 
 async def test_a_warden_and_a_standby_that_are_both_stopped_go_on():
@@ -138,13 +137,13 @@ async def test_a_warden_and_a_standby_that_are_both_stopped_go_on():
         standby_pid = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(standby_pid, signal.SIGSTOP)
         os.kill(warden, signal.SIGSTOP)
-        assert isinstance(await asyncio.wait_for(pool.run(entries.echo, b"on", LIMIT), 20), TaskDone)
+        assert isinstance(await asyncio.wait_for(run_in(pool, entries.echo, b"on", LIMIT), 20), TaskDone)
 
 
 async def test_a_standby_that_is_stopped_is_continued_by_the_warden():
     async with WorkerPool() as pool:
         worker = await pool.worker(LIMIT)
-        running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entries.wait))))
+        running = asyncio.ensure_future(run_task(worker, entries.wait))
         warden = pool.warden_pid
         standby_pid = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(standby_pid, signal.SIGSTOP)

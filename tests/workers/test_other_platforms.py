@@ -5,10 +5,10 @@ import sys
 import pytest
 
 from headrace.workers import pool as worker_pool
-from headrace.workers.functions import refer_to
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.wire import DeathKind, WorkerTask
+from headrace.workers.wire import DeathKind
 from tests.workers import entries
+from tests.workers.tasks import run_in, run_task
 from tests.workers.trees import MB, gone_within
 
 LIMIT = 100 * MB
@@ -90,16 +90,16 @@ async def test_without_proc_workers_are_started_anew_and_watched_by_psutil(monke
     options = PoolOptions(forks=False, hang_s=0.5)
     async with WorkerPool(options, on_reading=lambda worker, used_bytes: told.append(used_bytes)) as pool:
         assert dict(pool.layers)["watchdog"] == "active, through psutil"
-        assert (await pool.run(entries.echo, b"anew", LIMIT)).payload == b"anew"
-        other = asyncio.ensure_future(pool.run(entries.wait, b"1", LIMIT))
+        assert (await run_in(pool, entries.echo, b"anew", LIMIT)).payload == b"anew"
+        other = asyncio.ensure_future(run_in(pool, entries.wait, b"1", LIMIT))
         for entry in (entries.take_in_children, entries.take_bytearrays, entries.take_shared):
-            death = await pool.run(entry, b"", LIMIT)
+            death = await run_in(pool, entry, b"", LIMIT)
             assert death.kind is DeathKind.OUT_OF_MEMORY
             assert LIMIT < death.used_bytes <= death.peak_bytes
         assert max(told) > LIMIT * 8 // 10
-        assert (await pool.run(entries.end_at_once, b"", LIMIT)).code == 7
-        assert (await pool.run(entries.abort, b"", LIMIT)).signal == 6
-        assert (await pool.run(entries.stop_itself, b"", LIMIT)).kind is DeathKind.STOPPED
+        assert (await run_in(pool, entries.end_at_once, b"", LIMIT)).code == 7
+        assert (await run_in(pool, entries.abort, b"", LIMIT)).signal == 6
+        assert (await run_in(pool, entries.stop_itself, b"", LIMIT)).kind is DeathKind.STOPPED
         assert (await other).payload == b"waited"
 
 
@@ -108,8 +108,8 @@ async def test_without_proc_what_a_worker_started_ends_with_it_and_a_limit_is_no
     monkeypatch.setattr(worker_pool, "_PROGRAM", WITHOUT_PROC + worker_pool._PROGRAM)
     async with WorkerPool(PoolOptions(forks=False)) as pool:
         worker, said = await pool.worker(LIMIT), list[bytes]()
-        await worker.run(WorkerTask(1, 1, refer_to(entries.leave_a_child)), said.append)
-        await worker.run(WorkerTask(2, 1, refer_to(entries.keep), str(30 * MB).encode()))
+        await run_task(worker, entries.leave_a_child, b"", said.append)
+        await run_task(worker, entries.keep, str(30 * MB).encode())
         assert 30 * MB < await worker.set_limit(MB) < LIMIT
         worker.kill()
         await worker.ended

@@ -11,8 +11,9 @@ from headrace.workers.enforcement import enforcement_layers
 from headrace.workers.functions import refer_to
 from headrace.workers.handle import Worker
 from headrace.workers.pool import PoolOptions, WorkerPool
-from headrace.workers.wire import DeathKind, TaskDone, TaskFailed, TaskMessage, TaskOutOfMemory, WorkerTask
+from headrace.workers.wire import DeathKind, TaskDone, TaskFailed, TaskMessage, TaskOutOfMemory
 from tests.workers import entries
+from tests.workers.tasks import run_in, run_task, stop
 from tests.workers.trees import MB, children_of, gone_within, memory_of, soon
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -20,7 +21,7 @@ LIMIT = 80 * MB
 
 
 async def test_a_task_is_done_in_another_process(pool):
-    ending = await pool.run(entries.own_pid, b"", LIMIT)
+    ending = await run_in(pool, entries.own_pid, b"", LIMIT)
     assert isinstance(ending, TaskDone)
     assert int(ending.payload) != pool.warden_pid
 
@@ -28,11 +29,11 @@ async def test_a_task_is_done_in_another_process(pool):
 @pytest.mark.parametrize("entry", [entries.converse, entries.converse_blocking])
 async def test_messages_go_both_ways_while_a_task_runs(pool, entry):
     worker = await pool.worker(LIMIT)
-    worker.start(WorkerTask(1, 4, refer_to(entry), b" tides"))
-    assert await worker.receive() == TaskMessage(1, 4, b"ready")
-    worker.send(TaskMessage(1, 3, b"of an earlier attempt"))
-    worker.send(TaskMessage(1, 4, b"spring"))
-    assert await worker.receive() == TaskDone(1, 4, b"spring tides")
+    worker.start(refer_to(entry), b" tides")
+    assert await worker.receive() == TaskMessage(1, b"ready")
+    worker.channel.send(TaskMessage(0, b"of an earlier task"))
+    worker.send(b"spring")
+    assert await worker.receive() == TaskDone(1, b"spring tides")
 
 
 EXCHANGES = [entries.exchange, entries.exchange_blocking, entries.exchange_posted, entries.exchange_on_uvloop]
@@ -44,18 +45,18 @@ async def test_messages_larger_than_a_socket_buffer_cross_each_other_whole(pool,
     count, size = 3, 5 * MB
     worker = await pool.worker(2 * LIMIT)  # what is queued both ways, and a result of all of it
     for task in (1, 2):  # the second finds the channel as the first has left it
-        worker.start(WorkerTask(task, 1, refer_to(entry), b"%d %d" % (count, size)))
+        worker.start(refer_to(entry), b"%d %d" % (count, size))
         for number in range(count):
-            worker.send(TaskMessage(task, 1, bytes([100 + number]) * size))
+            worker.send(bytes([100 + number]) * size)
         for number in range(count):
-            assert await asyncio.wait_for(worker.receive(), 20) == TaskMessage(task, 1, bytes([number]) * size)
+            assert await asyncio.wait_for(worker.receive(), 20) == TaskMessage(task, bytes([number]) * size)
         ending = await asyncio.wait_for(worker.receive(), 20)
-        assert ending == TaskDone(task, 1, b"".join(bytes([100 + number]) * size for number in range(count)))
+        assert ending == TaskDone(task, b"".join(bytes([100 + number]) * size for number in range(count)))
 
 
 async def test_a_result_that_does_not_fit_beside_its_encoding_is_out_of_memory(pool):
     worker = await pool.worker(LIMIT)
-    worker.start(WorkerTask(1, 1, refer_to(entries.return_much), b"%d" % (50 * MB)))
+    worker.start(refer_to(entries.return_much), b"%d" % (50 * MB))
     ending = await asyncio.wait_for(worker.receive(), 20)
     assert isinstance(ending, TaskOutOfMemory), ending
 
@@ -63,19 +64,19 @@ async def test_a_result_that_does_not_fit_beside_its_encoding_is_out_of_memory(p
 async def test_a_worker_goes_on_while_the_controller_does_not_read(pool):
     """Its loop turns, and its messages leave as the controller reads."""
     worker = await pool.worker(LIMIT)
-    worker.start(WorkerTask(1, 1, refer_to(entries.turn_while_unread), b""))
-    assert await worker.receive() == TaskMessage(1, 1, b"ready")
+    worker.start(refer_to(entries.turn_while_unread), b"")
+    assert await worker.receive() == TaskMessage(1, b"ready")
     worker.channel.pause(True)
     await asyncio.sleep(0.3)
     worker.channel.pause(False)
-    assert await worker.receive() == TaskMessage(1, 1, bytes(5 * MB))
+    assert await worker.receive() == TaskMessage(1, bytes(5 * MB))
     ending = await worker.receive()
     assert isinstance(ending, TaskDone)
     assert int(ending.payload) >= 10
 
 
 async def test_a_worker_is_held_by_every_limit(pool):
-    ending = await pool.run(entries.limits, b"", LIMIT)
+    ending = await run_in(pool, entries.limits, b"", LIMIT)
     assert isinstance(ending, TaskDone)
     assert ending.payload == b"0 800 True 1048576 1"
 
@@ -85,7 +86,7 @@ async def test_a_warden_may_watch_more_processes_than_a_worker_may_have_files_op
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
     try:
         async with WorkerPool() as pool:
-            ending = await pool.run(entries.most_descriptors, b"", LIMIT)
+            ending = await run_in(pool, entries.most_descriptors, b"", LIMIT)
             assert isinstance(ending, TaskDone)
             assert ending.payload == b"256"
             assert pool.warden_pid is not None
@@ -105,10 +106,10 @@ async def test_a_warden_may_watch_more_processes_than_a_worker_may_have_files_op
 )
 async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
     worker = await pool.worker(300 * MB)
-    ending = await worker.run(WorkerTask(1, 1, refer_to(entry)))
+    ending = await run_task(worker, entry)
     assert isinstance(ending, TaskFailed)
     assert told in ending.reason
-    assert isinstance(await worker.run(WorkerTask(2, 1, refer_to(entries.echo), b"on")), TaskDone)
+    assert isinstance(await run_task(worker, entries.echo, b"on"), TaskDone)
 
 
 @pytest.mark.parametrize(
@@ -125,20 +126,20 @@ async def test_an_error_is_told_and_the_worker_goes_on(pool, entry, told):
     ],
 )
 async def test_a_death_costs_its_own_task_only(pool, entry, kind, code, killed_by):
-    other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
-    death = await asyncio.wait_for(pool.run(entry, b"", LIMIT), 10)
+    other = asyncio.ensure_future(run_in(pool, entries.wait, b"0.5", LIMIT))
+    death = await asyncio.wait_for(run_in(pool, entry, b"", LIMIT), 10)
     assert (death.kind, death.code, death.signal) == (kind, code, killed_by)
     assert (await other).payload == b"waited"
-    assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"
+    assert (await run_in(pool, entries.echo, b"on", LIMIT)).payload == b"on"
 
 
 @pytest.mark.parametrize(
     ("number", "kind"), [(signal.SIGKILL, DeathKind.SIGNALLED), (signal.SIGSTOP, DeathKind.STOPPED)]
 )
 async def test_a_worker_killed_or_stopped_from_outside_costs_its_own_task_only(pool, number, kind):
-    others = [asyncio.ensure_future(pool.run(entries.wait, b"0.8", LIMIT)) for _ in range(2)]
+    others = [asyncio.ensure_future(run_in(pool, entries.wait, b"0.8", LIMIT)) for _ in range(2)]
     worker = await pool.worker(LIMIT)
-    running = asyncio.ensure_future(worker.run(WorkerTask(1, 1, refer_to(entries.wait))))
+    running = asyncio.ensure_future(run_task(worker, entries.wait))
     await asyncio.sleep(0.1)
     os.kill(worker.pid, number)
     death = await asyncio.wait_for(running, 10)
@@ -147,52 +148,60 @@ async def test_a_worker_killed_or_stopped_from_outside_costs_its_own_task_only(p
 
 
 async def test_a_busy_loop_that_never_awaits_is_ended_by_whoever_started_it(pool):
-    other = asyncio.ensure_future(pool.run(entries.wait, b"0.5", LIMIT))
+    other = asyncio.ensure_future(run_in(pool, entries.wait, b"0.5", LIMIT))
     worker = await pool.worker(LIMIT)
-    worker.start(WorkerTask(1, 1, refer_to(entries.never_await)))
+    worker.start(refer_to(entries.never_await))
     assert (await worker.receive()).payload == b"busy"
-    death = await worker.stop(terminate_after_s=0.1, kill_after_s=2, reason="it took longer than 0.1 s")
+    death = await stop(worker, terminate_after_s=0.1, kill_after_s=2, reason="it took longer than 0.1 s")
     assert (death.kind, death.reason) == (DeathKind.HUNG, "it took longer than 0.1 s")
     assert (await other).payload == b"waited"
 
 
 async def test_a_child_that_comes_back_into_the_worker_is_not_heard(pool):
     worker = await pool.worker(LIMIT)
-    for number in range(5):
-        task = WorkerTask(number, 1, refer_to(entries.fork_and_return))
-        assert await worker.run(task) == TaskDone(number, 1, b"parent")
+    for number in range(1, 6):
+        assert await run_task(worker, entries.fork_and_return) == TaskDone(number, b"parent")
+
+
+async def test_a_late_message_of_an_earlier_task_is_refused_by_its_epoch(pool):
+    worker = await pool.worker(LIMIT)
+    assert await run_task(worker, entries.talk_on) == TaskDone(1, b"left")
+    await asyncio.sleep(0.05)  # its thread has sent some by now
+    said: list[bytes] = []
+    assert await run_task(worker, entries.wait, b"0.1", said.append) == TaskDone(2, b"waited")
+    assert said == [b"waiting"]
 
 
 async def test_ten_thousand_lines_to_stderr_stop_nothing(pool):
-    assert (await pool.run(entries.chatter, b"", LIMIT)).payload == b"said"
+    assert (await run_in(pool, entries.chatter, b"", LIMIT)).payload == b"said"
 
 
 async def test_what_a_worker_said_before_its_death_arrives_before_it(pool):
     said: list[bytes] = []
-    await pool.run(entries.end_at_once, b"", LIMIT, said.append)
+    await run_in(pool, entries.end_at_once, b"", LIMIT, said.append)
     assert said == [b"last words"]
 
 
 async def test_a_worker_is_used_again_until_it_is_old():
     async with WorkerPool(PoolOptions(tasks_per_worker=3)) as pool:
-        pids = [(await pool.run(entries.own_pid, b"", LIMIT)).payload for _ in range(6)]
+        pids = [(await run_in(pool, entries.own_pid, b"", LIMIT)).payload for _ in range(6)]
         assert [pids.count(pid) for pid in dict.fromkeys(pids)] == [3, 3]
 
 
 async def test_a_worker_that_has_grown_is_replaced():
     async with WorkerPool() as pool:
-        first = (await pool.run(entries.own_pid, b"", LIMIT)).payload
-        assert isinstance(await pool.run(entries.keep, str(40 * MB).encode(), LIMIT), TaskDone)
-        assert (await pool.run(entries.own_pid, b"", LIMIT)).payload != first
+        first = (await run_in(pool, entries.own_pid, b"", LIMIT)).payload
+        assert isinstance(await run_in(pool, entries.keep, str(40 * MB).encode(), LIMIT), TaskDone)
+        assert (await run_in(pool, entries.own_pid, b"", LIMIT)).payload != first
 
 
 async def test_a_hundred_tasks_leave_no_descriptor_and_no_zombie():
     async with WorkerPool(PoolOptions(tasks_per_worker=2)) as pool:
-        first = (await pool.run(entries.open_descriptors, b"", LIMIT)).payload
+        first = (await run_in(pool, entries.open_descriptors, b"", LIMIT)).payload
         warden = Path(f"/proc/{pool.warden_pid}")
         held = len(list((warden / "fd").iterdir()))
         for _ in range(100):
-            assert (await pool.run(entries.open_descriptors, b"", LIMIT)).payload == first
+            assert (await run_in(pool, entries.open_descriptors, b"", LIMIT)).payload == first
         assert await soon(lambda: len(list((warden / "fd").iterdir())) <= held + 1)
         assert await soon(lambda: len(children_of(pool.warden_pid)) <= 1)
 
@@ -209,7 +218,7 @@ async def test_workers_do_not_hold_each_others_channels():
 async def test_what_a_worker_started_ends_with_it(pool, entry):
     worker = await pool.worker(LIMIT)
     said: list[bytes] = []
-    await worker.run(WorkerTask(1, 1, refer_to(entry)), said.append)
+    await run_task(worker, entry, b"", said.append)
     worker.kill()
     await worker.ended
     await asyncio.sleep(0.05)
@@ -218,27 +227,27 @@ async def test_what_a_worker_started_ends_with_it(pool, entry):
 
 async def test_forked_workers_draw_different_numbers():
     async with WorkerPool(PoolOptions(tasks_per_worker=1, preload=("random", "no_such_module"))) as pool:
-        drawn = {(await pool.run(entries.random_number, b"", LIMIT)).payload for _ in range(3)}
+        drawn = {(await run_in(pool, entries.random_number, b"", LIMIT)).payload for _ in range(3)}
         assert len(drawn) == 3
         assert "no_such_module" in pool.not_preloaded
 
 
 async def test_a_file_above_the_cap_fails_in_the_task(tmp_path):
     async with WorkerPool(PoolOptions(largest_file_bytes=MB)) as pool:
-        ending = await pool.run(entries.write_a_large_file, bytes(tmp_path / "large"), LIMIT)
+        ending = await run_in(pool, entries.write_a_large_file, bytes(tmp_path / "large"), LIMIT)
         assert isinstance(ending, TaskFailed)
         assert "File too large" in ending.reason
 
 
 async def test_a_worker_started_from_nothing_does_the_same():
     async with WorkerPool(PoolOptions(forks=False)) as pool:
-        assert await pool.run(entries.echo, b"spawned", LIMIT) == TaskDone(0, 1, b"spawned")
+        assert await run_in(pool, entries.echo, b"spawned", LIMIT) == TaskDone(1, b"spawned")
 
 
 async def test_stopping_is_asked_then_told_then_forced(pool):
     worker = await pool.worker(LIMIT)
-    worker.start(WorkerTask(1, 1, refer_to(entries.wait)))
-    death = await worker.stop(terminate_after_s=0.05, kill_after_s=2)
+    worker.start(refer_to(entries.wait))
+    death = await stop(worker, terminate_after_s=0.05, kill_after_s=2)
     assert (death.kind, death.signal) == (DeathKind.SIGNALLED, 15)
 
 
@@ -262,4 +271,4 @@ async def test_asking_for_a_worker_can_be_cancelled(pool):
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-    assert (await pool.run(entries.echo, b"on", LIMIT)).payload == b"on"
+    assert (await run_in(pool, entries.echo, b"on", LIMIT)).payload == b"on"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Executor as Threads
 from functools import partial
@@ -21,6 +20,7 @@ from headrace.agents.context import AgentContext, Surroundings
 from headrace.agents.contract import AgentEvent, AgentRun, RemoteError, RunEnded
 from headrace.agents.kept_values import decode_arguments, encode_kept
 from headrace.agents.link import AgentLink, RunStopped
+from headrace.caught_errors import describe_error, forget_frames, is_out_of_memory
 from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
 from headrace.survey.values import repair_text
@@ -29,7 +29,7 @@ AgentFunction: TypeAlias = Callable[..., Awaitable[Any]]
 
 _CANCELS = 3
 _CANCEL_EVERY_S = 1.0
-_LONGEST_REASON = 4000
+_FILE_TOO_LARGE = ". No file that a worker writes may become larger than largest_file= of the engine allows"
 _MADE_BY_FUNCTIONS = {ExitCause.DONE, ExitCause.FAILED}
 
 
@@ -112,19 +112,19 @@ class InlineAgents:
             encoded = encode_kept(result, f"What {work.kind} returned")
             context.came_to_its_end()
         except RunStopped as stopped:
-            _forget_frames(stopped)
+            forget_frames(stopped)
             self.end(link, stopped.cause, resume_at=stopped.resume_at, step=stopped.step)
         except asyncio.CancelledError as error:
-            _forget_frames(error)
+            forget_frames(error)
             self.end(link, _cancelled(link), reason="" if link.signal else "CancelledError: it cancelled itself")
         except MemoryError as error:
-            _forget_frames(error)
+            forget_frames(error)
             self.end(link, ExitCause.OUT_OF_MEMORY, reason="MemoryError")
         except GeneratorExit:
             raise  # the loop is gone, and with it whoever could be told
         except BaseException as error:  # noqa: BLE001 - even SystemExit is recorded with its run; the others go on
-            reason, cause = _told(error), ExitCause.OUT_OF_MEMORY if _is_shortage(error) else ExitCause.FAILED
-            _forget_frames(error)
+            reason, cause = _reason(error), ExitCause.OUT_OF_MEMORY if is_out_of_memory(error) else ExitCause.FAILED
+            forget_frames(error)
             self.end(link, cause, reason=reason)
         else:
             self.end(link, ExitCause.DONE, result=encoded)
@@ -182,29 +182,7 @@ def tear_down(task: asyncio.Task[None]) -> None:
     task.cancel()
 
 
-def _told(error: BaseException) -> str:
-    """The error as it can be stored, its last lines of code first in importance."""
-    text = "".join(traceback.format_exception(error, limit=-8)).strip()
-    told = ": ".join(filter(None, [type(error).__name__, _said(error)]))
-    return repair_text(f"{told[:_LONGEST_REASON]}\n\n{text[-_LONGEST_REASON:]}")[0]
-
-
-def _said(error: BaseException) -> str:
-    try:
-        said = str(error)
-        if isinstance(error, OSError) and error.errno == errno.EFBIG:
-            said += ". No file that a worker writes may become larger than largest_file= of the engine allows"
-        return said
-    except Exception as unsaid:  # noqa: BLE001 - an agent's own class may raise anything
-        return f"(its text cannot be had: {type(unsaid).__name__})"
-
-
-def _is_shortage(error: BaseException) -> bool:
-    """What the system refuses is told as an OSError, a mapping for one."""
-    return isinstance(error, OSError) and error.errno == errno.ENOMEM
-
-
-def _forget_frames(error: BaseException) -> None:
-    """An error's traceback keeps every local of the run alive."""
-    traceback.clear_frames(error.__traceback__)
-    error.__traceback__ = error.__context__ = error.__cause__ = None
+def _reason(error: BaseException) -> str:
+    """The error as it can be stored."""
+    is_too_large = isinstance(error, OSError) and error.errno == errno.EFBIG
+    return repair_text(describe_error(error, _FILE_TOO_LARGE if is_too_large else ""))[0]

@@ -58,7 +58,7 @@ class EngineThread(Generic[Outcome]):
 
     def _run(self) -> None:
         try:
-            with asyncio.Runner(loop_factory=_network_loop() if self._has_network else None) as runner:
+            with asyncio.Runner(loop_factory=network_loop() if self._has_network else None) as runner:
                 outcome = runner.run(self._announced())
         except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
             self._looping.set()  # nobody may wait for a loop that could not be made
@@ -74,7 +74,8 @@ class EngineThread(Generic[Outcome]):
         return await self._main()
 
 
-def _network_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def network_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """What makes the fastest event loop for sockets that this platform has; None for asyncio's own."""
     try:
         import uvloop
     except ImportError:  # Windows has none

@@ -10,7 +10,6 @@ import asyncio
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable
 from typing import TypeAlias
 
 from headrace.workers.channel import Channel
@@ -19,6 +18,7 @@ from headrace.workers.wire import (
     Death,
     DeathKind,
     FromWorker,
+    FunctionReference,
     TaskDone,
     TaskFailed,
     TaskMessage,
@@ -43,45 +43,31 @@ class Worker(LimitedProcess):
         self._changed = asyncio.Event()
         self.channel = Channel(connection, FromWorker, self._arrived, self._closed)
 
-    async def run(self, task: WorkerTask, on_message: Callable[[bytes], None] | None = None) -> TaskEnd:
-        """One task from start to end; its messages go to `on_message`."""
-        self.start(task)
-        while True:
-            message = await self.receive()
-            if not isinstance(message, TaskMessage):
-                return message
-            if on_message is not None and (message.id, message.epoch) == (task.id, task.epoch):
-                on_message(message.payload)
-
-    def start(self, task: WorkerTask) -> None:
+    def start(self, entry: FunctionReference, payload: bytes = b"") -> None:
+        """Give it its next task."""
         self.tasks += 1
-        self.channel.send(task)
+        self.channel.send(WorkerTask(self.tasks, entry, payload))
 
-    def send(self, message: TaskMessage) -> None:
-        self.channel.send(message)
+    def send(self, payload: bytes) -> None:
+        """Send a message to its task."""
+        self.channel.send(TaskMessage(self.tasks, payload))
 
     async def receive(self) -> FromWorker | Death:
-        """The next message, or how the worker ended when there is none left."""
-        while not self._messages:
-            if self.ended.done():
-                return self.ended.result()
-            self._changed.clear()
-            await self._changed.wait()
-        self.channel.pause(False)
-        return self._messages.popleft()
+        """The next message of its task, or how the worker ended when there is none left."""
+        while True:
+            while not self._messages:
+                if self.ended.done():
+                    return self.ended.result()
+                self._changed.clear()
+                await self._changed.wait()
+            self.channel.pause(False)
+            message = self._messages.popleft()
+            if message.epoch == self.tasks:
+                return message
 
     def kill(self, number: int = signal.SIGKILL, reason: str = "", kind: DeathKind = DeathKind.HUNG) -> None:
         self.is_spoiled = True
         super().kill(number, reason, kind)
-
-    async def stop(self, *, terminate_after_s: float, kill_after_s: float, reason: str = "") -> Death:
-        """After it was asked to end: SIGTERM when it has not in time, then SIGKILL, each with its deadline."""
-        for number, patience_s in ((signal.SIGTERM, terminate_after_s), (signal.SIGKILL, kill_after_s)):
-            done, _ = await asyncio.wait([self.ended], timeout=patience_s)
-            if done:
-                break
-            self.kill(number, reason)
-        return await asyncio.shield(self.ended)
 
     def has_ended(self, death: Death) -> None:
         if self.ended.done():

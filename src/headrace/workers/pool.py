@@ -26,8 +26,8 @@ from headrace.errors import HeadraceError, OptionError
 from headrace.memory.measure.os_limits import ENVIRONMENT, ON_LINUX
 from headrace.workers.channel import Channel
 from headrace.workers.enforcement import can_isolate, enforcement_layers
-from headrace.workers.functions import has_imported_script, refer_to, script_starts_again
-from headrace.workers.handle import TaskEnd, Worker
+from headrace.workers.functions import has_imported_script, script_starts_again
+from headrace.workers.handle import Worker
 from headrace.workers.limited_process import LimitedProcess
 from headrace.workers.warden.standby import continue_if_stopped
 from headrace.workers.wire import (
@@ -45,7 +45,6 @@ from headrace.workers.wire import (
     SpawnProgram,
     Stuck,
     WorkerStarted,
-    WorkerTask,
 )
 
 _ROOT = str(Path(__file__).parents[2])
@@ -177,33 +176,6 @@ class WorkerPool:
             self._idle.append(worker)
         else:
             self._retire(worker)
-
-    async def run(
-        self,
-        function: Callable[..., object],
-        payload: bytes,
-        limit_bytes: int,
-        on_message: Callable[[bytes], None] | None = None,
-    ) -> TaskEnd:
-        """One task in a worker: `function(port, payload)`, which returns bytes or nothing."""
-        entry = refer_to(function)
-        worker = await self.worker(limit_bytes)
-        try:
-            ending = await worker.run(WorkerTask(worker.tasks, 1, entry, payload), on_message)
-        except BaseException:
-            worker.kill()
-            raise
-        self.give_back(worker)
-        return ending
-
-    async def end_workers(self) -> None:
-        """All of them, idle and busy; the warden stays."""
-        self._idle.clear()
-        workers = list(self._workers.values())
-        for worker in workers:
-            worker.kill()
-        if workers:
-            await asyncio.wait([worker.ended for worker in workers])
 
     def spawn(self, order: SpawnProgram, streams: Sequence[int]) -> LimitedProcess:
         """A program that is not Python; `order.worker` comes from `next_number`."""

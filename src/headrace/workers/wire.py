@@ -28,22 +28,22 @@ class FunctionReference(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WorkerTask(msgspec.Struct, tag=True, array_like=True):
-    """`entry` is called with a port and the payload, in the worker; what it returns is the payload of `Done`."""
+    """`entry` is called with a port and the payload, in the worker; what it returns is the payload of `TaskDone`.
 
-    id: int
+    `epoch` counts the tasks of a worker. A message of an earlier one, from a thread that it left behind, is refused.
+    """
+
     epoch: int
     entry: FunctionReference
     payload: bytes = b""
 
 
 class TaskMessage(msgspec.Struct, tag=True, array_like=True):
-    id: int
     epoch: int
     payload: bytes
 
 
 class TaskDone(msgspec.Struct, tag=True, array_like=True):
-    id: int
     epoch: int
     payload: bytes = b""
 
@@ -51,7 +51,6 @@ class TaskDone(msgspec.Struct, tag=True, array_like=True):
 class TaskFailed(msgspec.Struct, tag=True, array_like=True):
     """`reason` is the error with its last lines of code."""
 
-    id: int
     epoch: int
     reason: str
 
@@ -61,7 +60,6 @@ class TaskOutOfMemory(msgspec.Struct, tag=True, array_like=True):
     a limit that was hit by reservations (stacks of threads, one huge array) has a small `used`.
     """
 
-    id: int
     epoch: int
     used_bytes: int
     reserved_bytes: int

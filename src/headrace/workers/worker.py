@@ -9,11 +9,9 @@ cover: how messages travel (workers.worker_channel), what payloads mean, and lim
 from __future__ import annotations
 
 import asyncio
-import errno
 import inspect
 import os
 import socket
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -21,6 +19,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
+from headrace.caught_errors import describe_error, forget_frames, is_out_of_memory
 from headrace.framing import BadFrame
 from headrace.memory.measure.os_limits import allow_data
 from headrace.memory.measure.process import own_data_bytes
@@ -40,7 +39,6 @@ class Port:
     def __init__(self, line: WorkerChannel, task: WorkerTask, place: Place | None) -> None:
         self._line = line
         self._place = place
-        self.id = task.id
         self.epoch = task.epoch
         self.base_bytes = line.base_bytes  # resident when the worker began: limits count from here
 
@@ -53,7 +51,7 @@ class Port:
         """Waits while the controller does not read, and with it the loop, if there is one."""
         self.step()
         try:
-            self._line.write(TaskMessage(self.id, self.epoch, payload))
+            self._line.write(TaskMessage(self.epoch, payload))
         except ConnectionError:
             _leave()
 
@@ -61,7 +59,7 @@ class Port:
         """For small messages inside a loop: returns at once, and the message leaves when the controller reads."""
         self.step()
         try:
-            self._line.post(TaskMessage(self.id, self.epoch, payload))
+            self._line.post(TaskMessage(self.epoch, payload))
         except ConnectionError:
             _leave()
 
@@ -79,15 +77,8 @@ class Port:
         """Returns when everything sent or posted so far has left."""
         await self._line.caught_up()
 
-    def receive(self) -> bytes:
-        """The next message to this task."""
-        while True:
-            payload = self._own(self._line.read())
-            if payload is not None:
-                return payload
-
     async def receive_async(self) -> bytes:
-        """The same, while other coroutines go on."""
+        """The next message to this task; other coroutines go on."""
         while True:
             payload = self._own(await self._line.read_async())
             if payload is not None:
@@ -96,7 +87,7 @@ class Port:
     def _own(self, message: ToWorker | None) -> bytes | None:
         if message is None:
             _leave()
-        is_ours = isinstance(message, TaskMessage) and (message.id, message.epoch) == (self.id, self.epoch)
+        is_ours = isinstance(message, TaskMessage) and message.epoch == self.epoch
         return message.payload if is_ours else None
 
 
@@ -126,13 +117,13 @@ def _performed(task: WorkerTask, line: WorkerChannel, place: Place | None) -> _E
     try:
         function = find_function(task.entry)
         payload = _called(function, Port(line, task, place), task.payload, place)
-        return TaskDone(task.id, task.epoch, payload if payload is not None else b"")
+        return TaskDone(task.epoch, payload if payload is not None else b"")
     except BaseException as error:  # noqa: BLE001 - even SystemExit is told with its task; the worker goes on
-        if _means_out_of_memory(error):
+        if is_out_of_memory(error):
             return _out_of_memory(task, error)
-        reason = _told(error)
-        _forget_frames(error)
-        return TaskFailed(task.id, task.epoch, reason)
+        reason = describe_error(error)
+        forget_frames(error)
+        return TaskFailed(task.epoch, reason)
 
 
 def _called(function: Callable[..., Any], port: Port, payload: bytes, place: Place | None) -> bytes | None:
@@ -155,15 +146,10 @@ async def _awaited(result: Any) -> bytes | None:
     return await result
 
 
-def _means_out_of_memory(error: BaseException) -> bool:
-    """mmap and fork say it in their own way."""
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
-
-
 def _out_of_memory(task: WorkerTask, error: BaseException) -> TaskOutOfMemory:
     peak, reserved = lend_last_words()
-    _forget_frames(error)
-    return TaskOutOfMemory(task.id, task.epoch, peak, reserved, str(error)[:_LONGEST_REASON] or "MemoryError")
+    forget_frames(error)
+    return TaskOutOfMemory(task.epoch, peak, reserved, str(error)[:_LONGEST_REASON] or "MemoryError")
 
 
 def lend_last_words() -> tuple[int, int]:
@@ -178,29 +164,15 @@ def _said(line: WorkerChannel, task: WorkerTask, ending: _Ending) -> _Ending:
     try:
         line.write(ending)
     except BadFrame as error:
-        ending = TaskFailed(task.id, task.epoch, f"The result is {error}. Return less, or write it to a file.")
+        ending = TaskFailed(task.epoch, f"The result is {error}. Return less, or write it to a file.")
     except MemoryError as error:  # the limit holds the result, but not beside its encoding
         ending = _out_of_memory(task, error)
     except (TypeError, msgspec.MsgspecError) as error:
-        ending = TaskFailed(task.id, task.epoch, f"The result is not bytes: {error}")
+        ending = TaskFailed(task.epoch, f"The result is not bytes: {error}")
     else:
         return ending
     line.write(ending)
     return ending
-
-
-def _told(error: BaseException) -> str:
-    """The error as it can be sent, its last lines of code after it."""
-    text = "".join(traceback.format_exception(error, limit=-8)).strip()
-    told = f"{type(error).__name__}: {error}"[:_LONGEST_REASON]
-    return f"{told}\n\n{text[-_LONGEST_REASON:]}".encode("utf-8", "replace").decode()
-
-
-def _forget_frames(error: BaseException) -> None:
-    """An error's traceback keeps every local of the task alive."""
-    with suppress(RuntimeError):
-        traceback.clear_frames(error.__traceback__)
-    error.__traceback__ = error.__context__ = error.__cause__ = None
 
 
 def _set_busy(place: Place | None, is_busy: bool) -> None:

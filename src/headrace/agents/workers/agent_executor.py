@@ -54,7 +54,7 @@ from headrace.workers.functions import find_at_home, refer_to
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.lender import Lender, Loan
 from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import TaskDone, TaskMessage, WorkerTask
+from headrace.workers.wire import TaskDone, TaskMessage
 
 _NEARLY_FULL = 0.8
 _HARDER_AFTER_S = 1.0
@@ -92,7 +92,7 @@ class _House:
         if self.worker is None:
             self.unsent.append(message)
         else:
-            self.worker.send(TaskMessage(self.slot, 1, encode(message)))
+            self.worker.send(encode(message))
 
 
 class IsolatedAgents:
@@ -231,7 +231,7 @@ class IsolatedAgents:
     async def _started(self, house: _House, limit_bytes: int) -> Worker:
         worker = await self._pool.worker(limit_bytes)
         home, house.unsent = RunsPayload(str(self._spools), house.unsent), []
-        worker.start(WorkerTask(house.slot, 1, self._entry, encode(home)))
+        worker.start(self._entry, encode(home))
         house.worker = worker
         return worker
 

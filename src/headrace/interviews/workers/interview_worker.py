@@ -53,6 +53,7 @@ from headrace.models.provider import Provider, Reply, Request
 from headrace.models.shared_limiters import endpoint_key
 from headrace.survey.model import Model
 from headrace.survey.record import Usage
+from headrace.threads.loop_thread import network_loop
 from headrace.workers.functions import find_function
 from headrace.workers.worker import Port, lend_last_words
 
@@ -66,7 +67,7 @@ def conduct_surveys(port: Port, payload: bytes) -> None:
     opening = decode_opening(payload)
     return_large_blocks()
     gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
-    with asyncio.Runner(loop_factory=_network_loop() if opening.has_network else None) as runner:
+    with asyncio.Runner(loop_factory=network_loop() if opening.has_network else None) as runner:
         runner.run(_conduct(port, opening))
 
 
@@ -313,11 +314,3 @@ class RemoteCache:
 
     def put(self, key: bytes, reply: Reply) -> None:
         self._link.post(Paid(key, reply))
-
-
-def _network_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

@@ -52,11 +52,10 @@ from headrace.models.response_cache import ResponseCache
 from headrace.workers.functions import refer_to
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import DeathKind, TaskFailed, TaskMessage, WorkerTask
+from headrace.workers.wire import DeathKind, TaskFailed, TaskMessage
 
 SlotMessage: TypeAlias = Taken | EventsSent | RowTooLarge
 _DIES_WITHIN_S = 10.0
-_TASK = 1  # a worker has one, from its start to its end
 
 
 class WorkerSlot:
@@ -127,7 +126,7 @@ class WorkerSlot:
         self.opened.clear()
         worker = self._worker = await self._new_worker()
         try:
-            worker.start(WorkerTask(_TASK, _TASK, refer_to(conduct_surveys), self._opening))
+            worker.start(refer_to(conduct_surveys), self._opening)
             if self._lease is not None:
                 self.post(Leased(self._lease))
             for part in self.parts.values():
@@ -222,7 +221,7 @@ class WorkerSlot:
 
     def _send(self, messages: list[ToSurveyWorker]) -> None:
         if self._worker is not None:
-            self._worker.send(TaskMessage(_TASK, _TASK, encode(messages)))
+            self._worker.send(encode(messages))
 
     async def _listen(self, worker: Worker) -> TaskEnd:
         while True:
@@ -232,7 +231,7 @@ class WorkerSlot:
             try:
                 told = decode_from_worker(message.payload)
             except msgspec.DecodeError as error:
-                return TaskFailed(_TASK, _TASK, f"It said what makes no sense: {error}")
+                return TaskFailed(worker.tasks, f"It said what makes no sense: {error}")
             size_bytes = len(message.payload)
             del message  # or it would be held until the next one comes
             for each in told:
