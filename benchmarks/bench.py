@@ -115,5 +115,5 @@ class Bench:
         path.unlink(missing_ok=True)
         return run_child("whole_run", path, interviews), path
 
-    def _edsl(self, interviews: int) -> edsl.Peer | None:
-        return edsl.measure(interviews, self.directory)
+    def _edsl(self, interviews: int, *, keeps: bool = True, has_names: bool = True) -> edsl.Peer | None:
+        return edsl.measure(interviews, self.directory, keeps=keeps, has_names=has_names)

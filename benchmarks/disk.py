@@ -24,6 +24,6 @@ def measure(bench: Bench) -> Table:
         ],
         [
             "the run file holds agents, prompts, raw responses and answers; written includes the spool of the agents",
-            f"peer: EDSL at {bench.sizes.edsl:,} interviews; its written bytes per interview grow with their number",
+            f"peer: EDSL at {bench.sizes.edsl:,} interviews, its cache in memory; bytes each grow with their number",
         ],
     )

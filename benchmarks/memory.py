@@ -9,7 +9,8 @@ _MOST_GROWTH_BYTES = 12e6
 
 def measure(bench: Bench) -> Table:
     small, large = bench.sizes.small_run, bench.sizes.large_run
-    (small_run, _), (large_run, _), peer = bench.run_once(small), bench.run_once(large), bench.edsl(bench.sizes.edsl)
+    (small_run, _), (large_run, _) = bench.run_once(small), bench.run_once(large)
+    peer, unkept = bench.edsl(bench.sizes.edsl), bench.edsl(bench.sizes.edsl, keeps=False)
     grown = large_run.peak_bytes - small_run.peak_bytes
     each = grown / (large - small)
     return Table(
@@ -32,6 +33,11 @@ def measure(bench: Bench) -> Table:
                 "growth per interview",
                 f"{each:.1f} bytes",
                 peer=f"{peer.resident_kb:.0f} KB" if peer else NOT_MEASURED,
+            ),
+            Line(
+                "the peer with its object store off",
+                "",
+                peer=f"{unkept.resident_kb:.0f} KB" if unkept else NOT_MEASURED,
             ),
         ],
         [f"peer: EDSL at {bench.sizes.edsl:,} further interviews, after a few to warm up"],

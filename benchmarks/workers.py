@@ -20,8 +20,9 @@ _MOST_PEAK_BYTES = LIMIT_BYTES + (32 << 20)
 _NOT_INSTALLED = "not installed"
 # (as the table calls it, as children/pool_peer.py does, what is to be installed)
 _PEERS = (
+    ("concurrent.futures, fork", "fork", ""),
     ("concurrent.futures, spawn", "spawn", ""),
-    ("concurrent.futures, forkserver", "forkserver", ""),
+    ("concurrent.futures, forkserver, preloaded", "forkserver", ""),
     ("loky", "loky", "loky==3.7.0"),
     ("pebble", "pebble", "pebble==5.2.3"),
 )

@@ -10,23 +10,30 @@ ANSWERS = {"mood": "Good", "rating": "7", "why": "The harbour is a short walk aw
 
 
 def job(api: Any, agents: Any) -> Any:
-    scenario = api.Scenario({"city": "Oslo"})
-    return survey(api).by(agents).by(scenario).by(api.Model("test", canned_response=ANSWERS))
+    return survey(api).by(agents).by(api.Scenario({"city": "Oslo"})).by(model(api))
 
 
-def survey(api: Any) -> Any:
+def model(api: Any) -> Any:
+    return api.Model("test", canned_response=ANSWERS)
+
+
+def survey(api: Any, *, has_names: bool = True) -> Any:
+    """Without names in its texts it is EDSL's best case: for each text with one, it looks through all that it holds."""
+    city, said, who = ("{{ scenario.city }}", "You said {{ mood.answer }}. ", "As a {{ agent.work }}, ")
+    if not has_names:
+        city, said, who = "Oslo", "", ""
     mood = api.QuestionMultipleChoice(
         question_name="mood",
-        question_text="How do you feel about {{ scenario.city }}?",
+        question_text=f"How do you feel about {city}?",
         question_options=["Good", "Bad", "Mixed"],
     )
     rating = api.QuestionNumerical(
         question_name="rating",
-        question_text="You said {{ mood.answer }}. How would you rate it from 0 to 10?",
+        question_text=f"{said}How would you rate it from 0 to 10?",
         min_value=0,
         max_value=10,
     )
-    why = api.QuestionFreeText(question_name="why", question_text="As a {{ agent.work }}, why do you think so?")
+    why = api.QuestionFreeText(question_name="why", question_text=f"{who}why do you think so?")
     return api.Survey([mood, rating, why])
 
 

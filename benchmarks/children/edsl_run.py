@@ -1,4 +1,9 @@
-"""Runs the workload with EDSL: `edsl_run INTERVIEWS`. Started by the Python of EDSL's own environment.
+"""Runs the workload with EDSL at its best: `edsl_run INTERVIEWS kept|unkept named|plain`. Started by EDSL's own Python.
+
+Its test model is limited to 1,000 calls a minute, waited for in a busy loop: the limit is lifted. Its cache is a
+fresh one in memory. `kept` runs it as `run()` does: each interview is committed to its object store. `unkept` switches
+that store off in its runner, which its users cannot: nothing of the run is on disk then. `plain`: no text has a name in
+it.
 
 A few interviews with other agents come first, so that what loads on first use is not counted. Making the agents is.
 """
@@ -6,10 +11,12 @@ A few interviews with other agents come first, so that what loads on first use i
 import os
 import sys
 import time
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 
 import edsl
+from edsl.runner.runner import Runner
 
 from benchmarks import workload
 from benchmarks.processes import bytes_written, loop_ms, peak_resident_bytes, print_figures
@@ -17,11 +24,13 @@ from benchmarks.processes import bytes_written, loop_ms, peak_resident_bytes, pr
 _WARM_UP = 10
 
 
-def main(interviews: int) -> None:
+def main(interviews: int, how: str, texts: str) -> None:
+    if how == "unkept":
+        Runner.submit = partialmethod(_submit_unkept, Runner.submit)
     everyone = workload.each_agent(edsl, interviews + _WARM_UP)
-    run([next(everyone) for _ in range(_WARM_UP)])
+    run([next(everyone) for _ in range(_WARM_UP)], texts)
     before = account()
-    results = run(list(everyone))
+    results = run(list(everyone), texts)
     cpu_s, grown, written, left = (end - begin for begin, end in zip(before, account(), strict=True))
     assert len(results) == interviews
     assert results[interviews - 1]["answer"]["rating"] == int(workload.ANSWERS["rating"])
@@ -34,8 +43,15 @@ def main(interviews: int) -> None:
     )
 
 
-def run(agents: list[Any]) -> Any:
-    return workload.job(edsl, edsl.AgentList(agents)).run(
+def run(agents: list[Any], texts: str) -> Any:
+    model = workload.model(edsl)
+    model.rpm, model.tpm = 10**9, 10**12
+    has_names = texts == "named"
+    job = workload.survey(edsl, has_names=has_names).by(edsl.AgentList(agents)).by(model)
+    if has_names:  # without one, EDSL refuses a scenario that no text uses
+        job = job.by(edsl.Scenario({"city": "Oslo"}))
+    return job.run(
+        cache=edsl.Cache(),
         disable_remote_inference=True,
         disable_remote_cache=True,
         progress_bar=False,
@@ -50,5 +66,9 @@ def account() -> tuple[float, int, int, int]:
     return time.process_time(), peak_resident_bytes(), bytes_written()[0], sum(file.stat().st_size for file in files)
 
 
+def _submit_unkept(runner: Runner, submit: Any, job: Any, **options: Any) -> Any:
+    return submit(runner, job, **{**options, "stream_to_cas": False})
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3])
