@@ -1,11 +1,11 @@
 """The engine: the loop where scheduler, engine file and executors of agent runs meet, and the handle that users hold.
 
     Engine (engine, the caller's thread) ── calls in batches ──► EngineLoop (loop, the engine's thread)
-                                                                   │ pump: one event at a time
+                                                                   │ scheduler_driver: one event at a time
                                                                    ▼
     engine_writer ◄── writes ── run_lives, backlog ◄── commands ── scheduler
 
-- `pump` feeds the scheduler one event at a time, and no command overtakes another.
+- `scheduler_driver` feeds the scheduler one event at a time, and no command overtakes another.
 - `run_lives` starts, journals and ends runs; `backlog` keeps those that wait on disk or for room; `live_runs` is what
   the engine holds of runs in RAM.
 - `agent_requests` answers what running agents ask for; `owner_requests` what the holders of `Run` ask for.
