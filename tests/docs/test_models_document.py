@@ -56,7 +56,11 @@ def test_the_services_are_those_there_are():
     told = {code_names(name)[0]: (speaks, code_names(address), key) for name, speaks, address, key in table}
     for name, service in SERVICES.items():
         address = [service.base_url] if service.base_url else ["base_url"]
-        assert told.pop(name) == (service.wire.value, address, f"`{service.key_env}`" if service.key_env else "none")
+        assert told.pop(name) == (
+            service.protocol.value,
+            address,
+            f"`{service.key_env}`" if service.key_env else "none",
+        )
     assert told == {}
     assert [name for name in re.findall(r"`([A-Z_]+_API_KEY)`", DOCUMENT) if name not in key_names()] == []
 

@@ -6,14 +6,10 @@ from importlib import import_module
 
 from headrace.errors import ListError, Spelled, nearest
 from headrace.models.provider import Provider
-from headrace.survey.known_services import SERVICES, WELL_KNOWN_MODELS, Wire
+from headrace.survey.known_services import SERVICES, WELL_KNOWN_MODELS
 from headrace.survey.model import Model
 
-# Module and maker. Not imported here: aiohttp alone is 26 MB, which a run of the test model has no use for.
-_WIRES = {
-    Wire.CHAT: ("openai_chat", "openai_chat"),
-    Wire.MESSAGES: ("anthropic_messages", "anthropic_messages"),
-}
+# Module and class. Not imported here: aiohttp alone is 26 MB, which a run of the test model has no use for.
 _IN_PROCESS = {
     "function": ("function", "FunctionProvider"),
     "local": ("local", "LocalProvider"),
@@ -25,7 +21,8 @@ def provider_for(model: Model) -> Provider:
     """The provider, with its parameters checked; nothing is opened yet."""
     name = model.service_name
     if name in SERVICES:
-        module, maker = _WIRES[SERVICES[name].wire]
+        # A protocol over HTTP: its module has a function of the same name.
+        module = maker = SERVICES[name].protocol.name.lower()
     elif name in _IN_PROCESS:
         module, maker = _IN_PROCESS[name]
     else:

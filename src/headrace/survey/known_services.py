@@ -1,6 +1,6 @@
 """The services whose address and key are known, and which of them a model's name belongs to.
 
-Covers: data only. Does not cover: reaching a service (providers), or where keys are read (models.keys).
+Covers: data only. Does not cover: reaching a service (models.services), or where keys are read (models.keys).
 """
 
 from __future__ import annotations
@@ -9,40 +9,42 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Wire(Enum):
-    """What is spoken with a service."""
+class ModelProtocol(Enum):
+    """The protocol of a service, in words. A member is named like its module in models/protocols/."""
 
-    CHAT = "OpenAI's chat completions"
-    MESSAGES = "Anthropic's messages"
+    OPENAI_CHAT = "OpenAI's chat completions"
+    ANTHROPIC_MESSAGES = "Anthropic's messages"
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     """`base_url` is None where the user must give one, `key_env` where no key is needed."""
 
-    wire: Wire
+    protocol: ModelProtocol
     base_url: str | None
     key_env: str | None
 
 
 COMPATIBLE = "openai_compatible"
 SERVICES: dict[str, Service] = {
-    "anthropic": Service(Wire.MESSAGES, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
-    "cerebras": Service(Wire.CHAT, "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-    "deepinfra": Service(Wire.CHAT, "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
-    "deepseek": Service(Wire.CHAT, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "fireworks": Service(Wire.CHAT, "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
-    "google": Service(Wire.CHAT, "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
-    "groq": Service(Wire.CHAT, "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    "llama_cpp": Service(Wire.CHAT, "http://localhost:8080/v1", None),
-    "mistral": Service(Wire.CHAT, "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    "ollama": Service(Wire.CHAT, "http://localhost:11434/v1", None),
-    "openai": Service(Wire.CHAT, "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    COMPATIBLE: Service(Wire.CHAT, None, None),
-    "openrouter": Service(Wire.CHAT, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    "together": Service(Wire.CHAT, "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
-    "vllm": Service(Wire.CHAT, "http://localhost:8000/v1", None),
-    "xai": Service(Wire.CHAT, "https://api.x.ai/v1", "XAI_API_KEY"),
+    "anthropic": Service(ModelProtocol.ANTHROPIC_MESSAGES, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "cerebras": Service(ModelProtocol.OPENAI_CHAT, "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "deepinfra": Service(ModelProtocol.OPENAI_CHAT, "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+    "deepseek": Service(ModelProtocol.OPENAI_CHAT, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "fireworks": Service(ModelProtocol.OPENAI_CHAT, "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "google": Service(
+        ModelProtocol.OPENAI_CHAT, "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"
+    ),
+    "groq": Service(ModelProtocol.OPENAI_CHAT, "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "llama_cpp": Service(ModelProtocol.OPENAI_CHAT, "http://localhost:8080/v1", None),
+    "mistral": Service(ModelProtocol.OPENAI_CHAT, "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "ollama": Service(ModelProtocol.OPENAI_CHAT, "http://localhost:11434/v1", None),
+    "openai": Service(ModelProtocol.OPENAI_CHAT, "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    COMPATIBLE: Service(ModelProtocol.OPENAI_CHAT, None, None),
+    "openrouter": Service(ModelProtocol.OPENAI_CHAT, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "together": Service(ModelProtocol.OPENAI_CHAT, "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "vllm": Service(ModelProtocol.OPENAI_CHAT, "http://localhost:8000/v1", None),
+    "xai": Service(ModelProtocol.OPENAI_CHAT, "https://api.x.ai/v1", "XAI_API_KEY"),
 }
 
 _PREFIXES = {
