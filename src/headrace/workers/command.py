@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from tempfile import TemporaryFile
 from typing import IO, TypeAlias, cast
 
 from headrace.errors import InvalidInput
+from headrace.workers.deaths import signal_name
 from headrace.workers.limited_process import LimitedProcess
 from headrace.workers.pool import WorkerPool
 from headrace.workers.wire import Death, DeathKind, SpawnProgram
@@ -63,7 +63,7 @@ class CommandResult:
             case DeathKind.EXITED:
                 ended = f"exited with {self.code}"
             case DeathKind.SIGNALLED:
-                ended = f"was killed by {_signal_name(self.signal)}"
+                ended = f"was killed by {signal_name(self.signal)}"
             case DeathKind.OUT_OF_MEMORY:
                 ended = f"used {self.peak_bytes:,} bytes of the {self.limit_bytes:,} it may"
             case DeathKind.HUNG | DeathKind.STOPPED | DeathKind.TOO_MUCH_OUTPUT | DeathKind.LOST:
@@ -164,10 +164,3 @@ def _tail(errors: IO[bytes]) -> str:
     size = errors.seek(0, os.SEEK_END)
     errors.seek(max(0, size - _ERROR_TAIL_BYTES))
     return errors.read(_ERROR_TAIL_BYTES).decode("utf-8", "replace")
-
-
-def _signal_name(number: int | None) -> str:
-    try:
-        return signal.Signals(number or 0).name
-    except ValueError:
-        return f"signal {number}"

@@ -13,7 +13,9 @@ from typing import TypeAlias
 from headrace.workers.lending import Borrower, limits_within
 from headrace.workers.limited_process import LimitedProcess
 
-LEAST_WORKER_BYTES = 24 << 20  # below this a worker could not even import what it runs
+# The smallest limit of a worker. One that runs a step, or a chunk with the test model, needs 2 MB above what it was
+# forked with; the rest is for what its work imports.
+LEAST_WORKER_BYTES = 16_000_000
 _WORTH_MOVING_BYTES = 4 << 20
 _MAY_PASS_BYTES = 8 << 20  # how far a worker was seen above its limit, before it was killed: kept back for each
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from headrace.interviews.contract import Chunk, Interview
 from headrace.interviews.workers.chunk_parts import ChunkInFlight, ChunkPart, portions, reassign
-from headrace.interviews.workers.interview_deaths import Blame
 from headrace.survey.record import AnswerRecord, AnswerState
+from headrace.workers.deaths import DeathCause
 
 ROW = b"x" * 100
 
@@ -45,7 +45,7 @@ def test_whatever_kills_workers_only_the_poisoned_fail_and_it_ends(
         if not killers:
             continue
         deaths += 1
-        after = reassign(part, chance.choice(killers) if names_suspects else None, Blame.CRASH)
+        after = reassign(part, chance.choice(killers) if names_suspects else None, DeathCause.CRASHED)
         if after.failed is not None:
             failed.add(after.failed.ordinal)
         waiting += [part_of(group, in_flight, is_trial=True) for group in after.trials]
@@ -57,7 +57,7 @@ def test_whatever_kills_workers_only_the_poisoned_fail_and_it_ends(
 
 def test_a_death_that_was_nobodys_fault_costs_no_trial():
     in_flight = in_flight_of(5)
-    after = reassign(part_of(in_flight.chunk.interviews, in_flight), None, Blame.NOTHING)
+    after = reassign(part_of(in_flight.chunk.interviews, in_flight), None, DeathCause.LOST)
     assert (after.again, after.trials, after.failed) == (in_flight.chunk.interviews, [], None)
 
 
@@ -71,7 +71,7 @@ def test_workers_killed_from_outside_cost_no_interview_and_their_killer_stays_al
         if killer not in part.left:
             continue
         deaths += 1
-        after = reassign(part, None, Blame.NOTHING)
+        after = reassign(part, None, DeathCause.LOST)
         assert (after.failed, after.last) == (None, None)
         undone |= {after.undone.ordinal} if after.undone is not None else set()
         groups = [(group, True) for group in after.trials] + [(after.again, False)]
@@ -86,17 +86,17 @@ def test_workers_killed_from_outside_cost_no_interview_and_their_killer_stays_al
 def test_an_interview_is_tried_with_all_the_memory_before_it_fails_for_lack_of_it():
     in_flight = in_flight_of(1)
     trial = part_of(in_flight.chunk.interviews, in_flight, is_trial=True)
-    assert reassign(trial, None, Blame.MEMORY, may_need_more=True).last == in_flight.chunk.interviews[0]
-    assert reassign(trial, None, Blame.MEMORY).failed == in_flight.chunk.interviews[0]
+    assert reassign(trial, None, DeathCause.OUT_OF_MEMORY, may_need_more=True).last == in_flight.chunk.interviews[0]
+    assert reassign(trial, None, DeathCause.OUT_OF_MEMORY).failed == in_flight.chunk.interviews[0]
     trial.is_last = True
-    assert reassign(trial, None, Blame.MEMORY, may_need_more=True).failed == in_flight.chunk.interviews[0]
+    assert reassign(trial, None, DeathCause.OUT_OF_MEMORY, may_need_more=True).failed == in_flight.chunk.interviews[0]
 
 
 def test_an_interview_that_was_alone_from_the_start_gets_its_one_retry():
     in_flight = in_flight_of(1)
-    first = reassign(part_of(in_flight.chunk.interviews, in_flight), 0, Blame.CRASH)
+    first = reassign(part_of(in_flight.chunk.interviews, in_flight), 0, DeathCause.CRASHED)
     assert (first.trials, first.failed) == ([in_flight.chunk.interviews], None)
-    second = reassign(part_of(first.trials[0], in_flight, is_trial=True), 0, Blame.CRASH)
+    second = reassign(part_of(first.trials[0], in_flight, is_trial=True), 0, DeathCause.CRASHED)
     assert second.failed == in_flight.chunk.interviews[0]
 
 
@@ -116,7 +116,7 @@ def test_a_journaled_answer_goes_with_its_interview_to_the_next_worker():
     in_flight = in_flight_of(2)
     part = part_of(in_flight.chunk.interviews, in_flight)
     part.answered(1, AnswerRecord(0, AnswerState.ANSWERED, "yes", attempts=2, input_tokens=7))
-    _, again = reassign(part, None, Blame.NOTHING).again
+    _, again = reassign(part, None, DeathCause.LOST).again
     assert [record.value for record in again.kept] == ["yes"]
     assert again.uncounted is not None
     assert (again.uncounted.calls, again.uncounted.input_tokens) == (2, 7)

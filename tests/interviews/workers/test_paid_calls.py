@@ -130,7 +130,7 @@ def test_workers_killed_again_and_again_cost_no_interview(tmp_path: Path):
 def test_workers_that_cannot_live_end_the_run_and_no_interview(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(isolated_surveys, "_LONGEST_REST_S", 0.05)
     job = job_of({}, 50, Model("test", canned_response="x", latency_s=30))
-    told = "do not live long enough.*signal 9.*run again"
+    told = "do not live long enough.*SIGKILL.*run again"
     with killing_all(), pytest.raises(HeadraceError, match=told):
         job.run(tmp_path / "a.run", workers=2, concurrency=20)
     with Results.open(tmp_path / "a.run") as results:
@@ -140,7 +140,7 @@ def test_workers_that_cannot_live_end_the_run_and_no_interview(tmp_path: Path, m
 def test_an_interview_whose_worker_is_always_killed_is_left_for_a_later_run(tmp_path: Path):
     """Nothing tells a kill by its own hand from any other: it stays undone, and does not cost the others for ever."""
     job = job_of({17: "kill"}, 60, Model.from_function(survey_answers.act_slowly))
-    with pytest.raises(HeadraceError, match=r"1 of 60 interviews are left: its worker was ended by signal 9"):
+    with pytest.raises(HeadraceError, match=r"1 of 60 interviews are left: its worker was killed by SIGKILL"):
         job.run(tmp_path / "a.run", workers=2, concurrency=20)
     with Results.open(tmp_path / "a.run") as results:
         assert {result.ordinal for result in results} == set(range(60)) - {17}

@@ -43,6 +43,7 @@ from headrace.interviews.contract import Chunk, Lease
 from headrace.interviews.workers import survey_workers
 from headrace.interviews.workers.survey_workers import worker_limit_bytes
 from headrace.survey.record import Cause
+from headrace.workers.lender import LEAST_WORKER_BYTES
 from headrace.workers.wire import FunctionReference
 from tests.interviews.contract_driver import Controller, chunk, spec_for
 from tests.interviews.executors import IsolatedWithPool
@@ -168,7 +169,7 @@ def test_a_killed_controller_leaves_nobody_behind(tmp_path: Path):
 POISONS = {
     "eat:400000000": (Cause.OUT_OF_MEMORY, "memory limit"),
     "children:400000000": (Cause.OUT_OF_MEMORY, "with a limit of"),
-    "segfault": (Cause.CRASHED, "signal 11"),
+    "segfault": (Cause.CRASHED, "SIGSEGV"),
     "exit:3": (Cause.CRASHED, "code 3"),
 }
 
@@ -287,7 +288,7 @@ async def test_a_budget_in_which_no_interview_fits_is_an_error_and_fails_none():
 async def test_workers_that_crash_one_after_the_other_fail_no_further_interview():
     """A library that crashes where memory ends leaves no reading of it."""
     work = acting(dict.fromkeys(range(12), "segfault"), 12)
-    with pytest.raises(BudgetTooSmall, match=r"signal 11"):
+    with pytest.raises(BudgetTooSmall, match=r"SIGSEGV"):
         await conducted(work, Model("test", canned_response=survey_answers.act))
 
 
@@ -581,6 +582,6 @@ async def test_the_least_that_a_worker_may_have_is_enough_for_a_service(server: 
     """Threads that a library starts reserve their stacks, which count: 32 MB before the first call."""
     server.behave("ok", answer="y" * 2_000)
     model = Model("m", base_url=server.url, service_name="openai_compatible")
-    executor_options = {"workers": 1, "limit_bytes": survey_workers._LEAST_WORKER_BYTES, "has_network": True}
+    executor_options = {"workers": 1, "limit_bytes": LEAST_WORKER_BYTES, "has_network": True}
     controller = await conducted(chunk(1, 0, 40), model, **executor_options)
     assert (len(controller.rows), controller.failures, server.calls) == (40, [], 80)

@@ -30,7 +30,7 @@ from headrace.agents.contract import (
     StepStarting,
 )
 from headrace.agents.task import TaskKind
-from headrace.agents.workers.agent_deaths import told_ending, told_memory_error
+from headrace.agents.workers.agent_deaths import exit_after_death, memory_error_in_words
 from headrace.agents.workers.agent_wire import (
     Ack,
     BeginRun,
@@ -211,7 +211,7 @@ class IsolatedAgents:
             house.loan = await self._lender.lend(house.reserved_bytes, partial(self._started, house))
             ending = await self._hosted(house)
             for run in list(house.runs.values()):
-                self._end_with(house, run, *told_ending(ending, run.step))
+                self._end_with(house, run, *exit_after_death(ending, run.step))
         except HeadraceError as error:
             for run in list(house.runs.values()):
                 self._end_with(house, run, ExitCause.LOST, str(error))
@@ -279,7 +279,7 @@ class IsolatedAgents:
             self._outbox.drop_or_tell(event)
             return
         if isinstance(event, RunEnded) and event.cause is ExitCause.OUT_OF_MEMORY and house.worker is not None:
-            event.reason = told_memory_error(event.reason, house.worker, run.peak_bytes, run.step)
+            event.reason = memory_error_in_words(event.reason, house.worker, run.peak_bytes, run.step)
         house.unacked.append((self._outbox.tell(event), theirs))
         if isinstance(event, MemoryUsed):
             run.peak_bytes = event.memory_bytes

@@ -22,10 +22,11 @@ from headrace.interviews.workers.chunk_parts import (
     reassign,
 )
 from headrace.interviews.workers.chunks_in_flight import ChunksInFlight
-from headrace.interviews.workers.interview_deaths import Blame, blame_of, cause_of, may_need_more_memory, told_of
+from headrace.interviews.workers.interview_deaths import death_in_words, failure_cause
 from headrace.interviews.workers.worker_slot import WorkerSlot
 from headrace.survey.record import Cause
 from headrace.units import format_bytes
+from headrace.workers.deaths import DeathCause, death_cause, may_need_more_memory
 from headrace.workers.handle import TaskEnd
 from headrace.workers.wire import Death, TaskOutOfMemory
 
@@ -95,13 +96,13 @@ class Assignment:
     def again(self, slot: WorkerSlot, ending: TaskEnd) -> None:
         """Hand the interviews of a dead worker out again: those it may have died of one by one in the end."""
         lost, slot.parts = slot.parts, {}
-        blame = blame_of(ending) if slot.opened.is_set() else Blame.NOTHING
+        cause = death_cause(ending) if slot.opened.is_set() else DeathCause.LOST
         may_need_more = may_need_more_memory(ending) and slot.limit_bytes < self._all_bytes
         paid_at = self._tell_spent(slot, list(lost.values()))
         for part in lost.values():
             in_flight = part.in_flight
             if in_flight.signal is None:
-                after = reassign(part, slot.suspect, blame, may_need_more=may_need_more)
+                after = reassign(part, slot.suspect, cause, may_need_more=may_need_more)
                 self._set_aside(in_flight, after, ending)
                 for follower in self._followers(in_flight, after):
                     self._queue(follower, paid_at)
@@ -153,11 +154,11 @@ class Assignment:
 
     def _set_aside(self, in_flight: ChunkInFlight, after: Reassignment, ending: TaskEnd) -> None:
         if after.undone is not None:
-            in_flight.undone = f"{told_of(ending)}, from outside, again and again"
+            in_flight.undone = f"{death_in_words(ending)}, from outside, again and again"
         if after.failed is not None:
             if may_need_more_memory(ending):
                 self._check_budget(ending)
-            self._chunks.fail(in_flight, after.failed, cause_of(ending), told_of(ending))
+            self._chunks.fail(in_flight, after.failed, failure_cause(ending), death_in_words(ending))
 
     def _check_budget(self, ending: TaskEnd) -> None:
         """A few interviews may need too much. Where the first does, or many do, the budget is too small."""
@@ -165,7 +166,7 @@ class Assignment:
         if self._too_large > (_MOST_TOO_LARGE + self._rows // _ROWS_FOR_ANOTHER if self._rows else 0):
             raise BudgetTooSmall(
                 f"Interviews end their workers, each alone with all the {format_bytes(self._all_bytes)} that workers"
-                f" may use: {told_of(ending)}.",
+                f" may use: {death_in_words(ending)}.",
                 budget_bytes=self._all_bytes,
                 used_bytes=_peak_bytes(ending),
                 fix=spelled(

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 
 from headrace.executor import Signal
 from headrace.interviews.contract import Chunk, Interview
-from headrace.interviews.workers.interview_deaths import Blame
 from headrace.survey.record import AnswerRecord, Usage
+from headrace.workers.deaths import DeathCause
 
 MOST_PART_BYTES = 50_000_000
 _KILLS_IN_COMPANY = 3
@@ -122,12 +122,12 @@ class Reassignment:
     kills: int = 0
 
 
-def reassign(part: ChunkPart, suspect: int | None, blame: Blame, *, may_need_more: bool = False) -> Reassignment:
+def reassign(part: ChunkPart, suspect: int | None, cause: DeathCause, *, may_need_more: bool = False) -> Reassignment:
     """`suspect` is the interview that the worker named. `may_need_more` where there is more memory, and it may help."""
     lost = list(part.left.values())
     if not lost:
         return Reassignment()
-    if blame is Blame.NOTHING:
+    if cause is DeathCause.LOST:
         return _after_kill(part, lost)
     if part.is_trial and part.is_single:
         return Reassignment(last=lost[0]) if may_need_more and not part.is_last else Reassignment(failed=lost[0])

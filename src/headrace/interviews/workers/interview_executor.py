@@ -20,7 +20,7 @@ from headrace.executor import Batch, Signal
 from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEvent, Lease, Observed, Rows, Spec
 from headrace.interviews.workers.assignment import MOST_WAITING, Assignment
 from headrace.interviews.workers.chunks_in_flight import ChunksInFlight
-from headrace.interviews.workers.interview_deaths import Blame, blame_of, told_of
+from headrace.interviews.workers.interview_deaths import death_in_words
 from headrace.interviews.workers.interview_wire import EventsSent, Opening, RowTooLarge, Signalled, Taken, encode
 from headrace.interviews.workers.merged_events import MergedEvents
 from headrace.interviews.workers.worker_slot import SlotMessage, WorkerSlot
@@ -31,6 +31,7 @@ from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
 from headrace.survey.record import Cause
 from headrace.units import format_bytes
+from headrace.workers.deaths import DeathCause, death_cause
 from headrace.workers.handle import TaskEnd
 from headrace.workers.pool import WorkerPool
 from headrace.workers.wire import DeathKind, FunctionReference, TaskFailed
@@ -167,7 +168,7 @@ class IsolatedExecutor:
             if slot.is_renewed:
                 continue
             self._check_start(slot, ending)
-            if blame_of(ending) is Blame.MEMORY:
+            if death_cause(ending) is DeathCause.OUT_OF_MEMORY:
                 self._narrow(slot)
             slot.is_resting = self._losses > 0
             self._assignment.again(slot, ending)
@@ -178,19 +179,19 @@ class IsolatedExecutor:
 
     def _check_start(self, slot: WorkerSlot, ending: TaskEnd) -> None:
         """Where no worker comes up, or all are lost without a row between, there is no point in trying on."""
-        has_opened, is_from_outside = slot.opened.is_set(), blame_of(ending) is Blame.NOTHING
+        has_opened, is_from_outside = slot.opened.is_set(), death_cause(ending) is DeathCause.LOST
         if not is_from_outside:
             self._failed_starts = 0 if has_opened else self._failed_starts + 1
         self._losses += is_from_outside or not slot.parts
         if self._failed_starts >= _MOST_FAILED_STARTS or (not has_opened and isinstance(ending, TaskFailed)):
             raise HeadraceError(
-                f"No worker can be had for these interviews: {told_of(ending).rstrip('.')}.",
+                f"No worker can be had for these interviews: {death_in_words(ending).rstrip('.')}.",
                 fix=spelled("Run it without {workers}; everything journaled is safe.", workers=None),
             )
         if self._losses >= _MOST_LOSSES * self._workers:
             raise HeadraceError(
                 f"Workers do not live long enough to end one interview: {self._losses} ended from outside in a row, the"
-                f" last of them because {told_of(ending).rstrip('.')}.",
+                f" last of them because {death_in_words(ending).rstrip('.')}.",
                 fix="Find out what ends them (a host short of memory says so in its kernel log), then run again:"
                 " everything journaled is safe.",
             )

@@ -24,6 +24,7 @@ from headrace.survey.model import MissingFunction
 from headrace.units import format_bytes
 from headrace.workers.enforcement import can_isolate
 from headrace.workers.functions import refer_to
+from headrace.workers.lender import LEAST_WORKER_BYTES
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.wire import FunctionReference
 
@@ -35,7 +36,6 @@ _PRELOADED = (
 _PRELOADED_FOR_NETWORK = ("headrace.models.http_client.http_provider", "uvloop")
 _OWN_GROWTH_BYTES = 24_000_000  # of this process: the run file's caches, rows on their way to disk
 _OWN_GROWTH_SHARE = 0.15
-_LEAST_WORKER_BYTES = 16_000_000
 
 
 class SurveyWorkers:
@@ -105,8 +105,8 @@ def worker_limit_bytes(budget_bytes: int, used_bytes: int, workers: int) -> int:
     """What each worker may use, so that all of them, the warden and this process stay within the budget."""
     own_growth = max(_OWN_GROWTH_BYTES, int((budget_bytes - used_bytes) * _OWN_GROWTH_SHARE))
     limit_bytes = (budget_bytes - used_bytes - own_growth) // workers
-    if limit_bytes < _LEAST_WORKER_BYTES:
-        least = used_bytes + _OWN_GROWTH_BYTES + workers * _LEAST_WORKER_BYTES
+    if limit_bytes < LEAST_WORKER_BYTES:
+        least = used_bytes + _OWN_GROWTH_BYTES + workers * LEAST_WORKER_BYTES
         raise BudgetTooSmall(
             f"A budget of {format_bytes(budget_bytes)} has no room for {workers} workers:"
             f" {format_bytes(used_bytes)} are in use before they start.",
