@@ -1,7 +1,7 @@
 import apsw
 import pytest
 
-from headrace.agents.engine.key_filter import KeyFilter
+from headrace.agents.engine.backlog import KeyFilter
 from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import MOST_EVENTS_KEPT, Effect, RunState
 

@@ -1,7 +1,7 @@
 """What an attempt finds in the journal of its run, and whether the program still means the same by it.
 
 Covers: results by name, changed steps, renamed side effects, side effects that the attempt does not come to.
-Does not cover: how a difference reaches events and log (agents.engine.run_lives), or digests (agents.step_marks).
+Does not cover: how a difference reaches events and log (engine.run_events), or digests (step_marks).
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ async def paying(ctx, log, how):
 
 @pytest.mark.parametrize("isolation", ["inline", "process"])
 async def test_a_run_goes_on_as_its_owner_decides(tmp_path, monkeypatch, isolation):
-    monkeypatch.setattr("headrace.agents.engine.run_lives._FIRST_RETRY_S", 0.01)
+    monkeypatch.setattr("headrace.agents.engine.run_commands._FIRST_RETRY_S", 0.01)
     async with Engine(tmp_path / "a.run", isolation=isolation, memory="+400MB") as engine:
         for decision, result, payments in (
             ({"again": True}, "receipt", 2),

@@ -1,12 +1,12 @@
-"""What running agents want from the controller: earlier results, messages, replies of models, programs run for them.
+"""`AgentRequests` answers what running agents ask the controller for: earlier results, messages, models, programs.
 
-Each answer is journaled as its step's result before the run has it. Covers: one want from its event to its answer.
-Does not cover: children (agents.engine.backlog), or how models and programs are reached (execute).
+Each answer is journaled as its step's result before the run gets it by `executor.put`. Covers: a request from its event
+to its answer. Does not cover: children (run_events, backlog), how models and programs are reached (agents.model_calls,
+agents.commands).
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -14,59 +14,47 @@ from typing import Any, TypeAlias
 
 from headrace.agents import contract
 from headrace.agents.commands import AgentCommands
-from headrace.agents.contract import AgentExecutor, RemoteError
-from headrace.agents.engine.engine_writer import EngineWriter
+from headrace.agents.contract import RemoteError
+from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.engine.live_runs import LiveRun
 from headrace.agents.model_calls import AgentCalls
 from headrace.errors import HeadraceError
 from headrace.models.limiter import CallNotMade
-from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.survey.values import encode_value
 
 Journal: TypeAlias = Callable[[LiveRun, str, bytes], None]
-Spawn: TypeAlias = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 
 
 class AgentRequests:
-    """`journal` writes a step's result of a run that is still there."""
+    """`journal` writes the result of a run's step."""
 
-    def __init__(
-        self,
-        file: EngineFile,
-        writer: EngineWriter,
-        writes: Writes,
-        executor: AgentExecutor,
-        calls: AgentCalls,
-        commands: AgentCommands,
-        spawn: Spawn,
-    ) -> None:
-        self._file = file
-        self._writer = writer
-        self._writes = writes
-        self._executor = executor
+    def __init__(self, parts: EngineParts, calls: AgentCalls, commands: AgentCommands, journal: Journal) -> None:
+        self._parts = parts
+        self._writer = parts.writer
+        self._executor = parts.executor
         self._calls = calls
         self._commands = commands
-        self._spawn = spawn
+        self._journal = journal
 
     def fetch(self, run: LiveRun, event: contract.ResultWanted) -> None:
-        self._executor.put(run.id, run.epoch, event.step, self._file.steps.result(run.id, event.step))
+        self._executor.put(run.id, run.epoch, event.step, self._parts.file.steps.result(run.id, event.step))
 
     def receive(self, run: LiveRun, event: contract.Receiving) -> None:
-        self._spawn(self._receive(run, event))
+        self._parts.spawn(self._receive(run, event))
 
-    def ask(self, run: LiveRun, event: contract.AskWanted, journal: Journal) -> None:
-        self._serve(run, event, self._reply(run, event), journal)
+    def ask(self, run: LiveRun, event: contract.AskWanted) -> None:
+        self._serve(run, event, self._reply(run, event))
 
-    def run_command(self, run: LiveRun, event: contract.CommandWanted, journal: Journal) -> None:
-        self._serve(run, event, self._commands.run(event.command), journal)
+    def run_command(self, run: LiveRun, event: contract.CommandWanted) -> None:
+        self._serve(run, event, self._commands.run(event.command))
 
     def stop(self, run: LiveRun) -> None:
-        """It was told to stop: a call that still waits for its turn is not made."""
+        """The run is being stopped: a model call that still waits for its turn is not made."""
         if run.requests:
             self._calls.release_stopped()
 
     def forget(self, run: LiveRun) -> None:
-        """It has ended, and nobody waits for its answers any more."""
+        """The run's attempt has ended: cancel what is being done for it."""
         for task in run.requests:
             task.cancel()
         run.requests.clear()
@@ -76,9 +64,8 @@ class AgentRequests:
         run: LiveRun,
         event: contract.AskWanted | contract.CommandWanted,
         made: Coroutine[Any, Any, bytes],
-        journal: Journal,
     ) -> None:
-        task = self._spawn(self._answer(run, event, made, journal))
+        task = self._parts.spawn(self._answer(run, event, made))
         run.requests.add(task)
         task.add_done_callback(run.requests.discard)
 
@@ -87,18 +74,17 @@ class AgentRequests:
         run: LiveRun,
         event: contract.AskWanted | contract.CommandWanted,
         made: Coroutine[Any, Any, bytes],
-        journal: Journal,
     ) -> None:
         answer = partial(self._executor.put, event.id, event.epoch, event.step)
         try:
             result = await made
         except CallNotMade:
             answer(None)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the run's to handle
-            answer(None, _told(error))
+        except Exception as error:  # noqa: BLE001 - raised again inside the run, which may handle it
+            answer(None, _as_remote_error(error))
         else:
             if run.epoch == event.epoch and run.ended is None:
-                journal(run, event.step, result)
+                self._journal(run, event.step, result)
                 self._writer.after_commit(partial(answer, result))
 
     async def _reply(self, run: LiveRun, event: contract.AskWanted) -> bytes:
@@ -112,16 +98,16 @@ class AgentRequests:
         await self._writer.flush()
         if run.epoch != event.epoch or run.ended is not None:
             return
-        found = self._file.steps.first_message(run.id, run.taken)
+        found = self._parts.file.steps.first_message(run.id, run.taken)
         if found is not None:
             run.taken.add(found[0])
-            self._writer.write(self._writes.steps.received(found[0]))
-            self._writer.write(self._writes.steps.done(run.id, run.epoch, event.step, found[1], time.time()))
+            self._writer.write(self._parts.writes.steps.received(found[0]))
+            self._writer.write(self._parts.writes.steps.done(run.id, run.epoch, event.step, found[1], time.time()))
             await self._writer.flush()
         self._executor.put(run.id, run.epoch, event.step, found[1] if found is not None else None)
 
 
-def _told(error: Exception) -> RemoteError:
+def _as_remote_error(error: Exception) -> RemoteError:
     if isinstance(error, HeadraceError):
         return RemoteError(type(error).__name__, error.message, error.fix)
     return RemoteError("HeadraceError", f"{type(error).__name__}: {error}")

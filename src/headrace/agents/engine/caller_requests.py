@@ -1,7 +1,7 @@
-"""What the owners of runs ask of the engine, on its loop: ends, events, rows, cancelling, messages, decisions.
+"""`CallerRequests` carries out what callers ask of runs through their handles: results, events, cancelling, messages.
 
-Covers: one request each. Does not cover: submitting (agents.engine.backlog), or the caller's side
-(agents.engine.run_handle).
+Called on the engine's loop. Covers: one method a request. Does not cover: submitting (backlog), or the caller's side
+(run_handle).
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from headrace.agents.engine.backlog import Backlog
-from headrace.agents.engine.engine_writer import EngineWriter
-from headrace.agents.engine.live_runs import Listeners, RunEnd
-from headrace.agents.engine.run_lives import AgentRuns
-from headrace.agents.engine.scheduler_driver import SchedulerDriver
+from headrace.agents.engine.engine_parts import EngineParts
+from headrace.agents.engine.live_runs import RunEnd
+from headrace.agents.engine.run_commands import RunCommands
+from headrace.agents.engine.run_events import RunEvents
 from headrace.agents.scheduler.events import Cancelled
 from headrace.errors import HeadraceError, RunFileError
-from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.store.engine_file.runs import RunRow
 from headrace.survey.values import decode_value, encode_value
@@ -26,40 +25,31 @@ from headrace.workers.command_result import CommandEnd
 
 
 class CallerRequests:
-    def __init__(
-        self,
-        file: EngineFile,
-        driver: SchedulerDriver,
-        writer: EngineWriter,
-        writes: Writes,
-        runs: AgentRuns,
-        backlog: Backlog,
-        listeners: Listeners,
-    ) -> None:
-        self._file = file
-        self._driver = driver
-        self._writer = writer
-        self._writes = writes
-        self._runs = runs
+    def __init__(self, parts: EngineParts, commands: RunCommands, events: RunEvents, backlog: Backlog) -> None:
+        self._parts = parts
+        self._file = parts.file
+        self._writer = parts.writer
+        self._writes = parts.writes
+        self._commands = commands
+        self._events = events
         self._backlog = backlog
-        self._listeners = listeners
-        self._messages = file.values.highest("messages")
+        self._messages = parts.file.values.highest("messages")
 
     def watch(self, id: int, reply: Filled[RunEnd]) -> None:
-        self._runs.watch(id, reply)
+        self._events.watch(id, reply)
 
     def unwatch(self, id: int, reply: Filled[RunEnd]) -> None:
-        self._listeners.give_up(id, reply)
+        self._parts.listeners.give_up(id, reply)
 
     def listen(self, id: int, hear: Callable[[bytes | None], None]) -> None:
         row = self._file.runs.get(id)
         if row is not None and row.state.is_final:
             hear(None)
         else:
-            self._listeners.listen(id, hear)
+            self._parts.listeners.listen(id, hear)
 
     def leave(self, id: int, hear: Callable[[bytes | None], None]) -> None:
-        self._listeners.leave(id, hear)
+        self._parts.listeners.leave(id, hear)
 
     async def result(self, id: int) -> bytes | None:
         return self._file.runs.result(id)
@@ -79,15 +69,15 @@ class CallerRequests:
         return self._file.runs.by_key(key)
 
     async def cancel(self, id: int) -> None:
-        if id in self._runs.live:
-            self._driver.tell(Cancelled(now_s=time.monotonic(), id=id))
+        if id in self._parts.runs.by_id:
+            self._parts.driver.send(Cancelled(now_s=time.monotonic(), id=id))
             return
         row = await self.row(id)
         if row.state.is_final:
             return
         for child in self._file.runs.unfinished_children(id):
             await self.cancel(child)
-        self._runs.end_unstarted(id, row.name, RunState.CANCELLED)
+        self._commands.end_unstarted(id, row.name, RunState.CANCELLED)
         await self._writer.flush()
 
     async def send(self, id: int, payload: bytes) -> None:
@@ -95,19 +85,19 @@ class CallerRequests:
         if row.state.is_final:
             raise HeadraceError(f"The run {row.name} has ended and takes no messages.")
         self._messages += 1
-        if run := self._runs.live.get(id):
+        if run := self._parts.runs.by_id.get(id):
             run.has_mail = True
         self._writer.write(self._writes.steps.sent(self._messages, id, payload, time.time()))
         await self._writer.flush()
         self._backlog.look_again()
 
     async def resolve(self, id: int, step: str, result: bytes | None) -> None:
-        """The owner has found out: `result` is the step's, None where it is to be run again."""
+        """Decide about a side effect that was cut short: `result` is the step's, None where it is to run again."""
         row = await self.row(id)
         if row.state is not RunState.UNDECIDED or row.error != step:
-            is_about = row.state is RunState.UNDECIDED
-            told = f"waiting for a decision about {row.error!r}" if is_about else row.state.value
-            raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}: it is {told}.")
+            is_undecided = row.state is RunState.UNDECIDED
+            state = f"waiting for a decision about {row.error!r}" if is_undecided else row.state.value
+            raise HeadraceError(f"The run {row.name} has nothing to decide about step {step!r}: it is {state}.")
         if result is not None and self._file.steps.is_program(id, step):
             result = encode_value(asdict(CommandEnd.from_owner(decode_value(result))))
         if result is None:

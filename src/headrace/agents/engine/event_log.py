@@ -1,6 +1,6 @@
-"""What the engine did and why: recorded in its file, counted, and told to whoever listens. Bounded everywhere.
+"""`EventLog` records what the engine did and why, in its file, and counts it. The file keeps the latest ones.
 
-Does not cover: what agents emit, which is passed on and not recorded (agents.engine.loop).
+Does not cover: events that agents emit, which are passed on and not recorded (run_events).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class EventLog:
 
     def record(self, what: str, reason: str, *, run: int | None = None, reading: MemoryReading | None = None) -> None:
         self.counts[what] += 1
-        self._writer.write(self._writes.notes.event(time.time(), run, what, reason, _told(reading)))
+        self._writer.write(self._writes.notes.event(time.time(), run, what, reason, _encode_reading(reading)))
 
     def record_now(self, what: str, reason: str) -> None:
         """From another thread, while the loop is stuck."""
@@ -51,13 +51,13 @@ class EventLog:
         self._writer.write_now(self._writes.notes.event(time.time(), None, what, reason, None))
 
 
-def _told(reading: MemoryReading | None) -> str | None:
+def _encode_reading(reading: MemoryReading | None) -> str | None:
     if reading is None:
         return None
-    told = {
+    shown = {
         "used_bytes": reading.used_bytes,
         "budget_bytes": reading.budget_bytes,
         "zero_bytes": reading.zero_bytes,
         "pressure": reading.pressure.name,
     }
-    return msgspec.json.encode(told).decode()
+    return msgspec.json.encode(shown).decode()

@@ -1,7 +1,7 @@
-"""Heartbeats of the engine: functions called in a rhythm. Covers: starting, ending, counting, what the last did.
+"""`EngineHeartbeats` calls the heartbeats of an engine when the scheduler says so, and counts how they went.
 
-A beat that raises is recorded and beats again. One that is told to stop and does not is torn down, and a thread, which
-nothing can end, is waited for before its next heartbeat. Does not cover: when one is due or skipped
+A heartbeat that raises is recorded and called again in its next period. One that is cancelled and does not stop is torn
+down; a thread cannot be ended, so its next call waits until it has returned. Does not cover: when one is due or skipped
 (agents.scheduler.heartbeats).
 """
 
@@ -20,8 +20,7 @@ from typing import Any
 
 from headrace.agents.context import AgentContext, Surroundings
 from headrace.agents.contract import AgentRun
-from headrace.agents.engine.event_log import EventLog
-from headrace.agents.engine.scheduler_driver import SchedulerDriver
+from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.heartbeat_link import HeartbeatLink
 from headrace.agents.inline_agents import tear_down
 from headrace.agents.link import RunStopped
@@ -82,17 +81,16 @@ def _no_children(kind: TaskKind) -> None:
 class EngineHeartbeats:
     def __init__(
         self,
+        parts: EngineParts,
         host: str,
-        driver: SchedulerDriver,
-        log: EventLog,
         calls: AgentCalls,
         threads: ThreadPoolExecutor,
         spools: Path,
     ) -> None:
         self.by_name: dict[str, Heartbeat] = {}  # as many as the program has asked for
         self._host = host
-        self._driver = driver
-        self._log = log
+        self._driver = parts.driver
+        self._log = parts.log
         self._calls = calls
         self._threads = threads
         self._surroundings = Surroundings(spools=spools, register=_no_children, meet=calls.meet)
@@ -103,7 +101,7 @@ class EngineHeartbeats:
         self.by_name[heartbeat.name] = heartbeat
         # Where in its period it beats: a hundred of them must not strike together.
         place = random.random() * heartbeat.jitter
-        self._driver.tell(
+        self._driver.send(
             HeartbeatAdded(
                 now_s=time.monotonic(),
                 name=heartbeat.name,
@@ -116,10 +114,10 @@ class EngineHeartbeats:
 
     def remove(self, name: str) -> None:
         self.by_name.pop(name, None)
-        self._driver.tell(HeartbeatRemoved(now_s=time.monotonic(), name=name))
+        self._driver.send(HeartbeatRemoved(now_s=time.monotonic(), name=name))
 
     def start(self, command: StartHeartbeat) -> None:
-        task = asyncio.get_running_loop().create_task(self._beat(self.by_name[command.name], command.epoch))
+        task = asyncio.get_running_loop().create_task(self._run(self.by_name[command.name], command.epoch))
         self._tasks[command.name] = task
 
     def kill(self, command: KillHeartbeat) -> None:
@@ -145,8 +143,8 @@ class EngineHeartbeats:
         heartbeat.last_skip_at, heartbeat.last_skip_reason = time.time(), command.why.value
         self._log.record("heartbeat skipped", f"{heartbeat.name}: {command.why.value}", reading=command.reading)
         if command.skips == heartbeat.max_skips:
-            told = f"{heartbeat.name}: skipped {command.skips} times in a row, nobody watches"
-            self._log.record("heartbeat blind", told, reading=command.reading)
+            words = f"{heartbeat.name}: skipped {command.skips} times in a row, nobody watches"
+            self._log.record("heartbeat blind", words, reading=command.reading)
 
     async def close(self) -> None:
         tasks = list(self._tasks.values())
@@ -159,7 +157,7 @@ class EngineHeartbeats:
             with suppress(RuntimeError):  # it ignores even this
                 tear_down(task)
 
-    async def _beat(self, heartbeat: Heartbeat, epoch: int) -> None:
+    async def _run(self, heartbeat: Heartbeat, epoch: int) -> None:
         heartbeat.runs += 1
         heartbeat.skips_in_a_row = 0
         heartbeat.last_run_at, heartbeat.last_error = time.time(), ""
@@ -177,26 +175,26 @@ class EngineHeartbeats:
             self._failed(heartbeat, f"{type(error).__name__}: {error}"[:500])
         finally:
             self._tasks.pop(heartbeat.name, None)
-            self._tell_end(heartbeat, epoch)
+            self._report_end(heartbeat, epoch)
 
-    def _failed(self, heartbeat: Heartbeat, told: str) -> None:
+    def _failed(self, heartbeat: Heartbeat, error: str) -> None:
         heartbeat.failures += 1
-        heartbeat.last_error = told
-        self._log.record("heartbeat failed", f"{heartbeat.name}: {told}")
+        heartbeat.last_error = error
+        self._log.record("heartbeat failed", f"{heartbeat.name}: {error}")
 
-    def _tell_end(self, heartbeat: Heartbeat, epoch: int) -> None:
-        """Never two of one name at once: a thread goes on though nobody waits for it."""
+    def _report_end(self, heartbeat: Heartbeat, epoch: int) -> None:
+        """Report the end once the thread has returned: a heartbeat never runs twice at once."""
         loop, called = asyncio.get_running_loop(), self._called.pop(heartbeat.name, None)
 
-        def tell() -> None:
-            self._driver.tell(HeartbeatEnded(now_s=time.monotonic(), name=heartbeat.name, epoch=epoch))
+        def report() -> None:
+            self._driver.send(HeartbeatEnded(now_s=time.monotonic(), name=heartbeat.name, epoch=epoch))
 
         def returned(_: Future[Any]) -> None:
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(tell)
+                loop.call_soon_threadsafe(report)
 
         if called is None or called.done():
-            tell()
+            report()
         else:
             called.add_done_callback(returned)
 

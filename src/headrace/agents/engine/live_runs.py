@@ -1,6 +1,8 @@
-"""What the engine holds of agent runs in RAM: those that the scheduler knows, and who waits for which.
+"""Agent runs that an engine holds in RAM, and the callers who wait for them.
 
-Covers: the shapes. Does not cover: what happens to them (agents.engine.run_lives).
+Covers: `LiveRun` (one run, from its submission or its return from disk until it ends or is parked), `LiveRuns` (all of
+them), `RunEnd` (how a run ended, for callers), `Listeners`. Does not cover: what happens to runs (run_commands,
+run_events), or runs that are on disk only (backlog).
 """
 
 from __future__ import annotations
@@ -22,50 +24,71 @@ from headrace.threads.crossing import Filled
 
 
 @dataclass(slots=True, eq=False)
-class Submission:
-    """One that was asked for; each of `accepted` gets the run's number when it is on disk."""
-
-    id: int
-    kind: TaskKind
-    key: bytes | None
-    name: str
-    arguments: bytes
-    priority: Priority
-    accepted: list[Filled[int]]
-    parent: int | None = None
-
-
-@dataclass(slots=True, eq=False)
 class LiveRun:
-    """One that the scheduler knows. `arguments` only until it first starts; later they are read from disk."""
+    """A run that waits for room in the queue, or that the scheduler knows.
+
+    `arguments` are held only until its first start; later they are read from disk. Each of `accepted` gets the run's
+    number when the submission is on disk.
+    """
 
     id: int
     name: str
     kind: TaskKind
     priority: Priority
-    failures: int
     arguments: bytes | None
     parent: int | None = None
+    key: bytes | None = None
+    accepted: list[Filled[int]] = field(default_factory=list[Filled[int]])
+    failures: int = 0
     epoch: int = 0
     is_starting: bool = False
     stop: Signal | None = None
-    stop_s: float = 0.0  # when it was told to
-    stop_reason: str = ""  # why, where that may become its end
+    stop_sent_s: float = 0.0
+    stop_reason: str = ""  # in words, where it may become the run's error
     ended: RunEnded | None = None
     has_mail: bool = False
     has_children: bool = False
-    floor_bytes: int | None = None  # in use when it started, where only that can tell what it takes
-    used_bytes: int = 0  # as its executor has told
+    floor_bytes: int | None = None  # in use when it started, where only the difference tells what it takes
+    used_bytes: int = 0  # as its executor reported
     peak_bytes: int = 0
-    effects: set[str] = field(default_factory=set[str])  # steps whose side effects are under way
+    effects: set[str] = field(default_factory=set[str])  # steps whose side effects are in flight
     marks: dict[str, bytes] = field(default_factory=dict[str, bytes])  # of steps that the controller takes for it
-    requests: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # what is being done for it
-    taken: set[int] = field(default_factory=set[int])  # messages on their way out of the file
+    requests: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # being answered
+    taken: set[int] = field(default_factory=set[int])  # messages that are being removed from the file
+
+
+class LiveRuns:
+    """Runs that the scheduler knows, by id: bounded by the queue's depth and the slots."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, LiveRun] = {}
+        self._leaving: set[int] = set()  # ended or parked, and not yet so on disk
+
+    def is_ahead_of_disk(self, id: int) -> bool:
+        """Whether the file does not yet have the run's latest state."""
+        return id in self.by_id or id in self._leaving
+
+    def leave(self, id: int) -> Callable[[], None]:
+        """The run's end, or its parking, was written; call what is returned when that is committed."""
+        self._leaving.add(id)
+        return lambda: self._leaving.discard(id)
+
+    def attempt(self, id: int, epoch: int) -> LiveRun | None:
+        """The run, while this attempt of it goes on; None once it was replaced or has ended."""
+        run = self.by_id.get(id)
+        return run if run is not None and run.epoch == epoch and run.ended is None else None
+
+    def note_memory(self, used_bytes: int) -> tuple[tuple[int, int], ...]:
+        """Update the peaks of runs that are measured by the whole tree; return (run, bytes) where each is measured."""
+        for run in self.by_id.values():
+            if run.floor_bytes is not None:
+                run.peak_bytes = max(run.peak_bytes, used_bytes - run.floor_bytes)
+        return tuple((run.id, run.used_bytes) for run in self.by_id.values() if run.used_bytes)
 
 
 class RunEnd(msgspec.Struct, frozen=True):
-    """How a run ended. `result` is None where it has to be read from the file; `error` names the step of an
-    undecided one.
+    """How a run ended, for callers. `result` is None where it must be read from the file; where a run is undecided,
+    `error` names the step.
     """
 
     name: str
@@ -74,11 +97,11 @@ class RunEnd(msgspec.Struct, frozen=True):
     error: str
 
     def failure(self, *, fix: str = "") -> HeadraceError:
-        """`fix` is what whoever holds the run can do about it."""
+        """The error to raise; `fix` is what the caller can do about a run that failed."""
         failure = self._as_error(fix)
         _, _, trace = self.error.partition("\n\n")
         if trace:
-            failure.add_note(f"Where it ran:\n{trace}")  # shown where nobody catches it
+            failure.add_note(f"Where it ran:\n{trace}")  # shown where the error is not caught
         return failure
 
     def _as_error(self, fix: str) -> HeadraceError:
@@ -90,14 +113,14 @@ class RunEnd(msgspec.Struct, frozen=True):
             case RunState.FAILED:
                 return RunFailed(self.name, state="failed", reason=self.error, fix=fix)
             case RunState.BUDGET_TOO_SMALL:
-                told = "cannot run: the memory budget cannot hold it even alone"
-                return RunFailed(self.name, state=told, reason=self.error, fix=f"Give the engine more memory=. {fix}")
+                state = "cannot run: the memory budget cannot hold it even alone"
+                return RunFailed(self.name, state=state, reason=self.error, fix=f"Give the engine more memory=. {fix}")
             case _:
                 return RunFailed(self.name, state=f"ended: {self.state.value}", reason=self.error, fix=fix)
 
 
 class Listeners:
-    """Who waits for the end of a run, and who listens to what it emits."""
+    """Callers who wait for the end of a run, and callers who read the events that it emits."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, dict[Filled[RunEnd], None]] = {}  # in order; as many as wait now
@@ -107,7 +130,7 @@ class Listeners:
         self._waiting.setdefault(id, {})[reply] = None
 
     def give_up(self, id: int, reply: Filled[RunEnd]) -> None:
-        """Who was to be told does not wait any more."""
+        """The caller no longer waits."""
         waiting = self._waiting.get(id, {})
         waiting.pop(reply, None)
         if not waiting:

@@ -1,34 +1,37 @@
-"""The engine's loop: the scheduler, the store and the executors meet here, in a thread of their own.
+"""`EngineLoop`: the event loop on which scheduler, engine file and executor meet, in a thread of its own.
 
-Covers: opening and closing, the clock, and who carries out which command. Does not cover: runs
-(agents.engine.run_lives), their owners (agents.engine.caller_requests), what waits on disk (agents.engine.backlog), or
-the caller's side (agents.engine.engine).
+Covers: making the parts, opening and closing, reading memory and time, and which part carries out which command.
+Does not cover: runs (run_commands, run_events), requests of callers (caller_requests), runs on disk (backlog), or the
+caller's thread (engine, loop_access).
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import shutil
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, assert_never
 
 from headrace.agents.commands import AgentCommands
 from headrace.agents.context import Surroundings
 from headrace.agents.contract import AgentExecutor
-from headrace.agents.engine.agent_requests import AgentRequests
 from headrace.agents.engine.backlog import Backlog
 from headrace.agents.engine.caller_requests import CallerRequests
 from headrace.agents.engine.engine_options import EngineOptions
+from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.event_log import EventLog
 from headrace.agents.engine.heartbeat_calls import EngineHeartbeats
-from headrace.agents.engine.live_runs import Listeners
-from headrace.agents.engine.run_lives import AgentRuns
+from headrace.agents.engine.live_runs import Listeners, LiveRuns
+from headrace.agents.engine.run_commands import RunCommands
+from headrace.agents.engine.run_events import RunEvents
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
-from headrace.agents.engine.spools import make_spool_directory
 from headrace.agents.engine.status import EngineStatus, status_of
 from headrace.agents.engine.surveys import EngineSurveys
 from headrace.agents.inline_agents import InlineAgents
@@ -57,7 +60,7 @@ from headrace.agents.scheduler.events import (
 from headrace.agents.scheduler.scheduler import Scheduler
 from headrace.agents.task import TaskKind, check_succession, registered_kinds
 from headrace.agents.workers.engine_workers import EngineWorkers, is_alive
-from headrace.errors import EngineClosed, HeadraceError
+from headrace.errors import EngineClosed, HeadraceError, StorageFull
 from headrace.memory.gauge import BudgetReadings
 from headrace.memory.reclaiming import reclaim_memory
 from headrace.models.response_cache import ResponseCache
@@ -77,10 +80,11 @@ _READING_UNDER_PRESSURE_S = 0.02
 _CLOSE_WITHIN_S = 10.0
 _FORMER_END_WITHIN_S = 3.0
 _LOOK_EVERY_S = 0.01
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class EngineLoop:
-    """Made and run on the engine's thread by `main`; `opened` tells the caller that it is there."""
+    """Made on the engine's thread, which runs `main`; `opened` gets a result when callers may use it."""
 
     def __init__(self, path: Path, options: EngineOptions, workers: EngineWorkers, opened: Reply[None]) -> None:
         self._opened = opened
@@ -88,7 +92,7 @@ class EngineLoop:
         self._workers = workers
         self._file = EngineFile.open(path)
         try:
-            self._spools = make_spool_directory(path)
+            self._spools = _spool_directory(path)
         except BaseException:
             self._file.close()
             raise
@@ -105,46 +109,45 @@ class EngineLoop:
         self._writes = Writes(self._file.values.highest("blobs"))
         self._log = EventLog(self._writer, self._writes)
         self._driver = SchedulerDriver(Scheduler(options.queue, options.breaker))
-        self._listeners = Listeners()
         self._endpoints = SharedLimiters(lambda reach, words: self._log.record(reach.value, words))
         self._calls = AgentCalls(self._endpoints, self._response_cache, self._count_usage)
         self._cache: ResponseCache | None = None
         self._threads = ThreadPoolExecutor(options.workers.slots + 4, thread_name_prefix="headrace-step")
+        self._background: set[asyncio.Task[None]] = set()
         spools = Path(self._spools.name)
         self.kinds: dict[str, TaskKind] = registered_kinds()
         self._executor = self._made_executor(spools)
-        commands = AgentCommands(workers.pool, workers.lender, spools)
-        requests = AgentRequests(
-            self._file, self._writer, self._writes, self._executor, self._calls, commands, self._spawn
+        self._runs = LiveRuns()
+        self._listeners = Listeners()
+        parts = EngineParts(
+            options=options,
+            file=self._file,
+            writer=self._writer,
+            writes=self._writes,
+            driver=self._driver,
+            executor=self._executor,
+            runs=self._runs,
+            listeners=self._listeners,
+            kinds=self.kinds,
+            log=self._log,
+            clock=self._clock,
+            gauge=workers.gauge,
+            spawn=self._spawn,
         )
-        self._background: set[asyncio.Task[None]] = set()
-        self._runs = AgentRuns(
-            self._file,
-            self._driver,
-            self._writer,
-            self._writes,
-            self._log,
-            self._executor,
-            self._listeners,
-            requests,
-            workers.gauge,
-            self._clock,
-            options.grace_s,
-            options.is_strict,
-            self._spawn,
-        )
-        journal = (self._file, self._driver, self._writer, self._writes, self._runs)
-        self.backlog = Backlog(*journal, self.kinds, self._runs.watch, self._clock)
-        self.requests = CallerRequests(*journal, self.backlog, self._listeners)
-        self._runs.on_parked = self.backlog.parked
-        self._runs.on_child = self.backlog.child
-        self.heartbeats = EngineHeartbeats(HOST, self._driver, self._log, self._calls, self._threads, spools)
+        self._run_events = RunEvents(parts, self._calls, AgentCommands(workers.pool, workers.lender, spools))
+        self._run_commands = RunCommands(parts, self._run_events.requests)
+        self.backlog = Backlog(parts, self._run_commands)
+        self.requests = CallerRequests(parts, self._run_commands, self._run_events, self.backlog)
+        self.heartbeats = EngineHeartbeats(parts, HOST, self._calls, self._threads, spools)
         self._memory = BudgetReadings(workers.gauge, options.memory)
         self.surveys = EngineSurveys(
             HOST, self._driver, self._memory, self._endpoints, self._response_cache, self._read_memory
         )
+        # Each of these two closes a circle: what ends or is parked makes room for what waits.
+        self._run_commands.on_parked = self.backlog.parked
+        self._run_events.submit_child = self.backlog.submit_child
         self._driver.act = self._act
-        self._driver.rested = self.backlog.feed
+        self._driver.on_idle = self.backlog.feed
         self._noted_warden: int | None = None
         self._closing = asyncio.Event()
         self._failure: BaseException | None = None
@@ -157,7 +160,7 @@ class EngineLoop:
         return InlineAgents(_FunctionsByKind(self.kinds), self._threads, surroundings)
 
     async def main(self) -> None:
-        """Until `close`, or until the store fails: then everyone who waits gets that error."""
+        """Run until `close`, or until the store fails: then all who wait get that error."""
         writing = asyncio.create_task(self._writer.run())
         tasks = {writing, asyncio.create_task(self._take_events()), asyncio.create_task(self._keep_time())}
         try:
@@ -187,13 +190,13 @@ class EngineLoop:
         joined = HostJoined(
             now_s=time.monotonic(), host=HOST, slots=self._options.workers.slots, limits=self._options.memory
         )
-        self._driver.tell(joined)
+        self._driver.send(joined)
         self._read_memory()
         self._writer.after_commit(self.backlog.look_again)
         self._writer.after_commit(lambda: self._opened.set_result(None))
 
     async def _outlive_former_workers(self) -> None:
-        """An engine that was killed has left workers, for a moment. What they still do must not meet what we do."""
+        """Wait for the end of a killed engine's workers: their last steps must not run beside ours."""
         give_up_s = time.monotonic() + _FORMER_END_WITHIN_S
         warden = self._file.notes.former_warden()
         while warden is not None and is_alive(warden) and time.monotonic() < give_up_s:
@@ -208,9 +211,9 @@ class EngineLoop:
     async def _park_everything(self, writing: asyncio.Task[None]) -> None:
         self.backlog.close()
         self.surveys.stop()
-        self._driver.tell(Closing(now_s=time.monotonic()))
+        self._driver.send(Closing(now_s=time.monotonic()))
         give_up_s = time.monotonic() + _CLOSE_WITHIN_S
-        while (self._runs.live or self.surveys.running) and time.monotonic() < give_up_s and not writing.done():
+        while (self._runs.by_id or self.surveys.running) and time.monotonic() < give_up_s and not writing.done():
             await self._a_moment()
         if not writing.done():
             await asyncio.wait({asyncio.ensure_future(self._writer.flush()), writing}, return_when="FIRST_COMPLETED")
@@ -254,8 +257,8 @@ class EngineLoop:
         self.register(kind)
 
     async def drained(self) -> None:
-        """Until nothing is left that can go on by itself."""
-        while self._runs.live or self.backlog.has_more or self.surveys.running or self._has_sleepers():
+        """Wait until no run is left that can go on by itself."""
+        while self._runs.by_id or self.backlog.has_more or self.surveys.running or self._has_sleepers():
             await self._a_moment()
             await self._writer.flush()
 
@@ -265,7 +268,7 @@ class EngineLoop:
 
     @property
     def in_flight(self) -> int:
-        """Agent runs and interviews that are under way."""
+        """How many agent runs and interviews are in flight."""
         interviews = sum(run.in_flight for run in self.surveys.running.values())
         return self._driver.scheduler.snapshot().running_count + interviews
 
@@ -275,7 +278,7 @@ class EngineLoop:
             unfinished=self._file.runs.counts(),
             kinds=set(self.kinds),
             beats=self.heartbeats.by_name,
-            counts={"ended": self._runs.ended_count, "steps": self._runs.steps_count, **self._log.counts},
+            counts={"ended": self._run_commands.ended_count, "steps": self._run_events.steps_count, **self._log.counts},
             usage=self._file.notes.usage(),
             used_bytes=self._memory.used_bytes,
             peak_bytes=self._memory.peak_bytes,
@@ -306,10 +309,10 @@ class EngineLoop:
             self._closing.set()
 
     async def _take_events(self) -> None:
-        """Not awaiting the journal here: what comes meanwhile makes its next batch."""
+        """Take events without awaiting the journal: those that come meanwhile make its next batch."""
         async for batch in self._executor.events():
             for event in batch.events:
-                self._runs.took(event)
+                self._run_events.take(event)
             upto = batch.upto
             self._writer.after_commit(lambda upto=upto: self._executor.ack(upto))
 
@@ -320,11 +323,11 @@ class EngineLoop:
             self._read_memory()
             now_s = time.monotonic()
             self.backlog.tick(now_s)
-            for tenant in list(self.surveys.running):
-                self.surveys.report(tenant)
+            for survey in list(self.surveys.running):
+                self.surveys.report(survey)
             due_s = self._driver.scheduler.next_tick_s()
             if due_s is not None and due_s <= now_s:
-                self._driver.tell(Tick(now_s=now_s))
+                self._driver.send(Tick(now_s=now_s))
             self._file.live.check_is_in_place()
             if self._file.live.has_long_log:
                 await asyncio.to_thread(self._writer.keep_log_short)
@@ -337,9 +340,9 @@ class EngineLoop:
             self._look_at_host()
         if self._workers.is_isolated:
             self._workers.lend_within(memory.budget_bytes)
-        by_run = self._runs.read(used)
+        by_run = self._runs.note_memory(used)
         read = MemoryMeasured(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=memory.budget_bytes, by_run=by_run)
-        self._driver.tell(read)
+        self._driver.send(read)
 
     def _look_at_host(self) -> None:
         if set_s := self._clock.set_by_s():
@@ -348,10 +351,10 @@ class EngineLoop:
         if not self._workers.is_isolated:
             return
         self._note_warden()
-        if told := self._workers.files_left():
-            self._log.record("files left", told)
-        if told := self._workers.halted():
-            self._log.record("warden stopped", told)
+        if words := self._workers.files_left():
+            self._log.record("files left", words)
+        if words := self._workers.halted():
+            self._log.record("warden stopped", words)
         self._spawn(asyncio.to_thread(self._workers.gauge.correct))
 
     def _reclaim(self) -> None:
@@ -364,9 +367,9 @@ class EngineLoop:
         self._log.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
         asyncio.get_running_loop().call_soon(self._read_memory)
 
-    def _report_stuck(self, told: str) -> None:
-        with suppress(HeadraceError):  # a disk that takes no more is told by whatever is journaled next
-            self._log.record_now("loop stuck", told)
+    def _report_stuck(self, stack: str) -> None:
+        with suppress(HeadraceError):  # a full disk fails the next COMMIT too, which reports it
+            self._log.record_now("loop stuck", stack)
 
     def _response_cache(self) -> ResponseCache | None:
         if self._cache is None:
@@ -379,15 +382,15 @@ class EngineLoop:
     def _act(self, command: SchedulerCommand) -> None:
         match command:
             case StartRun():
-                self._runs.start(command)
+                self._run_commands.start(command)
             case PreemptRun() | KillRun():
-                self._runs.stop(command)
+                self._run_commands.stop(command)
             case SkipRun():
                 self._log.record("skipped", command.why.value, run=command.id, reading=command.reading)
             case EndRun():
-                self._runs.settle(command)
+                self._run_commands.end(command)
             case ParkRun():
-                self._runs.park(command)
+                self._run_commands.park(command)
             case GrantPermits():
                 self.surveys.grant(command)
             case StartHeartbeat():
@@ -407,8 +410,24 @@ class EngineLoop:
                 assert_never(command)
 
 
+def _spool_directory(engine_file: Path) -> TemporaryDirectory[str]:
+    """Make the directory of `ctx.spool()` beside the engine file, which this engine holds locked: remove those that a
+    killed engine has left.
+    """
+    prefix = f".{engine_file.name}-spool-"
+    for left in engine_file.parent.iterdir():
+        if left.name.startswith(prefix):
+            shutil.rmtree(left, ignore_errors=True)
+    try:
+        return TemporaryDirectory(prefix=prefix, dir=engine_file.parent)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise StorageFull(engine_file, "the disk is full") from None
+
+
 def _subject(note: RecordNotice) -> str:
-    """Of memory the level it is at: there is one host, and the reading has its numbers."""
+    """What a notice is about; for one about memory, its level: there is one host, and the reading has the numbers."""
     if note.reading is not None and note.notice in (Notice.LEVEL, Notice.NEW_ZERO):
         return note.reading.pressure.name.lower()
     return note.subject

@@ -1,6 +1,6 @@
-"""Events into the scheduler one at a time, commands out to whoever acts on them. Covers: that neither overtakes.
+"""`SchedulerDriver` hands events to the scheduler one at a time and has its commands carried out in order.
 
-Acting on a command may lead to the next event: it waits until all commands of the last one are carried out.
+Carrying out a command may cause the next event: that waits until all commands of the event before are carried out.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from headrace.agents.scheduler.scheduler import Scheduler
 
 
 class SchedulerDriver:
-    """`act` carries out a command; `rested` is asked when nothing is left to tell, and may `offer` new work."""
+    """`act` carries out a command. `on_idle` is called when no event is left, and says whether it offered runs."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
         self.act: Callable[[SchedulerCommand], None] = lambda _: None
-        self.rested: Callable[[], bool] = lambda: False
-        self._told: deque[SchedulerEvent] = deque()  # as many as one event's commands lead to
+        self.on_idle: Callable[[], bool] = lambda: False
+        self._events: deque[SchedulerEvent] = deque()  # as many as one event's commands lead to
         self._is_busy = False
 
-    def tell(self, *events: SchedulerEvent) -> None:
-        self._told.extend(events)
+    def send(self, *events: SchedulerEvent) -> None:
+        """Handle these events, and runs that `on_idle` offers; without an event, only those runs."""
+        self._events.extend(events)
         if self._is_busy:
             return
         self._is_busy = True
@@ -33,7 +34,7 @@ class SchedulerDriver:
             self._is_busy = False
 
     def offer(self, submitted: Submitted) -> RejectRun | None:
-        """Submit at once; only from `rested`."""
+        """Submit a run at once, only from `on_idle`; return the refusal, None where the run was accepted."""
         refused: RejectRun | None = None
         for command in self.scheduler.handle(submitted):
             if isinstance(command, RejectRun):
@@ -44,8 +45,8 @@ class SchedulerDriver:
 
     def _drain(self) -> None:
         while True:
-            while self._told:
-                for command in self.scheduler.handle(self._told.popleft()):
+            while self._events:
+                for command in self.scheduler.handle(self._events.popleft()):
                     self.act(command)
-            if not self.rested():
+            if not self.on_idle():
                 return

@@ -92,7 +92,7 @@ class EngineSurveys:
         opened = SurveyOpened(
             now_s=time.monotonic(), survey=tenant, host=self._host, wanted=file.budgets.window, priority=priority
         )
-        self._driver.tell(opened)
+        self._driver.send(opened)
         self._read_memory()
         try:
             async with steerable(file.path, run):
@@ -100,14 +100,14 @@ class EngineSurveys:
             outcome = "complete" if run.progress().done == run.total else "stopped"
         finally:
             del self.running[tenant]
-            self._driver.tell(SurveyClosed(now_s=time.monotonic(), survey=tenant))
+            self._driver.send(SurveyClosed(now_s=time.monotonic(), survey=tenant))
             note.ended(run.peak_bytes, outcome, self._endpoints.figures().decode())
 
     def report(self, tenant: str) -> None:
         if run := self.running.get(tenant):
             run.read_memory()
             used = run.in_flight
-            self._driver.tell(
+            self._driver.send(
                 SurveyUsage(now_s=time.monotonic(), survey=tenant, in_use=used, permit_bytes=run.interview_bytes)
             )
 

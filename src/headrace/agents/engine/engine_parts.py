@@ -1,0 +1,47 @@
+"""`EngineParts`: the objects that the classes of one engine share, made once by its loop.
+
+    file         the engine file, read on the loop      writer, writes   its batches, and the statements in them
+    driver       hands events to the scheduler          executor         runs attempts, reports their events
+    runs         agent runs in RAM                      listeners        callers who wait for a run
+    kinds        functions by name                      log              what the engine did and why
+    clock        the engine's time, for waits on disk   gauge            memory of the process tree
+
+Does not cover: making them, and objects that only one class needs (loop).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.agents.contract import AgentExecutor
+from headrace.agents.engine.engine_options import EngineOptions
+from headrace.agents.engine.engine_writer import EngineWriter
+from headrace.agents.engine.event_log import EventLog
+from headrace.agents.engine.live_runs import Listeners, LiveRuns
+from headrace.agents.engine.scheduler_driver import SchedulerDriver
+from headrace.agents.task import TaskKind
+from headrace.memory.gauge import TreeGauge
+from headrace.steady_clock import LastingClock
+from headrace.store.engine_file.engine_file import EngineFile, Writes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineParts:
+    """`spawn` starts a coroutine on the engine's loop and keeps it alive; an error in it ends the engine."""
+
+    options: EngineOptions
+    file: EngineFile
+    writer: EngineWriter
+    writes: Writes
+    driver: SchedulerDriver
+    executor: AgentExecutor
+    runs: LiveRuns
+    listeners: Listeners
+    kinds: dict[str, TaskKind]
+    log: EventLog
+    clock: LastingClock
+    gauge: TreeGauge
+    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]

@@ -1,0 +1,215 @@
+"""`RunCommands` carries out the scheduler's commands about runs: start, stop, end, park.
+
+    StartRun ──► journal "started" ──► executor.start(AgentRun with its journal so far) ──► AttemptStarted
+    PreemptRun, KillRun ──► executor.signal                                    ──► AttemptEnded, through run_events
+    EndRun ──► journal the end, or park it for another attempt ──► after COMMIT: callers who wait
+    ParkRun ──► journal "sleeping", "receiving", "waiting" or "undecided" ──► after COMMIT: the backlog
+
+Does not cover: deciding (scheduler), events of running attempts (run_events), runs on disk (backlog).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+from headrace.agents.contract import AgentRun
+from headrace.agents.engine.agent_requests import AgentRequests
+from headrace.agents.engine.engine_parts import EngineParts
+from headrace.agents.engine.live_runs import LiveRun, RunEnd
+from headrace.agents.scheduler.events import (
+    AttemptEnded,
+    AttemptStarted,
+    EndRun,
+    KillRun,
+    ParkRun,
+    PreemptRun,
+    StartRun,
+    StopReason,
+)
+from headrace.executor import Signal
+from headrace.exit_causes import ExitCause
+from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.engine_file.steps import StoredStep
+from headrace.units import format_bytes
+
+_TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
+_LEAST_PEAK_BYTES = 1_000_000
+_FIRST_RETRY_S = 0.5
+_LONGEST_RETRY_S = 60.0
+
+
+class RunCommands:
+    """`on_parked` is called with the state and the wake-up time of each run that was parked."""
+
+    def __init__(self, parts: EngineParts, requests: AgentRequests) -> None:
+        self.on_parked: Callable[[RunState, float], None] = lambda _state, _resume_at: None
+        self.ended_count = 0
+        self._parts = parts
+        self._requests = requests
+        self._runs = parts.runs
+        self._writer = parts.writer
+        self._writes = parts.writes
+
+    def start(self, command: StartRun) -> None:
+        run, gauge = self._runs.by_id[command.id], self._parts.gauge
+        run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
+        run.stop_reason = ""
+        run.floor_bytes = gauge.read() if command.is_alone and not gauge.has_workers else None
+        run.used_bytes = run.peak_bytes = 0
+        run.effects.clear()
+        run.marks.clear()
+        self._writer.write(self._writes.runs.started(run.id, run.epoch, command.preemptions, command.deaths))
+        arguments, run.arguments = run.arguments, None
+        if arguments is not None:
+            self._start_with(run, self._work(run, command, arguments))
+        else:
+            self._parts.spawn(self._start_again(run, command))
+
+    async def _start_again(self, run: LiveRun, command: StartRun) -> None:
+        await self._writer.flush()  # what the last attempt journaled is read back now
+        file = self._parts.file
+        row = file.runs.get(run.id)
+        assert row is not None
+        work = self._work(run, command, row.arguments)
+        work.checkpoints, work.state = file.steps.checkpoint(run.id)
+        for step in file.steps.of_run(run.id, _TRAVELS_BYTES):
+            _add_step(work, step)
+        self._start_with(run, work)
+
+    def _work(self, run: LiveRun, command: StartRun, arguments: bytes) -> AgentRun:
+        return AgentRun(
+            run.id,
+            command.epoch,
+            run.kind.name,
+            arguments,
+            memory_bytes=command.memory_bytes,
+            token=self._parts.file.token,
+            slot=command.slot,
+            now_s=self._parts.clock.now(),
+            is_strict=self._parts.options.is_strict,
+        )
+
+    def _start_with(self, run: LiveRun, work: AgentRun) -> None:
+        if run.epoch != work.epoch:
+            return
+        run.is_starting = False
+        if run.stop is not None:  # stopped before it began
+            report_exit(self._parts, run, ExitCause.PREEMPTED)
+            return
+        self._parts.executor.start(work)
+        self._parts.driver.send(AttemptStarted(now_s=time.monotonic(), id=run.id, epoch=run.epoch))
+
+    def stop(self, command: PreemptRun | KillRun) -> None:
+        what = "preempted" if isinstance(command, PreemptRun) else "killed"
+        self._parts.log.record(what, command.why.value, run=command.id, reading=command.reading)
+        run = self._runs.by_id[command.id]
+        run.stop = Signal.PREEMPT if isinstance(command, PreemptRun) else Signal.KILL
+        run.stop_sent_s = time.monotonic()
+        run.stop_reason = _stop_reason(command, run.kind.timeout_s)
+        self._requests.stop(run)
+        if not run.is_starting:
+            deadline_s = 0.0 if command.why is StopReason.EMERGENCY else self._parts.options.grace_s
+            self._parts.spawn(self._parts.executor.signal(run.id, command.epoch, run.stop, deadline_s))
+
+    def end(self, command: EndRun) -> None:
+        run = self._runs.by_id.pop(command.id)
+        state, ended = RunState(command.cause.value), run.ended
+        error = (ended.reason if ended is not None else "") or run.stop_reason
+        if command.cause is ExitCause.FAILED and run.failures + 1 < run.kind.max_attempts:
+            self._retry(run, error)
+            return
+        if run.has_children:
+            self._writer.write(self._writes.runs.orphaned(run.id))
+        result = ended.result if ended is not None and state is RunState.DONE else None
+        self._end(RunEnd(run.name, state, result, error), run.id)
+
+    def end_unstarted(self, id: int, name: str, state: RunState) -> None:
+        """End a run that the scheduler does not know: cancelled on disk, or larger than the budget."""
+        self._writer.write(self._writes.runs.orphaned(id))
+        self._end(RunEnd(name, state, None, ""), id)
+
+    def _end(self, end: RunEnd, id: int) -> None:
+        self.ended_count += 1
+        self._writer.write(self._writes.runs.ended(id, end.state, end.result, end.error, time.time()))
+        self._writer.after_commit(self._runs.leave(id))
+        self._writer.after_commit(partial(self._parts.listeners.ended, id, end))
+
+    def _retry(self, run: LiveRun, error: str) -> None:
+        failures = run.failures + 1
+        wait_s = min(_FIRST_RETRY_S * 2 ** (failures - 1), _LONGEST_RETRY_S)
+        first_line = error.partition("\n")[0]
+        self._parts.log.record("retried", f"attempt {failures} failed: {first_line}", run=run.id)
+        self._writer.write(self._writes.runs.failed_attempt(run.id, failures))
+        anew = ParkRun(id=run.id, epoch=run.epoch, preemptions=0, deaths=0, executed_s=0.0)
+        self._park(run, RunState.SLEEPING, self._parts.clock.now() + wait_s, anew, error)
+
+    def park(self, command: ParkRun) -> None:
+        run = self._runs.by_id.pop(command.id)
+        ended = run.ended
+        state, resume_at, error = RunState.WAITING, 0.0, ""
+        if ended is not None and ended.cause is ExitCause.UNDECIDED:
+            state, error = RunState.UNDECIDED, ended.step
+            self._parts.log.record("undecided", f"step {ended.step!r} has started and not finished", run=run.id)
+            end = RunEnd(run.name, state, None, error)
+            self._writer.after_commit(partial(self._parts.listeners.ended, run.id, end))
+        elif ended is not None and ended.cause is ExitCause.PARKED and ended.resume_at is not None:
+            state, resume_at = RunState.SLEEPING, ended.resume_at
+        elif ended is not None and ended.cause is ExitCause.PARKED and not run.has_mail:
+            state = RunState.RECEIVING
+        self._park(run, state, resume_at, command, error)
+
+    def _park(self, run: LiveRun, state: RunState, resume_at: float, kept: ParkRun, error: str) -> None:
+        writes = self._writes.runs.parked(
+            run.id,
+            state,
+            resume_at=resume_at,
+            preemptions=kept.preemptions,
+            deaths=kept.deaths,
+            executed_s=kept.executed_s,
+            error=error,
+        )
+        self._writer.write(writes)
+        self._writer.after_commit(self._runs.leave(run.id))
+        self._writer.after_commit(partial(self.on_parked, state, resume_at))
+
+
+def report_exit(parts: EngineParts, run: LiveRun, cause: ExitCause) -> None:
+    """Send the scheduler how the run's attempt ended, and the memory that it took."""
+    event = AttemptEnded(
+        now_s=time.monotonic(), id=run.id, epoch=run.epoch, cause=cause, peak_bytes=_peak_bytes(parts, run)
+    )
+    parts.driver.send(event)
+
+
+def _peak_bytes(parts: EngineParts, run: LiveRun) -> int:
+    """Inline, runs share one heap: a run's own peak is known only where it ran alone."""
+    if run.floor_bytes is not None:
+        return max(run.peak_bytes, parts.gauge.read() - run.floor_bytes, _LEAST_PEAK_BYTES)
+    return max(run.peak_bytes, _LEAST_PEAK_BYTES) if parts.gauge.has_workers else 0
+
+
+def _add_step(work: AgentRun, step: StoredStep) -> None:
+    if step.is_finished:
+        work.steps[step.name] = step.result
+    elif step.is_started:
+        work.started.append(step.name)
+    else:
+        work.again.append(step.name)
+        return
+    if step.mark:
+        work.marks[step.name] = step.mark
+    if step.has_side_effect:
+        work.effects.append(step.name)
+
+
+def _stop_reason(command: PreemptRun | KillRun, timeout_s: float | None) -> str:
+    """Why the run was stopped, in words that become its error if it ends by this; empty where it goes on later."""
+    reading = command.reading
+    if command.why is StopReason.TIMED_OUT and timeout_s is not None:
+        return f"it took longer than the {timeout_s:g} s that timeout_s= of its @task allows"
+    if command.why is StopReason.EMERGENCY and reading is not None:
+        used, budget = format_bytes(reading.used_bytes), format_bytes(reading.budget_bytes)
+        return f"killed when all together used {used} of {budget}. Have it use less, or give the engine more memory="
+    return ""
