@@ -77,9 +77,9 @@ def test_a_death_is_read_by_the_table(row: dict, share: float, cause: DeathCause
 @pytest.mark.parametrize(
     ("ending", "cause"),
     [
-        (TaskOutOfMemory(1, 1, 5, 5, "MemoryError"), OUT_OF_MEMORY),
-        (TaskFailed(1, 1, "ValueError: x"), CRASHED),
-        (TaskDone(1, 1), CRASHED),
+        (TaskOutOfMemory(1, 5, 5, "MemoryError"), OUT_OF_MEMORY),
+        (TaskFailed(1, "ValueError: x"), CRASHED),
+        (TaskDone(1), CRASHED),
         (Death(1, DeathKind.LOST, reason="no process could be made"), LOST),
     ],
     ids=str,
