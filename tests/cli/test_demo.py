@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headrace import Model, QuestionFreeText, Results, Survey
-from headrace.cli.demo import showing
+from headrace.cli.demo import demo_run
 from headrace.cli.demo.moods import demo_job, moods
 from headrace.cli.demo.people import people_job
 from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
@@ -75,8 +75,8 @@ def test_a_demo_with_a_path_stays_there_and_is_not_repeated(tmp_path: Path, head
 def test_a_large_demo_that_nobody_watches_draws_its_memory_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr(showing, "_LARGE", 600)
-    showing.run_demo(moods(), 600, tmp_path / "demo.run")
+    monkeypatch.setattr(demo_run, "_LARGE", 600)
+    demo_run.run_demo(moods(), 600, tmp_path / "demo.run")
     told = capsys.readouterr().out
     assert told.count("49 KB: measured with EDSL") == 1
     assert "MB │" in told

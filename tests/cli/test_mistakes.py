@@ -148,9 +148,9 @@ def test_debug_shows_where_an_error_came_from(place: Path):
 
 def test_a_fault_of_our_own_shows_a_traceback_and_says_so(place: Path):
     program = (
-        "import sys; from headrace.cli import main, shown\n"
+        "import sys; from headrace.cli import main, output\n"
         "def broken(*_, **__): raise RuntimeError('oh')\n"
-        "shown.show_results = broken; sys.argv = ['headrace', 'results', 'city.run']; main.main()"
+        "output.show_results = broken; sys.argv = ['headrace', 'results', 'city.run']; main.main()"
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, text=True, check=False)
     assert ended.returncode == 1

@@ -1,8 +1,9 @@
-"""How a command's errors become messages and exit codes. Covers: users' mistakes, Ctrl-C, closed pipes, our own faults.
+"""The command's messages on standard error: errors, with the exit code that each becomes, and what the library logs.
 
-Errors that name options of a run carry the command's own words for them (errors.Spelled).
+Covers: users' mistakes, Ctrl-C, closed pipes, our own faults. An error that names options of a run carries the words
+that the command has for them (errors.Spelled).
 
-Exit codes: 0 done; 1 an error, told in words; 2 a command that cannot be read; 3 done, and some interviews failed;
+Exit codes: 0 done; 1 an error, with a message; 2 a command that cannot be read; 3 done, and some interviews failed;
 4 stopped at --max-cost or --max-tokens-total, resumable; 130 stopped by Ctrl-C, resumable.
 """
 
@@ -10,10 +11,12 @@ from __future__ import annotations
 
 import errno
 import functools
+import logging
 import os
 import select
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 import typer
 
@@ -25,7 +28,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def with_error_messages(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with its errors told in words. Here and not around the app, which swallows some of them."""
+    """Makes the command print its errors and exit with their codes. The app itself would swallow some of them."""
 
     @functools.wraps(command)
     def wrapped(*words: object, **options: object) -> None:
@@ -39,23 +42,23 @@ def with_error_messages(command: Callable[..., None]) -> Callable[..., None]:
             print(spent.at_command, file=sys.stderr)
             raise typer.Exit(BUDGET_SPENT) from None
         except HeadraceError as error:
-            _tell_mistake(error)
+            _print_error(error)
             raise typer.Exit(1) from None
         except BrokenPipeError:
             if not _has_no_reader():
                 raise  # some other pipe
-            _discard_output()  # whoever read it, `head` for instance, has seen enough
+            _discard_output()  # its reader, `head` for instance, has seen enough
         except (typer.Exit, typer.Abort):
             raise
         except OSError as error:
             if error.errno not in _NO_ROOM:
-                _tell_fault()
+                _print_fault()
             else:  # run files say it themselves (StorageFull): this is where our output went
                 print(f"headrace: the output cannot be written: {error.strerror}. Make room.", file=sys.stderr)
                 _discard_output()
             raise typer.Exit(1) from None
-        except Exception:  # noqa: BLE001 - the last place where it can be told
-            _tell_fault()
+        except Exception:  # noqa: BLE001 - the last place where it can be reported
+            _print_fault()
             raise typer.Exit(1) from None
 
     return wrapped
@@ -71,7 +74,7 @@ def _how_to_go_on(stopped: Interrupted) -> str:
     return f"Stopped. {saved}go on with: {own_command()} resume {path}"
 
 
-def _tell_mistake(error: HeadraceError) -> None:
+def _print_error(error: HeadraceError) -> None:
     if DEBUG in sys.argv:
         import traceback
 
@@ -79,7 +82,7 @@ def _tell_mistake(error: HeadraceError) -> None:
     print(visible(f"headrace: {error.at_command}"), file=sys.stderr)
 
 
-def _tell_fault() -> None:
+def _print_fault() -> None:
     import traceback
 
     print(visible(traceback.format_exc()), end="", file=sys.stderr)
@@ -87,12 +90,28 @@ def _tell_fault() -> None:
 
 
 def _discard_output() -> None:
-    """What could not be written would be tried again, and complained about, when the interpreter ends."""
+    """Sends standard output to nowhere: the interpreter would try to write the rest, and complain, when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _has_no_reader() -> bool:
-    """Whether standard output is a pipe that nobody reads any more."""
+    """Tells whether standard output is a pipe whose reader has closed it."""
     output = select.poll()
     output.register(sys.stdout.fileno(), 0)
     return any(event & select.POLLERR for _, event in output.poll(0))
+
+
+class LogHandler(logging.Handler):
+    """Prints log records on standard error as it is at that moment: above a progress line where one is drawn."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError, ValueError):  # it was closed: the run goes on
+            print(f"headrace: {visible(record.getMessage())}", file=sys.stderr, flush=True)
+
+
+def show_log_records() -> None:
+    """Prints what the library logs from now on, also where standard error is a pipe."""
+    logger = logging.getLogger("headrace")
+    if not any(isinstance(handler, LogHandler) for handler in logger.handlers):
+        logger.addHandler(LogHandler(logging.INFO))
+        logger.setLevel(logging.INFO)

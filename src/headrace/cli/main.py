@@ -1,4 +1,4 @@
-"""The `headrace` command: which commands there are, and where they start.
+"""The `headrace` command: where it starts, which commands it has, and the two that a new user types first.
 
 A module that declares commands imports little, for `headrace --help` loads all of them: what a command needs is
 imported inside it. Does not cover: errors and exit codes (cli.error_messages).
@@ -9,18 +9,45 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from headrace.cli.error_messages import with_error_messages
+from headrace.cli.error_messages import show_log_records, with_error_messages
 from headrace.cli.file_commands import copy, results, runs, verify
-from headrace.cli.first_steps import demo, doctor
-from headrace.cli.log_lines import show_log_lines
-from headrace.cli.mapping import map_rows
-from headrace.cli.options import DEBUG
-from headrace.cli.run_commands import resume, run
+from headrace.cli.options import DEBUG, Json
+from headrace.cli.run_commands import map_rows, resume, run
 from headrace.cli.steering_commands import pause, status, stop, tune
+
+
+def demo(
+    size: Annotated[int, typer.Option(min=1, help="How many interviews; a large job draws its memory.")] = 600,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The run file; by default demo.run among the others, made anew each time."),
+    ] = None,
+    people: Annotated[
+        bool, typer.Option("--people", help="Ask a real model on this machine, some 60 interviews; no key, no network.")
+    ] = False,
+) -> None:
+    """Run a small survey and show its answers. The test model is asked, or with --people a real one on this machine."""
+    from headrace.cli.demo.demo_run import run_demo
+
+    if people:
+        from headrace.cli.demo.people import people as subject
+    else:
+        from headrace.cli.demo.moods import moods as subject
+    run_demo(subject(), size, output)
+
+
+def doctor(json: Json = False) -> None:
+    """Say what is installed and which limits hold here."""
+    from headrace.cli.doctor.report import show_report
+
+    if show_report(as_json=json):
+        raise typer.Exit(1)
+
 
 # Plain help: with markup it would load a Markdown parser, 80 ms, and draw boxes that a narrow terminal breaks.
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -59,14 +86,14 @@ def headrace(
     ] = False,
 ) -> None:
     """Run LLM jobs of any size in a fixed amount of memory."""
-    del debug, version  # cli.error_messages looks for the first, wherever it stands; the second has done its work
+    del debug, version  # cli.error_messages looks for the first, wherever it stands; the second has a callback
 
 
 def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # what the locale has no letters for is told all the same
-    show_log_lines()
+            stream.reconfigure(errors="backslashreplace")  # letters that the locale lacks are printed as escapes
+    show_log_records()
     words = [word for word in sys.argv[1:] if word != DEBUG]
     # As wide as the terminal is: left alone, help is never narrower than 50 columns.
     app(words, prog_name="headrace", terminal_width=min(80, shutil.get_terminal_size().columns))

@@ -1,10 +1,17 @@
-"""Options that several commands share, and the exit codes. Does not cover: the commands (cli.main lists them)."""
+"""The options that several commands share, each declared once, and the exit codes.
+
+`RunFlags` has those of `run`, `map` and `resume`; `with_run_flags` gives them to a command.
+Does not cover: the commands (cli.main lists them).
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass, fields
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -48,51 +55,88 @@ def _number(text: str, kind: Callable[[str], _Number], what: str) -> _Number:
 
 RunFileArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-Memory = Annotated[
-    str | None, typer.Option(help='A budget: "512MB", "60%" of the machine, or "+512MB" on top; none: the default.')
-]
-Concurrency = Annotated[
-    int | None,
-    typer.Option(parser=_count, metavar="N", help="How many interviews may be in flight; none: 200."),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(parser=_workers, metavar="N", help="How many processes conduct the interviews; 0 for this one."),
-]
-Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many interviews of the plan.")]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Ask again where an answer was not valid.")]
-Sample = Annotated[int | None, typer.Option(min=1, help="Only so many interviews, chosen at random from the plan.")]
-Seed = Annotated[int, typer.Option(help="Which sample: the same seed chooses the same interviews.")]
-Iterations = Annotated[int | None, typer.Option("--n", min=1, help="How often each interview is asked.")]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        parser=_amount,
-        metavar="DOLLARS",
-        help="Stop, resumably, before more dollars than this are spent; none: no limit.",
-    ),
-]
-MaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--max-tokens-total",
-        parser=_count,
-        metavar="N",
-        help="Stop, resumably, before more tokens are used; none: no limit.",
-    ),
-]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the replies that earlier runs paid for.")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; the old file is kept under another name.")]
-Extend = Annotated[bool, typer.Option("--extend", help="The lists grew at their end.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Count and estimate; run nothing.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="The run file; by default one named by the job.")]
-Models = Annotated[
-    list[str] | None,
-    typer.Option(help="A model: gpt-4o,temperature=0.2. Repeatable.", metavar="MODEL"),
-]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Let a file from elsewhere use this address, key or model file. Repeatable."),
-]
-Log = Annotated[bool, typer.Option("--log", help="Progress as a plain line a minute, also into a file.")]
-Lines = Annotated[bool, typer.Option("--lines", help="Progress in several lines.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFlags:
+    """How a job is run, as typed: the options of `run`, `map` and `resume`, in the order in which help lists them."""
+
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A model: gpt-4o,temperature=0.2. Repeatable.", metavar="MODEL"),
+    ] = None
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The run file; by default one named by the job.")
+    ] = None
+    memory: Annotated[
+        str | None, typer.Option(help='A budget: "512MB", "60%" of the machine, or "+512MB" on top; none: the default.')
+    ] = None
+    concurrency: Annotated[
+        int | None,
+        typer.Option(parser=_count, metavar="N", help="How many interviews may be in flight; none: 200."),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(parser=_workers, metavar="N", help="How many processes conduct the interviews; 0 for this one."),
+    ] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many interviews of the plan.")] = None
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Only so many interviews, chosen at random from the plan.")
+    ] = None
+    seed: Annotated[int, typer.Option(help="Which sample: the same seed chooses the same interviews.")] = 0
+    n: Annotated[int | None, typer.Option("--n", min=1, help="How often each interview is asked.")] = None
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            parser=_amount,
+            metavar="DOLLARS",
+            help="Stop, resumably, before more dollars than this are spent; none: no limit.",
+        ),
+    ] = None
+    max_tokens_total: Annotated[
+        int | None,
+        typer.Option(parser=_count, metavar="N", help="Stop, resumably, before more tokens are used; none: no limit."),
+    ] = None
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not use the replies that earlier runs paid for.")] = (
+        False
+    )
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; the old file is kept under another name.")] = False
+    extend: Annotated[bool, typer.Option("--extend", help="The lists grew at their end.")] = False
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask again where an answer was not valid.")] = (
+        False
+    )
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Let a file from elsewhere use this address, key or model file. Repeatable."),
+    ] = None
+    log: Annotated[bool, typer.Option("--log", help="Progress as a plain line a minute, also into a file.")] = False
+    lines: Annotated[bool, typer.Option("--lines", help="Progress in several lines.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count and estimate; run nothing.")] = False
+    json: Json = False
+
+
+def with_run_flags(*, without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command the options of RunFlags, except those named in `without`, as its keyword `flags`."""
+    left_out = frozenset(without.split())
+    types = get_type_hints(RunFlags, include_extras=True)
+    shared = [
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=types[field.name])
+        for field in fields(RunFlags)
+        if field.name not in left_out
+    ]
+    names = {parameter.name for parameter in shared}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def wrapped(**given: Any) -> None:
+            flags = RunFlags(**{name: given.pop(name) for name in names})
+            command(**given, flags=flags)
+
+        written = signature(command, eval_str=True)
+        own = [parameter for name, parameter in written.parameters.items() if name != "flags"]
+        # typer reads both.
+        wrapped.__signature__ = Signature([*own, *shared], return_annotation=None)  # pyright: ignore[reportAttributeAccessIssue]
+        wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in [*own, *shared]}
+        return wrapped
+
+    return decorate

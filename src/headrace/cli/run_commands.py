@@ -1,36 +1,14 @@
-"""The commands that run a job: `run` and `resume`. Does not cover: reading their arguments (cli.arguments)."""
+"""The commands that run a job: `run`, `map` and `resume`. Does not cover: reading arguments (cli.arguments)."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.options import (
-    SOME_FAILED,
-    Allow,
-    Concurrency,
-    DryRun,
-    Extend,
-    Fresh,
-    Iterations,
-    Json,
-    Limit,
-    Lines,
-    Log,
-    MaxCost,
-    MaxTokens,
-    Memory,
-    Models,
-    NoCache,
-    Output,
-    RetryFailed,
-    RunFileArgument,
-    Sample,
-    Seed,
-    Workers,
-)
+from headrace.cli.options import SOME_FAILED, RunFileArgument, RunFlags, with_run_flags
 from headrace.errors import OptionError
 
 if TYPE_CHECKING:
@@ -38,87 +16,74 @@ if TYPE_CHECKING:
     from headrace.plan.job import Job
 
 
+@with_run_flags(without="allow")
 def run(
     survey: Annotated[str, typer.Argument(help="A survey: a .yaml or .json file, or module:object.")],
     agents: Annotated[Path | None, typer.Option(help="Who answers: a .csv or .jsonl file.")] = None,
     scenarios: Annotated[Path | None, typer.Option(help="What it is about: a .csv or .jsonl file.")] = None,
-    model: Models = None,
-    output: Output = None,
-    memory: Memory = None,
-    concurrency: Concurrency = None,
-    workers: Workers = None,
-    limit: Limit = None,
-    sample: Sample = None,
-    seed: Seed = 0,
-    n: Iterations = None,
-    max_cost: MaxCost = None,
-    max_tokens_total: MaxTokens = None,
-    no_cache: NoCache = False,
-    fresh: Fresh = False,
-    extend: Extend = False,
-    retry_failed: RetryFailed = False,
-    log: Log = False,
-    lines: Lines = False,
-    dry_run: DryRun = False,
-    json: Json = False,
+    *,
+    flags: RunFlags,
 ) -> None:
     """Run a survey. Run it again to go on where it was: what is journaled is never repeated."""
-    given = dict(locals())
     from headrace.cli.arguments import job_from
 
-    options = options_from(given)
-    start(job_from(survey, agents, scenarios, model or []), output, options, dry_run=dry_run, as_json=json)
+    options = _run_options(flags)
+    _start(job_from(survey, agents, scenarios, flags.model or []), flags.output, options, flags)
 
 
-def resume(
-    path: RunFileArgument,
-    memory: Memory = None,
-    concurrency: Concurrency = None,
-    workers: Workers = None,
-    limit: Limit = None,
-    max_cost: MaxCost = None,
-    max_tokens_total: MaxTokens = None,
-    no_cache: NoCache = False,
-    retry_failed: RetryFailed = False,
-    allow: Allow = None,
-    log: Log = False,
-    lines: Lines = False,
-    json: Json = False,
+@with_run_flags(without="allow")
+def map_rows(
+    template: Annotated[
+        str, typer.Argument(help='The text to send: "Label: {{ text }}", or @file to read it from one.')
+    ],
+    data: Annotated[Path, typer.Option(help="The rows: a .csv or .jsonl file. Their columns are the text's names.")],
+    schema: Annotated[Path | None, typer.Option(help="A JSON schema that every reply must fit.")] = None,
+    system: Annotated[str | None, typer.Option(help="A system prompt; by default there is none.")] = None,
+    *,
+    flags: RunFlags,
 ) -> None:
+    """Send one prompt per row of a file, exactly as written. Run it again to go on where it was."""
+    from headrace.cli.arguments import mapped_job_from
+
+    options = _run_options(flags)
+    _start(mapped_job_from(template, data, schema, system, flags.model or []), flags.output, options, flags)
+
+
+@with_run_flags(without="model output sample seed n fresh extend dry_run")
+def resume(path: RunFileArgument, *, flags: RunFlags) -> None:
     """Go on with the job in a run file. It runs here, or in the process where it was paused."""
-    given = dict(locals())
     from headrace.cli.confirm_prompt import confirmed_job
     from headrace.cli.run_status import go_on_elsewhere
     from headrace.limits import RunOptions
 
-    options = options_from(given)
-    if go_on_elsewhere(path, has_options=options != RunOptions(progress_bar=True), as_json=json):
+    options = _run_options(flags)
+    if go_on_elsewhere(path, has_options=options != RunOptions(progress_bar=True), as_json=flags.json):
         return
-    job, options = confirmed_job(path, allow or [], options)
-    start(job, path, options, dry_run=False, as_json=json)
+    job, options = confirmed_job(path, flags.allow or [], options)
+    _start(job, path, options, flags)
 
 
-def options_from(given: dict[str, Any]) -> RunOptions:
-    """The run options among a command's arguments: those that have the same name, and the few that do not."""
+def _run_options(flags: RunFlags) -> RunOptions:
+    """The run options among a command's flags: those that have the same name, and the few that do not."""
     from headrace.limits import RunOptions
 
-    if given["log"] and given["lines"]:
+    if flags.log and flags.lines:
         raise OptionError("--log and --lines are two ways to show the same.", fix="Choose one of them.")
-    named = {name: given[name] for name in RunOptions.__struct_fields__ if name in given}
-    progress_bar = "log" if given["log"] else "lines" if given["lines"] else True
-    return RunOptions(**named, cache=not given["no_cache"], progress_bar=progress_bar)
+    named = {name: value for name, value in asdict(flags).items() if name in RunOptions.__struct_fields__}
+    progress_bar = "log" if flags.log else "lines" if flags.lines else True
+    return RunOptions(**named, cache=not flags.no_cache, progress_bar=progress_bar)
 
 
-def start(job: Job, path: Path | None, options: RunOptions, *, dry_run: bool, as_json: bool) -> None:
-    """Run a job and say how it ended, or only what it would take."""
+def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) -> None:
+    """Run a job and say how it ended; with --dry-run say what it would take."""
     from msgspec import structs
 
     from headrace.cli.output import show_estimate, show_finished
 
-    if dry_run:
+    if flags.dry_run:
         expected = job.estimate(options.n or 1, limit=options.limit, sample=options.sample)
-        show_estimate(expected, as_json=as_json)
+        show_estimate(expected, as_json=flags.json)
         return
     given = {name: value for name, value in structs.asdict(options).items() if value is not None}
-    if show_finished(job.run(path, **given), as_json=as_json):
+    if show_finished(job.run(path, **given), as_json=flags.json):
         raise typer.Exit(SOME_FAILED)

@@ -14,7 +14,7 @@ from headrace import Job, Model, QuestionFreeText, Results, ScenarioList, Survey
 from headrace.interviews import run as survey_run
 from headrace.limits import BreakerLimits, EndpointLimits, RetryLimits
 from headrace.memory.measure.own_tree import tree_bytes
-from headrace.models import shared_limiters as endpoints
+from headrace.models import shared_limiters
 from tests.models.behaviours import Call
 from tests.models.server import HostileServer
 
@@ -93,7 +93,7 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     breaker = BreakerLimits(cool_down_s=0.01, longest_cool_down_s=0.02)
     limits = EndpointLimits(first_pause_s=0.005, longest_pause_s=0.02, breaker=breaker)
     retry = RetryLimits(first_wait_s=0.01, longest_wait_s=0.1)
-    monkeypatch.setattr(endpoints, "endpoint_limits", lambda _: limits)
+    monkeypatch.setattr(shared_limiters, "endpoint_limits", lambda _: limits)
     monkeypatch.setattr(survey_run, "RetryLimits", lambda: retry)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from headrace import Engine, Model, QuestionFreeText, ScenarioList, Survey
 from headrace.limits import EndpointLimits
-from headrace.models import shared_limiters as endpoints
+from headrace.models import shared_limiters
 from tests.models.server import HostileServer
 
 REFUSED = "cannot be reached: Connection refused"
@@ -32,7 +32,9 @@ def port() -> int:
 
 @pytest.fixture
 def _quick_probes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "endpoint_limits", lambda _: EndpointLimits(first_away_s=0.05, longest_away_s=0.1))
+    monkeypatch.setattr(
+        shared_limiters, "endpoint_limits", lambda _: EndpointLimits(first_away_s=0.05, longest_away_s=0.1)
+    )
 
 
 def a_model(port: int) -> Model:
