@@ -154,7 +154,7 @@ def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     """Everything that is done with a file; the run comes last, since it writes."""
     from headrace import Job, Results
     from headrace.cli.run_status import show_status
-    from headrace.store.engine_file.engine_verification import verify
+    from headrace.store.whole_files import verify
 
     def results() -> Results:
         return Results.open(path)

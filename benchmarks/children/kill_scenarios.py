@@ -22,8 +22,8 @@ from headrace.errors import RunUndecided
 from headrace.models.provider import Reply, Request
 from headrace.models.response_cache import ResponseCache, cache_key
 from headrace.store import write_ahead_log
-from headrace.store.copying import copy_file
-from headrace.store.removal import remove_run
+from headrace.store.run_file.removal import remove_run
+from headrace.store.whole_files import copy_file
 
 PEOPLE = 6
 _BESIDE = ("-wal", "-shm", "-journal", ".lock", ".making", ".sock")

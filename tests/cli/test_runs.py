@@ -7,7 +7,7 @@ import pytest
 from headrace import Model, QuestionFreeText, Survey
 from headrace.errors import RunFileError
 from headrace.store.lock import WriterLock
-from headrace.store.removal import remove_run
+from headrace.store.run_file.removal import remove_run
 from tests.cli.terminals import headrace, in_terminal
 
 

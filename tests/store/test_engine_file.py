@@ -1,9 +1,14 @@
+import asyncio
+import os
+
 import apsw
 import pytest
 
 from headrace.agents.engine.backlog import KeyFilter
+from headrace.errors import RunFileError, StorageFull
 from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import MOST_EVENTS_KEPT, Effect, RunState
+from headrace.store.writer_thread import WriterThread
 
 
 @pytest.fixture
@@ -86,3 +91,28 @@ def test_a_key_filter_never_misses_a_key_it_was_given():
     filled.add(keys[600])
     assert not filled.add(keys[600])
     assert KeyFilter([]).add(keys[1])
+
+
+def test_a_path_where_no_engine_file_can_be_is_refused_in_words(tmp_path):
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    for path, why in (
+        (tmp_path / "file" / "deeper" / "e.run", "cannot be made: Not a directory"),
+        (tmp_path / "pipe", "is not a regular file"),
+        (tmp_path, "is a directory"),
+    ):
+        with pytest.raises(RunFileError, match=why):
+            EngineFile.open(path)
+
+
+async def test_a_writer_thread_makes_calls_in_order_and_says_errors_in_words(file):
+    thread, made = WriterThread(file.live), []
+    await asyncio.gather(*(thread.call(made.append, number) for number in range(20)))
+    assert made == list(range(20))
+
+    def fail():
+        raise apsw.FullError("database or disk is full")
+
+    with pytest.raises(StorageFull):
+        await thread.call(fail)
+    thread.close()

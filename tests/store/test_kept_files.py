@@ -6,7 +6,7 @@ import pytest
 
 from headrace import Engine, Job, Results
 from headrace.errors import RunFailed
-from headrace.store.engine_file.engine_verification import verify
+from headrace.store.whole_files import verify
 from tests.results.files import city_answers
 from tests.store.kept_files import (
     BLOB_BYTES,

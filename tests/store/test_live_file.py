@@ -15,10 +15,10 @@ import pytest
 
 from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import LogMissing, OptionError, RunFileBusy, RunFileGone
-from headrace.store.copying import copy_file
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock
+from headrace.store.whole_files import copy_file
 from headrace.store.write_ahead_log import WriteAheadLog
 from tests.trouble.children import Child, run_child, until
 from tests.trouble.programs.town import town_job
@@ -351,7 +351,7 @@ def test_a_file_opened_twice_by_one_process_is_refused_although_its_lock_file_is
 
 def test_looking_after_a_file_costs_microseconds(tmp_path: Path) -> None:
     EngineFile.open(tmp_path / "e.run").close()
-    live = LiveFile(tmp_path / "e.run", WriterLock(tmp_path / "e.run"))
+    live = LiveFile(tmp_path / "e.run", WriterLock(tmp_path / "e.run"), lambda _: None)
     try:
         began_s = time.process_time()
         for _ in range(1_000):
@@ -377,7 +377,7 @@ def test_a_reader_that_leaves_while_a_run_ends_leaves_no_log_behind(
     path = tmp_path / "a.run"
     job([]).run(path, limit=1).close()
     reading = [sys.executable, "-c", READER, str(path)]
-    live = LiveFile(path, WriterLock(path))
+    live = LiveFile(path, WriterLock(path), lambda _: None)
     with subprocess.Popen(reading, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "(1,)\n"

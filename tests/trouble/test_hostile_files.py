@@ -18,9 +18,10 @@ import pytest
 
 from headrace import Engine, Job, Results
 from headrace.errors import HeadraceError, InvalidInput, RunFileDamaged
-from headrace.store.connections import open_reader, open_writer
+from headrace.store.connections import open_writer
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.run_file.reader import open_run_file
 from tests.store.forging import fitted
 from tests.store.kept_files import plain_job, unpacked
 
@@ -176,7 +177,7 @@ async def test_an_engine_file_with_code_in_it_is_refused(tmp_path: Path, name: s
             pass
 
 
-@pytest.mark.parametrize("opened", [open_reader, open_writer])
+@pytest.mark.parametrize("opened", [open_run_file, open_writer])
 def test_a_connection_can_reach_nothing_but_its_file(copy: Path, opened: Callable[[Path], apsw.Connection]) -> None:
     with closing(opened(copy)) as connection:
         for statement in (

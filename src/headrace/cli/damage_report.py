@@ -12,8 +12,8 @@ import typer
 from headrace.cli.terminal import Terminal, path_text, print_json, showable
 from headrace.display import counted
 from headrace.errors import RunFileDamaged
-from headrace.store.engine_file.engine_verification import verify
-from headrace.store.run_file.run_verification import Damage, Verification
+from headrace.store.verification import Damage, Verification
+from headrace.store.whole_files import verify
 
 _WHAT_TO_DO = {
     "pages": "restore a copy; sqlite3's .recover saves what can be read",

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -45,6 +45,7 @@ from headrace.progress.pace import Progress
 from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.row_batches import BatchRow, RowBatch
 from headrace.store.run_file.run_file import RunFile
+from headrace.store.writer_thread import WriterThread
 
 _READING_EVERY_S = 0.1
 _log = logging.getLogger("headrace")
@@ -98,7 +99,7 @@ class SurveyRun:
         self._next_id = 0
         self._stops = 0
         self._background: set[asyncio.Future[None]] = set()  # the loop itself would not keep them alive
-        self._writer: ThreadPoolExecutor | None = None
+        self._writer: WriterThread | None = None
         self._is_abandoned = False
         self._undelivered = 0
         self._seen_seq = 0
@@ -157,7 +158,7 @@ class SurveyRun:
     async def run(self, on_progress: Callable[[Progress], None] | None) -> None:
         """Until everything is sealed, or stopped, or failed; what is journaled by then stays."""
         self.read_memory()
-        with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as self._writer:
+        with closing(WriterThread(self._file.live)) as self._writer:
             await self._executor.open(self._spec())
             self._ahead = self._executor.ahead
             self._window.tune(self._window.concurrency + self._ahead)
@@ -218,8 +219,7 @@ class SurveyRun:
                 if self._writer is None:
                     self._file.keep_concurrency(concurrency)
                 else:  # the journal's thread has the connection
-                    loop = asyncio.get_running_loop()
-                    await loop.run_in_executor(self._writer, self._file.keep_concurrency, concurrency)
+                    await self._writer.call(self._file.keep_concurrency, concurrency)
         except HeadraceError as error:
             self._failure = self._failure or error
             self._stop(Signal.CANCEL)
@@ -307,9 +307,8 @@ class SurveyRun:
             interview.kept, interview.uncounted = self._file.answers_kept(ordinal)
         return interview
 
-    async def _journal(self, writer: ThreadPoolExecutor) -> None:
+    async def _journal(self, writer: WriterThread) -> None:
         """Group commit without a timer: whatever came while the last COMMIT ran makes the next batch."""
-        loop = asyncio.get_running_loop()
         async for batch in self._executor.events():
             events = self._new_events(batch)
             row_batches = [event.rows for event in events if isinstance(event, Rows)]
@@ -318,9 +317,8 @@ class SurveyRun:
                 self._window.answered(max(record.held_bytes() for _, record in answers))
             spent = [event for event in events if isinstance(event, Spent)]
             if row_batches or answers or spent:
-                with translated_errors(self._file.path):
-                    lost = [event.usage for event in spent]
-                    await loop.run_in_executor(writer, self._file.journal.commit, row_batches, answers, lost)
+                lost = [event.usage for event in spent]
+                await writer.call(self._file.journal.commit, row_batches, answers, lost)
             if spent:
                 self._note_lost(spent)
             self._executor.ack(batch.upto)
@@ -425,9 +423,8 @@ class SurveyRun:
                 _log.warning("%s: %s; stopping: %d in flight", gone.path, lost, self.in_flight)
                 self._failure = gone
                 self._stop(Signal.CANCEL)
-        if self._file.live.has_long_log and self._writer is not None:
-            with translated_errors(self._file.path):
-                await asyncio.get_running_loop().run_in_executor(self._writer, self._file.live.keep_log_short)
+        if self._writer is not None:
+            await self._writer.keep_log_short()
 
     def _read_memory_early(self, sealed: int) -> None:
         """While the window opens or is narrow, each windowful is followed by a reading, so that it may open further."""

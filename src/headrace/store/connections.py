@@ -1,14 +1,14 @@
 """Opening a file of ours with SQLite: run file, engine file and response cache.
 
-Covers: `connect`, where every connection begins; recovery of what a killed process left; telling other files apart.
-A connection never crosses a fork.
+Covers: `connect`, where every connection begins, and rolling back the transaction of a killed process. A connection
+never crosses a fork.
 
     reader:  connect read-only ── a transaction to roll back? ──► lock, connect as a writer, SQLite rolls back, close
                   ▲                                                                                             │
                   └─────────────────────────────────── once more ◄──────────────────────────────────────────────┘
     writer:  lock ──► roll_back ──► connect ──► WAL mode
 
-Does not cover: who may write (store.lock), and errors in words (store.disk_errors).
+Does not cover: who may write (lock), which kind of file it is (formats), errors in words (disk_errors).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weakref import WeakSet
 
 import apsw
 
-from headrace.errors import NotARunFile, RunFileBusy, RunFileDamaged, RunFileError, RunFileTooNew
+from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError
 from headrace.memory.reclaiming import dropped_when_short
 from headrace.store.disk_errors import (
     needs_a_writable_place,
@@ -31,10 +31,8 @@ from headrace.store.disk_errors import (
     remember,
     translated_errors,
 )
-from headrace.store.engine_file.engine_schema import ENGINE_APPLICATION_ID
 from headrace.store.hardening import harden
 from headrace.store.lock import WriterLock
-from headrace.store.run_file.run_schema import APPLICATION_ID, VERSION, check_run_file_schema
 from headrace.store.write_ahead_log import check_log_is_there
 
 _BUSY_WAIT_MS = 10_000
@@ -88,16 +86,11 @@ def open_writer(path: Path) -> apsw.Connection:
 Check: TypeAlias = Callable[[apsw.Connection, Path], None]
 
 
-def open_reader(path: Path, *, needs_log: bool = True) -> apsw.Connection:
-    """A connection that only reads a run file; also while another process writes. `needs_log=False` is for one that is
-    read although rows are missing.
-    """
-    return open_checked_reader(path, check_is_run_file, needs_log=needs_log)
+def open_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Connection:
+    """Open a connection that only reads, to a file that `check` accepts; also while another process writes.
 
-
-def open_checked_reader(path: Path, check: Check, *, needs_log: bool = True) -> apsw.Connection:
-    """A connection that only reads, to a file that `check` accepts. What a killed writer left half done is rolled back
-    first, by a writer that holds the lock, unless a live one has it: then that one is about to.
+    A transaction that a killed writer left half done is rolled back first, under the lock; where a live writer has the
+    lock, that one rolls back. `needs_log=False` opens a file whose last rows are in a log that is lost.
     """
     if not path.exists():
         raise RunFileError(f"There is no run file at {path}.", path=path, fix="Check the path, or run a job.")
@@ -174,36 +167,3 @@ def _refuse_foreign_journal(path: Path, journal: Path) -> None:
                 path=path,
                 fix="Do not use it. Without it the run file may hold half of a transaction.",
             )
-
-
-def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
-    """Refuse what is not a run file of a version we know.
-
-    It asks SQLite: reading the header ourselves would, on closing the file, drop the POSIX locks that other
-    connections of this process hold on it, and another process could then destroy what they are writing.
-    """
-    try:
-        application, version = (
-            connection.execute("PRAGMA application_id").get,
-            connection.execute("PRAGMA user_version").get,
-        )
-    except apsw.NotADBError:
-        raise NotARunFile(
-            f"{path} is not a run file.", path=path, fix="Use another path; it is left as it is."
-        ) from None
-    if application == ENGINE_APPLICATION_ID:
-        raise NotARunFile(
-            f"{path} is an engine's file, which holds agent runs and no survey.",
-            path=path,
-            fix="Open it with: async with Engine(path) as engine. A survey in an engine has a run file of its own.",
-        )
-    if application != APPLICATION_ID:
-        what = "empty" if not path.stat().st_size else "a database of another program"
-        raise NotARunFile(f"{path} is {what}, not a run file.", path=path, fix="Use another path.")
-    if version > VERSION:
-        raise RunFileTooNew(
-            f"{path} was written by a newer Headrace (file version {version}, known here: {VERSION}).",
-            path=path,
-            fix="Open it with the Headrace that wrote it, or a newer one.",
-        )
-    check_run_file_schema(connection, path)

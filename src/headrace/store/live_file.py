@@ -1,29 +1,32 @@
-"""A file while this process writes it: a run file or an engine file, claimed, watched, and left as one plain file.
+"""A file while this process writes it: a run file or an engine file, locked, claimed, watched, left as one plain file.
 
-    lock ──► WAL mode ──► claim ──► transactions, the log kept short ──► claim removed, log gathered, WAL mode left
-                                        │
-                                        └── moved, removed or replaced? no more work; what is in it is saved
+    opening: lock ──► roll back ──► make where missing
+    LiveFile: WAL mode ──► claim ──► transactions, the log kept short ──► claim removed, log gathered, WAL mode left
+                                         │
+                                         └── moved, removed or replaced? no more work; its contents are saved
 
-Covers: the writing connection from `open` to `close`. Does not cover: what is in the file (store.run_file.run_file,
-store.engine_file.engine_file), who may hold the lock (store.lock).
+Covers: opening, the writing connection, and closing, once for both kinds of file. Does not cover: what is in the file
+(run_file, engine_file), how the lock works (lock), in which thread it is written (writer_thread).
 """
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
 import apsw
 
-from headrace.errors import HeadraceError, RunFileGone
+from headrace.errors import HeadraceError, RunFileError, RunFileGone
 from headrace.store.claim import Claim
-from headrace.store.connections import open_writer
+from headrace.store.connections import open_writer, roll_back
 from headrace.store.disk_errors import translated_errors
-from headrace.store.lock import WriterLock
-from headrace.store.making import copy_into
+from headrace.store.lock import MEANWHILE, WriterLock
+from headrace.store.making import copy_into, made_whole
+from headrace.store.private import make_directory
 from headrace.store.transactions import transaction
 from headrace.store.write_ahead_log import WriteAheadLog, unsynced
 
@@ -32,12 +35,49 @@ _TRIES_TO_LEAVE_WAL, _TRIED_AGAIN_AFTER_S = 50, 0.005
 _OPEN_FILES = Path("/proc/self/fd")
 
 
-class LiveFile:
-    """The caller holds the lock, and hands it over: `close` gives it back."""
+@contextmanager
+def opening(path: Path, *, meanwhile: str = MEANWHILE) -> Generator[WriterLock]:
+    """Around the code that opens a file to be written: hold its lock, roll back what a killed process left.
 
-    def __init__(self, path: Path, lock: WriterLock) -> None:
+    The block hands the lock to a LiveFile; where it raises, the lock is released.
+    """
+    if path.exists() and not path.is_file():
+        what = "a directory" if path.is_dir() else "not a regular file"
+        raise RunFileError(f"{path} is {what}.", path=path, fix="Give the path of a file.")
+    try:
+        make_directory(path.parent)
+    except OSError as error:
+        raise RunFileError(
+            f"{path.parent} cannot be made: {error.strerror}.", path=path, fix="Use another path."
+        ) from None
+    lock = WriterLock(path, meanwhile=meanwhile)
+    try:
+        with translated_errors(path):
+            roll_back(path)
+            yield lock
+    except BaseException:
+        lock.release()
+        raise
+
+
+def make_where_missing(path: Path, write: Callable[[apsw.Connection], None]) -> None:
+    """Have `write` fill a new database where there is no file, or an empty one."""
+    if not path.exists() or path.stat().st_size == 0:
+        with made_whole(path) as empty:
+            write(empty)
+
+
+class LiveFile:
+    """The one file base: claim, transactions, log, fate of the path, close.
+
+    The caller holds the lock and hands it over: `close` releases it. `upgrade` brings a file that an older version
+    wrote up to date. Any thread may call it; one transaction runs at a time.
+    """
+
+    def __init__(self, path: Path, lock: WriterLock, upgrade: Callable[[LiveFile], None]) -> None:
         self.path = path
         self._lock = lock
+        self._writing = threading.RLock()
         self.connection = open_writer(path)
         try:
             self._claim = Claim(path, self.connection)
@@ -51,6 +91,11 @@ class LiveFile:
         except BaseException:
             self.connection.close()
             raise
+        try:
+            upgrade(self)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def _log_path(self) -> Path:
@@ -58,29 +103,29 @@ class LiveFile:
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """All of it or nothing, on disk when the block ends, and only while the file is this process's to write."""
-        with transaction(self.connection):
-            yield
-            self.check_is_mine()
-        self.keep_log_short()
-
-    def check_is_mine(self) -> None:
-        """Inside a transaction: refuse to commit where another process has claimed the file."""
-        self._claim.check()
+        """Commit all of the block or nothing of it. It is on disk when the block ends; where another process has
+        claimed the file meanwhile, it is rolled back.
+        """
+        with self._writing:
+            with transaction(self.connection):
+                yield
+                self._claim.check()
+            self.keep_log_short()
 
     @property
     def has_long_log(self) -> bool:
-        """From any thread: whether `keep_log_short` has something to do."""
+        """Whether `keep_log_short` has something to do."""
         return self._log.is_due
 
     def keep_log_short(self) -> None:
-        """In the thread that writes."""
-        if self._log.is_due:
-            self._log.shorten(self._claim.check)
+        """Bring the log into the file where that is due."""
+        with self._writing:
+            if self._log.is_due:
+                self._log.shorten(self._claim.check)
 
     def check_is_in_place(self) -> None:
-        """From any thread: raise RunFileGone where the file is not at its path any more. It looks at names only:
-        opening and closing the file would drop this process's POSIX locks on it.
+        """Raise RunFileGone where the file is not at its path any more. It looks at names only: opening and closing the
+        file would drop this process's POSIX locks on it.
         """
         if not _is_at(self.path, self._file) or not _is_at(self._log_path, self._log_file):
             raise self._gone()
@@ -90,6 +135,10 @@ class LiveFile:
         """Leave one plain file behind, where no reader is in the way. Raises RunFileGone where the file is not at its
         path any more, and says where its contents are.
         """
+        with self._writing:
+            self._close()
+
+    def _close(self) -> None:
         try:
             with translated_errors(self.path):
                 self._leave()

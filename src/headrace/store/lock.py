@@ -34,14 +34,14 @@ WITHOUT_LOCK = "HEADRACE_NO_LOCK"
 
 _held: WeakSet[WriterLock] = WeakSet()
 
-_MEANWHILE = "Results.open() reads the file meanwhile"
+MEANWHILE = "Results.open() reads the file meanwhile"
 _STOP_IT = "Wait for it, or stop it with: headrace stop {}"
 
 
 class WriterLock:
     """Held from construction to `release`."""
 
-    def __init__(self, run_path: Path, *, meanwhile: str = _MEANWHILE) -> None:
+    def __init__(self, run_path: Path, *, meanwhile: str = MEANWHILE) -> None:
         self._meanwhile = meanwhile
         self._run_path = run_path
         self._path = _lock_path(run_path)
@@ -119,7 +119,7 @@ class WriterLock:
         return busy(self._run_path, _named_in(descriptor), self._meanwhile)
 
 
-def busy(run_path: Path, holder: str | int, meanwhile: str = _MEANWHILE) -> RunFileBusy:
+def busy(run_path: Path, holder: str | int, meanwhile: str = MEANWHILE) -> RunFileBusy:
     return RunFileBusy(
         f"{run_path} is being written by another run (process {holder}).",
         path=run_path,

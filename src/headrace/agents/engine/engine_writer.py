@@ -1,19 +1,17 @@
-"""Writes of the engine, a transaction a batch: whatever came while the last COMMIT ran makes the next one.
+"""EngineWriter gathers an engine's statements and commits them in groups (store.writer_thread).
 
-Covers: order, waiting for the disk, and what happens after it. Does not cover: what is written
-(store.engine_file).
+Covers: order, waiting for the disk, and calls after a commit. Does not cover: the statements (store.engine_file).
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from headrace.store.disk_errors import translated_errors
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.engine_file.engine_values import Write
+from headrace.store.writer_thread import WriterThread
 
 
 class EngineWriter:
@@ -21,12 +19,11 @@ class EngineWriter:
 
     def __init__(self, file: EngineFile) -> None:
         self._file = file
+        self._thread = WriterThread(file.live)
         self._writes: list[Write] = []
         self._after: list[Callable[[], object]] = []
         self._wanted = asyncio.Event()
-        self._lock = threading.Lock()
         self._is_writing = False
-        self.commits = 0
 
     def write(self, writes: list[Write]) -> None:
         self._writes += writes
@@ -46,35 +43,29 @@ class EngineWriter:
         await done
 
     def write_now(self, writes: list[Write]) -> None:
-        """From another thread, while the loop is stuck."""
-        self._commit(writes)
+        """Commit from another thread, while the loop is stuck."""
+        with translated_errors(self._file.path):
+            self._file.commit(writes)
 
-    def keep_log_short(self) -> None:
-        """From another thread; for an engine that has written and then has nothing to write."""
-        with self._lock, translated_errors(self._file.path):
-            self._file.live.keep_log_short()
-
-    def close_file(self) -> None:
-        """When nothing is written any more; a checkpoint that is under way in another thread ends first."""
-        with self._lock:
-            self._file.close()
+    async def keep_log_short(self) -> None:
+        """Bring the log into the file where that is due: for an engine that wrote and then has nothing to write."""
+        await self._thread.keep_log_short()
 
     async def run(self) -> None:
-        loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(1, thread_name_prefix="headrace-journal") as thread:
-            while True:
-                await self._wanted.wait()
-                self._wanted.clear()
-                writes, after = self._writes, self._after
-                self._writes, self._after = [], []
-                if writes:
-                    self._is_writing = True
-                    await loop.run_in_executor(thread, self._commit, writes)
-                    self._is_writing = False
-                    self.commits += 1
-                for call in after:
-                    call()
+        """Commit what was written, group by group, until cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            writes, after = self._writes, self._after
+            self._writes, self._after = [], []
+            if writes:
+                self._is_writing = True
+                await self._thread.call(self._file.commit, writes)
+                self._is_writing = False
+            for call in after:
+                call()
 
-    def _commit(self, writes: list[Write]) -> None:
-        with self._lock, translated_errors(self._file.path):
-            self._file.commit(writes)
+    def close_file(self) -> None:
+        """Close the file once the commit in flight has ended."""
+        self._thread.close()
+        self._file.close()

@@ -329,8 +329,7 @@ class EngineLoop:
             if due_s is not None and due_s <= now_s:
                 self._driver.send(Tick(now_s=now_s))
             self._file.live.check_is_in_place()
-            if self._file.live.has_long_log:
-                await asyncio.to_thread(self._writer.keep_log_short)
+            await self._writer.keep_log_short()
             await asyncio.sleep(_READING_EVERY_S if self._memory.is_calm else _READING_UNDER_PRESSURE_S)
 
     def _read_memory(self) -> None:

@@ -20,12 +20,11 @@ from headrace.limits import RunOptions
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.plan.job import Job
 from headrace.results.results import Results
-from headrace.store.connections import open_reader
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import home
-from headrace.store.removal import check_is_removable, disk_bytes, remove_run
 from headrace.store.run_file.creation import read_identity
-from headrace.store.run_file.run_file import set_aside
+from headrace.store.run_file.reader import open_run_file
+from headrace.store.run_file.removal import check_is_removable, disk_bytes, remove_run, set_aside
 from headrace.units import format_bytes, format_duration
 
 # What EDSL 1.0.9 was measured to keep in RAM for each interview: `./scripts/bench memory` prints it.
@@ -84,7 +83,7 @@ def _making_way(path: Path) -> Generator[None]:
 
 
 def _is_of(path: Path, job: Job) -> bool:
-    connection = open_reader(path)
+    connection = open_run_file(path)
     try:
         with translated_errors(path):
             return read_identity(connection) == job.identity()

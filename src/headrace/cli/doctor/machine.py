@@ -20,7 +20,7 @@ from headrace.memory.measure.cgroups import MemoryGroups
 from headrace.memory.measure.host_memory import container_bytes, host_bytes
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.store.home import home
-from headrace.store.removal import disk_bytes
+from headrace.store.run_file.removal import disk_bytes
 from headrace.units import format_bytes
 from headrace.workers.enforcement import ACTIVE, GROUP, HARD_LIMIT, UNPROVEN, enforcement_layers
 

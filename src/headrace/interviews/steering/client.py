@@ -27,8 +27,8 @@ from headrace.interviews.steering.messages import (
     short_name,
     socket_path,
 )
-from headrace.store.connections import open_reader
 from headrace.store.lock import writer_of
+from headrace.store.run_file.reader import open_run_file
 
 _replies: msgspec.msgpack.Decoder[SteeringReply] = msgspec.msgpack.Decoder(SteeringReply)
 
@@ -92,7 +92,7 @@ def _unanswered(path: Path) -> NotSteerable:
 
 
 def _unreachable(path: Path, error: OSError) -> RunFileError:
-    open_reader(path).close()  # says so where there is no run file at all
+    open_run_file(path).close()  # says so where there is no run file at all
     holder = writer_of(path)
     if holder is None:
         return NotRunning(f"Nothing is running {path} now.", path=path, fix=f"To go on with it: headrace resume {path}")

@@ -5,15 +5,18 @@ Readable with any SQLite tool. Does not cover: filling them (runs, steps, notes)
 
 from __future__ import annotations
 
+import secrets
+import time
 from enum import Enum, IntEnum
 from pathlib import Path
 
 import apsw
 
+from headrace.store.formats import ENGINE_FILE, check_format
+from headrace.store.live_file import LiveFile
 from headrace.store.schema_check import accepted_tables, check_schema
+from headrace.store.transactions import transaction
 
-ENGINE_APPLICATION_ID = 0x48445245  # "HDRE": a survey's run file has another
-ENGINE_VERSION = 1
 MOST_ROW_BYTES = 256_000  # beyond that a value is a blob of its own
 MOST_EVENTS_KEPT = 10_000
 
@@ -75,19 +78,25 @@ _UNFINISHED = frozenset({RunState.WAITING, RunState.RUNNING, RunState.SLEEPING, 
 FAILED_STATES = frozenset(set(RunState) - _UNFINISHED - {RunState.DONE, RunState.CANCELLED})
 
 
-def check_engine_file_schema(connection: apsw.Connection, path: Path) -> None:
-    """Refuse a file whose tables are not those that `create_engine_tables` makes."""
+def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file that is no engine file, or whose tables are not those that `create_engine_tables` makes."""
+    check_format(connection, path, ENGINE_FILE)
     check_schema(connection, path, _ACCEPTED, {})
 
 
-def add_later_columns(connection: apsw.Connection) -> None:
-    """To a file that was made before them."""
-    if "mark" not in {name for _, name, *_ in connection.execute("PRAGMA table_info(steps)")}:
-        connection.execute("ALTER TABLE steps ADD COLUMN mark BLOB")
+def add_later_columns(live: LiveFile) -> None:
+    """Add the columns that a file lacks because an older version made it."""
+    if "mark" not in {name for _, name, *_ in live.connection.execute("PRAGMA table_info(steps)")}:
+        with live.transaction():
+            live.connection.execute("ALTER TABLE steps ADD COLUMN mark BLOB")
 
 
-def create_engine_tables(connection: apsw.Connection, token: str, now_s: float) -> None:
-    """`token` is this file's own: idempotency keys of two files never meet."""
-    connection.execute(f"PRAGMA application_id={ENGINE_APPLICATION_ID}; PRAGMA user_version={ENGINE_VERSION};")
-    connection.execute(_TABLES)
-    connection.execute("INSERT INTO meta VALUES('token', ?), ('made_at', ?)", (token, now_s))
+def create_engine_tables(connection: apsw.Connection) -> None:
+    """Make the tables of a new file. Its `token` makes its idempotency keys differ from those of every other file."""
+    with transaction(connection):
+        connection.execute(
+            f"PRAGMA application_id={ENGINE_FILE.application_id}; PRAGMA user_version={ENGINE_FILE.version};"
+        )
+        connection.execute(_TABLES)
+        meta = (secrets.token_hex(8), time.time())
+        connection.execute("INSERT INTO meta VALUES('token', ?), ('made_at', ?)", meta)

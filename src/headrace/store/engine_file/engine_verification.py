@@ -1,6 +1,6 @@
-"""Looking through a whole engine file. Covers: its pages, and whether everything that its runs keep can be read.
+"""Looking through a whole engine file: its pages, and whether every value that its runs keep can be read.
 
-Its rows have no checksums: they count as unchecked. Does not cover: run files (store.run_file.run_verification).
+Its rows have no checksums: they count as unchecked. Does not cover: run files (run_file.run_verification).
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from pathlib import Path
 
 import apsw
 
-from headrace.store.connections import open_checked_reader
 from headrace.store.contents import UNREADABLE, raw_rows
-from headrace.store.engine_file.engine_file import check_is_ours, is_engine_file
 from headrace.store.engine_file.engine_schema import RunState
-from headrace.store.run_file.run_verification import Verification, check_pages, verify_run_file
+from headrace.store.verification import Verification
 from headrace.survey.values import decode_value
 
 # What is kept as JSON: the kind of row, and its number with the value.
@@ -32,18 +30,9 @@ _NAMED = (
 )
 
 
-def verify(path: Path) -> Verification:
-    """Of a run file or an engine file; raises where it is neither, or cannot be read at all."""
-    connection = open_checked_reader(path, check_is_ours)
-    try:
-        return (_verify_engine_file if is_engine_file(connection) else verify_run_file)(connection, path)
-    finally:
-        connection.close()
-
-
-def _verify_engine_file(connection: apsw.Connection, path: Path) -> Verification:
+def verify_engine_file(connection: apsw.Connection, path: Path) -> Verification:
     found = Verification(path)
-    check_pages(connection, found)
+    found.check_pages(connection)
     for kind, sql in _KEPT:
         found.attempt(kind, lambda kind=kind, sql=sql: _check_kept(connection, found, kind, sql))
     for kind, sql in _NAMED:

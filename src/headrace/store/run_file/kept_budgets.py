@@ -12,7 +12,8 @@ import apsw
 
 from headrace.errors import OptionError, RunFileDamaged, spelled
 from headrace.limits import Budgets
-from headrace.store.connections import open_reader, translated_errors
+from headrace.store.disk_errors import translated_errors
+from headrace.store.run_file.reader import open_run_file
 
 _PREFIX = "budget."
 _MOST_BYTES = 100
@@ -22,7 +23,7 @@ def kept_budgets(path: Path) -> Budgets:
     """Of the run file at `path`; the defaults where there is none yet."""
     if not path.is_file() or path.stat().st_size == 0:
         return Budgets()
-    connection = open_reader(path)
+    connection = open_run_file(path)
     try:
         with translated_errors(path):
             return read_budgets(connection, path)

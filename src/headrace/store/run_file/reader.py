@@ -1,8 +1,7 @@
 """Reading a run file, also while it is being written. Covers: the connection, and short reads.
 
-A read never stays open while its rows are used: one held open would keep the writer's WAL growing without bound. Does
-not cover: what is read (store.run_file.interview_rows, store.run_file.details, store.run_file.column_kinds), or writing
-(store.run_file.run_journal).
+A read transaction never stays open while its rows are used: one held open would keep the writer's log growing without
+bound. Does not cover: the queries (interview_rows, details, column_kinds), or writing (run_journal).
 """
 
 from __future__ import annotations
@@ -19,10 +18,16 @@ import apsw
 from headrace.errors import RunFileError, Spelled
 from headrace.store.connections import open_reader
 from headrace.store.disk_errors import translated_errors
+from headrace.store.run_file.run_schema import check_is_run_file
 from headrace.store.transactions import transaction
 from headrace.survey.values import SqlValue
 
 _ABANDONED: list[apsw.Connection] = []
+
+
+def open_run_file(path: Path, *, needs_log: bool = True) -> apsw.Connection:
+    """Open a connection that only reads a run file; `connections.open_reader` explains `needs_log`."""
+    return open_reader(path, check_is_run_file, needs_log=needs_log)
 
 
 class Reader:
@@ -57,7 +62,7 @@ class Reader:
 
     def _opened(self) -> apsw.Connection:
         if self._connection is None:
-            connection = open_reader(self.path)
+            connection = open_run_file(self.path)
             try:
                 self._check_is_the_same(connection)
             except BaseException:

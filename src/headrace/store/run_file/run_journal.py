@@ -53,7 +53,7 @@ class Journal:
 
     def begin_run(self, reused: int) -> RunNote:
         """Note that a run of this file begins, and until when it goes on."""
-        self._note = RunNote(self._connection, reused)
+        self._note = RunNote(self._live, reused)
         return self._note
 
     def commit(

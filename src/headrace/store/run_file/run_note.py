@@ -11,22 +11,24 @@ from contextlib import suppress
 
 import apsw
 
+from headrace.errors import RunFileBusy
 from headrace.steady_clock import SteadyClock
-from headrace.store.transactions import transaction
+from headrace.store.live_file import LiveFile
 
 _NOTED_EVERY_S = 1.0
 
 
 class RunNote:
-    """Made when the run begins, and on disk then."""
+    """The row of one run in the table `runs`. It is on disk when it is made."""
 
-    def __init__(self, connection: apsw.Connection, reused: int) -> None:
-        self._connection = connection
+    def __init__(self, live: LiveFile, reused: int) -> None:
+        self._live = live
+        self._connection = live.connection
         self._clock = SteadyClock.from_wall()
         self._noted_at = self._clock.now()
-        with transaction(connection):
-            connection.execute("INSERT INTO runs(started_at, reused) VALUES(?, ?)", (self._noted_at, reused))
-        self._number = connection.last_insert_rowid()
+        with live.transaction():
+            self._connection.execute("INSERT INTO runs(started_at, reused) VALUES(?, ?)", (self._noted_at, reused))
+            self._number = self._connection.last_insert_rowid()
 
     def goes_on(self) -> None:
         """Inside a transaction of the journal."""
@@ -36,8 +38,10 @@ class RunNote:
             self._connection.execute("UPDATE runs SET ended_at = ? WHERE number = ?", (now, self._number))
 
     def ended(self, peak_bytes: int, outcome: str, endpoints: str) -> None:
-        """On a full disk the note is lost, and nothing else: the run's own error must stand."""
-        with suppress(apsw.FullError, apsw.IOError), transaction(self._connection):
+        """Note the end. On a full disk, or in a file that another process has taken over, the note is lost and nothing
+        else: the run's own error must stand.
+        """
+        with suppress(apsw.FullError, apsw.IOError, RunFileBusy), self._live.transaction():
             self._connection.execute(
                 "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ?, endpoints = ? WHERE number = ?",
                 (self._clock.now(), peak_bytes, outcome, endpoints, self._number),

@@ -14,13 +14,12 @@ import apsw
 from headrace.errors import RESTORE, RunFileDamaged
 from headrace.plan.census import MOST_FIELDS
 from headrace.store.contents import typed_rows
+from headrace.store.formats import RUN_FILE, check_format
 from headrace.store.quoting import has_path, json_field, quote_name
 from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.store.schema_check import accepted_tables, check_schema
 from headrace.store.transactions import transaction
 
-APPLICATION_ID = 0x48445243  # "HDRC"
-VERSION = 2
 WITHOUT_CHECKSUMS = 1  # files of this version are read as they are, and get the columns when they are written
 MOST_VIEW_COLUMNS = 1990
 MAPPED = "map"  # the kind of question whose survey is one prompt per row
@@ -49,13 +48,13 @@ CREATE TABLE runs(number INTEGER PRIMARY KEY, started_at REAL NOT NULL, ended_at
 _CHECKSUM = ", checksum"
 _CHECKED = ("interviews", "agents", "scenarios", "pending")
 _ACCEPTED = {
-    VERSION: accepted_tables(_TABLES),
+    RUN_FILE.version: accepted_tables(_TABLES),
     WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, "")),
 }
 
 
 def create_tables(connection: apsw.Connection, questions: int) -> None:
-    connection.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};")
+    connection.execute(f"PRAGMA application_id={RUN_FILE.application_id}; PRAGMA user_version={RUN_FILE.version};")
     connection.execute(_TABLES)
     connection.execute(_interviews(min(questions, ANSWER_COLUMNS)))
 
@@ -73,11 +72,12 @@ def add_checksums(connection: apsw.Connection) -> None:
     with transaction(connection):
         for table in _CHECKED:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
-        connection.execute(f"PRAGMA user_version={VERSION}")
+        connection.execute(f"PRAGMA user_version={RUN_FILE.version}")
 
 
-def check_run_file_schema(connection: apsw.Connection, path: Path) -> None:
-    """Refuse a file whose tables are not those that `create_tables` makes."""
+def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
+    """Refuse a file that is no run file, or whose tables are not those that `create_tables` makes."""
+    check_format(connection, path, RUN_FILE)
     version: int = connection.execute("PRAGMA user_version").get
     if version not in _ACCEPTED:
         raise RunFileDamaged(f"{path} is damaged: there is no file version {version}.", path=path, fix=RESTORE)

@@ -1,25 +1,21 @@
-"""Looking through a whole file for what has changed since it was written. Covers: run files; what was found, by kind.
+"""Looking through a whole run file for rows that have changed since they were written.
 
-Everything is read once, in pages: 30 us for an interview. Nothing stops at the first fault: each is a finding, and its
-kind says what is lost. Does not cover: engine files (store.engine_file.engine_verification), or a page as it is read
-(store.run_file.row_check).
+It reads every row once, in pages: 30 us for an interview. It does not stop at the first fault: each is a finding, and
+its kind says what is lost. Does not cover: the findings (store.verification), engine files
+(engine_file.engine_verification), or checking a page as it is read (row_check).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import apsw
 
-from headrace.errors import RunFileDamaged
 from headrace.expressions import ColumnKind
 from headrace.plan.product import Plan
-from headrace.store.contents import UNREADABLE, check_is_behind, decoding, raw_rows, short_message
-from headrace.store.disk_errors import translated_errors
-from headrace.store.quoting import quote_text
+from headrace.store.contents import UNREADABLE, check_is_behind, raw_rows, short_message
 from headrace.store.run_file.checksums import fields_checksum, has_detail, record_checksum
 from headrace.store.run_file.creation import bits_to_kinds, read_identity, read_meta
 from headrace.store.run_file.details import read_counters
@@ -47,54 +43,17 @@ from headrace.store.run_file.row_check import row_trouble
 from headrace.store.run_file.rows import Status
 from headrace.store.run_file.run_journal import KINDS_OF_TYPE
 from headrace.store.run_file.stored_plan import check_lists, read_plan
+from headrace.store.verification import Verification
 from headrace.survey.record import Detail, decode_record
 from headrace.survey.survey import Survey
 from headrace.survey.values import decode_fields
 
-_MOST_NAMED = 20
-_MOST_OF_SQLITE = 20
 _PAGE = 1_000
-
-
-@dataclass(slots=True)
-class Damage:
-    """One kind of damage: how often it was met, the first few places, and what was said of the first."""
-
-    kind: str
-    what: str
-    count: int = 0
-    places: list[int] = field(default_factory=list[int])
-
-
-@dataclass(slots=True)
-class Verification:
-    """`unchecked` rows have no checksum: those of an engine file, and those that an older Headrace wrote."""
-
-    path: Path
-    rows: int = 0
-    unchecked: int = 0
-    findings: dict[str, Damage] = field(default_factory=dict[str, Damage])
-
-    def note(self, kind: str, what: str, place: int | None = None) -> None:
-        finding = self.findings.setdefault(kind, Damage(kind, what))
-        finding.count += 1
-        if place is not None and len(finding.places) < _MOST_NAMED:
-            finding.places.append(place)
-
-    def attempt(self, kind: str, check: Callable[[], object]) -> bool:
-        """Whether the check went well; what it raises about the file is a finding."""
-        try:
-            with translated_errors(self.path), decoding(self.path, kind):
-                check()
-        except RunFileDamaged as error:
-            self.note(kind, error.message)
-            return False
-        return True
 
 
 def verify_run_file(connection: apsw.Connection, path: Path) -> Verification:
     found = Verification(path)
-    check_pages(connection, found)
+    found.check_pages(connection)
     loaded: list[tuple[RunHeader, Plan]] = []
     found.attempt("plan", lambda: loaded.append((RunHeader.load(connection, path), read_plan(connection, path))))
     found.attempt("counters", lambda: read_counters(connection, path))
@@ -107,22 +66,6 @@ def verify_run_file(connection: apsw.Connection, path: Path) -> Verification:
         found.attempt("interviews", lambda: check_none_is_missing(connection, path))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
     return found
-
-
-def check_pages(connection: apsw.Connection, found: Verification) -> None:
-    """What SQLite says of its own structures. A virtual table of the file's would run code: then ours are named."""
-    virtual = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND rootpage = 0"
-    ours = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite_%'"
-
-    def check() -> None:
-        whole = [str(_MOST_OF_SQLITE)]
-        named = [quote_text(name) for (name,) in raw_rows(connection, ours)]
-        for part in named if connection.execute(virtual).get else whole:
-            for (said,) in raw_rows(connection, f"PRAGMA integrity_check({part})"):
-                if said != "ok":
-                    found.note("pages", f"SQLite says: {str(said)[:200]}")
-
-    found.attempt("pages", check)
 
 
 def _check_plan(connection: apsw.Connection, path: Path, plan: Plan) -> None:

@@ -13,13 +13,13 @@ from headrace.plan.census import MOST_FIELDS, FieldCensus
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
-from headrace.store.connections import open_reader
 from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.checksums import fields_checksum
 from headrace.store.run_file.creation import bits_to_kinds, read_identity, read_meta
 from headrace.store.run_file.header import RunHeader, has_checked_rows
 from headrace.store.run_file.kept_budgets import read_budgets
+from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.stored_plan import check_lists, read_plan
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
@@ -55,7 +55,7 @@ class StoredLists:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.connection = open_reader(path)
+        self.connection = open_run_file(path)
         # Asked once: each statement gives up Python's lock, which the journal's thread then has to hand back.
         self._checksum = "checksum" if has_checked_rows(self.connection) else "NULL"
 
@@ -91,7 +91,7 @@ def _checked(rows: list[tuple[int, str, int | None]]) -> dict[int, bytes]:
 
 def read_job(path: Path, allowed: frozenset[str]) -> Job:
     """The job that a run file holds. Functions of its models stay missing: a file cannot carry them."""
-    connection = open_reader(path)
+    connection = open_run_file(path)
     try:
         with translated_errors(path):
             header, plan = RunHeader.load(connection, path), read_plan(connection, path)
@@ -123,7 +123,7 @@ def read_kept_plan(path: Path) -> KeptPlan | None:
     """None where there is no file yet."""
     if not path.is_file() or path.stat().st_size == 0:
         return None
-    connection = open_reader(path)
+    connection = open_run_file(path)
     try:
         with translated_errors(path):
             interviews, budgets = read_plan(connection, path).size, read_budgets(connection, path)
@@ -135,7 +135,7 @@ def read_kept_plan(path: Path) -> KeptPlan | None:
 
 def planned_interviews(path: Path) -> int:
     """How many interviews the plan in a run file has."""
-    connection = open_reader(path)
+    connection = open_run_file(path)
     try:
         with translated_errors(path):
             return read_plan(connection, path).size
@@ -146,7 +146,7 @@ def planned_interviews(path: Path) -> int:
 def latest_note(path: Path) -> float | None:
     """Until when the time of the latest run of a file is noted in it; None before the first."""
     sql = "SELECT coalesce(ended_at, started_at) FROM runs ORDER BY number DESC LIMIT 1"
-    connection = open_reader(path)
+    connection = open_run_file(path)
     try:
         with translated_errors(path), decoding(path, "what it says of its runs"):
             return one_value(connection, float | None, sql)

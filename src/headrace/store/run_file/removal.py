@@ -1,0 +1,113 @@
+"""Run files as they lie on disk, with the files beside them: their size, removing one, renaming one out of the way.
+
+Each is refused for another kind of file, and while a process writes the file. Does not cover: copying (whole_files).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import apsw
+
+from headrace.errors import RunFileBusy, RunFileError, RunFileTooNew
+from headrace.store.claim import refuse_live_writer
+from headrace.store.connections import open_writer
+from headrace.store.live_file import seal
+from headrace.store.lock import WriterLock
+from headrace.store.run_file.reader import open_run_file
+
+# SQLite's own, the writer's lock, a running engine's socket, and a file that was never finished.
+_BESIDE = ("-wal", "-shm", "-journal", ".lock", ".sock", ".making")
+
+
+def disk_bytes(path: Path) -> int:
+    """What a run file takes, with the files beside it."""
+    return sum(_file_bytes(part) for part in (path, *_beside(path)))
+
+
+def check_is_removable(path: Path) -> None:
+    """Refuse what is not a run file, or is being written."""
+    _check_is_ours(path)
+    WriterLock(path.resolve()).release()
+
+
+def remove_run(path: Path) -> int:
+    """Delete a run file and the files beside it; says how many bytes that gives back."""
+    _check_is_ours(path)
+    path = path.resolve()  # the lock has the file's own name
+    lock = WriterLock(path)
+    try:
+        freed = disk_bytes(path)
+        # The file first: without it, what lies beside it means nothing, and a new run clears it away.
+        path.unlink(missing_ok=True)
+        for part in _beside(path):
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunFileError(f"{path} cannot be removed: {error.strerror}.", path=path, fix="Check its rights.") from None
+    finally:
+        lock.release()
+    return freed
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename an earlier run file out of the way, and return its new path. The caller holds the lock."""
+    if not path.exists():
+        return None
+    if path.stat().st_size:
+        _refuse_if_written(path)
+        _gather_into_one_file(path)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    kept = next(p for p in _names_beside(path, stamp) if not p.exists())
+    path.rename(kept)
+    return kept
+
+
+def _gather_into_one_file(path: Path) -> None:
+    """Bring what a log beside the file still holds into it: one file is renamed at once, two could be torn apart."""
+    connection = open_writer(path)
+    try:
+        with suppress(apsw.BusyError, apsw.LockedError):
+            seal(connection)
+    finally:
+        connection.close()
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        raise RunFileBusy(f"{path} is being read.", path=path, fix="Close its readers, then start over.")
+
+
+def _names_beside(path: Path, stamp: str) -> Iterator[Path]:
+    yield path.with_name(f"{path.stem}.{stamp}{path.suffix}")
+    number = 2
+    while True:
+        yield path.with_name(f"{path.stem}.{stamp}-{number}{path.suffix}")
+        number += 1
+
+
+def _beside(path: Path) -> Iterator[Path]:
+    return (path.with_name(path.name + suffix) for suffix in _BESIDE)
+
+
+def _check_is_ours(path: Path) -> None:
+    with suppress(RunFileTooNew):  # a run file all the same
+        _refuse_if_written(path)
+
+
+def _refuse_if_written(path: Path) -> None:
+    connection = open_run_file(path, needs_log=False)
+    try:
+        refuse_live_writer(connection, path)
+    finally:
+        connection.close()
+
+
+def _file_bytes(path: Path) -> int:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return 0  # gone meanwhile, or never there
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
