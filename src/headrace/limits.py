@@ -159,11 +159,10 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     least_run_bytes: int = 1_000_000
     most_losses: int = 2
     heartbeats_at_once: int = 2
-    max_skips: int = 10
 
     def __post_init__(self) -> None:
         force_setattr(self, "queue_depth", whole_number("queue_depth", self.queue_depth))
-        if min(self.least_run_bytes, self.heartbeats_at_once, self.max_skips) < 1:
+        if min(self.least_run_bytes, self.heartbeats_at_once) < 1:
             raise OptionError("A run needs some memory, and heartbeats one at a time.")
         if self.aging_s <= 0 or self.most_losses < 0 or self.slot_memory_bytes < self.least_run_bytes:
             raise OptionError("Aging takes time, and a slot's memory holds at least the smallest run.")

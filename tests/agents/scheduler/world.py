@@ -49,7 +49,7 @@ from headrace.priority import Priority
 
 BUDGET = 1000
 LIMITS = MemoryLimits(budget_bytes=BUDGET, min_run_s=4.0)
-QUEUE = QueueLimits(queue_depth=6, aging_s=3.0, slot_memory_bytes=400, least_run_bytes=20, max_skips=3)
+QUEUE = QueueLimits(queue_depth=6, aging_s=3.0, slot_memory_bytes=400, least_run_bytes=20)
 BREAKER = BreakerLimits(cool_down_s=4.0, longest_cool_down_s=16.0)
 PERMIT_BYTES = 5
 WANTED = 40

@@ -401,8 +401,7 @@ class EngineLoop:
             case Reclaim():
                 self._reclaim()
             case RecordNotice():
-                if command.notice is not Notice.BLIND:  # each heartbeat has a number of its own
-                    self._log.record(command.notice.value, _subject(command), reading=command.reading)
+                self._log.record(command.notice.value, _subject(command), reading=command.reading)
             case RejectRun():
                 raise AssertionError("only an offer is refused")
             case _:

@@ -76,7 +76,6 @@ class Notice(Enum):
 
     LEVEL = "the memory level changed"
     NEW_ZERO = "memory that no work holds became the new zero"
-    BLIND = "a heartbeat was skipped so often that nobody watches"
     MEASURED = "the first run of a kind has shown what it needs"
     CIRCUIT_OPENED = "a kind of task is refused for a while"
     CIRCUIT_CLOSED = "a kind of task is accepted again"
@@ -341,7 +340,7 @@ class Reclaim(_Command, frozen=True, kw_only=True):
 
 
 class RecordNotice(_Command, frozen=True, kw_only=True):
-    """`subject` is a host, a heartbeat or a kind of run."""
+    """`subject` is a host or a kind of run."""
 
     notice: Notice
     subject: str

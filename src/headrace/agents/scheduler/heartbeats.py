@@ -15,8 +15,6 @@ from headrace.agents.scheduler.events import (
     HeartbeatAdded,
     KillHeartbeat,
     MemoryReading,
-    Notice,
-    RecordNotice,
     SchedulerCommand,
     SkipHeartbeat,
     StartHeartbeat,
@@ -51,9 +49,6 @@ class Heartbeats:
         self._owed: deque[ScheduledHeartbeat] = deque()  # each at most once
         self._running = 0
 
-    def __len__(self) -> int:
-        return len(self._beats)
-
     def add(self, added: HeartbeatAdded) -> None:
         """One that is known, even if only as the last beat of one that was removed, gets a new rhythm."""
         first_s = added.now_s + added.every_s * added.jitter
@@ -75,10 +70,6 @@ class Heartbeats:
     def _forget_if_over(self, beat: ScheduledHeartbeat) -> None:
         if beat.is_removed and not beat.is_running:
             del self._beats[beat.name]
-
-    def blind(self) -> list[str]:
-        """Names skipped too often in a row; at most ten are told."""
-        return [beat.name for beat in self._beats.values() if beat.skips >= self._limits.max_skips][:10]
 
     def next_tick_s(self) -> float | None:
         return self._due[0][0] if self._due else None
@@ -150,10 +141,7 @@ class Heartbeats:
 
     def _skip(self, beat: ScheduledHeartbeat, why: StopReason, reading: MemoryReading | None) -> list[SchedulerCommand]:
         beat.skips += 1
-        commands: list[SchedulerCommand] = [SkipHeartbeat(name=beat.name, skips=beat.skips, why=why, reading=reading)]
-        if beat.skips == self._limits.max_skips:
-            commands.append(RecordNotice(notice=Notice.BLIND, subject=beat.name, reading=reading))
-        return commands
+        return [SkipHeartbeat(name=beat.name, skips=beat.skips, why=why, reading=reading)]
 
 
 def may_beat(reading: MemoryReading | None) -> bool:

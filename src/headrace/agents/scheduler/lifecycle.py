@@ -77,7 +77,7 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
         return
     now_s, slot = event.now_s, run.slot
     host = state.hosts[slot.host]
-    was_alone = run.stopping is not None and host.has_only_one()
+    was_alone = run.stopping is not None and host.memory.is_held_by_one_slot()
     del slot.running[run.id]
     _count(state, run, slot, event)
     decided = decide_after_exit(run, event.cause, state.limits, was_alone=was_alone)

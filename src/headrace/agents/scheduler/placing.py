@@ -50,7 +50,7 @@ def need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) 
     limits = state.limits
     usual = run.declared_bytes or state.reservations.needed_bytes(run.kind) or limits.slot_memory_bytes
     asked = max(usual, limits.least_run_bytes)
-    there = host.room_beside_surveys_bytes()
+    there = host.memory.room_beside_surveys_bytes()
     has_died = run.has_died
     if has_died:
         asked = max(asked, there)  # it runs alone: nobody else could use the rest
@@ -131,7 +131,7 @@ def _start_or_wait(state: SchedulerState, run: ScheduledRun, hosts: list[Host], 
         need = need_of(state, run, host, now_s)
         fits = host.fits(run, need.memory_bytes, need.is_alone) and _may_join_its_kind(state, run, host, now_s)
         has_room = fits and _surveys_allow(host, need, now_s)
-        if has_room and (best is None or host.room_bytes() > best[0].room_bytes()):
+        if has_room and (best is None or host.memory.room_bytes() > best[0].memory.room_bytes()):
             best = host, need
     if best is not None:
         host, need = best
@@ -184,17 +184,17 @@ def _surveys_allow(host: Host, need: Need, now_s: float) -> bool:
 
 
 def _fits_beside_surveys(host: Host, need: Need) -> bool:
-    return need.memory_bytes <= host.room_beside_surveys_bytes()
+    return need.memory_bytes <= host.memory.room_beside_surveys_bytes()
 
 
 def _throttle_for(host: Host, run: ScheduledRun, need: Need, now_s: float) -> SurveyThrottle:
     """How far surveys must give way to the run that is next."""
     if host.slots:
-        has_room = need.memory_bytes <= host.room_beside_others_bytes(run)
+        has_room = need.memory_bytes <= host.memory.room_beside_others_bytes(run)
         return (
             SurveyThrottle.NONE if has_room else SurveyThrottle.HALVE
         )  # where it has, it waits for a slot, or to be alone
-    if need.memory_bytes <= host.room_bytes() - host.surveys.owed_bytes:
+    if need.memory_bytes <= host.memory.room_bytes() - host.surveys.owed_bytes:
         return SurveyThrottle.NONE
     if _fits_beside_surveys(host, need):
         return SurveyThrottle.ONE_PERMIT
@@ -204,7 +204,7 @@ def _throttle_for(host: Host, run: ScheduledRun, need: Need, now_s: float) -> Su
 def _is_hopeless(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
     """Whether it has not fitted anywhere, even alone, for long enough to say that it never will."""
     for host in state.hosts.values():
-        if host.slots or need_of(state, run, host, now_s).memory_bytes <= host.whole_room_bytes:
+        if host.slots or need_of(state, run, host, now_s).memory_bytes <= host.memory.room_alone_bytes():
             run.hopeless_since_s = None
             return False
     if run.hopeless_since_s is None:

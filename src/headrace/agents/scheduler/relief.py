@@ -22,7 +22,7 @@ from headrace.memory.governor import Pressure
 
 def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> None:
     before = host.pressure
-    host.observe(read)
+    host.memory.observe(read)
     if host.pressure is not before:
         state.commands.append(RecordNotice(notice=Notice.LEVEL, subject=host.name, reading=host.reading))
         if host.pressure is Pressure.NORMAL:
@@ -72,9 +72,9 @@ def _is_wanted(state: SchedulerState, host: Host) -> bool:
 
 def _start_over(state: SchedulerState, host: Host) -> None:
     """Pressure that never falls must not end all progress: what is in use now counts as nothing, from here on."""
-    if host.should_reclaim():
+    if host.memory.should_reclaim():
         state.commands.append(Reclaim(host=host.name))
         return
-    host.start_over()
+    host.memory.make_floor_the_zero()
     state.queue.skipped_runs.end()
     state.commands.append(RecordNotice(notice=Notice.NEW_ZERO, subject=host.name, reading=host.reading))

@@ -1,4 +1,7 @@
-"""What an engine can show of its scheduler. Covers: bounded, frozen values. Does not cover: how they are shown."""
+"""`Snapshot`: the scheduler's state as an engine shows it, in bounded, frozen values.
+
+Does not cover: how they are shown (agents.engine.status).
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,6 @@ class RunShown:
 class HostShown:
     reading: MemoryReading
     slots: int
-    slots_now: int
-    slots_taken: int
-    floor_bytes: int
-    room_bytes: int
-    permits: dict[str, tuple[int, int]]  # of each survey: granted, in use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +45,6 @@ class Snapshot:
     running_count: int
     running: tuple[RunShown, ...]
     hosts: tuple[HostShown, ...]
-    heartbeats: int
-    blind_heartbeats: tuple[str, ...]
     open_circuits: dict[str, float | None]  # kind: when the next probe is due, None while it is out
 
 
@@ -61,8 +57,6 @@ def snapshot_of(state: SchedulerState) -> Snapshot:
         running_count=len(running),
         running=tuple(islice(_shown(state), _MOST_SHOWN)),
         hosts=tuple(_host_shown(host) for host in islice(state.hosts.values(), _MOST_SHOWN)),
-        heartbeats=len(state.heartbeats),
-        blind_heartbeats=tuple(state.heartbeats.blind()),
         open_circuits=dict(islice(state.circuits.open_kinds().items(), _MOST_SHOWN)),
     )
 
@@ -86,14 +80,4 @@ def _shown(state: SchedulerState):
 
 
 def _host_shown(host: Host) -> HostShown:
-    return HostShown(
-        reading=host.reading,
-        slots=host.slot_count,
-        slots_now=host.slots_now(),
-        slots_taken=len(host.slots),
-        floor_bytes=host.floor_bytes,
-        room_bytes=host.room_bytes(),
-        permits={
-            survey.id: (survey.granted, survey.in_use) for survey in islice(host.surveys.by_id.values(), _MOST_SHOWN)
-        },
-    )
+    return HostShown(reading=host.reading, slots=host.slot_count)

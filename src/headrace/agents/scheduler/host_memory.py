@@ -1,0 +1,139 @@
+"""`HostMemory`: one host's memory budget. Covers: what runs and surveys are charged, the room that is left, the floor.
+
+    budget  ┌───────────────────────────────┐
+            │ room                          │  kept free from estimates and surveys: what is above `preempt_at`
+            ├───────────────────────────────┤
+            │ surveys: permits x their size │
+            ├───────────────────────────────┤
+            │ slots: reserved, or in use    │
+            │   where that is more          │
+            ├───────────────────────────────┤
+            │ floor: in use with no run     │  the controller, its caches, memory that was never given back
+            └───────────────────────────────┘
+
+Does not cover: which run gets the room (`placing`), which run must stop (`preemption`).
+"""
+
+from __future__ import annotations
+
+from headrace.agents.scheduler.events import MemoryMeasured
+from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
+from headrace.agents.scheduler.survey_permits import HostSurveys
+from headrace.limits import MemoryLimits
+from headrace.memory.governor import Governor
+from headrace.priority import CRITICAL
+
+
+class HostMemory:
+    """`slots` and `surveys` are the host's own, and hold its memory."""
+
+    def __init__(self, limits: MemoryLimits, slots: dict[int, Slot], surveys: HostSurveys) -> None:
+        self.governor = Governor(limits)
+        self.used_bytes = 0
+        self.floor_bytes = 0
+        self._limits = limits
+        self._slots = slots
+        self._surveys = surveys
+        self._charged_bytes = 0  # to slots
+        self._was_reclaimed = False
+
+    # Room.
+
+    def room_bytes(self) -> int:
+        """The budget without what is reserved, or without what is in use where that is more."""
+        reserved_bytes = self.floor_bytes + self._charged_bytes + self._surveys.charged_bytes
+        return self.governor.budget_bytes - max(reserved_bytes, self.used_bytes)
+
+    def room_alone_bytes(self) -> int:
+        """What a run could have here if nothing else ran."""
+        return self.governor.budget_bytes - self.floor_bytes
+
+    def room_beside_surveys_bytes(self) -> int:
+        """What a run could have here beside surveys with one permit each."""
+        return self.governor.budget_bytes - self.floor_bytes - self._surveys.least_bytes
+
+    def room_beside_others_bytes(self, run: ScheduledRun) -> int:
+        """What a run could have beside those that run now: not the part that surveys are owed, and for a run whose need
+        is an estimate, not the part above `preempt_at`, since it may need more than was seen.
+        """
+        is_estimate = run.declared_bytes is None and run.priority is not CRITICAL
+        return self.room_bytes() - self._surveys.owed_bytes - (self.kept_free_bytes() if is_estimate else 0)
+
+    def kept_free_bytes(self) -> int:
+        return int(self.governor.budget_bytes * (1 - self._limits.preempt_at))
+
+    # Charges.
+
+    def charge(self, slot: Slot) -> None:
+        slot.charged_bytes = slot.reserved_bytes
+        self._charged_bytes += slot.charged_bytes
+        self._was_reclaimed = False
+
+    def release(self, slot: Slot) -> None:
+        self._charged_bytes -= slot.charged_bytes
+
+    def reserve_what_was_seen(self, slot: Slot) -> None:
+        self._charged_bytes -= slot.charged_bytes
+        slot.charged_bytes = slot.reserved_bytes = max(slot.reserved_bytes, slot.peak_bytes)
+        self._charged_bytes += slot.charged_bytes
+
+    # Readings.
+
+    def observe(self, read: MemoryMeasured) -> None:
+        governor = self.governor
+        self.used_bytes = read.used_bytes
+        governor.budget_bytes = min(read.budget_bytes or governor.limits.budget_bytes, governor.limits.budget_bytes)
+        self._note_floor(read.used_bytes)
+        self._note_slots(read.by_run)
+        governor.observe(read.used_bytes, read.now_s)
+
+    def is_held_by_one_slot(self) -> bool:
+        """Whether a single slot holds all memory above the floor."""
+        return len(self._slots) == 1 and self._surveys.are_at_rest
+
+    def should_reclaim(self) -> bool:
+        """Once, when nothing runs and pressure stays: only memory that is held after that is a floor."""
+        was_reclaimed, self._was_reclaimed = self._was_reclaimed, True
+        return not was_reclaimed
+
+    def make_floor_the_zero(self) -> None:
+        self.governor.start_over(self.used_bytes)
+
+    def _note_floor(self, used_bytes: int) -> None:
+        own_bytes = max(0, used_bytes - self._surveys.in_use_bytes)
+        self.floor_bytes = min(own_bytes, self.floor_bytes) if self._slots else own_bytes
+        governor = self.governor
+        if used_bytes < governor.limits.shrink_until * governor.budget_bytes:
+            governor.zero_bytes = 0
+        else:
+            governor.zero_bytes = min(governor.zero_bytes, used_bytes)
+
+    def _note_slots(self, by_run: tuple[tuple[int, int], ...]) -> None:
+        slots = self._slots.values()
+        if by_run:
+            used = dict(by_run)
+            for slot in slots:
+                _note_use(slot, sum(used.get(member, 0) for member in slot.running))
+        elif self.is_held_by_one_slot():  # runs are not measured one by one here, but there is only one
+            _note_use(next(iter(slots)), self.used_bytes - self.floor_bytes)
+        elif any(slot.root.declared_bytes is None for slot in slots):
+            self._note_together(self.used_bytes - self.floor_bytes - self._surveys.in_use_bytes)
+        else:
+            return  # each run has declared its need: there is nothing to learn
+        self._charged_bytes = sum(slot.charged_bytes for slot in slots)
+
+    def _note_together(self, in_use_bytes: int) -> None:
+        """Runs that are not measured one by one, and together use more than is reserved for them, use more each on
+        average. Without this, a kind whose first run was a small one would stay small for good.
+        """
+        slots = self._slots.values()
+        reserved_bytes = sum(slot.reserved_bytes for slot in slots)
+        is_more = in_use_bytes > reserved_bytes > 0
+        for slot in slots:
+            _note_use(slot, in_use_bytes * slot.reserved_bytes // reserved_bytes if is_more else 0)
+
+
+def _note_use(slot: Slot, in_use_bytes: int) -> None:
+    slot.in_use_bytes = max(0, in_use_bytes)
+    slot.charged_bytes = max(slot.in_use_bytes, slot.reserved_bytes)
+    slot.peak_bytes = max(slot.peak_bytes, in_use_bytes)
