@@ -37,7 +37,7 @@ from headrace.store.home import cache_path, default_path
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.run_file import RunFile
 from headrace.survey.known_services import SERVICES
-from headrace.threads.loop_thread import EngineThread
+from headrace.threads.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from headrace.interviews.workers.survey_workers import SurveyWorkers
@@ -89,7 +89,7 @@ class Session:
         self.opened: Future[OpenedRun] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
         has_network = not self._worker_count and all(model.service_name in SERVICES for model in job.models)
-        self._thread = EngineThread(self._main, has_network=has_network)
+        self._thread = LoopThread(self._main, has_network=has_network)
         self.ended = self._thread.future
         self.ended.add_done_callback(self._tell_end)
 

@@ -1,6 +1,7 @@
-"""From one thread to another's event loop and back. Covers: calls that cross together, and replies to a caller's loop.
+"""Calls from one thread to another thread's event loop, and replies to the caller's loop.
 
-Waking another loop costs a system call and a change of threads: whatever waits when it wakes crosses at once.
+Waking another loop costs a system call and a switch of threads: all calls that wait when it wakes are made at once.
+Does not cover: the thread with the loop (threads.loop_thread).
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ Awaited = TypeVar("Awaited", contravariant=True)
 
 
 class Crossing:
-    """`wake` has the other side call a function soon; it may be called from any thread."""
+    """Makes calls in another thread, in order and in batches.
+
+    `wake` has the other thread call a function soon; it may be called from any thread.
+    """
 
     def __init__(self, wake: Callable[[Callable[[], None]], None]) -> None:
         self._wake = wake
@@ -26,7 +30,7 @@ class Crossing:
     @classmethod
     def to_loop(cls, loop: asyncio.AbstractEventLoop) -> Crossing:
         def wake(call: Callable[[], None]) -> None:
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits there any more
+            with suppress(RuntimeError):  # the loop is closed: no coroutine waits there any more
                 loop.call_soon_threadsafe(call)
 
         return cls(wake)
@@ -38,7 +42,7 @@ class Crossing:
             self._wake(self._cross)
 
     def _cross(self) -> None:
-        self._is_woken = False  # first: what comes from here on wakes again
+        self._is_woken = False  # first: a call that comes from here on wakes again
         waiting = len(self._calls)
         try:
             while waiting:
@@ -46,13 +50,13 @@ class Crossing:
                 function, arguments = self._calls.popleft()
                 function(*arguments)
         finally:
-            if waiting and not self._is_woken:  # one has failed: that is not the fault of those behind it
+            if waiting and not self._is_woken:  # one has raised: the calls behind it are still made
                 self._is_woken = True
                 self._wake(self._cross)
 
 
-class Filled(Protocol[Awaited]):
-    """What gets a value or an error, once; `is_abandoned` where nobody waits for it any more."""
+class Promise(Protocol[Awaited]):
+    """The writing end of a reply: gets a value or an error, once. `is_abandoned`: the caller waits no more."""
 
     @property
     def is_abandoned(self) -> bool: ...
@@ -62,8 +66,8 @@ class Filled(Protocol[Awaited]):
     def set_exception(self, error: BaseException) -> None: ...
 
 
-class Then(Generic[Value]):
-    """Calls on with the value, on the same loop."""
+class CallbackPromise(Generic[Value]):
+    """Calls a function with the value or the error, on the loop that sets it."""
 
     def __init__(self, result: Callable[[Value], object], error: Callable[[BaseException], object]) -> None:
         self.result = result
@@ -77,8 +81,8 @@ class Then(Generic[Value]):
         self.error(error)
 
 
-class Reply(Generic[Value]):
-    """What a caller awaits on its own loop, filled from another thread; only the first filling counts."""
+class LoopPromise(Generic[Value]):
+    """Fills a future on the caller's loop from another thread; the first value or error counts."""
 
     __slots__ = ("_crossing", "_is_done", "future")
 
@@ -104,7 +108,7 @@ class Reply(Generic[Value]):
 
 def _fill(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
     if future.done():
-        return  # nobody waits any more
+        return  # the caller was cancelled
     if error is None:
         future.set_result(value)
     else:

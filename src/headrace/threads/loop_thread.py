@@ -1,4 +1,7 @@
-"""A thread with an event loop of its own: work runs there whatever the caller is, a script or a notebook."""
+"""A thread with an event loop of its own: a run goes on there whether a script, a notebook or another loop called it.
+
+Does not cover: calls to that loop and replies from it in batches (threads.crossing).
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from weakref import WeakSet
 
 Outcome = TypeVar("Outcome")
 
-_running: WeakSet[EngineThread[Any]] = WeakSet()
+_running: WeakSet[LoopThread[Any]] = WeakSet()
 
 
-class EngineThread(Generic[Outcome]):
+class LoopThread(Generic[Outcome]):
     """Runs one coroutine to its end; `future` has its result or its error. It handles no signals.
 
-    `has_network` where it makes HTTP calls and nothing else: then uvloop is worth loading, where there is one.
+    `has_network` where the loop mostly makes HTTP calls: then uvloop is worth loading, where there is one.
     """
 
     def __init__(self, main: Callable[[], Coroutine[Any, Any, Outcome]], *, has_network: bool = False) -> None:

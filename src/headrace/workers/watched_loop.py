@@ -1,20 +1,20 @@
-"""A worker's event loop that can be seen to be stuck, and asked what blocks it.
+"""A worker's event loop whose turns the warden can count, and which dumps its stack when the warden asks.
 
-It counts its turns in memory that the warden sees, which costs no message and no time while it waits. What blocks it is
-asked for by a signal: faulthandler's handler is C and writes the stack whatever Python is doing. Does not cover:
-noticing, asking and reading (workers.warden.stuck). Linux only: elsewhere workers have no such page.
+The loop counts its turns in memory that it shares with the warden, which costs no message, and nothing while it waits.
+The warden asks by a signal (threads.stack_dump); the dump goes to a memfd, which the warden opens through /proc. Does
+not cover: noticing, asking and reading (workers.warden.stuck). Linux only: elsewhere workers have no such page.
 """
 
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import fcntl
 import os
 import selectors
 
+from headrace.threads.stack_dump import dump_on_signal
 from headrace.workers.progress_page import Place
-from headrace.workers.warden.stuck import ASK_FOR_STACK, STACK_FILE
+from headrace.workers.warden.stuck import DUMP_FILE
 
 _wait = selectors.DefaultSelector.select  # each turn of each worker comes by here
 
@@ -22,7 +22,7 @@ _wait = selectors.DefaultSelector.select  # each turn of each worker comes by he
 class WatchedLoop(asyncio.SelectorEventLoop):
     def __init__(self, place: Place) -> None:
         if not place.stacks:
-            place.set_stacks(_ready_to_tell())
+            place.set_stacks(_new_dump_file())
         self._place = place
         super().__init__(_CountedWaits(place))
 
@@ -32,6 +32,8 @@ class WatchedLoop(asyncio.SelectorEventLoop):
 
 
 class _CountedWaits(selectors.DefaultSelector):
+    """Counts twice a turn: when the loop begins to wait (even), and when it goes on (odd)."""
+
     def __init__(self, place: Place) -> None:
         super().__init__()
         self._place = place
@@ -46,9 +48,8 @@ class _CountedWaits(selectors.DefaultSelector):
         return ready
 
 
-def _ready_to_tell() -> int:
-    """The descriptor of a file in memory that has the stack when it was asked for."""
-    file = os.memfd_create(STACK_FILE)
-    fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)  # whoever reads it empties it
-    faulthandler.register(ASK_FOR_STACK, file=file, all_threads=False)
+def _new_dump_file() -> int:
+    file = os.memfd_create(DUMP_FILE)
+    fcntl.fcntl(file, fcntl.F_SETFL, os.O_APPEND)  # the warden empties it before it asks
+    dump_on_signal(file)
     return file

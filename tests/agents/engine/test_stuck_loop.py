@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 from headrace import Engine
-from headrace.threads.traceback_timer import TracebackTimer
 from tests.agents.engine import edge_functions
 
 ROOT = Path(__file__).parents[3]
@@ -58,26 +57,6 @@ async def test_a_process_that_was_killed_while_stuck_leaves_word_of_it(tmp_path)
         assert "until an earlier process ended" in told[-1]
         assert "in catastrophe" in told[-1]
     assert not list(tmp_path.glob(".*stuck"))
-
-
-def test_asking_for_the_stack_of_a_thread_that_is_only_slow_harms_nobody(tmp_path):
-    command = [sys.executable, "-m", "tests.agents.engine.programs.only_slow", str(tmp_path / "stack")]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert int(ended.stdout) > 5
-
-
-def test_a_signal_that_the_program_uses_is_left_alone(tmp_path):
-    before = signal.signal(signal.SIGURG, lambda number, frame: None)
-    try:
-        assert TracebackTimer.take(tmp_path / "stack") is None
-    finally:
-        signal.signal(signal.SIGURG, before)
-    timer = TracebackTimer.take(tmp_path / "stack")
-    assert timer is not None
-    assert TracebackTimer.take(tmp_path / "other") is None
-    timer.close()
-    assert not list(tmp_path.iterdir())
 
 
 async def test_what_blocks_a_workers_loop_is_told_while_it_does(tmp_path):

@@ -25,7 +25,7 @@ from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceE
 from headrace.priority import Priority
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.store.engine_file.runs import RunRow
-from headrace.threads.crossing import Filled
+from headrace.threads.crossing import Promise
 from headrace.units import format_bytes
 
 _TRY_AGAIN_AFTER_S = 1.0
@@ -68,7 +68,7 @@ class Backlog:
         priority: Priority,
         *,
         waits: bool,
-        accepted: Filled[int],
+        accepted: Promise[int],
     ) -> None:
         """`accepted` gets the number of the run: a new one, or the one that has this key already."""
         if self.is_closed:
@@ -90,7 +90,7 @@ class Backlog:
         self._in_line += 1
         self._parts.driver.send()
 
-    def submit_child(self, parent: LiveRun, wanted: ChildWanted, accepted: Filled[int]) -> None:
+    def submit_child(self, parent: LiveRun, wanted: ChildWanted, accepted: Promise[int]) -> None:
         """The same for a child: the run that the parent's step has asked for before, or a new one."""
         key = hashlib.sha256(f"child {parent.id} {wanted.step}".encode("utf-8", "replace")).digest()[:16]
         if self._is_known(key, accepted):
@@ -109,7 +109,7 @@ class Backlog:
         arguments: bytes,
         parent: int | None,
         key: bytes | None,
-        accepted: Filled[int],
+        accepted: Promise[int],
     ) -> LiveRun:
         self._next_id += 1
         run = LiveRun(self._next_id, name, kind, priority, arguments, parent, key, [accepted])
@@ -128,7 +128,7 @@ class Backlog:
             self._kinds[kind.name] = kind
         return None
 
-    def _is_known(self, key: bytes, accepted: Filled[int]) -> bool:
+    def _is_known(self, key: bytes, accepted: Promise[int]) -> bool:
         if (fresh := self._fresh.get(key)) is not None:
             fresh.accepted.append(accepted)
             return True

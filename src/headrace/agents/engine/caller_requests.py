@@ -20,7 +20,7 @@ from headrace.errors import HeadraceError, RunFileError
 from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.store.engine_file.runs import RunRow
 from headrace.survey.values import decode_value, encode_value
-from headrace.threads.crossing import Filled
+from headrace.threads.crossing import Promise
 from headrace.workers.command_result import CommandEnd
 
 
@@ -35,10 +35,10 @@ class CallerRequests:
         self._backlog = backlog
         self._messages = parts.file.values.highest("messages")
 
-    def watch(self, id: int, reply: Filled[RunEnd]) -> None:
+    def watch(self, id: int, reply: Promise[RunEnd]) -> None:
         self._events.watch(id, reply)
 
-    def unwatch(self, id: int, reply: Filled[RunEnd]) -> None:
+    def unwatch(self, id: int, reply: Promise[RunEnd]) -> None:
         self._parts.listeners.give_up(id, reply)
 
     def listen(self, id: int, hear: Callable[[bytes | None], None]) -> None:

@@ -40,12 +40,12 @@ from headrace.models.services import provider_for
 from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.results.results import Results
-from headrace.threads.crossing import Crossing, Reply
-from headrace.threads.loop_thread import EngineThread
+from headrace.threads.crossing import Crossing, LoopPromise
+from headrace.threads.loop_thread import LoopThread
 from headrace.workers.functions import refer_to
 
 Answer = TypeVar("Answer")
-_Asked: TypeAlias = Callable[[EngineLoop, Reply[Any]], None]
+_Asked: TypeAlias = Callable[[EngineLoop, LoopPromise[Any]], None]
 
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
 _LOOK_WITHIN_S = 5.0
@@ -95,11 +95,11 @@ class Engine:
             breaker=breaker,
             strict=strict,
         )
-        self._opened: Reply[None] | None = None
-        self._thread: EngineThread[None] | None = None
+        self._opened: LoopPromise[None] | None = None
+        self._thread: LoopThread[None] | None = None
         self._loop: EngineLoop | None = None
         self._ident = 0
-        self._asked: set[Reply[Any]] = set()  # what callers wait for now
+        self._asked: set[LoopPromise[Any]] = set()  # what callers wait for now
         self._called: set[asyncio.Task[Any]] = set()  # what runs for them on the engine's loop
         self._heartbeats: dict[str, Callable[..., Any]] = {}  # as many as there are heartbeats
         self._crossing = Crossing(self._wake)
@@ -109,7 +109,7 @@ class Engine:
         if self._thread is not None:
             raise EngineClosed("This engine was opened before.", fix="Make a new one.")
         self._opened = self._reply()
-        self._thread = EngineThread(self._main, has_network=True)
+        self._thread = LoopThread(self._main, has_network=True)
         self._thread.future.add_done_callback(self._fail_asked)
         self._thread.start()
         await self._opened.future
@@ -256,7 +256,7 @@ class Engine:
     async def call(self, make: Callable[[EngineLoop], Coroutine[Any, Any, Answer]]) -> Answer:
         """Await a coroutine that runs on the engine's loop."""
 
-        def start(loop: EngineLoop, reply: Reply[Any]) -> None:
+        def start(loop: EngineLoop, reply: LoopPromise[Any]) -> None:
             task = asyncio.get_running_loop().create_task(make(loop))
             self._called.add(task)
             task.add_done_callback(self._called.discard)
@@ -329,14 +329,14 @@ class Engine:
         if self._thread is not None:
             self._thread.call(call)
 
-    def _reply(self) -> Reply[Any]:
+    def _reply(self) -> LoopPromise[Any]:
         loop = asyncio.get_running_loop()
         crossing = self._callers.get(loop)
         if crossing is None:
             for ended in [each for each in tuple(self._callers) if each.is_closed()]:
                 self._callers.pop(ended, None)  # a service may ask from a loop of its own each time
             crossing = self._callers[loop] = Crossing.to_loop(loop)
-        return Reply(crossing)
+        return LoopPromise(crossing)
 
     async def _main(self) -> None:
         assert self._opened is not None
@@ -380,14 +380,14 @@ def _digest(*parts: bytes) -> bytes:
     return hashlib.sha256(b"\0".join(parts)).digest()[:16]
 
 
-def _begin(loop: EngineLoop, reply: Reply[Any], start: _Asked) -> None:
+def _begin(loop: EngineLoop, reply: LoopPromise[Any], start: _Asked) -> None:
     try:
         start(loop, reply)
     except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
         reply.set_exception(error)
 
 
-def _pass_on(task: asyncio.Task[Any], reply: Reply[Any]) -> None:
+def _pass_on(task: asyncio.Task[Any], reply: LoopPromise[Any]) -> None:
     if task.cancelled():
         reply.set_exception(EngineClosed("The engine was closed meanwhile.", fix="Open it again to go on."))
     elif (error := task.exception()) is not None:
@@ -403,6 +403,6 @@ def _fill(future: Future[Answer], loop: EngineLoop, make: Callable[[EngineLoop],
         future.set_exception(error)
 
 
-def _why_closed(thread: EngineThread[None]) -> BaseException:
+def _why_closed(thread: LoopThread[None]) -> BaseException:
     failure = thread.future.exception() if thread.future.done() else None
     return failure or EngineClosed("This engine is closed.", fix=_NOT_OPEN)

@@ -20,7 +20,7 @@ from headrace.errors import HeadraceError, RunCancelled, RunFailed, RunUndecided
 from headrace.executor import Signal
 from headrace.priority import Priority
 from headrace.store.engine_file.engine_schema import RunState
-from headrace.threads.crossing import Filled
+from headrace.threads.crossing import Promise
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +38,7 @@ class LiveRun:
     arguments: bytes | None
     parent: int | None = None
     key: bytes | None = None
-    accepted: list[Filled[int]] = field(default_factory=list[Filled[int]])
+    accepted: list[Promise[int]] = field(default_factory=list[Promise[int]])
     failures: int = 0
     epoch: int = 0
     is_starting: bool = False
@@ -123,13 +123,13 @@ class Listeners:
     """Callers who wait for the end of a run, and callers who read the events that it emits."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, dict[Filled[RunEnd], None]] = {}  # in order; as many as wait now
+        self._waiting: dict[int, dict[Promise[RunEnd], None]] = {}  # in order; as many as wait now
         self._listening: dict[int, list[Callable[[Any], None]]] = {}
 
-    def wait(self, id: int, reply: Filled[RunEnd]) -> None:
+    def wait(self, id: int, reply: Promise[RunEnd]) -> None:
         self._waiting.setdefault(id, {})[reply] = None
 
-    def give_up(self, id: int, reply: Filled[RunEnd]) -> None:
+    def give_up(self, id: int, reply: Promise[RunEnd]) -> None:
         """The caller no longer waits."""
         waiting = self._waiting.get(id, {})
         waiting.pop(reply, None)

@@ -70,7 +70,7 @@ from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.store.home import cache_path
 from headrace.survey.record import Usage
-from headrace.threads.crossing import Reply
+from headrace.threads.crossing import LoopPromise
 from headrace.threads.stuck_loop import StuckLoopWatch, stuck_file
 from headrace.units import format_bytes
 
@@ -86,7 +86,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 class EngineLoop:
     """Made on the engine's thread, which runs `main`; `opened` gets a result when callers may use it."""
 
-    def __init__(self, path: Path, options: EngineOptions, workers: EngineWorkers, opened: Reply[None]) -> None:
+    def __init__(self, path: Path, options: EngineOptions, workers: EngineWorkers, opened: LoopPromise[None]) -> None:
         self._opened = opened
         self._options = options
         self._workers = workers

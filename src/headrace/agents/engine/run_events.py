@@ -31,14 +31,14 @@ from headrace.agents.scheduler.events import EffectEnded, EffectStarting, StepJo
 from headrace.exit_causes import ExitCause
 from headrace.memory.reclaiming import reclaim_memory
 from headrace.store.engine_file.engine_schema import Effect, RunState
-from headrace.threads.crossing import Filled, Then
-from headrace.threads.traceback_timer import frames_in
+from headrace.threads.crossing import CallbackPromise, Promise
+from headrace.threads.stack_dump import frames_in
 from headrace.units import format_bytes
 
 _logger = logging.getLogger("headrace")
 
 
-def _no_children(_parent: LiveRun, _wanted: contract.ChildWanted, _accepted: Filled[int]) -> None:
+def _no_children(_parent: LiveRun, _wanted: contract.ChildWanted, _accepted: Promise[int]) -> None:
     raise AssertionError("set by the loop before anything runs")
 
 
@@ -46,7 +46,7 @@ class RunEvents:
     """`submit_child` finds or submits the run that a ChildWanted asks for, and replies with its number."""
 
     def __init__(self, parts: EngineParts, calls: AgentCalls, commands: AgentCommands) -> None:
-        self.submit_child: Callable[[LiveRun, contract.ChildWanted, Filled[int]], None] = _no_children
+        self.submit_child: Callable[[LiveRun, contract.ChildWanted, Promise[int]], None] = _no_children
         self.requests = AgentRequests(parts, calls, commands, self._journal_step)
         self.steps_count = 0
         self._parts = parts
@@ -99,7 +99,7 @@ class RunEvents:
             case _:
                 assert_never(event)
 
-    def watch(self, id: int, reply: Filled[RunEnd]) -> None:
+    def watch(self, id: int, reply: Promise[RunEnd]) -> None:
         """`reply` gets the end of a run, at once where it has ended."""
         row = None if self._runs.is_ahead_of_disk(id) else self._parts.file.runs.get(id)
         if row is not None and (row.state.is_final or row.state is RunState.UNDECIDED):
@@ -177,11 +177,11 @@ class RunEvents:
         run.has_children = True
         run.marks[event.step] = event.mark
         child_of = (run.id, run.epoch, event.step)
-        accepted = Then[int](partial(self._child_accepted, child_of), partial(self._child_refused, child_of))
+        accepted = CallbackPromise[int](partial(self._child_accepted, child_of), partial(self._child_refused, child_of))
         self.submit_child(run, event, accepted)
 
     def _child_accepted(self, child_of: tuple[int, int, str], child: int) -> None:
-        self.watch(child, Then[RunEnd](partial(self._child_ended, child_of, child), lambda _: None))
+        self.watch(child, CallbackPromise[RunEnd](partial(self._child_ended, child_of, child), lambda _: None))
 
     def _child_refused(self, child_of: tuple[int, int, str], error: BaseException) -> None:
         self._parts.executor.put(*child_of, None, RemoteError("RunFailed", str(error)))

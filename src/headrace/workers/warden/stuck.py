@@ -1,29 +1,27 @@
-"""Notices that a worker's event loop is stuck, and asks what blocks it while it is. The warden's side.
+"""Notices that a worker's event loop is stuck, and asks for its stack while it is. The warden's side.
 
-A loop that waits for something is not stuck, however long: its count of turns is even then. So a thread that keeps
-Python's lock from a loop that waits is not seen. Does not cover: the worker's side (workers.watched_loop).
+A loop that waits is not stuck, however long: its count of turns is even then. So a thread that keeps Python's lock from
+a loop that waits is not seen. Does not cover: the worker's side (workers.watched_loop), the dump (threads.stack_dump).
 """
 
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
+from headrace.threads.stack_dump import DUMP_SIGNAL, clear_dump, read_dump
 from headrace.workers.progress_page import Place
 from headrace.workers.wire import Stuck
 
-ASK_FOR_STACK = signal.SIGURG  # by default it is ignored: the worker may have become another program
-STACK_FILE = "headrace-stack"
-_STACK_WITHIN_S = 0.5  # a process that is stopped writes none
-_LONGEST_STACK_BYTES = 1 << 16
+DUMP_FILE = "headrace-stack"  # the name of the worker's memfd
+_DUMP_WITHIN_S = 0.5  # a process that is stopped writes none
 
 
 @dataclass(slots=True)
 class LoopWatch:
-    """Told once each time it is stuck."""
+    """One worker's loop, reported once each time it is stuck."""
 
     worker: int
     pid: int
@@ -31,43 +29,44 @@ class LoopWatch:
     turns: int = 0
     since: float = 0.0
     is_asked: bool = False
-    is_told: bool = False
-    stack: bytes = b""
+    is_reported: bool = False
+    dump: str = ""
 
     def look(self, now: float, stuck_after_s: float) -> Stuck | None:
+        """Return the report, when the loop has not turned for so long and its stack has been written."""
         turns = self.place.turns
         if turns != self.turns:
             self.turns, self.since = turns, now
-            self.is_asked = self.is_told = False
+            self.is_asked = self.is_reported = False
             return None
         stuck_s = now - self.since
-        if not turns % 2 or self.is_told or stuck_s < stuck_after_s:
+        if not turns % 2 or self.is_reported or stuck_s < stuck_after_s:
             return None
         if not self.is_asked:
-            self.is_asked, self.stack = True, b""
+            self.is_asked, self.dump = True, ""
             self._ask()
             return None
-        before, self.stack = self.stack, self._written()
-        if self.stack != before or (not self.stack and stuck_s < stuck_after_s + _STACK_WITHIN_S):
+        before, self.dump = self.dump, self._read()
+        if self.dump != before or (not self.dump and stuck_s < stuck_after_s + _DUMP_WITHIN_S):
             return None  # more may follow
-        self.is_told = True
-        return Stuck(self.worker, stuck_s, self.stack.decode("utf-8", "replace"))
+        self.is_reported = True
+        return Stuck(self.worker, stuck_s, self.dump)
 
     def _ask(self) -> None:
         with suppress(OSError), self._file() as file:
-            os.ftruncate(file, 0)
-            os.kill(self.pid, ASK_FOR_STACK)
+            clear_dump(file)
+            os.kill(self.pid, DUMP_SIGNAL)
 
-    def _written(self) -> bytes:
+    def _read(self) -> str:
         with suppress(OSError), self._file() as file:
-            return os.pread(file, _LONGEST_STACK_BYTES, 0)
-        return b""
+            return read_dump(file)
+        return ""
 
     @contextmanager
     def _file(self) -> Generator[int]:
-        """OSError where there is none: it has ended, or closed it, and may have another file of that number."""
+        """Open the worker's memfd; an OSError where it has ended, or uses that descriptor for another file."""
         path = f"/proc/{self.pid}/fd/{self.place.stacks}"
-        if STACK_FILE not in os.readlink(path):  # noqa: PTH115 - pathlib is more than this needs
+        if DUMP_FILE not in os.readlink(path):  # noqa: PTH115 - pathlib is more than this needs
             raise FileNotFoundError(path)
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:

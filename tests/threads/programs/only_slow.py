@@ -32,7 +32,7 @@ until = time.monotonic() + 1
 while time.monotonic() < until:
     timer.arm(0.0002)
     time.sleep(0.002)
-    told += "in work\n" in (timer.told() or "")
+    told += "in work\n" in (timer.stack() or "")
 is_over.set()
 worker.join()
 timer.close()
