@@ -18,9 +18,9 @@ from headrace.expressions import ColumnKind, parse
 from headrace.results.columns import Catalog, ResultColumn, column_kinds, read_catalog
 from headrace.results.conditions import check_names
 from headrace.results.result import FailedQuestion, Result
-from headrace.results.stages import view_count, view_pages, view_values
+from headrace.results.stages import OpenView
 from headrace.results.stats import Stats, read_stats
-from headrace.results.table import Source, Table
+from headrace.results.table import Table
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import SortKey, View
 from headrace.store.contents import decoding
@@ -81,7 +81,7 @@ class Results(Tabular):
     # --- a sequence
 
     def __len__(self) -> int:
-        return view_count(self._file.reader, self._view, self._file.catalog(), self._file.header)
+        return self._opened(self._view).count()
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -120,7 +120,7 @@ class Results(Tabular):
 
     def sql(self, query: str) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers by question, `"agent.age"` in quotes."""
-        return Table(Source(self._file.reader, self._view, self._file.catalog(), self._file.header), query)
+        return Table(self._opened(self._view), query)
 
     def close(self) -> None:
         """Let go of the file. Using the results again opens it again."""
@@ -152,17 +152,17 @@ class Results(Tabular):
     def _viewed(self, view: View) -> Results:
         return Results(self._file, view, self._selected)
 
+    def _opened(self, view: View) -> OpenView:
+        return OpenView(self._file.reader, self._file.catalog(), self._file.header, view)
+
     def _results(self, view: View) -> Iterator[Result]:
         file = self._file
-        projection = everything_of(len(file.header.question_names))
-        for page in view_pages(file.reader, view, file.catalog(), file.header, projection):
+        for page in self._opened(view).pages(everything_of(len(file.header.question_names))):
             for row in page:
                 yield Result.from_fetched(row, file.header, file.reader)
 
     def _values(self) -> Iterator[Values]:
-        return view_values(
-            self._file.reader, self._view, self._file.catalog(), self._file.header, self._selected_columns()
-        )
+        return self._opened(self._view).values(self._selected_columns())
 
     def _kinds(self) -> list[frozenset[ColumnKind]]:
         columns = self._selected_columns()
@@ -176,8 +176,7 @@ class Results(Tabular):
         """What columns hold whose kinds the file does not keep: every row is looked at."""
         seen: dict[ResultColumn, set[ColumnKind]] = {column: set() for column in columns}
         if columns:
-            file = self._file
-            for values in view_values(file.reader, self._view, file.catalog(), file.header, columns):
+            for values in self._opened(self._view).values(columns):
                 for column, value in zip(columns, values, strict=True):
                     seen[column].add(kind_of(value))
         return {column: frozenset(kinds) for column, kinds in seen.items()}
@@ -209,7 +208,7 @@ class Results(Tabular):
     def _failures_in(self, view: View) -> Iterator[FailedQuestion]:
         file = self._file
         names = file.header.question_names
-        for page in view_pages(file.reader, view, file.catalog(), file.header, Projection()):
+        for page in self._opened(view).pages(Projection()):
             ordinals = [row[ORDINAL] for row in page]
             place = {ordinal: number for number, ordinal in enumerate(ordinals)}
             with file.reader.snapshot() as connection, decoding(self.path, "its failures"):

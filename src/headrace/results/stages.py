@@ -1,7 +1,11 @@
-"""Reading the interviews of a view, page by page. Covers: filters, order and windows, in flat memory.
+"""Reading the interviews of a view, page by page, in flat memory. Covers: filters, order and windows.
 
-Every page is a short read of its own, so it shows the file as it is then; an order is kept in a temporary table on
-disk. Does not cover: what a page's rows become (results.results), or the SQL (store.run_file.reader).
+Every page is a short read of its own, so it shows the file as it is at that moment. An order is kept in a temporary
+table on disk:
+
+    all interviews ──► _Stage: filters ──► sorted ordinals in a temporary table (a RowSet) ──► _Stage: pages of rows
+
+Does not cover: what a page's rows become (results), or the SQL (store.run_file.interview_rows).
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
@@ -42,24 +47,85 @@ from headrace.survey.values import SqlValue, encode_value
 _BEFORE_ALL = -1
 
 
-class Stage:
-    """The interviews of a row set that pass a view's filters. `reader` holds the row set's table, where it has one."""
+@dataclass(frozen=True, slots=True)
+class OpenView:
+    """A view of a run file with what is needed to read it: the file, its columns and its header."""
 
-    def __init__(self, reader: Reader, row_set: RowSet, view: View, catalog: Catalog, header: RunHeader) -> None:
-        self.reader = reader
+    reader: Reader
+    catalog: Catalog
+    header: RunHeader
+    view: View
+
+    def pages(self, projection: Projection) -> Iterator[list[Fetched]]:
+        """The rows of the view, in its order."""
+        with self._stage() as (stage, start, stop):
+            yield from stage.pages(projection, start, stop)
+
+    def values(self, columns: list[ResultColumn]) -> Iterator[tuple[Any, ...]]:
+        """These columns of each interview of the view."""
+        conditions = Conditions(self.view.filters, self.catalog, self.header)
+        projection = _checked(projection_of([*columns, *conditions.columns]), self.header)
+        getters = [getter(column, projection, self.header) for column in columns]
+        for page in self.pages(projection):
+            for row in page:
+                record = Record(row)
+                with decoding_row(self.header, row):
+                    values = tuple([get(record) for get in getters])
+                yield values
+
+    def count(self) -> int:
+        unordered = self._of(View(parent=self.view.parent, filters=self.view.filters))
+        with unordered._stage() as (stage, _, _):
+            found = stage.count()
+        return max(0, (found if self.view.stop is None else min(found, self.view.stop)) - self.view.start)
+
+    def as_row_set(self, own: Reader) -> RowSet:
+        """The view as a temporary table of ordinals, on a reader of the caller's own; all interviews need no table."""
+        if self.view.is_everything:
+            return EVERYTHING
+        parent = self.view.parent
+        row_set = EVERYTHING if parent is None else self._of(parent).as_row_set(own)
+        stage = _Stage(self, own, row_set)
+        return stage.choose(self.view.keys, self.view.start, self.view.stop)
+
+    @contextmanager
+    def _stage(self) -> Generator[tuple[_Stage, int, int | None]]:
+        """A stage to read the view from, and the window that is still to be applied to it."""
+        view = self.view
+        if view.parent is None and not view.keys:
+            yield _Stage(self, self.reader, EVERYTHING), view.start, view.stop
+            return
+        own = self.reader.twin()  # temporary tables go when it is closed
+        try:
+            if view.keys:
+                yield _Stage(self._of(View()), own, self.as_row_set(own)), 0, None
+            else:
+                yield _Stage(self, own, self._of(view.parent or View()).as_row_set(own)), view.start, view.stop
+        finally:
+            own.close()
+
+    def _of(self, view: View) -> OpenView:
+        return replace(self, view=view)
+
+
+class _Stage:
+    """One level of a view: the interviews of a row set that pass its filters. `reader` holds the row set's table."""
+
+    def __init__(self, opened: OpenView, reader: Reader, row_set: RowSet) -> None:
+        self._reader = reader
         self._row_set = row_set
-        self._catalog = catalog
-        self._header = header
-        self._conditions = Conditions(view.filters, catalog, header)
+        self._catalog = opened.catalog
+        self._header = opened.header
+        self._conditions = Conditions(opened.view.filters, opened.catalog, opened.header)
 
     def pages(self, projection: Projection, start: int, stop: int | None) -> Iterator[list[Fetched]]:
         """The rows from `start` up to `stop`, in order. A page may be empty where Python filters it."""
         after, skip = self._enter(start)
         left = math.inf if stop is None else stop - start
-        projection = checked(_both(projection, projection_of(self._conditions.columns)), self._header)
+        projection = _checked(_both(projection, projection_of(self._conditions.columns)), self._header)
         predicates = self._conditions.predicates(projection)
         while after is not None and left > 0:
-            with self.reader.snapshot() as connection:
+            with self._reader.snapshot() as connection:
                 condition, rest = self._conditions.split(connection)
                 limit = projection.page_rows if rest else int(min(projection.page_rows, left))
                 page, is_cut = fetch(connection, self._row_set, projection, condition, after, limit)
@@ -76,7 +142,7 @@ class Stage:
             yield page
 
     def count(self) -> int:
-        with self.reader.snapshot() as connection:
+        with self._reader.snapshot() as connection:
             condition, rest = self._conditions.split(connection)
             if not rest:
                 with decoding(self._header.path, "what it has counted"):
@@ -86,7 +152,7 @@ class Stage:
     def choose(self, keys: tuple[SortKey, ...], start: int, stop: int | None) -> RowSet:
         """The window of these interviews, sorted, as a row set; `reader` must be the caller's own."""
         columns = [self._catalog.find(key.name) for key in keys]
-        with self.reader.snapshot() as connection:
+        with self._reader.snapshot() as connection:
             condition, rest = self._conditions.split(connection)
             in_sql = [_sorting_column(connection, column, self._header) for column in columns]
             exact = [column for column in in_sql if column is not None]
@@ -99,14 +165,14 @@ class Stage:
     def _choose_in_python(
         self, columns: list[ResultColumn], keys: tuple[SortKey, ...], start: int, stop: int | None
     ) -> RowSet:
-        projection = checked(_both(projection_of(columns), projection_of(self._conditions.columns)), self._header)
+        projection = _checked(_both(projection_of(columns), projection_of(self._conditions.columns)), self._header)
         getters = [getter(column, projection, self._header) for column in columns]
-        with self.reader.snapshot() as connection:
+        with self._reader.snapshot() as connection:
             table = KeyTable(connection, len(keys))
         for page in self.pages(projection, 0, None):
-            with self.reader.snapshot() as connection:
+            with self._reader.snapshot() as connection:
                 table.add(connection, [self._keyed(row, getters) for row in page])
-        with self.reader.snapshot() as connection:
+        with self._reader.snapshot() as connection:
             return table.choose(connection, [key.descending for key in keys], start, stop)
 
     def _passes(self, row: Fetched, tests: list[Predicate]) -> bool:
@@ -123,7 +189,7 @@ class Stage:
         """The key to read behind, and how many rows to pass over first."""
         if start == 0:
             return _BEFORE_ALL, 0
-        with self.reader.snapshot() as connection:
+        with self._reader.snapshot() as connection:
             condition, rest = self._conditions.split(connection)
             if rest:
                 return _BEFORE_ALL, start
@@ -131,61 +197,7 @@ class Stage:
                 return key_before(connection, self._row_set, condition, start), 0
 
 
-def view_pages(
-    reader: Reader, view: View, catalog: Catalog, header: RunHeader, projection: Projection
-) -> Iterator[list[Fetched]]:
-    """The rows of a view, in its order."""
-    with _stage(reader, view, catalog, header) as (stage, start, stop):
-        yield from stage.pages(projection, start, stop)
-
-
-def view_values(
-    reader: Reader, view: View, catalog: Catalog, header: RunHeader, columns: list[ResultColumn]
-) -> Iterator[tuple[Any, ...]]:
-    """These columns of each interview of a view."""
-    projection = checked(projection_of([*columns, *Conditions(view.filters, catalog, header).columns]), header)
-    getters = [getter(column, projection, header) for column in columns]
-    for page in view_pages(reader, view, catalog, header, projection):
-        for row in page:
-            record = Record(row)
-            with decoding_row(header, row):
-                values = tuple([get(record) for get in getters])
-            yield values
-
-
-def view_count(reader: Reader, view: View, catalog: Catalog, header: RunHeader) -> int:
-    unordered = View(parent=view.parent, filters=view.filters)
-    with _stage(reader, unordered, catalog, header) as (stage, _, _):
-        found = stage.count()
-    return max(0, (found if view.stop is None else min(found, view.stop)) - view.start)
-
-
-def chosen(own: Reader, view: View, catalog: Catalog, header: RunHeader) -> RowSet:
-    """The view as a table of ordinals on a reader of the caller's own; everything needs no table."""
-    if view.is_everything:
-        return EVERYTHING
-    row_set = EVERYTHING if view.parent is None else chosen(own, view.parent, catalog, header)
-    return Stage(own, row_set, view, catalog, header).choose(view.keys, view.start, view.stop)
-
-
-@contextmanager
-def _stage(reader: Reader, view: View, catalog: Catalog, header: RunHeader) -> Generator[tuple[Stage, int, int | None]]:
-    """A stage to read the view from, and the window that is left to apply."""
-    if view.parent is None and not view.keys:
-        yield Stage(reader, EVERYTHING, view, catalog, header), view.start, view.stop
-        return
-    own = reader.twin()  # temporary tables go when it is closed
-    try:
-        if view.keys:
-            yield Stage(own, chosen(own, view, catalog, header), View(), catalog, header), 0, None
-        else:
-            row_set = chosen(own, view.parent or View(), catalog, header)
-            yield Stage(own, row_set, view, catalog, header), view.start, view.stop
-    finally:
-        own.close()
-
-
-def checked(projection: Projection, header: RunHeader) -> Projection:
+def _checked(projection: Projection, header: RunHeader) -> Projection:
     """What is read so that each row can be checked, where the file has checksums."""
     return with_checks(projection, len(header.question_names)) if header.has_checksums else projection
 

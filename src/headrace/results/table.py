@@ -1,6 +1,6 @@
-"""The rows of a user's SQL query. Covers: `self`, refusals in words that help, and rows that are read when needed.
+"""The rows of a user's SQL query on results. Covers: running it, and errors that say what to write instead.
 
-Does not cover: the SQL that makes `self` (store.run_file.user_sql), or a view's meaning (results.stages).
+Does not cover: the table `self` that a query reads (store.run_file.user_sql), or views (stages).
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -19,12 +18,9 @@ from headrace.display import SHOWN_ROWS, html_table, text_table
 from headrace.errors import InvalidInput, nearest
 from headrace.expressions import ColumnKind
 from headrace.results.columns import Catalog
-from headrace.results.stages import chosen
+from headrace.results.stages import OpenView
 from headrace.results.tabular import Tabular, Values
-from headrace.results.views import View
 from headrace.store.hardening import only_reading
-from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.user_sql import RowSpool, define_self, described
 from headrace.survey.values import decode_value, kind_of
 
@@ -36,24 +32,17 @@ _QUERY_ERRORS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What `self` stands for."""
-
-    reader: Reader
-    view: View
-    catalog: Catalog
-    header: RunHeader
-
-
 class Table(Tabular):
-    """Made by `results.sql(...)`. The query is checked at once and runs when its rows are needed, each time anew."""
+    """The rows of an SQL query; `results.sql(...)` makes it.
 
-    def __init__(self, source: Source, query: str) -> None:
-        self.path = source.reader.path
+    The query is checked at once. It runs when its rows are needed, and again each time they are.
+    """
+
+    def __init__(self, opened: OpenView, query: str) -> None:
+        self.path = opened.reader.path
         self.query = query
-        self._source = source
-        self._names = _column_names(source, query)
+        self._opened = opened
+        self._names = _column_names(opened, query)
 
     @property
     def columns(self) -> list[str]:
@@ -101,11 +90,11 @@ class Table(Tabular):
 
     @contextmanager
     def _cursor(self) -> Generator[Iterator[Values]]:
-        source = self._source
-        own = source.reader.twin()
+        opened = self._opened
+        own = opened.reader.twin()
         try:
-            row_set = chosen(own, source.view, source.catalog, source.header)
-            with own.snapshot() as connection, _explained(self.query, source.catalog):
+            row_set = opened.as_row_set(own)
+            with own.snapshot() as connection, _explained(self.query, opened.catalog):
                 define_self(connection, self.path, row_set)
                 with only_reading(connection):
                     yield iter(connection.execute(self.query))
@@ -113,11 +102,11 @@ class Table(Tabular):
             own.close()
 
 
-def _column_names(source: Source, query: str) -> list[str]:
-    """The query's columns, or what is wrong with it. A connection of its own: it will never do more than this."""
-    own = source.reader.twin()
+def _column_names(opened: OpenView, query: str) -> list[str]:
+    """The query's columns; raises InvalidInput where the query is wrong. Nothing runs."""
+    own = opened.reader.twin()
     try:
-        with own.snapshot() as connection, _explained(query, source.catalog):
+        with own.snapshot() as connection, _explained(query, opened.catalog):
             define_self(connection, own.path)
             with only_reading(connection):
                 found = described(connection, query)
@@ -137,7 +126,7 @@ def _chained(rows: list[Values], rest: Iterator[Values]) -> Iterator[Values]:
 
 @contextmanager
 def _explained(query: str, catalog: Catalog) -> Generator[None]:
-    """SQLite's words on a query, with what to write instead where that is known."""
+    """Turn SQLite's errors about a query into InvalidInput, with what to write instead where that is known."""
     try:
         yield
     except apsw.AuthError:
