@@ -1,8 +1,7 @@
 import asyncio
 import time
 
-from headrace.agents.contract import RunEnded
-from headrace.interviews.contract import Chunk, Interview, Lease, Rows, Spec
+from headrace.interviews.contract import Chunk, ChunkEnded, Interview, Lease, Rows, Spec
 from headrace.interviews.inline import InlineExecutor
 from headrace.limits import RetryLimits
 from headrace.survey.model import Model
@@ -28,7 +27,7 @@ async def test_an_executor_whose_chunks_all_end_at_the_same_moment_reports_every
             for event in batch.events:
                 if isinstance(event, Rows):
                     rows.update(event.rows.ordinals)
-                if isinstance(event, RunEnded):
+                if isinstance(event, ChunkEnded):
                     assert event.id in rows, "a chunk ended and its row was never reported"
                     ended.add(event.id)
             executor.ack(batch.upto)
