@@ -1,5 +1,7 @@
-"""Whether a run file and a job are the same plan. Covers: a digest for each part. Does not cover: differences in words
-(plan.differences).
+"""A plan's identity: a digest for each of its parts, by which a run file and a job know that they are the same plan.
+
+A function in a model's parameters counts by its name and its source, not by what it has captured; a model's price,
+limits and time-outs do not count. Does not cover: differences in words (plan.differences).
 
 Lengths are left out where a plan may grow: iterations always, agents and scenarios with extend=True
 (store.run_file.run_file).
@@ -11,13 +13,20 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headrace.display import counted
 from headrace.errors import PlanMismatch, spelled
 
+if TYPE_CHECKING:
+    from headrace.plan.lists import AgentList, ModelList, ScenarioList
+    from headrace.survey.survey import Survey
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
+    """Each part as text: `1,000 agents #3f2a...`."""
+
     survey: str
     agents: str
     scenarios: str
@@ -40,10 +49,20 @@ class Identity:
         return PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=fix, differences=differences)
 
 
+def identity_of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList) -> Identity:
+    """The identity of the plan that asks this survey of these agents, about these scenarios, with these models."""
+    model_rows = b"\n".join(model.identity_row() for model in models)
+    return Identity(
+        survey=_described(len(survey), "question", digest(survey.to_row())),
+        agents=_described(len(agents), "agent", agents.source.digest),
+        scenarios=_described(len(scenarios), "scenario", scenarios.source.digest),
+        models=_described(len(models), "model", digest(model_rows)),
+    )
+
+
 def digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def described(length: int, what: str, content_digest: str) -> str:
-    """A part of an identity that a person can read too: `1,000 agents #3f2a...`."""
+def _described(length: int, what: str, content_digest: str) -> str:
     return f"{counted(length, what)} #{content_digest}"

@@ -1,24 +1,28 @@
-"""A job: a survey, who answers it, about what, with which models. A description; `run` hands it to the runtime."""
+"""A job: a survey, who answers it, about what, with which models. It describes the work and does none of it.
+
+Covers: putting the description together, and the verbs that users call on it. Each verb hands over to a module of its
+own: the lists (plan.lists), `estimate` (plan.estimate), `map` (plan.mapping), the checks (plan.fitting, plan.identity),
+and `run`, `stream`, `open` and the like (interviews.api).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
+from headrace.display import counted, first_of, html_note
 from headrace.errors import ListError, Spelled
 from headrace.limits import Lifted, ProgressBar, RunOptions
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit
-from headrace.plan.identity import Identity, described, digest
-from headrace.plan.lists import AgentList, ModelList, ScenarioList
+from headrace.plan.identity import Identity, identity_of
+from headrace.plan.lists import AgentList, ModelList, ScenarioList, as_list, gathered
 from headrace.plan.mapping import mapped_agent, mapped_survey, rows_of
 from headrace.plan.product import Cell
 from headrace.survey.agent import Agent
 from headrace.survey.known_services import key_names
-from headrace.survey.model import Model
 from headrace.survey.scenario import Scenario
 from headrace.survey.survey import Survey
 
@@ -84,7 +88,7 @@ class Job:
         """A job with these agents, scenarios or models added: lists of them, or single ones."""
         job = Job(self.survey)
         job._agents, job._scenarios, job._models = self._agents, self._scenarios, self._models
-        for given in _gathered(what):
+        for given in gathered(what):
             job._take(given)
         return job
 
@@ -93,16 +97,12 @@ class Job:
         return len(self.agents) * len(self.scenarios) * len(self.models)
 
     def shape(self, n: int) -> Cell:
+        """How far each digit of the plan's ordinals counts, for `n` iterations."""
         return Cell(n, len(self.agents), len(self.scenarios), len(self.models))
 
     def identity(self) -> Identity:
-        survey, models = self.survey.to_row(), b"\n".join(model.identity_row() for model in self.models)
-        return Identity(
-            survey=described(len(self.survey), "question", digest(survey)),
-            agents=described(len(self.agents), "agent", self.agents.source.digest),
-            scenarios=described(len(self.scenarios), "scenario", self.scenarios.source.digest),
-            models=described(len(self.models), "model", digest(models)),
-        )
+        """Digests of the survey and of the three lists, by which a run file knows its plan."""
+        return identity_of(self.survey, self.agents, self.scenarios, self.models)
 
     def check(self) -> None:
         """Refuse, before anything runs, what cannot be stored, and a name that no agent or scenario has."""
@@ -124,7 +124,7 @@ class Job:
         **settings: Unpack[RunSettings],
     ) -> Results:
         """Run to the end, journaling into the run file at `path`; what is journaled there already is not repeated."""
-        return _surveys().run(self, path, on_result, **settings)
+        return _api().run(self, path, on_result, **settings)
 
     async def run_async(
         self,
@@ -134,19 +134,19 @@ class Job:
         **settings: Unpack[RunSettings],
     ) -> Results:
         """`run` for use inside an event loop; `on_result` may be async and is called on that loop."""
-        return await _surveys().run_async(self, path, on_result, **settings)
+        return await _api().run_async(self, path, on_result, **settings)
 
     def stream(
         self, path: str | Path | None = None, *, new_only: bool = False, **settings: Unpack[RunSettings]
     ) -> Generator[Result]:
         """Every result of the plan once: stored ones first, then each as it completes. Closing it stops the run."""
-        return _surveys().stream(self, path, new_only=new_only, **settings)
+        return _api().stream(self, path, new_only=new_only, **settings)
 
     def astream(
         self, path: str | Path | None = None, *, new_only: bool = False, **settings: Unpack[RunSettings]
     ) -> AsyncGenerator[Result]:
         """`stream` for use inside an event loop."""
-        return _surveys().astream(self, path, new_only=new_only, **settings)
+        return _api().astream(self, path, new_only=new_only, **settings)
 
     @staticmethod
     def map(template: str, data: Any, *, schema: Any = None, system_prompt: str | None = None) -> Job:
@@ -164,10 +164,11 @@ class Job:
         Its models are what the file says: running them is refused unless you have run this plan here yourself, or
         `allow` names each address, and each variable of a key that is not the service's own.
         """
-        return _surveys().open_job(path, allow)
+        return _api().open_job(path, allow)
 
     @staticmethod
     def of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList, origin: Path) -> Job:
+        """The job that was read from the run file `origin`."""
         job = Job(survey)
         job._agents, job._scenarios, job._models, job.origin = agents, scenarios, models, origin
         return job
@@ -179,75 +180,19 @@ class Job:
 
     def _repr_html_(self) -> str:
         """What is asked of whom, about what: the first few of each. A list that was not given is not shown."""
-        parts = (self.survey, self._agents, self._scenarios)
+        parts = (self.survey, self._agents, self._scenarios, self._models)
         count = "no model yet" if self._models is None else first_of(len(self), len(self), "interview")
         tables = [part._repr_html_() for part in parts if part is not None]  # pyright: ignore[reportPrivateUsage] # Jupyter's name
-        return "".join([html_note(f"A job: {count}"), *tables, self._models_html()])
-
-    def _models_html(self) -> str:
-        """Without their parameters: a key may be among them, and notebooks are passed on."""
-        models = self._models or ModelList(())
-        rows = [(model.name, model.service_name) for model in models[:SHOWN_ROWS]]
-        return html_table(("model", "service"), rows, first_of(len(rows), len(models), "model")) if rows else ""
+        return "".join([html_note(f"A job: {count}"), *tables])
 
     def _take(self, given: Any) -> None:
-        match _as_list(given):
+        match as_list(given):
             case AgentList() as agents:
                 self._agents = _only_once("agents", self._agents, agents)
             case ScenarioList() as scenarios:
                 self._scenarios = _only_once("scenarios", self._scenarios, scenarios)
             case ModelList() as models:
                 self._models = _only_once("models", self._models, models)
-
-
-def _gathered(what: Iterable[Any]) -> Iterator[Any]:
-    """What was given, with single items of a kind as one list: `by(Model("a"), Model("b"))` are two models."""
-    singles: dict[type, list[Any]] = {}
-    for given in what:
-        kind = next((kind for kind in (Agent, dict, Model) if isinstance(given, kind)), None)
-        if kind is None:
-            yield given
-        else:
-            singles.setdefault(kind, []).append(given)
-    yield from singles.values()
-
-
-def _as_list(given: Any) -> AgentList | ScenarioList | ModelList:
-    match given:
-        case AgentList() | ScenarioList() | ModelList():
-            return given
-        case Agent():
-            return AgentList([given])
-        case dict():
-            return ScenarioList([Scenario(given)])  # pyright: ignore[reportUnknownArgumentType]
-        case Model():
-            return ModelList([given])
-        case str() | bytes():
-            pass
-        case Iterable():
-            return _from_items(iter(given))  # pyright: ignore[reportUnknownArgumentType]
-        case _:
-            pass
-    raise ListError(
-        f"A job cannot be made with a {type(given).__name__}.",
-        fix="Pass an AgentList, a ScenarioList, a ModelList, or single agents, scenarios and models.",
-    )
-
-
-def _from_items(items: Iterator[Any]) -> AgentList | ScenarioList | ModelList:
-    """A list of the kind its first item has; the rest stays a stream."""
-    first = next(items, None)
-    if first is None:
-        raise ListError("The list is empty.", fix="Give at least one item.")
-    everything = _chained(first, items)
-    if isinstance(first, Agent):
-        return AgentList(everything)
-    return ModelList(everything) if isinstance(first, Model) else ScenarioList(everything)
-
-
-def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 def _only_once(what: str, before: Any, given: Any) -> Any:
@@ -272,8 +217,8 @@ def _models_at_hand() -> Spelled:
     return Spelled(program, command=command)
 
 
-def _surveys() -> Any:
-    """The one place where a description reaches the part that runs it."""
-    from headrace.interviews import api as surveys
+def _api() -> Any:
+    """The module that runs jobs. It lies below this one in the list of folders, so it is imported when it is called."""
+    from headrace.interviews import api
 
-    return surveys
+    return api

@@ -148,3 +148,59 @@ class ModelList(tuple[Model, ...]):
             if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ListError(f"{model!r} is not a model.", fix='Write Model("test").')
         return held
+
+    def _repr_html_(self) -> str:
+        """Without their parameters: a key may be among them, and notebooks are passed on."""
+        rows = [(model.name, model.service_name) for model in self[:SHOWN_ROWS]]
+        return html_table(("model", "service"), rows, first_of(len(rows), len(self), "model"))
+
+
+def gathered(what: Iterable[Any]) -> Iterator[Any]:
+    """The arguments of `by`, with single items of a kind as one list: `by(Model("a"), Model("b"))` are two models."""
+    singles: dict[type, list[Any]] = {}
+    for given in what:
+        kind = next((kind for kind in (Agent, dict, Model) if isinstance(given, kind)), None)
+        if kind is None:
+            yield given
+        else:
+            singles.setdefault(kind, []).append(given)
+    yield from singles.values()
+
+
+def as_list(given: Any) -> AgentList | ScenarioList | ModelList:
+    """An argument of `by` as the list that it is or stands for."""
+    match given:
+        case AgentList() | ScenarioList() | ModelList():
+            return given
+        case Agent():
+            return AgentList([given])
+        case dict():
+            return ScenarioList([Scenario(given)])  # pyright: ignore[reportUnknownArgumentType]
+        case Model():
+            return ModelList([given])
+        case str() | bytes():
+            pass
+        case Iterable():
+            return _from_items(iter(given))  # pyright: ignore[reportUnknownArgumentType]
+        case _:
+            pass
+    raise ListError(
+        f"A job cannot be made with a {type(given).__name__}.",
+        fix="Pass an AgentList, a ScenarioList, a ModelList, or single agents, scenarios and models.",
+    )
+
+
+def _from_items(items: Iterator[Any]) -> AgentList | ScenarioList | ModelList:
+    """A list of the kind its first item has; the rest stays a stream."""
+    first = next(items, None)
+    if first is None:
+        raise ListError("The list is empty.", fix="Give at least one item.")
+    everything = _chained(first, items)
+    if isinstance(first, Agent):
+        return AgentList(everything)
+    return ModelList(everything) if isinstance(first, Model) else ScenarioList(everything)
+
+
+def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest

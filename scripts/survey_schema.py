@@ -1,17 +1,22 @@
-"""The JSON schema of a survey file, for editors that check and complete while one types.
+"""Writes docs/survey.schema.json: the JSON schema of a survey file, by which editors check and complete it.
 
-Made from the kinds of question themselves, so that it cannot fall behind; docs/survey.schema.json is its copy.
+    .venv/bin/python scripts/survey_schema.py
+
+It is made from the kinds of question themselves; tests/docs/test_survey_schema.py fails where the file is older.
 Does not cover: reading a survey file, which says more about what is wrong (plan.survey_file).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 from typing import Any
 
 from headrace.plan.survey_file import names_of
 from headrace.survey.questions.base import Question, kinds_for_files
 
+COPY = Path(__file__).parents[1] / "docs" / "survey.schema.json"
 _VALUES: dict[str, dict[str, Any]] = {
     "question_name": {"type": "string", "pattern": "^[^\\W\\d]\\w*$", "description": "Names the answer's column."},
     "question_text": {"type": "string", "minLength": 1, "description": "May name {{ scenario.x }} and {{ agent.x }}."},
@@ -62,3 +67,7 @@ def _question(kind: type[Question]) -> dict[str, Any]:
 
 def _is_required(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+if __name__ == "__main__":
+    COPY.write_text(json.dumps(survey_schema(), indent=2) + "\n", "utf-8")
