@@ -72,7 +72,7 @@ _CHAT = msgspec.json.Decoder(_Chat)
 
 
 class LocalProvider:
-    """Holds nothing until it is first asked."""
+    """Sends requests to a model process (models.protocols.local_process), which the first request starts."""
 
     def __init__(self, model: Model) -> None:
         given = model.parameters
@@ -124,13 +124,13 @@ class LocalProvider:
 
 
 def _seed(request: Request, seed: int) -> int:
-    """Another one for each person, question and try; the same in every run.
+    """Return a seed of its own for each agent, question and attempt, the same in every run.
 
-    One seed for all would draw the same chance for everybody, and people would agree more than they do.
+    With one seed for all, every agent would draw the same random numbers, and answers would agree too often.
     """
     asked = (seed, request.system_prompt, request.user_prompt, request.agent, request.scenario)
-    told = repr((*asked, request.iteration, request.attempt)).encode("utf-8", "backslashreplace")
-    return int.from_bytes(hashlib.blake2b(told, digest_size=4).digest()) >> 1
+    drawn_from = repr((*asked, request.iteration, request.attempt)).encode("utf-8", "backslashreplace")
+    return int.from_bytes(hashlib.blake2b(drawn_from, digest_size=4).digest()) >> 1
 
 
 def _reply(raw: bytes) -> Reply:

@@ -32,15 +32,15 @@ _ERRORS_ONLY = 1
 _CANNOT_LOAD = (ImportError, MemoryError, OSError, RuntimeError, ValueError)
 
 
-class Line:
-    """The socket to the parent; several threads write."""
+class ParentSocket:
+    """The socket to the parent process; several threads write to it."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._lock = threading.Lock()
 
     def read(self) -> tuple[int, bytes] | None:
-        """The next message; None where there will be no more."""
+        """Wait for the next call: its number and its JSON; None when the parent has closed the socket."""
         try:
             body = receive(self._connection)
         except OSError:
@@ -53,7 +53,7 @@ class Line:
 
 
 def load(settings: dict[str, Any], socket_path: Path) -> Any:
-    """llama.cpp's server. It insists on listening somewhere: on a path that is removed as soon as it does."""
+    """Load the model into llama.cpp's server, which must listen somewhere: on a path that is then removed."""
     xllamacpp = _xllamacpp()
     params = xllamacpp.CommonParams()
     params.model.path = settings["path"]
@@ -72,7 +72,7 @@ def load(settings: dict[str, Any], socket_path: Path) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def grammar(schema: str) -> str:
-    """What the answer may look like, without blanks: a small model would fill a line with them."""
+    """Return llama.cpp's grammar for a JSON schema, without blanks: a small model would fill a line with them."""
     compact = {**json.loads(schema), "x-guidance": {"whitespace_flexible": False}}
     return _xllamacpp().json_schema_to_grammar(compact)
 
@@ -98,7 +98,7 @@ def _failed(code: int, message: str) -> bytes:
     return json.dumps({"error": {"code": code, "message": message}}).encode()
 
 
-def _serve(line: Line, calls: queue.SimpleQueue[tuple[int, bytes]], server: Any) -> None:
+def _serve(line: ParentSocket, calls: queue.SimpleQueue[tuple[int, bytes]], server: Any) -> None:
     while True:
         number, body = calls.get()
         line.write(number, answer(server, body))
@@ -106,9 +106,10 @@ def _serve(line: Line, calls: queue.SimpleQueue[tuple[int, bytes]], server: Any)
 
 @contextmanager
 def _ending_with(descriptor: int) -> Generator[None]:
-    """Loading keeps Python's lock, for minutes where a model is large: meanwhile the kernel ends us, by SIGIO.
+    """End this process by SIGIO when the socket closes while the block runs.
 
-    Until a model is loaded nothing but the end can come.
+    Loading keeps Python's lock, for minutes where a model is large, so no thread could notice. Until the model is
+    loaded the parent sends nothing: the socket can only become readable by closing.
     """
     flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
     fcntl.fcntl(descriptor, fcntl.F_SETOWN, os.getpid())
@@ -123,7 +124,7 @@ def _ending_with(descriptor: int) -> Generator[None]:
 
 def main() -> None:
     settings, directory = json.loads(sys.argv[1]), Path(sys.argv[2])
-    line = Line(socket.socket(fileno=0))
+    line = ParentSocket(socket.socket(fileno=0))
     try:
         with _ending_with(0):
             server = load(settings, directory / "unused.sock")
@@ -137,4 +138,4 @@ def main() -> None:
         threading.Thread(target=_serve, args=(line, calls, server), daemon=True).start()
     while (message := line.read()) is not None:
         calls.put(message)
-    os._exit(0)  # at once: nobody waits for what is being written
+    os._exit(0)  # at once: no process reads the replies that are being computed

@@ -1,9 +1,20 @@
-"""The process that holds a local model: started when first needed, restarted when it dies, shared, and ended.
+"""The process that holds a local model: started by the first call, restarted when it dies, shared, and ended.
 
-Covers: its life, and passing calls to it. Does not cover: what a call says (models.protocols.local), or the program
-that runs there (models.protocols.local_child). It has a process of its own because llama.cpp aborts where Python would
-raise, and because ending a process is the only sure way to have its memory back. No port is opened: a socket pair joins
-the two.
+A model has a process of its own because llama.cpp aborts where Python would raise, and because ending a process is the
+only sure way to have its memory back. No port is opened: a socket pair joins the two.
+
+Why it is neither a worker nor a command (workers.pool, workers.command), which are child processes too:
+- Both belong to a warden. A run without workers has none, and on Windows there is none; inside a worker that asks a
+  local model, a second warden would have to watch what the first one already counts as part of the worker's tree.
+- Both are held to a limit that is lent, and killed above it. A model needs the same memory from its first call to its
+  last: it counts in the budget (memory.gauge reads the whole tree, the mapped model file included), but killing it
+  would cost every call in flight, and the next call would load it again.
+- A worker is a fork of a process that has loaded Python and our modules; llama.cpp starts threads that do not survive a
+  fork. A command runs once, with files as its streams; a model answers thousands of calls, many at a time.
+What can be shared is: frames on the socket (headrace.framing).
+
+Does not cover: what a call says (models.protocols.local), or the program that runs there
+(models.protocols.local_child).
 """
 
 from __future__ import annotations
@@ -43,7 +54,7 @@ _ENVIRONMENT = {
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What a process is started with; providers with the same settings share one."""
+    """The settings that a process is started with; providers with equal settings share one process."""
 
     path: str
     context: int
@@ -51,19 +62,19 @@ class Settings(msgspec.Struct, frozen=True):
     threads: int
 
 
-class _Death(HeadraceError):
+class _ProcessEnded(HeadraceError):
     """The process ended before it replied."""
 
 
 class _CannotLoad(HeadraceError):
-    """The process says that it cannot have this model."""
+    """The process reports that llama.cpp cannot load this model."""
 
 
 class _Child:
-    """One process, from its start to its end."""
+    """One process from its start to its end: calls in flight, its log, its exit."""
 
     def __init__(self, settings: Settings, connection: socket.socket) -> None:
-        # Kept from everybody else; the program removes it when it has loaded the model.
+        # Of mode 0700; the program removes it when it has loaded the model.
         self._directory = tempfile.mkdtemp(prefix="headrace-model-")
         written = msgspec.json.encode(settings).decode()
         self._process = subprocess.Popen(
@@ -76,7 +87,7 @@ class _Child:
         )
         self._replies: dict[int, asyncio.Future[bytes]] = {}  # bounded by the calls in flight
         self._number = 0
-        self._said = b""
+        self._log = b""
         self._writer: asyncio.StreamWriter | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self.is_alive = True
@@ -94,16 +105,16 @@ class _Child:
         loaded = child._expect(0)
         try:
             await child._connect(ours)
-            told = msgspec.json.decode(await loaded)
-        except _Death:
+            loaded_reply = msgspec.json.decode(await loaded)
+        except _ProcessEnded:
             await child.close()
             return child
         except BaseException:
             await child.close()
             raise
-        if "error" in told:
+        if "error" in loaded_reply:
             await child.close()
-            raise _CannotLoad(child.last_words() or told["error"]["message"])
+            raise _CannotLoad(child.log_tail() or loaded_reply["error"]["message"])
         return child
 
     async def call(self, body: bytes) -> bytes:
@@ -114,13 +125,13 @@ class _Child:
             if self._writer is not None and self.is_alive:
                 self._writer.write(framed(NUMBER.pack(number) + body))
             else:
-                raise _Death("it has ended")
+                raise _ProcessEnded("it has ended")
             return await reply
         finally:
             self._replies.pop(number, None)
 
     async def close(self) -> None:
-        """A closed socket ends it; what does not end by that is killed."""
+        """Close the socket, which ends the process; kill it where that takes too long."""
         self.is_alive = False
         if self._writer is not None:
             self._writer.close()
@@ -138,9 +149,9 @@ class _Child:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def last_words(self) -> str:
-        """The end of what it wrote to stderr, without llama.cpp's clock."""
-        lines = self._said.decode(errors="replace").splitlines()[-_KEPT_LINES:]
+    def log_tail(self) -> str:
+        """Return the last lines that it wrote to stderr, without llama.cpp's clock."""
+        lines = self._log.decode(errors="replace").splitlines()[-_KEPT_LINES:]
         return "; ".join(line.partition(" E ")[2] or line for line in lines)
 
     def _expect(self, number: int) -> asyncio.Future[bytes]:
@@ -149,14 +160,14 @@ class _Child:
 
     async def _connect(self, connection: socket.socket) -> None:
         reader, self._writer = await asyncio.open_connection(sock=connection)
-        said = asyncio.StreamReader()
+        log = asyncio.StreamReader()
         await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(said), self._process.stdout
+            lambda: asyncio.StreamReaderProtocol(log), self._process.stdout
         )
-        self._tasks = [asyncio.create_task(self._listen(reader)), asyncio.create_task(self._overhear(said))]
+        self._tasks = [asyncio.create_task(self._listen(reader)), asyncio.create_task(self._keep_log(log))]
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
-        """Until the process closes its end, or says what makes no sense."""
+        """Pass replies on until the process closes its end or sends no valid frame."""
         frames = Frames(bytes)
         with suppress(ConnectionError, BadFrame):
             while data := await reader.read(_READ_BYTES):
@@ -165,7 +176,7 @@ class _Child:
         self.is_alive = False
         for reply in self._replies.values():
             if not reply.done():
-                reply.set_exception(_Death("it has ended"))
+                reply.set_exception(_ProcessEnded("it has ended"))
 
     def _answer(self, body: bytes) -> None:
         (number,) = NUMBER.unpack_from(body)
@@ -174,13 +185,13 @@ class _Child:
         if reply is not None and not reply.done():  # the caller may have been cancelled
             reply.set_result(body[NUMBER.size :])
 
-    async def _overhear(self, said: asyncio.StreamReader) -> None:
-        while part := await said.read(_KEPT_BYTES):
-            self._said = (self._said + part)[-_KEPT_BYTES:]
+    async def _keep_log(self, log: asyncio.StreamReader) -> None:
+        while part := await log.read(_KEPT_BYTES):
+            self._log = (self._log + part)[-_KEPT_BYTES:]
 
 
 class ModelProcess:
-    """A model that answers calls, whatever becomes of its process."""
+    """A model that answers calls; starts a new process when one has died, and gives up after three in a row."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -195,7 +206,7 @@ class ModelProcess:
             child = await self._running()
         try:
             return await child.call(body)
-        except _Death:
+        except _ProcessEnded:
             raise ProviderUnavailable("the local model's process ended", retry_after_s=_RETRY_AFTER_S) from None
 
     async def close(self) -> None:
@@ -220,11 +231,11 @@ class ModelProcess:
         await child.close()
         self._crashes = 1 if child.answered else self._crashes + 1
         if self._crashes >= _MOST_CRASHES:
-            words = child.last_words() or "it said nothing; perhaps there was not enough memory"
+            words = child.log_tail() or "it said nothing; perhaps there was not enough memory"
             self._fault = f"its process ended {_MOST_CRASHES} times in a row: {words}"
 
     def _unusable(self) -> ModelUnusable:
-        """A new one for each call: an error that is raised again and again keeps every place it was raised at."""
+        """Make a new error for each call: one that is raised again and again keeps a traceback of every time."""
         return ModelUnusable(
             f"The local model {Path(self._settings.path).name} cannot be used: {self._fault}.",
             fix="Give path= a whole GGUF file, and a smaller context= or parallel= where memory is short.",
@@ -236,13 +247,14 @@ _shared: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, ModelProces
 
 
 def borrow(settings: Settings) -> ModelProcess:
-    """The process for these settings, shared by everything on this event loop; to be given back once."""
+    """Return the process for these settings, shared by all providers on this event loop; call `give_back` once."""
     process = _shared.setdefault(asyncio.get_running_loop(), {}).setdefault(settings, ModelProcess(settings))
     process.users += 1
     return process
 
 
 async def give_back(settings: Settings) -> None:
+    """End the use of a borrowed process; the last one to do so ends the process."""
     processes = _shared[asyncio.get_running_loop()]
     process = processes[settings]
     process.users -= 1
