@@ -41,7 +41,7 @@ from headrace.models.endpoint.call_results import (
     Wait,
 )
 from headrace.models.endpoint.endpoint import Endpoint
-from headrace.models.provider import Provider, Reply, Request
+from headrace.models.provider import AddressChange, AllAddressesAway, Provider, Reply, Request
 from headrace.units import format_duration
 
 ABANDONED = Abandoned()
@@ -89,15 +89,17 @@ async def ask_in_turn(
         except BaseException:
             turns.ended(go, ABANDONED)
             raise
-        turns.ended(go, Ok(reply.input_tokens + reply.output_tokens, reply.rates))
+        turns.ended(go, Ok(reply.input_tokens + reply.output_tokens, reply.rates, reply.changes))
         return reply
 
 
 class Reach(Enum):
-    """Whether an endpoint can be reached, when that changes."""
+    """Whether an endpoint, or one of its addresses, can be reached, when that changes."""
 
     AWAY = "model away"
     BACK = "model back"
+    ADDRESS_AWAY = "address away"
+    ADDRESS_BACK = "address back"
 
 
 class Limiter:
@@ -109,6 +111,7 @@ class Limiter:
     def __init__(self, limits: EndpointLimits, on_reach: Callable[[Reach, str], None] | None = None) -> None:
         self._endpoint = Endpoint(limits, random.random)
         self._on_reach = on_reach
+        self._away_addresses: set[str] = set()
         self._line: deque[_Waiting] = deque()  # bounded by the window
         self._timer: asyncio.TimerHandle | None = None
         self._listeners: list[Callable[[EndpointState, str], None]] = []
@@ -139,6 +142,8 @@ class Limiter:
     def ended(self, go: Go, outcome: CallResult) -> None:
         away_since_s = self._endpoint.away_since_s
         self._endpoint.ended(time.monotonic(), go, outcome)
+        if isinstance(outcome, (Ok, Away)) and outcome.changes:
+            self._note_addresses(outcome.changes)
         if self._endpoint.away_since_s != away_since_s:
             self._tell_reach(away_since_s, outcome)
         if self._line:
@@ -212,6 +217,16 @@ class Limiter:
             for listener in self._listeners:
                 listener(state, self._reason())
 
+    def _note_addresses(self, changes: list[AddressChange]) -> None:
+        """Report an address once, however many worker processes have noticed it."""
+        for change in changes:
+            if bool(change.error) == (change.address in self._away_addresses):
+                continue
+            self._away_addresses ^= {change.address}
+            if self._on_reach is not None:
+                reach = Reach.ADDRESS_AWAY if change.error else Reach.ADDRESS_BACK
+                self._on_reach(reach, change.error or change.address)
+
     def _tell_reach(self, away_since_s: float | None, outcome: CallResult) -> None:
         if self._on_reach is None:
             return
@@ -261,6 +276,8 @@ def outcome_of(error: ProviderError) -> CallResult:
             return Busy(error.retry_after_s)
         case ProviderTimeout():
             return TimedOut()
+        case AllAddressesAway():
+            return Away(str(error), error.changes)
         case NetworkAway():
             return Away(str(error))
         case ModelUnusable():

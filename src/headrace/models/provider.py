@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from headrace.errors import ListError, nearest
+from headrace.errors import ListError, NetworkAway, nearest
 from headrace.survey.questions.base import Schema
 from headrace.survey.values import Fields
 
@@ -50,11 +50,26 @@ class RateHint(msgspec.Struct, gc=False):
     tokens_reset_s: float | None = None
 
 
+class AddressChange(msgspec.Struct, frozen=True, gc=False):
+    """One of a model's several addresses cannot be reached (`error` says why), or can again (`error` is empty)."""
+
+    address: str
+    error: str = ""
+
+
+class AllAddressesAway(NetworkAway):
+    """None of a model's several addresses was reached; `changes` are those that the endpoint has not heard of."""
+
+    def __init__(self, message: str, changes: list[AddressChange]) -> None:
+        super().__init__(message)
+        self.changes = changes
+
+
 class Reply(msgspec.Struct, gc=False):
     """What came back. `raw` is the body as received, kept for the record.
 
     `cached_tokens` are among the input's, `reasoning_tokens` among the output's. `cache_key` says where
-    those who call may keep it.
+    those who call may keep it, `changes` which addresses went away or came back meanwhile.
     """
 
     text: str
@@ -67,6 +82,7 @@ class Reply(msgspec.Struct, gc=False):
     finish: Finish = Finish.STOP
     rates: RateHint | None = None
     cache_key: bytes | None = None
+    changes: list[AddressChange] | None = None
 
 
 class Provider(Protocol):

@@ -75,6 +75,12 @@ class SharedLimiters:
             case Reach.BACK:
                 words = f"{model.name} is reached again, after {said}."
                 _log.info("%s", words)
+            case Reach.ADDRESS_AWAY:
+                words = f"{said}. Its other addresses are asked meanwhile."
+                _log.warning("%s", words)
+            case Reach.ADDRESS_BACK:
+                words = f"{model.name} at {said} is reached again."
+                _log.info("%s", words)
             case _:
                 assert_never(reach)
         if self._on_reach is not None:

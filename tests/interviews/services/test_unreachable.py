@@ -78,8 +78,9 @@ def test_a_program_gets_one_warning_and_hears_when_the_service_is_back(port, tmp
 
 
 @pytest.mark.usefixtures("_quick_probes")
+@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("others", [0, 1])
-def test_each_address_that_is_away_is_told_once(port, tmp_path, caplog, others):
+def test_each_address_that_is_away_is_logged_once(port, tmp_path, caplog, capfd, others, workers):
     """Of several: one beside a server that answers, and all of them until one is back."""
     caplog.set_level(logging.INFO, logger="headrace")
     with socket.socket() as probe:
@@ -90,8 +91,9 @@ def test_each_address_that_is_away_is_told_once(port, tmp_path, caplog, others):
     survey = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ scenario.n }}?")])
     job = survey.by(ScenarioList.from_list("n", range(20)), model)
     with HostileServer(second) if others else back_later(second, caplog):
-        results = job.run(tmp_path / "a.run", concurrency=8)
+        results = job.run(tmp_path / "a.run", concurrency=8, workers=workers)
     assert (len(results), results.stats().failed) == (20, 0)
+    assert capfd.readouterr().err == ""
     told = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "headrace"]
     away = f"m at {{}} {REFUSED}. Its other addresses are asked meanwhile."
     assert told.count(("WARNING", away.format(addresses[0]))) == 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from headrace.models.endpoint.breaker import Circuit
-from headrace.models.provider import RateHint
+from headrace.models.provider import AddressChange, RateHint
 
 
 class Go(msgspec.Struct, gc=False, eq=False):
@@ -35,6 +35,7 @@ class Ok(msgspec.Struct, frozen=True, gc=False):
 
     tokens: float
     rates: RateHint | None = None
+    changes: list[AddressChange] | None = None
 
 
 class Busy(msgspec.Struct, frozen=True, gc=False):
@@ -55,6 +56,7 @@ class Away(msgspec.Struct, frozen=True, gc=False):
     """The service was never reached: no route, no name, no connection. `message` says who, where and why."""
 
     message: str = ""
+    changes: list[AddressChange] | None = None
 
 
 class CallRefused(msgspec.Struct, frozen=True, gc=False):

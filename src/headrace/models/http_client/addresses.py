@@ -1,26 +1,26 @@
-"""The addresses of one model, and which of them gets the next call: the one with the least to do that works.
+"""The addresses of one model: the next call goes to the least busy one that works.
 
-Also says which of several cannot be reached. Does not cover: limits and breakers of a model as a whole (schedule).
+Covers: noticing which of several cannot be reached, and which can again; the reply or the error carries that to the
+limiter, which may be in another process. Does not cover: limits and breakers of a model as a whole (models.endpoint).
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
 
 from headrace.errors import NetworkAway, ProviderUnavailable
+from headrace.models.provider import AddressChange, AllAddressesAway
 from headrace.models.redaction import SENT
 
-_log = logging.getLogger("headrace")
 _AVOIDED_S = 5.0  # how long an address that failed is only used when there is no other
 
 
 class Address:
-    """One address. `takes_schema` is False once it has refused to be told the shape of an answer; `is_away` where the
-    latest call did not reach it.
+    """One address. `takes_schema` is False once it has refused a schema; `is_away` where the latest call did not
+    reach it.
     """
 
     __slots__ = ("avoided_until_s", "in_flight", "is_away", "proxy", "shown", "takes_schema", "url")
@@ -38,10 +38,13 @@ class Address:
 
 
 class Addresses:
+    """All addresses of one model, in one process."""
+
     def __init__(self, base_urls: tuple[str, ...], path: str, clock: Callable[[], float]) -> None:
         self._all = [Address(base_url, path) for base_url in base_urls]
         self._clock = clock
         self._turn = 0
+        self._changes: dict[str, AddressChange] = {}  # the latest of each address
 
     def __len__(self) -> int:
         return len(self._all)
@@ -56,21 +59,28 @@ class Addresses:
         left = [address for address in turned if address not in tried]
         return min(left, key=lambda one: (one.avoided_until_s > now_s, one.in_flight), default=None)
 
-    def answered(self, address: Address, model: str) -> None:
+    def answered(self, address: Address) -> list[AddressChange] | None:
+        """Notes that a call reached the address; returns the changes since the last time, None where there are none."""
         if address.is_away:
             address.is_away = False
-            _log.info("%s at %s is reached again.", model, address.shown)
+            self._changes[address.shown] = AddressChange(address.shown)
+        return self._taken_changes() if self._changes else None
 
     def failed(self, address: Address, error: ProviderUnavailable) -> None:
-        """Warns once of an address that is away where the model has others; the limiter warns when all of them are."""
+        """Avoids the address for a while, and notes that it is away where it was not reached and there are others."""
         address.avoided_until_s = self._clock() + _AVOIDED_S
         if isinstance(error, NetworkAway) and len(self._all) > 1 and not address.is_away:
             address.is_away = True
-            _log.warning("%s. Its other addresses are asked meanwhile.", error.message)
+            self._changes[address.shown] = AddressChange(address.shown, error.message)
 
-    def all_away(self, model: str) -> NetworkAway:
-        """Of several: each of them was told already."""
-        return NetworkAway(f"{model}: none of its {len(self._all)} addresses can be reached")
+    def all_away(self, model: str) -> AllAddressesAway:
+        return AllAddressesAway(
+            f"{model}: none of its {len(self._all)} addresses can be reached", self._taken_changes()
+        )
+
+    def _taken_changes(self) -> list[AddressChange]:
+        taken, self._changes = list(self._changes.values()), {}
+        return taken
 
 
 def _proxy_for(url: URL) -> str | None:

@@ -107,7 +107,7 @@ class HttpProvider:
                 # One address that answered at all says more than one that was not reached.
                 first = error if first is None or isinstance(first, NetworkAway) else first
             else:
-                self._addresses.answered(address, self._model)
+                reply.changes = self._addresses.answered(address)
                 return reply
         assert first is not None
         raise self._addresses.all_away(self._model) if isinstance(first, NetworkAway) and len(tried) > 1 else first
