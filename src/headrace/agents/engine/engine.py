@@ -1,20 +1,17 @@
-"""`Engine`: agent runs, surveys and heartbeats side by side inside one memory budget. The caller's side.
+"""`Engine`: agent runs, surveys and heartbeats side by side inside one memory budget, as users hold it.
 
-The engine's loop has a thread of its own; everything here is called on the caller's loop or thread and passed on.
-Does not cover: what happens there (agents.engine.loop).
+Each verb checks its options on the caller's side and passes the work to the engine's loop. Does not cover: how it gets
+there (loop_access), what happens there (loop), one run (run_handle).
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import threading
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self
 
 from headrace.agents.engine.engine_options import (
     EngineOptions,
@@ -26,13 +23,13 @@ from headrace.agents.engine.engine_options import (
 )
 from headrace.agents.engine.event_log import EngineEvent
 from headrace.agents.engine.heartbeat_calls import Heartbeat
-from headrace.agents.engine.loop import EngineLoop
+from headrace.agents.engine.loop_access import LoopAccess
 from headrace.agents.engine.run_handle import Run, RunStatus
 from headrace.agents.engine.status import EngineStatus
 from headrace.agents.kept_values import encode_arguments
 from headrace.agents.task import TaskKind, kind_of
-from headrace.agents.workers.engine_workers import EngineWorkers, Isolation
-from headrace.errors import EngineClosed, HeadraceError, OptionError, nearest
+from headrace.agents.workers.engine_workers import Isolation
+from headrace.errors import OptionError, nearest
 from headrace.interviews.api import run_options
 from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, say_stopping
 from headrace.limits import BreakerLimits, MemoryLimits
@@ -40,18 +37,11 @@ from headrace.models.services import provider_for
 from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.results.results import Results
-from headrace.threads.crossing import Crossing, LoopPromise
-from headrace.threads.loop_thread import LoopThread
 from headrace.workers.functions import refer_to
 
-Answer = TypeVar("Answer")
-_Asked: TypeAlias = Callable[[EngineLoop, LoopPromise[Any]], None]
-
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
-_LOOK_WITHIN_S = 5.0
 _LONGEST_NAME = 120
 _STOPPED = "Stopped. Everything journaled is saved; run the same program again to go on."
-_NOT_OPEN = 'Use "async with Engine(...) as engine:".'
 
 
 class Engine:
@@ -95,42 +85,20 @@ class Engine:
             breaker=breaker,
             strict=strict,
         )
-        self._opened: LoopPromise[None] | None = None
-        self._thread: LoopThread[None] | None = None
-        self._loop: EngineLoop | None = None
-        self._ident = 0
-        self._asked: set[LoopPromise[Any]] = set()  # what callers wait for now
-        self._called: set[asyncio.Task[Any]] = set()  # what runs for them on the engine's loop
-        self._heartbeats: dict[str, Callable[..., Any]] = {}  # as many as there are heartbeats
-        self._crossing = Crossing(self._wake)
-        self._callers: dict[asyncio.AbstractEventLoop, Crossing] = {}  # one as a rule
+        self._access = LoopAccess(self.path, self._options)
+        self._heartbeats: dict[str, Callable[..., Any]] = {}  # by name, as many as were asked for
 
     async def __aenter__(self) -> Self:
-        if self._thread is not None:
-            raise EngineClosed("This engine was opened before.", fix="Make a new one.")
-        self._opened = self._reply()
-        self._thread = LoopThread(self._main, has_network=True)
-        self._thread.future.add_done_callback(self._fail_asked)
-        self._thread.start()
-        await self._opened.future
+        await self._access.open()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        thread = self._thread
-        assert thread is not None
         is_ctrl_c = kind is asyncio.CancelledError and AsyncioKey().is_pressed
         if is_ctrl_c:
-            self.tell(lambda loop: say_stopping(loop.in_flight, may_repeat=False))
-        self.tell(lambda loop: loop.close())
-        ended = asyncio.wrap_future(thread.future)
-        while not ended.done():
-            try:
-                await asyncio.wait([ended])
-            except asyncio.CancelledError:
-                continue  # parking takes a moment, and is not to be cut short
-        thread.join()
+            self._access.tell(lambda loop: say_stopping(loop.in_flight, may_repeat=False))
+        ended = await self._access.close()
         if is_ctrl_c:
             end_in_one_line(under_asyncio=_STOPPED)
         if kind is None:
@@ -175,7 +143,7 @@ class Engine:
         job.check()
         for model in job.models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
-        place = await self.call(lambda loop: loop.surveys.run(job, path, level, options))
+        place = await self._access.call(lambda loop: loop.surveys.run(job, path, level, options))
         return Results.open(place)
 
     def every(
@@ -205,101 +173,51 @@ class Engine:
             max_skips=max_skips,
             function=function,
         )
-        self.tell(lambda loop: loop.heartbeats.add(heartbeat))
+        self._access.tell(lambda loop: loop.heartbeats.add(heartbeat))
         self._heartbeats[shown] = function
 
     def stop_beating(self, name: str) -> None:
         if name not in self._heartbeats:
             raise OptionError(f"No heartbeat is called {name!r}.", fix=nearest(str(name), self._heartbeats))
-        self.tell(lambda loop: loop.heartbeats.remove(name))
+        self._access.tell(lambda loop: loop.heartbeats.remove(name))
         self._heartbeats.pop(name, None)
 
     def register(self, *functions: Callable[..., Any]) -> None:
         """Go on with unfinished runs of these functions, without submitting any."""
         for function in functions:
             kind = self._kind_of(function)
-            self.tell(lambda loop, kind=kind: loop.register(kind))
+            self._access.tell(lambda loop, kind=kind: loop.register(kind))
 
     async def drain(self) -> None:
         """Wait until every run that can go on by itself has ended."""
-        await self.call(lambda loop: loop.drained())
+        await self._access.call(lambda loop: loop.drained())
 
     async def unfinished(self, most: int = 1000) -> list[RunStatus]:
         """Runs that have not ended, oldest first: also those whose function this program does not have."""
-        rows = await self.call(lambda loop: loop.requests.unfinished(most))
+        rows = await self._access.call(lambda loop: loop.requests.unfinished(most))
         return [RunStatus.from_row(row) for row in rows]
 
     async def find(self, key: str) -> Run | None:
         """The run that was submitted with this key."""
-        row = await self.call(lambda loop: loop.requests.find(_digest(b"key", key.encode())))
-        return None if row is None else Run(self, row.id, row.name)
+        row = await self._access.call(lambda loop: loop.requests.find(_digest(b"key", key.encode())))
+        return None if row is None else Run(self._access, row.id, row.name)
 
     def handle(self, status: RunStatus) -> Run:
         """The run that `unfinished` has listed."""
-        return Run(self, status.id, status.name)
+        return Run(self._access, status.id, status.name)
 
     async def events(self, most: int = 1000) -> list[EngineEvent]:
         """What the engine did lately and why: oldest first, at most so many."""
-        return [EngineEvent.from_row(row) for row in await self.call(lambda loop: loop.requests.events(most))]
+        return [EngineEvent.from_row(row) for row in await self._access.call(lambda loop: loop.requests.events(most))]
 
     def status(self) -> EngineStatus:
         """How things stand."""
-        return self.look(lambda loop: loop.status())
+        return self._access.look(lambda loop: loop.status())
 
     @property
     def stuck(self) -> str | None:
         """The stack of what blocks the engine's loop at this moment; None where nothing does."""
-        return self._loop.stuck if self._loop is not None else None
-
-    # How the caller's side reaches the loop; used by `Run`.
-
-    async def call(self, make: Callable[[EngineLoop], Coroutine[Any, Any, Answer]]) -> Answer:
-        """Await a coroutine that runs on the engine's loop."""
-
-        def start(loop: EngineLoop, reply: LoopPromise[Any]) -> None:
-            task = asyncio.get_running_loop().create_task(make(loop))
-            self._called.add(task)
-            task.add_done_callback(self._called.discard)
-            task.add_done_callback(lambda task: _pass_on(task, reply))
-
-        return await self.ask(start)
-
-    async def ask(self, start: _Asked, *, given_up: _Asked | None = None) -> Any:
-        """Have the loop begin something that will be replied to, and wait for that; `given_up` is for a caller who
-        does not wait to the end.
-        """
-        reply = self._reply()
-        self._asked.add(reply)
-        try:
-            self.tell(lambda loop: _begin(loop, reply, start))
-            return await reply.future
-        except asyncio.CancelledError:
-            if given_up is not None:
-                with suppress(HeadraceError):  # the engine is closed, and has forgotten it already
-                    self.tell(lambda loop: given_up(loop, reply))
-            raise
-        finally:
-            self._asked.discard(reply)
-
-    def look(self, make: Callable[[EngineLoop], Answer]) -> Answer:
-        """What the loop says at once; also from the engine's own thread."""
-        if threading.get_ident() == self._ident and self._loop is not None:
-            return make(self._loop)
-        future: Future[Answer] = Future()
-        self.tell(lambda loop: _fill(future, loop, make))
-        try:
-            return future.result(_LOOK_WITHIN_S)
-        except TimeoutError:
-            told = f" What blocks it:\n{self.stuck}" if self.stuck else ""
-            raise EngineClosed(f"The engine's loop does not answer.{told}") from None
-
-    def tell(self, what: Callable[[EngineLoop], object]) -> None:
-        loop, thread = self._loop, self._thread
-        if thread is None or loop is None:
-            raise EngineClosed("This engine is not open.", fix=_NOT_OPEN)
-        if not thread.is_running:
-            raise _why_closed(thread)
-        self._crossing.call(what, loop)
+        return self._access.stuck
 
     async def _submit(
         self,
@@ -314,56 +232,16 @@ class Engine:
         kind, level = self._kind_of(function), checked_priority(priority)
         arguments = encode_arguments(kind.name, args, keywords)
         name, digest = _named(kind.name, arguments, checked_key(key))
-        number = await self.ask(
+        number = await self._access.ask(
             lambda loop, reply: loop.backlog.submit(kind, digest, name, arguments, level, waits=waits, accepted=reply)
         )
-        return Run(self, number, name)
+        return Run(self._access, number, name)
 
     def _kind_of(self, function: Callable[..., Any]) -> TaskKind:
         kind = kind_of(function)
         if self._options.workers.isolation == "process":
             refer_to(kind.function)  # one that a worker could not find is refused before anything starts
         return kind
-
-    def _wake(self, call: Callable[[], None]) -> None:
-        if self._thread is not None:
-            self._thread.call(call)
-
-    def _reply(self) -> LoopPromise[Any]:
-        loop = asyncio.get_running_loop()
-        crossing = self._callers.get(loop)
-        if crossing is None:
-            for ended in [each for each in tuple(self._callers) if each.is_closed()]:
-                self._callers.pop(ended, None)  # a service may ask from a loop of its own each time
-            crossing = self._callers[loop] = Crossing.to_loop(loop)
-        return LoopPromise(crossing)
-
-    async def _main(self) -> None:
-        assert self._opened is not None
-        self._ident = threading.get_ident()
-        workers = EngineWorkers(self._options.workers, self._options.memory)
-        await workers.start()
-        try:
-            self._loop = EngineLoop(self.path, self._options, workers, self._opened)
-            await self._loop.main()
-        finally:
-            await self._end_called()
-            await workers.close()
-
-    async def _end_called(self) -> None:
-        """Those who called hear how; asyncio would print what fails while its loop is shut down."""
-        called = self._called.copy()
-        for task in called:
-            task.cancel()
-        if called:
-            await asyncio.wait(called)
-
-    def _fail_asked(self, ended: Future[None]) -> None:
-        """Whatever ended the loop, nobody is left waiting for it."""
-        error = ended.exception() or EngineClosed("The engine was closed.", fix="Open it again to go on.")
-        for reply in (self._opened, *list(self._asked)):
-            if reply is not None:
-                reply.set_exception(error)
 
 
 def _named(kind: str, arguments: bytes, key: str | None) -> tuple[str, bytes | None]:
@@ -378,31 +256,3 @@ def _named(kind: str, arguments: bytes, key: str | None) -> tuple[str, bytes | N
 
 def _digest(*parts: bytes) -> bytes:
     return hashlib.sha256(b"\0".join(parts)).digest()[:16]
-
-
-def _begin(loop: EngineLoop, reply: LoopPromise[Any], start: _Asked) -> None:
-    try:
-        start(loop, reply)
-    except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
-        reply.set_exception(error)
-
-
-def _pass_on(task: asyncio.Task[Any], reply: LoopPromise[Any]) -> None:
-    if task.cancelled():
-        reply.set_exception(EngineClosed("The engine was closed meanwhile.", fix="Open it again to go on."))
-    elif (error := task.exception()) is not None:
-        reply.set_exception(error)
-    else:
-        reply.set_result(task.result())
-
-
-def _fill(future: Future[Answer], loop: EngineLoop, make: Callable[[EngineLoop], Answer]) -> None:
-    try:
-        future.set_result(make(loop))
-    except Exception as error:  # noqa: BLE001 - handed to the caller, whatever it is
-        future.set_exception(error)
-
-
-def _why_closed(thread: LoopThread[None]) -> BaseException:
-    failure = thread.future.exception() if thread.future.done() else None
-    return failure or EngineClosed("This engine is closed.", fix=_NOT_OPEN)

@@ -1,15 +1,88 @@
-"""The engine's memory as a survey inside it sees it. Covers: handing on the engine's readings and pressure level.
+"""An engine's memory: `EngineMemory` takes its readings, `EngineSurveyMemory` hands them to a survey inside it.
 
-Does not cover: taking readings (memory.gauge, agents.engine.loop), or what follows (agents.scheduler.relief).
+    BudgetReadings (memory.gauge) ──► EngineMemory.read ──► workers: what may be lent   scheduler: MemoryMeasured
+                  └──────────────────► EngineSurveyMemory: one for each survey
+
+Does not cover: how memory is measured (memory.gauge), or what follows from a reading (agents.scheduler.relief).
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 
+from headrace.agents.engine.engine_parts import EngineParts
+from headrace.agents.scheduler.events import MemoryMeasured
+from headrace.agents.workers.engine_workers import EngineWorkers
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import BudgetReadings
 from headrace.memory.governor import Pressure
+from headrace.memory.reclaiming import reclaim_memory
+from headrace.units import format_bytes
+
+
+class EngineMemory:
+    """`shrink_caches` drops cached data that can be had again."""
+
+    def __init__(
+        self, parts: EngineParts, workers: EngineWorkers, host: str, shrink_caches: Callable[[], None]
+    ) -> None:
+        self.readings = BudgetReadings(workers.gauge, parts.options.memory)
+        self._parts = parts
+        self._workers = workers
+        self._host = host
+        self._shrink_caches = shrink_caches
+        self._noted_warden: int | None = None
+
+    def read(self) -> None:
+        """Take a reading, lend workers what it leaves, and send it to the scheduler."""
+        now_s, readings = time.monotonic(), self.readings
+        used = readings.read(now_s)
+        if readings.looks_at_host(now_s):
+            self._check_host()
+        if self._workers.is_isolated:
+            self._workers.lend_within(readings.budget_bytes)
+        measured = MemoryMeasured(
+            now_s=now_s,
+            host=self._host,
+            used_bytes=used,
+            budget_bytes=readings.budget_bytes,
+            by_run=self._parts.runs.note_memory(used),
+        )
+        self._parts.driver.send(measured)
+
+    def reclaim(self) -> None:
+        """Drop caches, collect garbage, return free heap to the system; then read again."""
+        before = self.readings.used_bytes
+        self._shrink_caches()
+        reclaim_memory()
+        freed, hosts = before - self._workers.gauge.read(), self._parts.driver.scheduler.snapshot().hosts
+        reading = hosts[0].reading if hosts else None
+        self._parts.log.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
+        asyncio.get_running_loop().call_soon(self.read)
+
+    def note_warden(self) -> None:
+        """Write the warden's pid to the file: an engine that opens it after a kill waits for that process to end."""
+        warden = self._workers.warden_pid
+        if warden != self._noted_warden:
+            self._noted_warden = warden
+            self._parts.writer.write(self._parts.writes.notes.warden(warden))
+
+    def _check_host(self) -> None:
+        """Once a second: a clock that was set, a new warden, files in memory that ended workers have left."""
+        parts = self._parts
+        if set_s := parts.clock.set_by_s():
+            parts.log.record("clock set", f"by {set_s:+.0f} s; what waits goes on waiting as long as it was to")
+            parts.writer.write(parts.writes.notes.clock(parts.clock.note()))
+        if not self._workers.is_isolated:
+            return
+        self.note_warden()
+        if words := self._workers.files_left():
+            parts.log.record("files left", words)
+        if words := self._workers.halted():
+            parts.log.record("warden stopped", words)
+        parts.spawn(asyncio.to_thread(self._workers.gauge.correct))
 
 
 class EngineSurveyMemory:

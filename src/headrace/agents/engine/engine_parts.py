@@ -6,14 +6,18 @@
     kinds        functions by name                      log              what the engine did and why
     clock        the engine's time, for waits on disk   gauge            memory of the process tree
 
-Does not cover: making them, and objects that only one class needs (loop).
+Also `spool_directory`, where `ctx.spool()` keeps its files. Does not cover: making the parts (loop).
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import shutil
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from headrace.agents.contract import AgentExecutor
@@ -23,9 +27,12 @@ from headrace.agents.engine.event_log import EventLog
 from headrace.agents.engine.live_runs import Listeners, LiveRuns
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.task import TaskKind
+from headrace.errors import StorageFull
 from headrace.memory.gauge import TreeGauge
 from headrace.steady_clock import LastingClock
 from headrace.store.engine_file.engine_file import EngineFile, Writes
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +52,19 @@ class EngineParts:
     clock: LastingClock
     gauge: TreeGauge
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+
+
+def spool_directory(engine_file: Path) -> TemporaryDirectory[str]:
+    """Make the directory of `ctx.spool()` beside the engine file, which this engine holds locked: remove those that a
+    killed engine has left.
+    """
+    prefix = f".{engine_file.name}-spool-"
+    for left in engine_file.parent.iterdir():
+        if left.name.startswith(prefix):
+            shutil.rmtree(left, ignore_errors=True)
+    try:
+        return TemporaryDirectory(prefix=prefix, dir=engine_file.parent)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise StorageFull(engine_file, "the disk is full") from None

@@ -8,14 +8,11 @@ caller's thread (engine, loop_access).
 from __future__ import annotations
 
 import asyncio
-import errno
-import shutil
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, assert_never
 
 from headrace.agents.commands import AgentCommands
@@ -23,8 +20,9 @@ from headrace.agents.context import Surroundings
 from headrace.agents.contract import AgentExecutor
 from headrace.agents.engine.backlog import Backlog
 from headrace.agents.engine.caller_requests import CallerRequests
+from headrace.agents.engine.engine_memory import EngineMemory
 from headrace.agents.engine.engine_options import EngineOptions
-from headrace.agents.engine.engine_parts import EngineParts
+from headrace.agents.engine.engine_parts import EngineParts, spool_directory
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.event_log import EventLog
 from headrace.agents.engine.heartbeat_calls import EngineHeartbeats
@@ -43,7 +41,6 @@ from headrace.agents.scheduler.events import (
     HostJoined,
     KillHeartbeat,
     KillRun,
-    MemoryMeasured,
     Notice,
     ParkRun,
     PreemptRun,
@@ -60,9 +57,7 @@ from headrace.agents.scheduler.events import (
 from headrace.agents.scheduler.scheduler import Scheduler
 from headrace.agents.task import TaskKind, check_succession, registered_kinds
 from headrace.agents.workers.engine_workers import EngineWorkers, is_alive
-from headrace.errors import EngineClosed, HeadraceError, StorageFull
-from headrace.memory.gauge import BudgetReadings
-from headrace.memory.reclaiming import reclaim_memory
+from headrace.errors import EngineClosed, HeadraceError
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.steady_clock import LastingClock
@@ -72,7 +67,6 @@ from headrace.store.home import cache_path
 from headrace.survey.record import Usage
 from headrace.threads.crossing import LoopPromise
 from headrace.threads.stuck_loop import StuckLoopWatch, stuck_file
-from headrace.units import format_bytes
 
 HOST = "here"
 _READING_EVERY_S = 0.05
@@ -80,7 +74,6 @@ _READING_UNDER_PRESSURE_S = 0.02
 _CLOSE_WITHIN_S = 10.0
 _FORMER_END_WITHIN_S = 3.0
 _LOOK_EVERY_S = 0.01
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class EngineLoop:
@@ -92,7 +85,7 @@ class EngineLoop:
         self._workers = workers
         self._file = EngineFile.open(path)
         try:
-            self._spools = _spool_directory(path)
+            self._spools = spool_directory(path)
         except BaseException:
             self._file.close()
             raise
@@ -139,16 +132,15 @@ class EngineLoop:
         self.backlog = Backlog(parts, self._run_commands)
         self.requests = CallerRequests(parts, self._run_commands, self._run_events, self.backlog)
         self.heartbeats = EngineHeartbeats(parts, HOST, self._calls, self._threads, spools)
-        self._memory = BudgetReadings(workers.gauge, options.memory)
+        self._memory = EngineMemory(parts, workers, HOST, self._shrink_caches)
         self.surveys = EngineSurveys(
-            HOST, self._driver, self._memory, self._endpoints, self._response_cache, self._read_memory
+            HOST, self._driver, self._memory.readings, self._endpoints, self._response_cache, self._memory.read
         )
         # Each of these two closes a circle: what ends or is parked makes room for what waits.
         self._run_commands.on_parked = self.backlog.parked
         self._run_events.submit_child = self.backlog.submit_child
         self._driver.act = self._act
         self._driver.on_idle = self.backlog.feed
-        self._noted_warden: int | None = None
         self._closing = asyncio.Event()
         self._failure: BaseException | None = None
         self._watch: StuckLoopWatch | None = None
@@ -183,7 +175,7 @@ class EngineLoop:
 
     def _begin(self) -> None:
         self._writer.write([("UPDATE runs SET state = 'waiting' WHERE state = 'running' AND ended_at IS NULL", ())])
-        self._note_warden()
+        self._memory.note_warden()
         self._writer.write(self._writes.notes.clock(self._clock.note()))
         for name, why in self._workers.not_preloaded.items():
             self._log.record("not preloaded", f"{name}: {why}")
@@ -191,7 +183,7 @@ class EngineLoop:
             now_s=time.monotonic(), host=HOST, slots=self._options.workers.slots, limits=self._options.memory
         )
         self._driver.send(joined)
-        self._read_memory()
+        self._memory.read()
         self._writer.after_commit(self.backlog.look_again)
         self._writer.after_commit(lambda: self._opened.set_result(None))
 
@@ -201,12 +193,6 @@ class EngineLoop:
         warden = self._file.notes.former_warden()
         while warden is not None and is_alive(warden) and time.monotonic() < give_up_s:
             await self._a_moment()
-
-    def _note_warden(self) -> None:
-        warden = self._workers.warden_pid
-        if warden != self._noted_warden:
-            self._noted_warden = warden
-            self._writer.write(self._writes.notes.warden(warden))
 
     async def _park_everything(self, writing: asyncio.Task[None]) -> None:
         self.backlog.close()
@@ -280,8 +266,8 @@ class EngineLoop:
             beats=self.heartbeats.by_name,
             counts={"ended": self._run_commands.ended_count, "steps": self._run_events.steps_count, **self._log.counts},
             usage=self._file.notes.usage(),
-            used_bytes=self._memory.used_bytes,
-            peak_bytes=self._memory.peak_bytes,
+            used_bytes=self._memory.readings.used_bytes,
+            peak_bytes=self._memory.readings.peak_bytes,
             layers=self._workers.layers(),
             stuck=self.stuck,
             now_s=time.monotonic(),
@@ -320,7 +306,7 @@ class EngineLoop:
         while True:
             if self._watch is not None:
                 self._watch.beat()
-            self._read_memory()
+            self._memory.read()
             now_s = time.monotonic()
             self.backlog.tick(now_s)
             for survey in list(self.surveys.running):
@@ -330,41 +316,7 @@ class EngineLoop:
                 self._driver.send(Tick(now_s=now_s))
             self._file.live.check_is_in_place()
             await self._writer.keep_log_short()
-            await asyncio.sleep(_READING_EVERY_S if self._memory.is_calm else _READING_UNDER_PRESSURE_S)
-
-    def _read_memory(self) -> None:
-        now_s, memory = time.monotonic(), self._memory
-        used = memory.read(now_s)
-        if memory.looks_at_host(now_s):
-            self._look_at_host()
-        if self._workers.is_isolated:
-            self._workers.lend_within(memory.budget_bytes)
-        by_run = self._runs.note_memory(used)
-        read = MemoryMeasured(now_s=now_s, host=HOST, used_bytes=used, budget_bytes=memory.budget_bytes, by_run=by_run)
-        self._driver.send(read)
-
-    def _look_at_host(self) -> None:
-        if set_s := self._clock.set_by_s():
-            self._log.record("clock set", f"by {set_s:+.0f} s; what waits goes on waiting as long as it was to")
-            self._writer.write(self._writes.notes.clock(self._clock.note()))
-        if not self._workers.is_isolated:
-            return
-        self._note_warden()
-        if words := self._workers.files_left():
-            self._log.record("files left", words)
-        if words := self._workers.halted():
-            self._log.record("warden stopped", words)
-        self._spawn(asyncio.to_thread(self._workers.gauge.correct))
-
-    def _reclaim(self) -> None:
-        before = self._memory.used_bytes
-        if self._cache is not None:
-            self._cache.shrink()
-        reclaim_memory()
-        freed, hosts = before - self._workers.gauge.read(), self._driver.scheduler.snapshot().hosts
-        reading = hosts[0].reading if hosts else None
-        self._log.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
-        asyncio.get_running_loop().call_soon(self._read_memory)
+            await asyncio.sleep(_READING_EVERY_S if self._memory.readings.is_calm else _READING_UNDER_PRESSURE_S)
 
     def _report_stuck(self, stack: str) -> None:
         with suppress(HeadraceError):  # a full disk fails the next COMMIT too, which reports it
@@ -374,6 +326,10 @@ class EngineLoop:
         if self._cache is None:
             self._cache = ResponseCache.open(cache_path(), time.time())
         return self._cache
+
+    def _shrink_caches(self) -> None:
+        if self._cache is not None:
+            self._cache.shrink()
 
     def _count_usage(self, usage: Usage) -> None:
         self._writer.write(self._writes.notes.used(usage))
@@ -399,29 +355,13 @@ class EngineLoop:
             case SkipHeartbeat():
                 self.heartbeats.skip(command)
             case Reclaim():
-                self._reclaim()
+                self._memory.reclaim()
             case RecordNotice():
                 self._log.record(command.notice.value, _subject(command), reading=command.reading)
             case RejectRun():
                 raise AssertionError("only an offer is refused")
             case _:
                 assert_never(command)
-
-
-def _spool_directory(engine_file: Path) -> TemporaryDirectory[str]:
-    """Make the directory of `ctx.spool()` beside the engine file, which this engine holds locked: remove those that a
-    killed engine has left.
-    """
-    prefix = f".{engine_file.name}-spool-"
-    for left in engine_file.parent.iterdir():
-        if left.name.startswith(prefix):
-            shutil.rmtree(left, ignore_errors=True)
-    try:
-        return TemporaryDirectory(prefix=prefix, dir=engine_file.parent)
-    except OSError as error:
-        if error.errno not in _NO_ROOM:
-            raise
-        raise StorageFull(engine_file, "the disk is full") from None
 
 
 def _subject(note: RecordNotice) -> str:

@@ -1,7 +1,7 @@
-"""`Run`: one agent run as its owner holds it, on the owner's own event loop or thread.
+"""`Run`: one agent run as a caller holds it, on the caller's own event loop or thread.
 
-Covers: result, status, cancelling, messages, decisions, and listening. Does not cover: submitting
-(agents.engine.engine).
+Covers: result, status, cancelling, messages, decisions, and emitted events. Does not cover: submitting (engine), or
+what happens on the engine's loop (caller_requests).
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.agents.engine.live_runs import RunEnd
+from headrace.agents.engine.loop_access import LoopAccess
 from headrace.agents.kept_values import encode_kept
 from headrace.errors import OptionError
 from headrace.priority import Priority
@@ -19,9 +20,6 @@ from headrace.store.contents import decoding
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.store.engine_file.runs import RunRow
 from headrace.survey.values import decode_value
-
-if TYPE_CHECKING:
-    from headrace.agents.engine.engine import Engine
 
 _MOST_UNHEARD = 1000
 _NOT_GIVEN: Any = object()
@@ -60,8 +58,8 @@ class RunStatus:
 class Run:
     """Made by `engine.submit`; several of one run are the same run."""
 
-    def __init__(self, engine: Engine, id: int, name: str) -> None:
-        self._engine = engine
+    def __init__(self, access: LoopAccess, id: int, name: str) -> None:
+        self._access = access
         self.id = id
         self.name = name
 
@@ -70,7 +68,7 @@ class Run:
 
     async def result(self) -> Any:
         """What the function returned; raises RunFailed where it ended otherwise, and waits until it has."""
-        end: RunEnd = await self._engine.ask(
+        end: RunEnd = await self._access.ask(
             lambda loop, reply: loop.requests.watch(self.id, reply),
             given_up=lambda loop, reply: loop.requests.unwatch(self.id, reply),
         )
@@ -79,22 +77,22 @@ class Run:
         stored = (
             end.result
             if end.result is not None
-            else await self._engine.call(lambda loop: loop.requests.result(self.id))
+            else await self._access.call(lambda loop: loop.requests.result(self.id))
         )
-        with decoding(self._engine.path, f"the result of {self.name}"):
+        with decoding(self._access.path, f"the result of {self.name}"):
             return decode_value(stored or b"null")
 
     def status(self) -> RunStatus:
-        return RunStatus.from_row(self._engine.look(lambda loop: loop.requests.row_now(self.id)))
+        return RunStatus.from_row(self._access.look(lambda loop: loop.requests.row_now(self.id)))
 
     async def cancel(self) -> None:
         """End it for good, with its children; what it has journaled stays to be looked at."""
-        await self._engine.call(lambda loop: loop.requests.cancel(self.id))
+        await self._access.call(lambda loop: loop.requests.cancel(self.id))
 
     async def send(self, message: Any) -> None:
         """Give it a message, durable when this returns; `ctx.receive()` takes them in order."""
         payload = encode_kept(message, "A message")
-        await self._engine.call(lambda loop: loop.requests.send(self.id, payload))
+        await self._access.call(lambda loop: loop.requests.send(self.id, payload))
 
     async def resolve(self, step: str, *, result: Any = _NOT_GIVEN, again: bool = False) -> None:
         """Decide about a side effect that has started and not finished: it happened, with this result; or run it
@@ -103,11 +101,11 @@ class Run:
         if again == (result is not _NOT_GIVEN):
             raise OptionError("resolve() needs either result= (it has happened) or again=True (it has not).")
         encoded = None if again else encode_kept(result, f"The result of step {step!r}")
-        await self._engine.call(lambda loop: loop.requests.resolve(self.id, step, encoded))
+        await self._access.call(lambda loop: loop.requests.resolve(self.id, step, encoded))
 
     async def retry(self) -> None:
         """Have one that has failed go on behind its last step, once the cause is gone; its failed children with it."""
-        await self._engine.call(lambda loop: loop.requests.retry(self.id))
+        await self._access.call(lambda loop: loop.requests.retry(self.id))
 
     async def events(self) -> AsyncGenerator[Any]:
         """What the run emits from now on, until it ends. One who does not keep up misses the oldest."""
@@ -122,9 +120,9 @@ class Run:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(put, payload)
 
-        self._engine.tell(lambda engine_loop: engine_loop.requests.listen(self.id, hear))
+        self._access.tell(lambda engine_loop: engine_loop.requests.listen(self.id, hear))
         try:
             while (payload := await unheard.get()) is not None:
                 yield decode_value(payload)
         finally:
-            self._engine.tell(lambda engine_loop: engine_loop.requests.leave(self.id, hear))
+            self._access.tell(lambda engine_loop: engine_loop.requests.leave(self.id, hear))

@@ -1,4 +1,4 @@
-"""What the owners of runs ask for beside submitting: waits that are given up, decisions about side effects."""
+"""Requests of callers beside submitting: waits that are given up, decisions about side effects."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ async def listening(ctx):
 
 async def waiting_at(engine: Engine) -> int:
     """How many replies the engine holds for those who wait for the end of a run."""
-    return engine.look(lambda loop: sum(map(len, loop._listeners._waiting.values())))
+    return engine._access.look(lambda loop: sum(map(len, loop._listeners._waiting.values())))
 
 
 async def test_one_who_gave_up_waiting_for_a_result_is_forgotten(tmp_path):
@@ -47,7 +47,7 @@ async def paying(ctx, log, how):
 
 
 @pytest.mark.parametrize("isolation", ["inline", "process"])
-async def test_a_run_goes_on_as_its_owner_decides(tmp_path, monkeypatch, isolation):
+async def test_a_run_goes_on_as_its_caller_decides(tmp_path, monkeypatch, isolation):
     monkeypatch.setattr("headrace.agents.engine.run_commands._FIRST_RETRY_S", 0.01)
     async with Engine(tmp_path / "a.run", isolation=isolation, memory="+400MB") as engine:
         for decision, result, payments in (
