@@ -19,7 +19,7 @@ from headrace.interviews.contract import (
     Spec,
 )
 from headrace.limits import RetryLimits
-from headrace.store.run_file.creation import specimen
+from headrace.store.run_file.creation import detail_dictionary
 from headrace.store.run_file.row_batches import BatchRow
 from headrace.survey.record import AnswerRecord, Usage
 
@@ -41,7 +41,7 @@ def spec_for(model: Model) -> Spec:
         survey=SURVEY.to_row(),
         models=[model.to_row()],
         prices=[None],
-        dictionary=specimen(job),
+        dictionary=detail_dictionary(job),
         retry=RetryLimits(first_wait_s=0.01),
     )
 

@@ -1,6 +1,6 @@
-"""The columns of results, by name: `answer.mood`, `agent.age`. Covers: finding and expanding names.
+"""The columns of results, by name: `answer.mood`, `agent.age`. Covers: finding names and expanding patterns.
 
-Does not cover: their values in a row (results.records) or in SQL (results.conditions).
+Does not cover: a column's values in a row (records) or in SQL (conditions).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headrace.survey.values import kind_of
 
 
 class Group(Enum):
-    """What comes before the dot."""
+    """The part of a column's name before the dot."""
 
     ANSWER = "answer"
     AGENT = "agent"
@@ -37,7 +37,7 @@ class Group(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """`position` is the question's, in the group of answers."""
+    """One column. `position` is the question's, in the group of answers."""
 
     group: Group
     name: str
@@ -51,8 +51,8 @@ class ResultColumn:
 class Catalog:
     """All columns of one file at one moment; agents and scenarios that are added may bring more.
 
-    `first` are those shown where none were chosen. With `plainly`, columns go by their bare names where these are
-    the only ones of their kind.
+    `first` are the columns that are shown where the user has chosen none. With `plainly`, a column goes by its bare
+    name where no other has that name.
     """
 
     def __init__(self, columns: Iterable[ResultColumn], first: Iterable[ResultColumn] = (), *, plainly: bool = False):
@@ -80,7 +80,7 @@ class Catalog:
                 raise InvalidInput(f"{name!r} could be several columns.", fix=f"Write {names}.")
 
     def expand(self, patterns: Iterable[str]) -> tuple[str, ...]:
-        """The full names that these names and patterns stand for, each once, in the order given."""
+        """The names that these names and patterns stand for, each once, in the order given."""
         return tuple(dict.fromkeys(name for pattern in patterns for name in self._expand(pattern)))
 
     def _expand(self, pattern: str) -> list[str]:
@@ -104,7 +104,7 @@ class Catalog:
 
 
 def read_catalog(reader: Reader, header: RunHeader) -> Catalog:
-    """The columns in the order that everything shows them in."""
+    """Read the columns of a file, in the order in which they are shown."""
     with reader.snapshot() as connection:
         with decoding(header.path, "the fields of its lists"):
             agent, scenario = field_names(connection, "agent"), field_names(connection, "scenario")
@@ -133,7 +133,7 @@ def read_catalog(reader: Reader, header: RunHeader) -> Catalog:
 
 
 def model_value(model: Model, name: str) -> Any:
-    """One parameter of a model; a function is told by its reference, since a file cannot hold it."""
+    """One parameter of a model; a function, which a file cannot hold, is shown as its reference."""
     if name == "model":
         return model.name
     value = model.parameters.get(name)
@@ -141,7 +141,7 @@ def model_value(model: Model, name: str) -> Any:
 
 
 def column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[ColumnKind] | None:
-    """What the column holds as far as the file tells; None where it does not."""
+    """The kinds of values in a column, as far as the file keeps them; None where it does not."""
     with decoding(header.path, f"what the column {column.full_name} holds"):
         return _column_kinds(connection, column, header)
 

@@ -1,7 +1,7 @@
-"""Filters on interviews. Covers: doing in SQL what SQL does exactly, and the rest row by row.
+"""Filters on interviews: SQL evaluates those that it evaluates exactly, Python evaluates the others row by row.
 
-What a column holds is read anew with every page: a run that is going on may widen it, and then SQL that was exact
-is exact no more. Does not cover: the language (expressions), or reading pages (results.stages).
+The kinds of values in a column are read anew with every page: a run that goes on may add one, and SQL that was exact is
+then exact no more. Does not cover: the language (expressions), or reading pages (stages).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Predicate = Callable[[Record], bool]
 
 
 def check_names(expression: Expression, catalog: Catalog) -> None:
-    """Refuse a filter that names what is not there."""
+    """Refuse a filter that names a column which does not exist."""
     for name in sorted(expression.names):
         try:
             catalog.find(name)
@@ -41,14 +41,14 @@ def check_names(expression: Expression, catalog: Catalog) -> None:
 
 
 def sql_column(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> Column | None:
-    """The column in SQL with what it holds at this moment; None where SQL has no way to tell its value."""
+    """The column in SQL, with the kinds it holds at this moment; None where SQL cannot compute its value."""
     kinds = column_kinds(connection, column, header)
     sql = _sql(column, header)
     return None if kinds is None or sql is None else Column(sql, kinds)
 
 
 class Conditions:
-    """Filters that must all hold."""
+    """The filters of a view, all of which must hold."""
 
     def __init__(self, filters: tuple[Expression, ...], catalog: Catalog, header: RunHeader) -> None:
         self._filters = filters
@@ -57,7 +57,7 @@ class Conditions:
         self.columns = [catalog.find(name) for name in sorted({name for each in filters for name in each.names})]
 
     def split(self, connection: apsw.Connection) -> tuple[Sql, list[Expression]]:
-        """What SQL can decide exactly right now, and the filters that are left for Python."""
+        """Split the filters into one SQL condition, exact at this moment, and those that Python evaluates."""
         compiled = [(each, compile_sql(each, self._resolver(connection))) for each in self._filters]
         exact = [sql for _, sql in compiled if sql is not None]
         return _all_of(exact), [each for each, sql in compiled if sql is None]

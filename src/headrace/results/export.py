@@ -1,6 +1,7 @@
-"""Rows as a pandas data frame and as Parquet: the only module that knows these libraries, and only while it uses them.
+"""Rows as a pandas data frame and as Parquet. No other module knows these libraries; they are imported when they are
+used.
 
-Covers: types by what columns hold, in bounded batches. Does not cover: text formats (results.text_export).
+Covers: column types by kinds of values, in bounded batches. Does not cover: text formats (text_export).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _WIDENED_AT_MOST = 10
 
 
 def to_pandas(columns: list[str], rows: Rows) -> DataFrame:
-    """Column by column in compact pieces: a list of all rows would take several times the frame's memory."""
+    """Build the frame column by column in compact pieces: a list of all rows would take several times its memory."""
     try:
         import pandas as pd
     except ImportError:
@@ -83,7 +84,7 @@ def _as_objects(pd: Any, piece: Any) -> Any:
 
 
 def write_parquet(path: Path, columns: list[str], kinds: Callable[[], Kinds], rows: Callable[[], Rows]) -> Path:
-    """In row groups. A run that is going on may put a new kind of value into a column: then it starts over."""
+    """Write row groups. It starts over where a run that goes on has put a new kind of value into a column."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -116,7 +117,7 @@ def _write_groups(path: Path, columns: list[str], kinds: Kinds, rows: Rows) -> N
 
 
 def _shape(kinds: frozenset[ColumnKind]) -> tuple[pa.DataType, Callable[[Any], Any] | None]:
-    """A column's type, and what must be done to its values first."""
+    """A column's Arrow type, and the conversion that its values need first."""
     import pyarrow as pa
 
     match kinds - {ColumnKind.NULL}:

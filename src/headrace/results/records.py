@@ -1,6 +1,7 @@
-"""The values of columns in rows as they are read. Covers: what must be read for a column, and getting it out.
+"""The values of columns in rows as they are read. Covers: which parts of a row a column needs, and taking its value
+out.
 
-Does not cover: which columns there are (results.columns), or an interview as a whole (results.result).
+Does not cover: which columns there are (columns), or an interview as a whole (result).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ STATUS_TEXTS = {int(status): status.name.lower() for status in Status}
 
 
 class Record:
-    """One row as read, its JSON parts decoded when first needed."""
+    """One row as it was read; its JSON parts are decoded when first needed."""
 
     __slots__ = ("_agent", "_more", "_scenario", "row")
 
@@ -62,7 +63,7 @@ Getter: TypeAlias = Callable[[Record], Any]
 
 
 def projection_of(columns: Iterable[ResultColumn]) -> Projection:
-    """What must be read so that these columns have their values."""
+    """The projection that these columns need."""
     columns = list(columns)
     positions = {column.position for column in columns if column.group is Group.ANSWER}
     return Projection(

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all. Covers: a temporary name beside it, which goes when it was not finished."""
+"""Writing an export whole or not at all: under a temporary name beside the target, which is removed on an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.errors import OptionError
 
 @contextmanager
 def replacing(path: Path) -> Generator[Path]:
-    """A path to write to; it takes the place of `path` when all went well, and otherwise the old file stays."""
+    """A path to write to. It replaces `path` when the block ends without an error; otherwise the old file stays."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         _make(unfinished)
@@ -27,14 +27,14 @@ def replacing(path: Path) -> Generator[Path]:
 
 
 def refuse_same_file(path: Path, run_path: Path) -> Path:
-    """An export must not replace the run file that it reads."""
+    """Refuse to replace the run file that an export reads."""
     if path.exists() and path.samefile(run_path):
         raise OptionError(f"{path} is the run file itself.", fix="Export to another path.")
     return path
 
 
 def _make(unfinished: Path) -> None:
-    """Where there is nothing yet: a link that someone has put there would lead what is written elsewhere."""
+    """Make the file where there is nothing: a link put there by somebody else would lead the export elsewhere."""
     os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_CLOEXEC", 0), 0o666))
 
 

@@ -1,6 +1,6 @@
-"""One interview as its reader sees it. Covers: answers in their own types, and the detail, fetched on first use.
+"""One interview as users see it. Covers: answers in their own types, and the detail, which is read on first use.
 
-Does not cover: many of them (results.results), or one of their values as a column (results.columns).
+Does not cover: many interviews (results), or one value as a column (columns).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PARTS = (
 
 
 class FailedQuestion(NamedTuple):
-    """A question without an answer: `cause` is one of the texts of survey.record.Cause."""
+    """A question without an answer; `cause` is one of the texts of survey.record.Cause."""
 
     ordinal: int
     question: str
@@ -49,7 +49,7 @@ class FailedQuestion(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """`cached`, of the input, are those the service had cached; `reasoning` are among the output's."""
+    """The tokens of a question's calls. `cached` is part of the input, `reasoning` part of the output."""
 
     input: int
     output: int
@@ -59,7 +59,7 @@ class Tokens(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """`started_at` is seconds since 1970; `took_ms` is by question name."""
+    """When an interview started, in seconds since 1970, and how long each question took, by its name."""
 
     started_at: float
     took_ms: dict[str, int]
@@ -102,7 +102,7 @@ class Result:
 
     @classmethod
     def from_row(cls, row: Row | BatchRow, agent: bytes, scenario: bytes, header: RunHeader) -> Result:
-        """A freshly sealed interview; `agent` and `scenario` are their rows as stored."""
+        """An interview that was just committed; `agent` and `scenario` are their rows as stored."""
         return cls(
             place=(row.ordinal, row.iteration, row.model, row.status),
             answers=(row.answers, row.more),
@@ -113,7 +113,7 @@ class Result:
 
     @classmethod
     def from_fetched(cls, row: Fetched, header: RunHeader, reader: Reader) -> Result:
-        """A stored interview, read with all its answers (store.run_file.reader.everything_of)."""
+        """An interview read from the file with all its answers (interview_rows.everything_of)."""
         return cls(
             place=(row[ORDINAL], row[ITERATION], row[MODEL], row[STATUS]),
             answers=(list(row[ANSWERS:MORE]), row[MORE]),
@@ -124,7 +124,7 @@ class Result:
 
     @property
     def answer(self) -> dict[str, Any]:
-        """By question name; None where a question was skipped or has failed."""
+        """The answers by question name; None where a question was skipped or has failed."""
         if self._stored_answers is not None:
             with self._decoding():
                 self._answer = self._header.answers(*self._stored_answers)
@@ -148,7 +148,7 @@ class Result:
 
     @property
     def prompts(self) -> dict[str, str]:
-        """By question name, what was asked last; questions that were not asked are left out."""
+        """The last prompt of each question, by question name; questions that were not asked are left out."""
         return {name: record.prompt for name, record in self._records() if record.prompt}
 
     @property
@@ -157,22 +157,22 @@ class Result:
 
     @property
     def raw_responses(self) -> dict[str, str]:
-        """By question name, what the model sent last, as text."""
+        """The last response of the model to each question, as text, by question name."""
         return {name: record.raw.decode(errors="replace") for name, record in self._records() if record.attempts}
 
     @property
     def comments(self) -> dict[str, str]:
-        """By question name, what a model said beside its answer."""
+        """What the model said beside its answers, by question name."""
         return {name: record.comment for name, record in self._records() if record.comment is not None}
 
     @property
     def tokens(self) -> dict[str, Tokens]:
-        """By question name, all attempts together."""
+        """The tokens of all attempts at each question, by question name."""
         return {name: _tokens(record) for name, record in self._records() if record.attempts}
 
     @property
     def costs(self) -> dict[str, float | None]:
-        """By question name, all attempts together, in US dollars; None where the price is not known."""
+        """The cost of all attempts at each question, in US dollars, by question name; None without a known price."""
         return {name: _cost(record) for name, record in self._records() if record.attempts}
 
     @property

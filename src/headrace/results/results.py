@@ -1,6 +1,6 @@
 """Results of a run file, lazily: nothing is loaded until it is looked at, and then a page at a time.
 
-Covers: what users call. Does not cover: reading pages (results.stages), formats (results.tabular), SQL (results.table).
+Covers: the methods that users call. Does not cover: reading pages (stages), formats (tabular), SQL (table).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _FAILURES_PAGE = 256
 
 
 class Results(Tabular):
-    """A view of the interviews in a run file, also while the run is going on. Made by `Results.open(path)`.
+    """A view of the interviews in a run file, also while the run goes on. Made by `Results.open(path)`.
 
     `select`, `filter`, `sort_by`, `head` and slices give new views and load nothing. `select` chooses the columns of
-    tables and exports; what iteration gives are always whole interviews.
+    tables and exports; iterating gives whole interviews.
     """
 
     def __init__(self, file: _File, view: View, selected: tuple[str, ...] | None) -> None:
@@ -49,7 +49,7 @@ class Results(Tabular):
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """The results in a run file. It is checked now, and read when something is looked at."""
+        """Open the results in a run file. The file is checked now, and read when its results are looked at."""
         file = _File(Path(path).expanduser().absolute())  # a later chdir changes nothing
         with file.reader.snapshot() as connection:
             check_is_set_up(connection, file.reader.path)
@@ -109,13 +109,13 @@ class Results(Tabular):
         return list(self._selected if self._selected is not None else self._file.catalog().names)
 
     def failed(self) -> Iterator[FailedQuestion]:
-        """The questions without an answer among these interviews, and why; read as it is consumed."""
+        """The questions without an answer among these interviews, and why; read as they are consumed."""
         if self._view.is_everything:
             return self._all_failures()
         return self._failures_in(self._view.filtered(_FAILED_ONLY))
 
     def stats(self) -> Stats:
-        """What the whole file took to make, whatever this view shows of it."""
+        """What the whole file took to make, whichever of its interviews this view shows."""
         return read_stats(self._file.reader)
 
     def sql(self, query: str) -> Table:
@@ -123,7 +123,7 @@ class Results(Tabular):
         return Table(self._opened(self._view), query)
 
     def close(self) -> None:
-        """Let go of the file. Using the results again opens it again."""
+        """Close the file. Using the results again opens it again."""
         self._file.reader.close()
 
     def __enter__(self) -> Self:
@@ -173,7 +173,7 @@ class Results(Tabular):
         return [found[column] if held is None else held for column, held in zip(columns, kinds, strict=True)]
 
     def _seen_kinds(self, columns: list[ResultColumn]) -> dict[ResultColumn, frozenset[ColumnKind]]:
-        """What columns hold whose kinds the file does not keep: every row is looked at."""
+        """The kinds of values in columns whose kinds the file does not keep, found by reading every row."""
         seen: dict[ResultColumn, set[ColumnKind]] = {column: set() for column in columns}
         if columns:
             for values in self._opened(self._view).values(columns):
@@ -219,7 +219,7 @@ class Results(Tabular):
 
 
 class _File:
-    """What all views of one file share: a connection, and what does not change in the file."""
+    """The connection and the header that all views of one file share."""
 
     def __init__(self, path: Path) -> None:
         self.reader = Reader(path)

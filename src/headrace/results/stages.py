@@ -74,6 +74,7 @@ class OpenView:
                 yield values
 
     def count(self) -> int:
+        """How many interviews the view has."""
         unordered = self._of(View(parent=self.view.parent, filters=self.view.filters))
         with unordered._stage() as (stage, _, _):
             found = stage.count()
@@ -150,7 +151,7 @@ class _Stage:
         return sum(map(len, self.pages(Projection(), 0, None)))
 
     def choose(self, keys: tuple[SortKey, ...], start: int, stop: int | None) -> RowSet:
-        """The window of these interviews, sorted, as a row set; `reader` must be the caller's own."""
+        """A row set of these interviews, sorted, from `start` up to `stop`. It lives as long as the stage's reader."""
         columns = [self._catalog.find(key.name) for key in keys]
         with self._reader.snapshot() as connection:
             condition, rest = self._conditions.split(connection)
@@ -198,7 +199,7 @@ class _Stage:
 
 
 def _checked(projection: Projection, header: RunHeader) -> Projection:
-    """What is read so that each row can be checked, where the file has checksums."""
+    """The projection with what checksums cover, where the file has checksums."""
     return with_checks(projection, len(header.question_names)) if header.has_checksums else projection
 
 
@@ -219,7 +220,7 @@ def _sorting_column(connection: apsw.Connection, column: ResultColumn, header: R
 
 
 def _sort_value(value: Any) -> SqlValue:
-    """What SQLite sorts as the value: NaN as None, a huge integer as its float, lists behind texts by their JSON."""
+    """The SQL value that sorts as this one: NaN as None, a huge integer as its float, a list as its JSON."""
     match value:
         case bool() | None | str():
             return value

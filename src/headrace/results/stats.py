@@ -1,4 +1,4 @@
-"""What a run file took to make. Read from its counters and its runs alone, so it costs the same for any size."""
+"""Statistics of a run file, read from its counters and its entries of runs alone: they cost the same for any size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from headrace.store.run_file.reader import Reader
 
 
 class EndpointStats(msgspec.Struct, frozen=True):
-    """How a model's service did in the latest run: calls it answered as busy, failures, and where its circuit ended.
+    """A model's endpoint in the latest run: its calls and tokens, those answered as busy, failures, and its circuit at
+    the end.
 
     `circuit` is "closed" where all is well; `closed_reason` says why no more was asked of a model.
     """
@@ -28,13 +29,14 @@ class EndpointStats(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """`reused` is what the latest run found done. `cost` is in US dollars, None where a call's price is not known.
+    """`reused` is how many interviews the latest run found finished. `cost` is in US dollars, None where a price is not
+    known.
 
-    `cached_tokens`, of the input, are those the service itself had cached; `cache_hits` are answers that the response
-    cache had, at no cost. `reasoning_tokens` are among the output's.
+    `cached_tokens` are part of the input: the service itself had cached them. `reasoning_tokens` are part of the
+    output. `cache_hits` are answers from the response cache, at no cost.
 
-    `seconds` counts a run that goes on, or was killed, until about its last commit; `peak_memory`, in bytes, leaves it
-    out.
+    `seconds` counts a run that goes on, or was killed, until about its last commit; `peak_memory`, in bytes, leaves
+    that run out.
     """
 
     interviews: int

@@ -21,7 +21,7 @@ from headrace.results.columns import Catalog
 from headrace.results.stages import OpenView
 from headrace.results.tabular import Tabular, Values
 from headrace.store.hardening import only_reading
-from headrace.store.run_file.user_sql import RowSpool, define_self, described
+from headrace.store.run_file.user_sql import RowSpool, define_self, statement_columns
 from headrace.survey.values import decode_value, kind_of
 
 _HELD_ROWS = 1_000
@@ -69,7 +69,7 @@ class Table(Tabular):
                 spool.close()
 
     def _kinds(self) -> list[frozenset[ColumnKind]]:
-        """Found by looking at every row: SQLite does not say what a query's columns hold."""
+        """The kinds of values in each column, found by reading every row: SQLite keeps none for a query."""
         kinds: list[set[ColumnKind]] = [set() for _ in self._names]
         for row in self._values():
             for seen, value in zip(kinds, row, strict=True):
@@ -81,7 +81,7 @@ class Table(Tabular):
             return [_decoded(row) for row in islice(cursor, rows)]
 
     def _run(self) -> tuple[list[Values], RowSpool | None]:
-        """All rows, in memory where they are few and else in a file: the run file is not held meanwhile."""
+        """Run the query to its end, so that no read stays open: few rows stay in memory, many in a temporary file."""
         with self._cursor() as cursor:
             rows = list(islice(cursor, _HELD_ROWS))
             if len(rows) < _HELD_ROWS:
@@ -109,7 +109,7 @@ def _column_names(opened: OpenView, query: str) -> list[str]:
         with own.snapshot() as connection, _explained(query, opened.catalog):
             define_self(connection, own.path)
             with only_reading(connection):
-                found = described(connection, query)
+                found = statement_columns(connection, query)
     finally:
         own.close()
     if len(found) != 1:
@@ -154,7 +154,7 @@ def _decoded(row: tuple[Any, ...]) -> Values:
 
 
 def _value(value: Any) -> Any:
-    """An answer that SQLite cannot hold is stored as a BLOB of JSON; any other BLOB stays what it is."""
+    """Decode an answer that SQLite has no type for, stored as a BLOB of JSON; any other BLOB stays as it is."""
     if not isinstance(value, bytes):
         return value
     try:

@@ -1,6 +1,6 @@
-"""What has columns and rows and can be taken elsewhere. Covers: the `to_...` methods of results and of SQL tables.
+"""Tabular: columns and rows that can be exported. Covers: the `to_...` methods of results and of SQL tables.
 
-Does not cover: how each format is written (results.text_export, results.export).
+Does not cover: how each format is written (text_export, export).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Tabular(ABC):
 
     @abstractmethod
     def _values(self) -> Iterator[Values]:
-        """The rows, read anew each time."""
+        """Read the rows, again each time."""
 
     @abstractmethod
     def _kinds(self) -> list[frozenset[ColumnKind]]:
-        """What each column holds."""
+        """The kinds of values in each column."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """All rows in memory, each a dict by column."""
@@ -47,27 +47,29 @@ class Tabular(ABC):
         return export.to_pandas(self.columns, self._values())
 
     def print_csv(self, file: TextIO, *, escape_formulas: bool = False) -> None:
-        """What `to_csv` writes, into an open file such as `sys.stdout`; at a terminal, nothing in it steers that."""
+        """Write what `to_csv` writes into an open file such as `sys.stdout`; at a terminal, control characters are
+        escaped.
+        """
         text_export.print_csv(file, self.columns, self._values(), escape_formulas=escape_formulas)
 
     def print_jsonl(self, file: TextIO) -> None:
-        """What `to_jsonl` writes, into an open file such as `sys.stdout`; at a terminal as `print_csv`."""
+        """Write what `to_jsonl` writes into an open file such as `sys.stdout`; at a terminal as `print_csv`."""
         text_export.print_jsonl(file, self.columns, self._values())
 
     def to_csv(self, path: str | Path, *, escape_formulas: bool = False) -> Path:
-        """A header and a row each; None is empty, lists and dicts are JSON.
+        """Write a header and a line for each row; None is empty, lists and dicts are JSON.
 
-        `escape_formulas=True` for a file that a spreadsheet will open: a text that begins with `=`, `+`, `-` or `@`
-        gets an apostrophe before it, or it would be run as a formula.
+        `escape_formulas=True` is for a file that a spreadsheet will open: a text that begins with `=`, `+`, `-` or `@`
+        gets an apostrophe before it, or the spreadsheet would run it as a formula.
         """
         return text_export.write_csv(self._target(path), self.columns, self._values(), escape_formulas=escape_formulas)
 
     def to_jsonl(self, path: str | Path) -> Path:
-        """An object a line, by column. JSON has no NaN and no infinity: they are written as null."""
+        """Write a JSON object for each row, by column. JSON has no NaN and no infinity: they become null."""
         return text_export.write_jsonl(self._target(path), self.columns, self._values())
 
     def to_parquet(self, path: str | Path) -> Path:
-        """Columns typed by what they hold; one of mixed types, or of lists, holds JSON texts."""
+        """Write typed columns; a column of mixed types, or of lists, holds JSON texts."""
         return export.write_parquet(self._target(path), self.columns, self._kinds, self._values)
 
     def _target(self, path: str | Path) -> Path:

@@ -37,7 +37,7 @@ def write_csv(path: Path, columns: list[str], rows: Rows, *, escape_formulas: bo
 
 
 def print_csv(file: TextIO, columns: list[str], rows: Rows, *, escape_formulas: bool) -> None:
-    """`escape_formulas` puts an apostrophe before what a spreadsheet would take for a formula and run."""
+    """Write rows as CSV; `escape_formulas` puts an apostrophe before texts that a spreadsheet would run as formulas."""
     cell = _inert_cell if escape_formulas else _csv_cell
     writer = csv.writer(_at_terminal(file), lineterminator="\n")
     writer.writerow(map(cell, columns))
@@ -61,7 +61,7 @@ class _TextSink(Protocol):
 
 
 class _VisibleWriter:
-    """A terminal that answers are printed to as data: what would steer it is written as an escape."""
+    """Writes to a terminal with control characters escaped: answers are data and must not steer it."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file

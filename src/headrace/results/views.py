@@ -1,4 +1,6 @@
-"""What was asked of results, as a value: filters, then order, then a window. Nothing is read here (results.stages)."""
+"""A View is what a user has asked of results, as a value: filters, then order, then a window. It reads nothing (stages
+do).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ class SortKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The interviews of `parent` (of the file, where it is None) that pass, in order, from `start` up to `stop`."""
+    """The interviews of `parent` (of the file, where it is None) that pass the filters, sorted, from `start` up to
+    `stop`.
+    """
 
     parent: View | None = None
     filters: tuple[Expression, ...] = ()
@@ -32,7 +36,7 @@ class View:
         return replace(view, filters=(*view.filters, expression))
 
     def ordered(self, keys: tuple[SortKey, ...]) -> View:
-        """Sorted by `keys`; what they leave equal stays in the order it had."""
+        """Sorted by `keys`; rows with equal keys stay in the order they had."""
         view = self._behind_window()
         return replace(view, keys=(*keys, *view.keys))
 

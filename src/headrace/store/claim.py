@@ -1,8 +1,8 @@
-"""Which process writes a file, noted in the file itself: a lock file may be deleted under a live run, be left behind by
-a file that is moved, or have no effect on a network's file system.
+"""A claim is a note in the file itself of the process that writes it. The lock beside the file is not enough: it may be
+deleted under a live run, stay behind when the file is moved, or have no effect on a network file system.
 
 Covers: refusing a file that a live process of this host writes, and fencing: after another process has claimed the
-file, no transaction of the earlier one is committed. Does not cover: the lock (store.lock).
+file, no transaction of the earlier one commits. Does not cover: the lock (lock).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _ours: set[str] = set()  # the claims that this process has made and not given b
 
 
 class _WriterNote(msgspec.Struct, frozen=True):
-    """`host` is this boot of this machine and its process numbers; `started` tells a process from a later namesake, and
-    `file` the file it writes from a copy, which it does not.
+    """The process that wrote the claim. `host` is the machine's boot and pid namespace, `started` tells the process
+    from a later one with its pid, and `file` tells the file it writes from a copy of that file.
     """
 
     token: str
@@ -37,7 +37,7 @@ class _WriterNote(msgspec.Struct, frozen=True):
 
 
 class Claim:
-    """Made by `take`; `check` inside every transaction."""
+    """This process's claim on one file: `take` writes it, `check` compares it inside every transaction."""
 
     def __init__(self, path: Path, connection: apsw.Connection) -> None:
         self._path = path
@@ -47,13 +47,13 @@ class Claim:
         ).decode()
 
     def take(self) -> None:
-        """Inside the caller's transaction, which holds the database's write lock."""
+        """Write the claim, inside the caller's transaction, which holds the database's write lock."""
         refuse_live_writer(self._connection, self._path)
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES(?, ?)", (_KEY, self._text))
         _ours.add(self._text)
 
     def check(self) -> None:
-        """Refuse to commit where another process has claimed the file."""
+        """Raise RunFileBusy, and so roll back, where another process has claimed the file."""
         if self._connection.execute(_READ).get != self._text:
             raise RunFileBusy(
                 f"{self._path} was taken over by another process while this one was writing it.",
@@ -62,16 +62,16 @@ class Claim:
             )
 
     def remove(self) -> None:
-        """Inside the caller's transaction."""
+        """Delete the claim, inside the caller's transaction."""
         self._connection.execute(f"DELETE FROM meta WHERE key = '{_KEY}'")
 
     def forget(self) -> None:
-        """This process writes no more: what the file says of it is out of date."""
+        """Note that this process writes the file no more: a claim left in it counts as stale."""
         _ours.discard(self._text)
 
 
 def refuse_live_writer(connection: apsw.Connection, path: Path) -> None:
-    """Raise RunFileBusy where a live process of this host has claimed the file. A claim from another host says nothing:
+    """Raise RunFileBusy where a live process of this host has claimed the file. A claim from another host is ignored:
     the process may be long gone, and if it is not, its next transaction is refused.
     """
     text = connection.execute(_READ).get
@@ -83,7 +83,7 @@ def refuse_live_writer(connection: apsw.Connection, path: Path) -> None:
 
 
 def _decoded(text: object) -> _WriterNote | None:
-    """None for a file that no process has claimed, and for what makes no sense: the file may come from elsewhere."""
+    """Decode a claim; None where there is none, or one that this version cannot read."""
     try:
         return msgspec.json.decode(text, type=_WriterNote) if isinstance(text, str) else None
     except msgspec.DecodeError:
@@ -103,7 +103,7 @@ def _file(path: Path) -> str:
 
 
 def _start_of(pid: int) -> str:
-    """When a process began, in the kernel's own count; empty where there is no such process."""
+    """When a process started, in the kernel's clock ticks; empty where there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):

@@ -1,10 +1,10 @@
-"""What this user has confirmed, plan by plan: which addresses may be contacted, with which keys, and how far.
+"""Confirmations: which addresses, keys, budgets and sizes this user has confirmed for each plan.
 
     <data directory>/confirmed/<plan's digest>      a few hundred bytes of JSON, mode 0600
 
-Outside the run files, because these may come from elsewhere. What cannot be read, or belongs to another user, counts as
-not confirmed; where nothing can be written, nothing is remembered and the user is asked again.
-Does not cover: what needs to be confirmed (interviews.permissions).
+They are kept outside the run files, because a run file may come from somebody else. A record that cannot be read, or
+belongs to another user, counts as not confirmed; where the directory cannot be written, the user is asked again. Does
+not cover: what needs to be confirmed (interviews.permissions).
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _Pair: TypeAlias = tuple[str, str | None]
 
 
 class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that was ever confirmed for a plan. `contacts` are addresses, each with the variable of its key.
+    """The most that was ever confirmed for a plan.
 
-    `prices` are those given with models: a limit of cost is worth what its prices are.
-    `max_cost` and `max_tokens_total` are None where a run without that limit was confirmed.
+    `contacts` are addresses, each with the environment variable of its key. `prices` are those given with models: a
+    limit of cost is worth what its prices are. `max_cost` and `max_tokens_total` are None where a run without that
+    limit was confirmed.
     """
 
     contacts: tuple[_Pair, ...] = ()
@@ -63,7 +64,7 @@ class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_confirmed(plan: str) -> Confirmed | None:
-    """What this user has confirmed for a plan; None where that is nothing, or cannot be trusted."""
+    """Read this user's confirmations for a plan; None where there are none, or they cannot be trusted."""
     try:
         # Not blocking: a pipe of that name would have to be written to before it opens.
         descriptor = os.open(_directory() / plan, os.O_RDONLY | NO_LINK | getattr(os, "O_NONBLOCK", 0))
@@ -83,7 +84,7 @@ def read_confirmed(plan: str) -> Confirmed | None:
 
 
 def remember(plan: str, confirmed: Confirmed) -> None:
-    """Add to what is confirmed for a plan. Two processes may do so at once; each reader sees a whole file."""
+    """Add to the confirmations for a plan. Two processes may do so at once; each reader sees a whole file."""
     if read_confirmed(plan) == confirmed:
         return
     with suppress(OSError), _locked(_directory()):
@@ -98,7 +99,7 @@ def _directory() -> Path:
 
 
 def is_within(found: float | None, confirmed: float | None) -> bool:
-    """Whether a limit is at least as tight as the confirmed one; None is no limit."""
+    """Whether a limit is at least as tight as the confirmed one; None means no limit."""
     return confirmed is None or (found is not None and found <= confirmed)
 
 

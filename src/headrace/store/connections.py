@@ -25,10 +25,10 @@ import apsw
 from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError
 from headrace.memory.reclaiming import dropped_when_short
 from headrace.store.disk_errors import (
-    needs_a_writable_place,
+    cannot_roll_back_here,
     needs_recovery,
     read_failure,
-    remember,
+    track,
     translated_errors,
 )
 from headrace.store.hardening import harden
@@ -48,14 +48,16 @@ _with_pages: WeakSet[apsw.Connection] = WeakSet()  # those that live as long as 
 
 
 def keep_pages(connection: apsw.Connection, kilobytes: int) -> None:
-    """Let it cache so much of its file, until memory is short."""
+    """Let a connection cache so much of its file, until memory is short."""
     connection.execute(f"PRAGMA cache_size={-kilobytes}; PRAGMA mmap_size=0;").fetchall()
     _with_pages.add(connection)
 
 
 @dropped_when_short
 def release_pages() -> None:
-    """From any thread: the call holds Python's lock, so that nobody else can be about to use the connection."""
+    """Drop the page caches of all connections, from any thread. The GIL is held throughout, so no connection can be
+    taken into use meanwhile.
+    """
     for connection in list(_with_pages):
         # One in use gives its pages back another time.
         with suppress(apsw.ThreadingViolationError, apsw.ConnectionClosedError):
@@ -63,16 +65,16 @@ def release_pages() -> None:
 
 
 def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Connection:
-    """Every connection to a file of ours is made here; none of them makes the file."""
+    """Make a connection to a file that exists. Every connection to a file of ours is made here."""
     connection = apsw.Connection(str(path), flags=flags)
     harden(connection)
-    remember(connection)
+    track(connection)
     connection.set_busy_timeout(_BUSY_WAIT_MS)
     return connection
 
 
 def open_writer(path: Path) -> apsw.Connection:
-    """A connection that journals: every commit is on disk when it returns. The caller holds the file's lock."""
+    """Open a connection whose commits are on disk when they return. The caller holds the file's lock."""
     connection = connect(path)
     try:
         connection.execute(_WRITER).fetchall()  # a statement that gives a row stops there until the row is taken
@@ -134,7 +136,7 @@ def _recover(path: Path) -> None:
     except RunFileBusy:
         raise
     except RunFileError as error:
-        raise needs_a_writable_place(path) from error
+        raise cannot_roll_back_here(path) from error
     try:
         roll_back(path)
     finally:
@@ -155,8 +157,8 @@ def roll_back(path: Path) -> None:
 
 
 def _refuse_foreign_journal(path: Path, journal: Path) -> None:
-    """A journal that ends in SQLite's magic number names another file that rolling back may delete. That is for
-    transactions over several databases; none of ours is one.
+    """Refuse a journal that ends in SQLite's magic number: it names another file, which rolling back may delete. SQLite
+    writes such journals for transactions over several databases; we have none.
     """
     with journal.open("rb") as file:
         file.seek(0, 2)

@@ -1,6 +1,6 @@
-"""SQLite's errors about the disk and the file, in the words of our error tree.
+"""SQLite's errors about the disk and the file, translated into our error tree.
 
-Covers: which of ours each of SQLite's becomes. Does not cover: errors in a user's own SQL (results.table).
+Does not cover: errors in a user's own SQL (results.table).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _BESIDE = ("", "-wal", "-journal")
 
 @contextmanager
 def translated_errors(path: Path) -> Generator[None]:
-    """Raise the error of our own tree for each of SQLite's that concerns the disk or the file."""
+    """Translate SQLite's errors about the disk or the file that the block raises."""
     try:
         yield
     except apsw.FullError:
@@ -78,7 +78,7 @@ def translated_errors(path: Path) -> Generator[None]:
         ) from error
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError) as error:
         if needs_recovery(error) or _is_in_a_read_only_place(path):
-            raise needs_a_writable_place(path) from error
+            raise cannot_roll_back_here(path) from error
         raise RunFileError(f"{path} cannot be opened: {error}.", path=path, fix="Check its rights.") from error
     except apsw.InterruptError:
         raise
@@ -96,7 +96,7 @@ def _without_locks(path: Path) -> RunFileError:
 
 
 def _can_lock_in(directory: Path) -> bool:
-    """Whether a file there can be locked as SQLite locks its own; also where that cannot be tried."""
+    """Whether files in this directory can be locked as SQLite locks them; true where that cannot be tried."""
     if fcntl is None:
         return True
     try:
@@ -107,13 +107,13 @@ def _can_lock_in(directory: Path) -> bool:
     return True
 
 
-def remember(connection: apsw.Connection) -> None:
-    """Have errors of this connection told apart: whether its file is damaged, or the disk cannot be read."""
+def track(connection: apsw.Connection) -> None:
+    """Have `translated_errors` ask this connection whether its file is damaged or the disk cannot be read."""
     _open.add(connection)
 
 
 def read_failure(connection: apsw.Connection, path: Path) -> RunFileError | None:
-    """The error to raise instead, where SQLite says "malformed" because the disk itself reported an error."""
+    """The error to raise where SQLite says "malformed" because the disk reported an error; None where it did not."""
     import ctypes  # only damage should cost its import
 
     last = ctypes.c_int(0)
@@ -137,8 +137,8 @@ def needs_recovery(error: apsw.Error) -> bool:
     return getattr(error, "extendedresult", None) in (apsw.SQLITE_READONLY_ROLLBACK, apsw.SQLITE_READONLY_RECOVERY)
 
 
-def needs_a_writable_place(path: Path) -> RunFileError:
-    """For a file that a killed process left half written, in a place where it cannot be put in order."""
+def cannot_roll_back_here(path: Path) -> RunFileError:
+    """The error for a file that a killed process left half written where nothing can be written."""
     files = " ".join(str(part) for part in map(path.with_name, _names(path)) if part.exists())
     return RunFileError(
         f"{path} was left by a process that was killed, and cannot be put in order here: {path.parent} or the file"

@@ -1,8 +1,9 @@
-"""What holds on every connection to a file of ours, before its first statement: a file may come from anywhere.
+"""Hardening: what SQLite may do on a connection to a file of ours, set before its first statement. A file may come from
+anywhere, and opening it must run nothing of it.
 
-Covers: what SQLite may be asked to do on it, and how much. Opening a file runs nothing of it: its views and triggers
-are off, functions in its schema are not trusted, nothing can be attached. A reader writes nothing but temporary
-tables, and those only inside `scratch`. Does not cover: whether the file's tables are ours (store.schema_check).
+Covers: views and triggers off, functions in its schema not trusted, nothing attached, lengths bounded; a reader writes
+temporary tables alone, and those only inside `scratch`. Does not cover: whether the file's tables are ours
+(schema_check).
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ _STEPS_BETWEEN_SIGNALS = 1_000_000
 
 
 def harden(connection: apsw.Connection) -> None:
-    """Make a new connection safe to use on any file. Nothing here reads the file."""
+    """Make a new connection safe to use on any file, without reading the file."""
     for setting, value in _SETTINGS.items():
         connection.config(setting, value)
     for limit, most in _LIMITS.items():
@@ -86,7 +87,7 @@ def harden(connection: apsw.Connection) -> None:
 
 @contextmanager
 def scratch(connection: apsw.Connection) -> Generator[None]:
-    """Meanwhile a reader may write temporary tables and views."""
+    """Let a reader write temporary tables and views inside the block."""
     connection.execute("PRAGMA query_only=OFF")
     try:
         yield
@@ -96,7 +97,7 @@ def scratch(connection: apsw.Connection) -> Generator[None]:
 
 @contextmanager
 def only_reading(connection: apsw.Connection) -> Generator[None]:
-    """Meanwhile the connection refuses whatever is not a query: for a user's own SQL."""
+    """Have the connection refuse every statement but queries inside the block: for a user's own SQL."""
     before = connection.authorizer
     connection.authorizer = _query_may
     try:
@@ -126,5 +127,5 @@ def _writer_may(operation: int, _first: str | None, second: str | None, _databas
 
 
 def _let_signals_in() -> bool:
-    """Called by SQLite every now and then: entering Python is what lets a Ctrl-C be raised."""
+    """Called by SQLite between steps: entering Python is what lets a Ctrl-C be raised."""
     return False

@@ -11,6 +11,7 @@ from headrace.plan.job import Job
 
 
 def home() -> Path:
+    """The directory for files without a path."""
     given = os.environ.get("HEADRACE_HOME")
     if given:
         return Path(given).expanduser()
@@ -22,7 +23,9 @@ def home() -> Path:
 
 
 def default_path(job: Job) -> Path:
-    """The same plan has the same name, so that the same program run twice goes on. A job from a file stays there."""
+    """The run file of a job without a path. The same plan has the same name, so that the same program run twice goes
+    on; a job that was read from a file stays in that file.
+    """
     if job.origin is not None:
         return job.origin
     first_question = re.sub(r"\W", "", job.survey.questions[0].question_name, flags=re.ASCII)[:30] or "survey"

@@ -25,7 +25,7 @@ from headrace.store.claim import Claim
 from headrace.store.connections import open_writer, roll_back
 from headrace.store.disk_errors import translated_errors
 from headrace.store.lock import MEANWHILE, WriterLock
-from headrace.store.making import copy_into, made_whole
+from headrace.store.making import copy_into, new_database
 from headrace.store.private import make_directory
 from headrace.store.transactions import transaction
 from headrace.store.write_ahead_log import WriteAheadLog, unsynced
@@ -37,9 +37,10 @@ _OPEN_FILES = Path("/proc/self/fd")
 
 @contextmanager
 def opening(path: Path, *, meanwhile: str = MEANWHILE) -> Generator[WriterLock]:
-    """Around the code that opens a file to be written: hold its lock, roll back what a killed process left.
+    """Hold a file's lock while the block opens the file to be written; a killed process's transaction is rolled back
+    first.
 
-    The block hands the lock to a LiveFile; where it raises, the lock is released.
+    The block hands the lock to a LiveFile. Where the block raises, the lock is released.
     """
     if path.exists() and not path.is_file():
         what = "a directory" if path.is_dir() else "not a regular file"
@@ -63,15 +64,15 @@ def opening(path: Path, *, meanwhile: str = MEANWHILE) -> Generator[WriterLock]:
 def make_where_missing(path: Path, write: Callable[[apsw.Connection], None]) -> None:
     """Have `write` fill a new database where there is no file, or an empty one."""
     if not path.exists() or path.stat().st_size == 0:
-        with made_whole(path) as empty:
+        with new_database(path) as empty:
             write(empty)
 
 
 class LiveFile:
-    """The one file base: claim, transactions, log, fate of the path, close.
+    """The base of both kinds of file while they are written: claim, transactions, log, watching the path, closing.
 
     The caller holds the lock and hands it over: `close` releases it. `upgrade` brings a file that an older version
-    wrote up to date. Any thread may call it; one transaction runs at a time.
+    wrote up to date. Any thread may call its methods; one transaction runs at a time.
     """
 
     def __init__(self, path: Path, lock: WriterLock, upgrade: Callable[[LiveFile], None]) -> None:
@@ -132,8 +133,8 @@ class LiveFile:
         self._lock.renew()
 
     def close(self) -> None:
-        """Leave one plain file behind, where no reader is in the way. Raises RunFileGone where the file is not at its
-        path any more, and says where its contents are.
+        """Leave one plain file behind, unless a reader is in the way. Raises RunFileGone where the file is not at its
+        path any more, with where its contents are.
         """
         with self._writing:
             self._close()
@@ -167,7 +168,7 @@ class LiveFile:
         return RunFileGone(f"{self.path} was {what} while it was being written.", path=self.path, fix=where)
 
     def _fate(self) -> tuple[str, str]:
-        """What became of the file, and where its contents are when this process has closed it."""
+        """What happened to the file, and where its contents are once this process has closed it."""
         if _identity(self.path) == self._file:
             return "left without its log, which was removed,", "All that was journaled is in it: run the job again."
         if (now_at := self._present_path()) is not None:
@@ -176,7 +177,7 @@ class LiveFile:
         return what, f"All that was journaled is saved in {self._saved_path()}: go on with that file, or remove it."
 
     def _present_path(self) -> Path | None:
-        """Where a file is that was moved, as far as the system says."""
+        """Where a moved file is now, as far as the system says."""
         for place in _open_places():
             if _identity(place) == self._file:
                 return place
@@ -187,7 +188,7 @@ class LiveFile:
         return self.path.with_name(f"{self.path.stem}.saved-{self._saved_at}{self.path.suffix}")
 
     def _save(self, gone: RunFileGone) -> None:
-        """Bring everything into the file, wherever it is; a file without a name is copied to one."""
+        """Bring the log into the file, wherever it is; a file that has no path any more is copied to one."""
         try:
             with translated_errors(self.path):
                 with transaction(self.connection):
@@ -204,17 +205,18 @@ class LiveFile:
         self._remove_former_log()
 
     def _remove_former_log(self) -> None:
-        """Of a file that is not there any more: it would be replayed into the next one of that name."""
+        """Remove the log of a file that is gone: SQLite would replay it into the next file of that name."""
         if self._log_file is not None and _identity(self._log_path) == self._log_file:
             for suffix in ("-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
 
 def seal(connection: apsw.Connection) -> None:
-    """Bring the log into the file and leave WAL mode: one plain file that can be copied as it is.
+    """Bring the log into the file and leave WAL mode: one plain file, which can be copied as it is.
 
-    Every open reader keeps the file in WAL mode, and SQLite does not wait for it. Most read for milliseconds
-    (`headrace status --watch`): a log left behind for one of them would stay for good.
+    SQLite cannot leave WAL mode while a reader has the file open, and does not wait for it. Most readers are there for
+    milliseconds (`headrace status --watch`), so it is tried again: a log left behind for one of them would stay for
+    good.
     """
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     for _ in range(_TRIES_TO_LEAVE_WAL - 1):
@@ -234,7 +236,7 @@ def _identity(path: Path) -> _Identity | None:
 
 
 def _is_at(path: Path, file: _Identity | None) -> bool:
-    """Whether this file has this name; also where the system cannot say, for a while or at all."""
+    """Whether this file is at this path; true where the system cannot say."""
     if file is None:
         return True
     try:

@@ -1,10 +1,10 @@
-"""One writer a file, by a lock that the system releases when its holder dies. Covers: taking it, giving it back, and
-seeing who has it.
+"""One writer a file: a lock that the system releases when its holder dies. Covers: taking and releasing it, and who has
+it.
 
-The lock is on a side file: SQLite's own locks are POSIX locks, which closing any descriptor of the file would drop. It
-is a `flock`, which two threads of one process cannot both have. A fork gives its copy up at once, so that the lock ends
-with the process that is named in it. A side file can be deleted by hand: the file itself says too which process writes
-it (store.claim). Where no file can be locked, HEADRACE_NO_LOCK=1 goes on without.
+The lock is on a side file (`x.run.lock`): SQLite's own locks are POSIX locks, which closing any descriptor of the file
+would drop. It is a `flock`, which two threads of one process cannot both have. A forked child closes its copy at once,
+so that the lock ends with the process that is named in it. A side file can be deleted by hand: the file itself also
+says which process writes it (claim). On a file system without locks, HEADRACE_NO_LOCK=1 goes on without one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _STOP_IT = "Wait for it, or stop it with: headrace stop {}"
 
 
 class WriterLock:
-    """Held from construction to `release`."""
+    """The lock on one file, held from construction to `release`."""
 
     def __init__(self, run_path: Path, *, meanwhile: str = MEANWHILE) -> None:
         self._meanwhile = meanwhile
@@ -57,13 +57,13 @@ class WriterLock:
         self.leave_to_parent()
 
     def leave_to_parent(self) -> None:
-        """Give up this process's copy. The lock itself stays as long as another process has one."""
+        """Close this process's copy of the lock. The lock stays while another process has a copy."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     def renew(self) -> None:
-        """Make the side file again where it was deleted, so that others see who writes."""
+        """Make the side file again where it was deleted, so that other processes see the writer."""
         if self._descriptor is None or _is_still_at(self._descriptor, self._path):
             return
         with suppress(HeadraceError):  # another process is at it: the claim in the file refuses it
@@ -120,6 +120,7 @@ class WriterLock:
 
 
 def busy(run_path: Path, holder: str | int, meanwhile: str = MEANWHILE) -> RunFileBusy:
+    """The error for a file that another process writes."""
     return RunFileBusy(
         f"{run_path} is being written by another run (process {holder}).",
         path=run_path,
@@ -128,7 +129,9 @@ def busy(run_path: Path, holder: str | int, meanwhile: str = MEANWHILE) -> RunFi
 
 
 def writer_of(run_path: Path) -> str | None:
-    """The process that writes a run file at this moment, as far as it is known; None where nobody does."""
+    """The pid of the process that writes a run file at this moment, "unknown" where it cannot be read; None without
+    one.
+    """
     if fcntl is None:
         return None
     try:
@@ -172,7 +175,7 @@ def _try_lock(descriptor: int, run_path: Path) -> bool:
 
 
 def _go_on_without(run_path: Path, error: OSError) -> None:
-    """On a file system that has no locks: only where the user has said so."""
+    """Accept a file system that has no locks, but only where the user has said so."""
     said = f"The file system of {run_path.parent} cannot lock files ({error.strerror})"
     if os.environ.get(WITHOUT_LOCK) != "1":
         raise RunFileError(

@@ -1,6 +1,7 @@
-"""A new database that gets its name when it is whole: a process that is killed meanwhile leaves nothing to read.
+"""Making a database whole: it is written under another name and gets its own when it is finished, so that a process
+killed meanwhile leaves nothing half made.
 
-Does not cover: what is written into it (store.run_file.creation, store.engine_file.engine_schema).
+Does not cover: what is written into it (run_file.creation, engine_file.engine_schema).
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _LEFT_BESIDE = ("-journal", "-wal", "-shm")
 
 
 @contextmanager
-def made_whole(path: Path) -> Generator[apsw.Connection]:
-    """A connection to an empty database under another name, which becomes `path` when the block ends well."""
+def new_database(path: Path) -> Generator[apsw.Connection]:
+    """A connection to an empty database under another name; it becomes `path` when the block ends without an error."""
     making = path.with_name(path.name + ".making")
-    with _said_of(path):
+    with _in_words(path):
         making.unlink(missing_ok=True)
         make_file(making)
     connection = connect(making)
@@ -37,7 +38,7 @@ def made_whole(path: Path) -> Generator[apsw.Connection]:
         connection.execute("PRAGMA synchronous=OFF; PRAGMA cache_size=-4000;").fetchall()
         yield connection
         connection.close()
-        with _said_of(path):
+        with _in_words(path):
             sync(making)
             for suffix in _LEFT_BESIDE:
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -49,8 +50,8 @@ def made_whole(path: Path) -> Generator[apsw.Connection]:
 
 
 def copy_into(source: apsw.Connection, path: Path) -> None:
-    """A new file with everything that this connection sees: all of one moment, although others write meanwhile."""
-    with made_whole(path) as copy:
+    """Make a new file of everything that this connection sees at one moment, although others may write meanwhile."""
+    with new_database(path) as copy:
         with copy.backup("main", source, "main") as backup:
             backup.step()
         copy.execute("PRAGMA journal_mode=DELETE").fetchall()  # it has the source's mode
@@ -58,7 +59,8 @@ def copy_into(source: apsw.Connection, path: Path) -> None:
 
 
 @contextmanager
-def _said_of(path: Path) -> Generator[None]:
+def _in_words(path: Path) -> Generator[None]:
+    """Translate the system's errors about making files."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Files and directories that hold people's data are for their owner alone: 0600 and 0700, and no link is followed.
+"""Files and directories with people's data are for their owner alone: modes 0600 and 0700, and no link is followed.
 
-Covers: making them. SQLite gives the files beside a database the database's own mode. Does not cover: what users
-export (results.replacing), which follows their umask.
+Covers: making them. SQLite gives the files beside a database the database's own mode. Does not cover: exports
+(results.replacing), which follow the user's umask.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ _FILE_MODE, _DIRECTORY_MODE = 0o600, 0o700
 
 
 def make_directory(directory: Path) -> None:
-    """Make a directory and those above it that are missing; one that is there keeps its mode."""
+    """Make a directory and the missing ones above it; a directory that exists keeps its mode."""
     missing = [place for place in (directory, *directory.parents) if not place.exists()]
     for place in reversed(missing):
         place.mkdir(_DIRECTORY_MODE, exist_ok=True)
 
 
 def make_file(path: Path) -> None:
-    """Make an empty file where there is nothing, not even a link that leads nowhere."""
+    """Make an empty file where there is nothing, not even a dangling link."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | NO_LINK, _FILE_MODE))
 
 
 def open_file(path: Path) -> int:
-    """A descriptor of a file that may be there already; raises OSError for a link."""
+    """Open a file, making it where it is missing; raises OSError for a link."""
     return os.open(path, os.O_CREAT | os.O_RDWR | NO_LINK, _FILE_MODE)
 
 
 def sync(path: Path) -> None:
-    """Have the system write a file or directory to the disk. Not for a database that is open: closing the descriptor
-    would drop the process's POSIX locks on it.
+    """Have the system write a file or directory to the disk. Not for an open database: closing the descriptor would
+    drop the process's POSIX locks on it.
     """
     if os.name == "nt":  # a directory cannot be opened there, and renames are durable by themselves
         return

@@ -1,6 +1,6 @@
-"""Whether a file's tables are the ones we would have made. Covers: comparing what the file says with our statements.
+"""Whether a file's tables are the ones that we would have made: its schema is compared with our own statements.
 
-A table is compared as a text: whatever else SQLite allows in one (generated columns, CHECK, DEFAULT, collations, a
+Tables are compared as texts. Anything else that SQLite allows in one (generated columns, CHECK, DEFAULT, collations, a
 virtual table, a view of the same name) is code from the file, and makes it another text. Tables and views of other
 names, and plain indexes, are the user's own and are left alone. Does not cover: values in the tables.
 """
@@ -26,15 +26,15 @@ _PLAIN_INDEX = re.compile(
 )
 
 
-def squeezed(sql: str) -> str:
-    """A statement without the line breaks and indents that mean nothing in ours."""
+def one_line(sql: str) -> str:
+    """A statement without line breaks and indents, which mean nothing in ours."""
     return " ".join(sql.split())
 
 
 def accepted_tables(*statements: str) -> dict[str, frozenset[str]]:
-    """The texts of each table and index in these scripts, by name: one script for each version of a file."""
+    """The accepted texts of each table and index, by name; one script for each version of the format."""
     accepted: dict[str, set[str]] = {}
-    for sql in (squeezed(part) for script in statements for part in script.split(";")):
+    for sql in (one_line(part) for script in statements for part in script.split(";")):
         if sql:
             accepted.setdefault(_named(sql), set()).add(sql)
     return {name: frozenset(texts) for name, texts in accepted.items()}
@@ -45,7 +45,7 @@ def check_schema(
 ) -> None:
     """Refuse a file that lacks one of our tables, has another in its place, or has code on one of them.
 
-    `others` are tables whose text depends on the file.
+    `others` test the tables whose text depends on the file.
     """
     tests: dict[str, IsOurs] = {name: texts.__contains__ for name, texts in accepted.items()} | dict(others)
     tables = {name for name in tests if not any(map(_is_index, accepted.get(name, ())))}
@@ -56,7 +56,7 @@ def check_schema(
         raise _refused(path, f"it has more than {_MOST_ENTRIES:,} tables, indexes and views")
     lacking: set[object] = set(tests)
     for kind, name, table, sql in found:
-        is_ours = isinstance(name, str) and isinstance(sql, str) and name in tests and tests[name](squeezed(sql))
+        is_ours = isinstance(name, str) and isinstance(sql, str) and name in tests and tests[name](one_line(sql))
         if is_ours and kind in ("table", "index"):
             lacking.discard(name)
         elif (trouble := _trouble(kind, name, table, sql, tests, tables)) is not None:
@@ -68,14 +68,14 @@ def check_schema(
 def _trouble(
     kind: object, name: object, table: object, sql: object, ours: Iterable[str], tables: set[str]
 ) -> str | None:
-    """What is wrong with an entry that is none of ours; None where it is the user's own."""
+    """What is wrong with an entry that is not ours; None where it is the user's own."""
     if not isinstance(name, str) or not isinstance(table, str):
         return "its list of tables is damaged"
     if name in ours:
         return f"its {kind} {name} is not the one that Headrace makes"
     if table.lower() not in tables:
         return None
-    if kind == "index" and (sql is None or (isinstance(sql, str) and _PLAIN_INDEX.fullmatch(squeezed(sql)))):
+    if kind == "index" and (sql is None or (isinstance(sql, str) and _PLAIN_INDEX.fullmatch(one_line(sql)))):
         return None  # SQLite's own, or a plain one
     return f"the {kind} {name!r} on its table {table} is code that Headrace has not made"
 

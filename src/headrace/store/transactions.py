@@ -1,7 +1,7 @@
-"""Transactions on a hardened connection: all of the block or nothing of it, whatever ends it.
+"""Transactions on a hardened connection: the whole block is committed, or nothing of it, however it ends.
 
-Not `with connection:`, as apsw offers it: that rolls back while Python's error is still pending, when a connection's
-authorizer, being Python, cannot be asked. SQLite would take that for a refusal and leave the transaction open.
+Not apsw's `with connection:`, which rolls back while Python's error is pending. The connection's authorizer, being
+Python, cannot be called then; SQLite would take that for a refusal and leave the transaction open.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import apsw
 
 @contextmanager
 def transaction(connection: apsw.Connection) -> Generator[None]:
-    """On disk when the block has ended. Inside another one it is part of that."""
+    """Commit the block; it is on disk when the block has ended. Inside another transaction it is part of that one."""
     if connection.in_transaction:
         yield
         return

@@ -1,4 +1,4 @@
-"""What a look through a whole file has found. Covers: the findings, by kind, and SQLite's own check of its pages.
+"""The findings of a look through a whole file, by kind, and SQLite's own check of its pages.
 
 Does not cover: the rows of a run file (run_file.run_verification) or of an engine file
 (engine_file.engine_verification).
@@ -33,7 +33,9 @@ class Damage:
 
 @dataclass(slots=True)
 class Verification:
-    """`unchecked` rows have no checksum: those of an engine file, and those that an older Headrace wrote."""
+    """What was found in one file. `unchecked` rows have no checksum: those of an engine file, and those that an older
+    Headrace wrote.
+    """
 
     path: Path
     rows: int = 0

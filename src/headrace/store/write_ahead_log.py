@@ -1,13 +1,13 @@
-"""The log beside a file in WAL mode (`x.run-wal`): kept short, and missed when it is gone.
+"""The log beside a file in WAL mode (`x.run-wal`): keeping it short, and noticing that it is missing.
 
-After a kill, rows may be in the log alone. So it is brought into the file every few seconds of writing and every 16 MB,
-and the file remembers that more of it follows:
+After a kill, rows may be in the log alone. So the log is brought into the file every 5 s of writing and every 16 MB,
+and the file itself says whether more of the log follows:
 
     commit "more follows" ──► checkpoint: the file itself now says so ──► commit "this is the end"
 
-Whatever the log holds beyond that checkpoint ends with "this is the end". A file that says "more follows" and has no
-log has lost rows; one whose log was brought in by any SQLite tool says "this is the end".
-Does not cover: who may write (store.claim).
+The commits behind that checkpoint are in the log alone, and the last of them says "this is the end". A file that says
+"more follows" and has no log has lost rows; a file whose log any SQLite tool has brought in says "this is the end".
+Does not cover: who may write (claim).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NO_ROOM = (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.LockedError)
 
 
 class WriteAheadLog:
-    """Of one writing connection. One thread at a time, but for `is_due`."""
+    """The log of one writing connection. One thread at a time, but for `is_due`."""
 
     def __init__(self, connection: apsw.Connection, clock: Callable[[], float] = time.monotonic) -> None:
         self._connection = connection
@@ -47,14 +47,14 @@ class WriteAheadLog:
 
     @property
     def is_due(self) -> bool:
-        """Whether it should be brought into the file now."""
+        """Whether the log should be brought into the file now."""
         if self._pages >= self._try_at_pages:
             return True
         return self._has_new and self._clock() >= self._due_s
 
     def begin(self, check: Callable[[], None], wait: Callable[[float], None] = time.sleep) -> None:
-        """Before the first rows: what is committed from here on is missed if the log is lost. Readers' transactions are
-        short, so one that is in the way is waited for, a second at most.
+        """Mark the file before its first rows, so that the loss of the log is noticed. A reader whose transaction is in
+        the way is waited for, a second at most.
         """
         for _ in range(100):
             self.shorten(check)
@@ -63,7 +63,7 @@ class WriteAheadLog:
             wait(0.01)
 
     def shorten(self, check: Callable[[], None]) -> None:
-        """Bring it into the file. `check` is called inside each transaction and may raise."""
+        """Bring the log into the file. `check` is called inside each transaction and may raise."""
         with unsynced(self._connection):
             self._shorten(check)
 
@@ -80,7 +80,7 @@ class WriteAheadLog:
         self._due_s = self._clock() + (_MOST_S if is_whole else _AGAIN_AFTER_S)
 
     def remove_mark(self) -> None:
-        """Inside the caller's transaction: what follows is the end of the log's use."""
+        """Delete the mark, inside the caller's transaction: the file is about to leave WAL mode."""
         self._connection.execute(f"DELETE FROM meta WHERE key = '{_KEY}'")
 
     def _mark(self, mark: int, check: Callable[[], None]) -> None:
@@ -97,7 +97,7 @@ class WriteAheadLog:
 
 @contextmanager
 def unsynced(connection: apsw.Connection) -> Generator[None]:
-    """Transactions that need not be on disk when they end: a checkpoint follows, which syncs the log itself, or nothing
+    """Let transactions in the block return before they are on disk: a checkpoint follows and syncs the log, or nothing
     is lost with them.
     """
     connection.execute("PRAGMA synchronous=NORMAL").fetchall()

@@ -1,6 +1,6 @@
-"""The engine file's tables. Covers: making them, and what the states of a run are called on disk.
+"""The tables of an engine file, and the states of an agent run as they are written.
 
-Readable with any SQLite tool. Does not cover: filling them (runs, steps, notes).
+Any SQLite tool can read them. Does not cover: filling them (runs, steps, notes).
 """
 
 from __future__ import annotations
@@ -47,14 +47,16 @@ _ACCEPTED = accepted_tables(_TABLES, _WITHOUT_MARKS)
 
 
 class Effect(IntEnum):
-    """What a step whose start is journaled does: `steps.has_side_effect`. The others have 0."""
+    """What a step does whose start is journaled, in `steps.has_side_effect`. All other steps have 0."""
 
     OF_A_FUNCTION = 1
     OF_A_PROGRAM = 2
 
 
 class RunState(Enum):
-    """What became of an agent run. The first five are unfinished: it goes on by itself, or when someone acts."""
+    """The state of an agent run on disk. The first five are unfinished: the run goes on by itself, or when its caller
+    acts.
+    """
 
     WAITING = "waiting"
     RUNNING = "running"

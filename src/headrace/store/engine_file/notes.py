@@ -1,4 +1,4 @@
-"""What an engine notes of itself in its file: its warden, its clock, what it has used, its events.
+"""An engine's notes on itself: its warden, its clock, the model usage it has counted, its events.
 
 Does not cover: agent runs (runs, steps), or what events mean (agents.engine.event_log).
 """
@@ -32,7 +32,7 @@ class StoredNotes:
         return self._reader.one(_Pid, "SELECT value FROM meta WHERE key = 'warden'")
 
     def clock(self) -> ClockNote | None:
-        """None where the file is new, or from a version that had no such clock."""
+        """The time that the last engine noted; None where the file is new, or from a version without this clock."""
         noted = self._reader.one(str, "SELECT value FROM meta WHERE key = 'clock'")
         with decoding(self._reader.path, "the time that it notes"):
             return None if noted is None else msgspec.json.decode(noted, type=ClockNote)

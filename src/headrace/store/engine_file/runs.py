@@ -157,12 +157,12 @@ class RunWrites:
         return [("UPDATE runs SET failures = ? WHERE id = ?", (failures, id))]
 
     def woken(self, now_s: float) -> list[Write]:
-        """Have sleeping runs wait for a slot whose time has come."""
+        """Move the sleeping runs whose time has come to those that wait for a slot."""
         sql = "UPDATE runs SET state = 'waiting' WHERE state = 'sleeping' AND ended_at IS NULL AND resume_at <= ?"
         return [(sql, (now_s,))]
 
     def decided(self, id: int) -> list[Write]:
-        """Have a run wait for a slot again whose side effect the caller has decided about."""
+        """Move an undecided run to those that wait for a slot: its caller has decided about its side effect."""
         return [("UPDATE runs SET state = 'waiting', error = '' WHERE id = ? AND ended_at IS NULL", (id,))]
 
     def retried(self, id: int) -> list[Write]:

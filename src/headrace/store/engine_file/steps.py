@@ -1,7 +1,7 @@
-"""What one agent run has in an engine file: steps, the last checkpoint, messages. Reading them, and the statements.
+"""Steps, checkpoints and messages of agent runs in an engine file: reading them, and the statements that write them.
 
-A replaced attempt cannot write any more: its epoch is compared in the statement itself.
-Does not cover: the run itself (runs), or when statements are committed (agents.engine.engine_writer).
+A replaced attempt cannot write any more: its epoch is compared in the statement itself. Does not cover: the run itself
+(runs), or when statements are committed (agents.engine.engine_writer).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _Checkpoints: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]  # mark
 
 
 class StoredStep(msgspec.Struct, frozen=True):
-    """`result` is None where the step has started and not finished, or where its result is kept apart. A side effect
-    that has neither started nor finished is wanted once more.
+    """One step of a run. `result` is None where the step has not finished, or where its result is a blob. A side effect
+    that has neither started nor finished is to be done once more.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Checksums of rows: what was written can be told from what has changed since, on disk or on the way here.
+"""Checksums of rows show that a row has changed since it was written, on disk or on its way here.
 
-Covers: computing them, a microsecond for an interview of three questions, and what each covers. They find damage; they
-prove nothing about where a file comes from. Does not cover: refusing what has changed (store.run_file.row_check).
+Covers: computing them, a microsecond for an interview of three questions. They find damage; they prove nothing about
+where a file comes from. Does not cover: refusing changed rows (row_check).
 
     interviews.checksum           upper half: ordinal, positions, status and answers; lower half: the detail
     agents, scenarios .checksum   position and fields
@@ -38,25 +38,27 @@ _OF_THE_PLAN = (
 
 
 def interview_checksum(values: Sequence[Any], detail: bytes) -> int:
-    """`values` as the table has them, up to `more`."""
+    """The checksum of an interview; `values` are its columns up to `more`."""
     return (crc32(_encode(values)) << _HALF | crc32(detail)) - _SIGNED
 
 
 def has_values(checksum: int, values: Sequence[Any]) -> bool:
+    """Whether an interview's checksum is that of these columns."""
     return (checksum + _SIGNED) >> _HALF == crc32(_encode(values))
 
 
 def has_detail(checksum: int, detail: bytes) -> bool:
+    """Whether an interview's checksum is that of this detail."""
     return (checksum + _SIGNED) & _LOW == crc32(detail)
 
 
 def fields_checksum(position: int, fields: bytes) -> int:
-    """Of an agent or a scenario."""
+    """The checksum of an agent or a scenario."""
     return crc32(fields, position & _LOW)
 
 
 def record_checksum(ordinal: int, question: int, record: bytes) -> int:
-    """Of an answer that is pending."""
+    """The checksum of an answer in the table `pending`."""
     return crc32(record, (ordinal << 16 ^ question) & _LOW)
 
 

@@ -1,4 +1,4 @@
-"""What the columns of a run file hold: which fields agents and scenarios have, and the kinds of values everywhere."""
+"""Column kinds: which fields the lists of a run file have, and which kinds of values each column holds."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from headrace.store.run_file.rows import ANSWER_COLUMNS
 
 
 def field_names(connection: apsw.Connection, owner: str) -> list[str]:
+    """The fields of agents or scenarios, in the order they were first seen."""
     sql = "SELECT name FROM fields WHERE owner = ? ORDER BY position LIMIT ?"
     return [name for (name,) in typed_rows(connection, tuple[str], sql, (owner, MOST_FIELDS))]
 
 
 def field_kinds(connection: apsw.Connection, owner: str, name: str) -> frozenset[ColumnKind]:
-    """The kinds a field of agents or scenarios holds. Some rows may lack it, so NULL is always among them."""
+    """The kinds of values in a field of agents or scenarios; NULL is among them, since a row may lack the field."""
     sql = "SELECT kinds FROM fields WHERE owner = ? AND name = ?"
     return bits_to_kinds(one_value(connection, int | None, sql, (owner, name)) or 0) | {ColumnKind.NULL}
 
 
 def answer_kinds(connection: apsw.Connection, position: int) -> frozenset[ColumnKind] | None:
-    """The kinds an answer has held so far; None where that is not kept."""
+    """The kinds of values that a question's answers have had so far; None where the file does not keep that."""
     if position >= ANSWER_COLUMNS:
         return None
     sql = "SELECT kinds, holds_bools FROM questions WHERE position = ?"

@@ -1,7 +1,7 @@
-"""Writing a job into a run file: once as a whole, later what was added to it. Covers: lists of any length, in batches.
+"""Writing a job into a run file: all of it at first, its additions later. Lists of any length go in batches.
 
-The boxes of the plan are written last, so a file without boxes was never finished and holds nothing to lose.
-Does not cover: answers (store.run_file.run_journal).
+The boxes of the plan are written last: a file without boxes was never finished and holds nothing to lose. Does not
+cover: answers (run_journal).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budget
         )
         write_counters(connection, dict.fromkeys(COUNTERS, 0))
         _write_meta(connection, "survey", job.survey.to_row().decode())
-        _write_meta(connection, "dictionary", specimen(job))
+        _write_meta(connection, "dictionary", detail_dictionary(job))
         _write_meta(connection, "created_at", time.time())
         write_budgets(connection, budgets)
     for table, source in _lists(job):
@@ -66,13 +66,13 @@ def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budget
 
 
 def check_lists_begin_alike(connection: apsw.Connection, path: Path, job: Job, plan: Plan) -> None:
-    """Refuse to extend a file with lists that do not begin with what the file holds."""
+    """Refuse to extend a file with lists that do not begin with the stored rows."""
     for table, source, stored in _lists_stored(job, plan):
         _check_begins_alike(connection, path, table, source, stored)
 
 
 def extend_lists(connection: apsw.Connection, job: Job, plan: Plan, pause: Callable[[], None]) -> None:
-    """Append what the job's lists have beyond those of the stored `plan`."""
+    """Append the rows that the job's lists have beyond those of the stored `plan`."""
     for table, source, stored in _lists_stored(job, plan):
         # An extension that was cut short left rows that no plan knows of.
         connection.execute(f"DELETE FROM {table} WHERE position >= ?", (stored,))
@@ -80,7 +80,7 @@ def extend_lists(connection: apsw.Connection, job: Job, plan: Plan, pause: Calla
 
 
 def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
-    """Make the plan what the file holds, in one transaction: before it there was the old plan, after it the new."""
+    """Replace the plan in one transaction: the file has the old plan before it and the new one after it."""
     with transaction(connection):
         for part, value in asdict(job.identity()).items():
             _write_meta(connection, f"identity.{part}", value)
@@ -121,8 +121,8 @@ def read_meta(connection: apsw.Connection, key: str) -> str:
     return one_value(connection, str, "SELECT value FROM meta WHERE key = ?", (key,))
 
 
-def specimen(job: Job) -> bytes:
-    """What the details of this job's interviews have in common: the dictionary they are compressed against."""
+def detail_dictionary(job: Job) -> bytes:
+    """The texts that the details of this job's interviews have in common: details are compressed against them."""
     agent = next(iter(job.agents))
     asked = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
     records = [AnswerRecord(a.position, AnswerState.ANSWERED, prompt=a.specimen(), attempts=1) for a in asked]

@@ -1,6 +1,4 @@
-"""What became of interviews: details, failures, counters, runs. Does not cover: their answers
-(store.run_file.interview_rows).
-"""
+"""Details, failures, counters and runs of a run file, read and checked. Does not cover: answers (interview_rows)."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ FailureRow: TypeAlias = tuple[int, int, str, str]
 
 
 def stored_detail(connection: apsw.Connection, packer: DetailPacker, ordinal: int, path: Path) -> Detail:
-    """The detail of an interview; refused where its checksum says that it is not what was written."""
+    """Read the detail of an interview; refused where it does not have its checksum."""
     checksum = "i.checksum" if has_checked_rows(connection) else "NULL"
     sql = f"SELECT d.detail, {checksum} FROM details d JOIN interviews i ON i.ordinal = d.ordinal WHERE d.ordinal = ?"
     found = next(iter(connection.execute(sql, (ordinal,))), None)
@@ -58,7 +56,7 @@ def failures_of(connection: apsw.Connection, ordinals: list[int]) -> list[Failur
 
 
 def read_counters(connection: apsw.Connection, path: Path) -> dict[str, Any]:
-    """What is counted, by name; refused where it is not as it was written."""
+    """Read the counters by name; refused where they do not have their checksum."""
     with decoding(path, "what it has counted"):
         found = typed_rows(connection, tuple[str, int | float], "SELECT name, value FROM counters LIMIT 100")
         counters: dict[str, Any] = dict(found)
@@ -70,12 +68,12 @@ def read_counters(connection: apsw.Connection, path: Path) -> dict[str, Any]:
 
 
 def read_endpoints(connection: apsw.Connection) -> str:
-    """How the endpoints of the latest run did, as JSON."""
+    """The endpoint statistics of the latest run, as JSON."""
     return one_value(connection, str | None, "SELECT endpoints FROM runs ORDER BY number DESC LIMIT 1") or "[]"
 
 
 def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
-    """Of all runs of this file: what the latest reused, seconds spent, and the highest memory in bytes."""
+    """How many interviews the latest run reused, the seconds of all runs, and their highest memory in bytes."""
     reused = one_value(connection, int | None, "SELECT reused FROM runs ORDER BY number DESC LIMIT 1")
     sums = "SELECT coalesce(sum(ended_at - started_at), 0.0), max(peak_memory_bytes) FROM runs"
     ((seconds, peak_bytes),) = typed_rows(connection, tuple[float, int | None], sums)

@@ -41,7 +41,7 @@ def read_finished(connection: apsw.Connection, path: Path, plan: Plan, *, retry_
 
 
 def check_record(record: AnswerRecord, questions: int) -> None:
-    """Refuse a record that a run would go on with and that no run can have written."""
+    """Refuse an answer that no run can have written: a run would go on with it."""
     value = record.value
     is_value = value is None or isinstance(value, (str, bytes, float)) or (type(value) is int and value < 2**63)
     if record.question >= questions or not is_value:

@@ -29,7 +29,7 @@ from headrace.survey.survey import Survey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """How a stored plan is to grow: to `plan`, with longer lists where the stored ones ended at `lists_from`."""
+    """The growth of a stored plan to `plan`. `lists_from` is the stored plan where its lists get longer."""
 
     plan: Plan
     lists_from: Plan | None
@@ -49,7 +49,10 @@ class Growth:
 
 
 def find_growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | None) -> Growth | None:
-    """What the file lacks of this job; refuses another job. It only reads, so that a refused file stays as it was."""
+    """Compare a file with a job: the growth it needs, None where it needs none; another job is refused.
+
+    It only reads, so that a refused file stays as it was.
+    """
     connection = open_run_file(path)
     try:
         RunHeader.load(connection, path)  # refuses what cannot be read
@@ -78,7 +81,7 @@ def find_growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | N
 
 
 def _differences(connection: apsw.Connection, job: Job, plan: Plan) -> Iterator[str]:
-    """How the file's job is not this one, in words."""
+    """Say in words how the file's job differs from this one."""
     yield from differences.of_surveys(Survey.from_row(creation.read_meta(connection, "survey")), job.survey)
     models = connection.execute("SELECT model FROM models ORDER BY position")
     yield from differences.of_models([Model.from_row(row) for (row,) in models], job.models)

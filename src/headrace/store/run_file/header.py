@@ -1,4 +1,7 @@
-"""What is needed to read a run file's rows: its questions, models and dictionary. Small, and fixed for the file."""
+"""The header of a run file: its questions, models and dictionary, which every reader of its rows needs.
+
+It is small and does not change while the file exists. Does not cover: the plan (stored_plan), the lists (stored_lists).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _MOST_MODELS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHeader:
-    """`has_checksums` is false for a file that an older Headrace wrote: its rows count as unchecked."""
+    """Made by `load`. `has_checksums` is false for a file that an older Headrace wrote: its rows count as unchecked."""
 
     path: Path
     question_names: tuple[str, ...]
@@ -33,6 +36,7 @@ class RunHeader:
 
     @classmethod
     def load(cls, connection: apsw.Connection, path: Path) -> RunHeader:
+        """Read the header; refused where it is damaged."""
         has_checksums = has_checked_rows(connection)
         if has_checksums:
             _check_plan(connection, path)
@@ -45,7 +49,7 @@ class RunHeader:
             )
             return cls(
                 path=path,
-                question_names=_told_apart(name for name, _, _ in questions),
+                question_names=_distinct(name for name, _, _ in questions),
                 holds_bools=tuple(bool(held) for _, held, _ in questions),
                 models=tuple(Model.from_file(row, str(path)) for (row,) in models),
                 is_mapped=questions[0][2] == MAPPED,
@@ -54,7 +58,7 @@ class RunHeader:
             )
 
     def answers(self, stored: list[SqlValue], more: str | None) -> dict[str, object]:
-        """An interview's answers by question name, in their own types."""
+        """An interview's answers by question name, each in its own type."""
         values = [from_sql(value, as_bool=held) for value, held in zip(stored, self.holds_bools, strict=False)]
         if more is not None:
             values += decode_value(more)
@@ -81,7 +85,7 @@ def _check_plan(connection: apsw.Connection, path: Path) -> None:
             raise damaged(path, "its survey, models or plan are not as they were written")
 
 
-def _told_apart(names: Iterable[str]) -> tuple[str, ...]:
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     held = tuple(names)
     if len({name.lower() for name in held}) < len(held) or not all(held):
         raise ValueError("two questions of one name")

@@ -1,6 +1,7 @@
-"""The stored interviews, in pages. Covers: the SQL that reads, counts, filters and orders them.
+"""The table `interviews`, read in pages. Covers: the SQL that reads, counts, filters and orders interviews.
 
-Does not cover: when a page is read (store.run_file.reader), what a filter means or a row is to the user (results).
+A page begins behind the last key of the page before (keyset pagination), so that no read stays open between pages. Does
+not cover: connections (reader), the meaning of filters and rows (results).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from headrace.expressions import Sql
-from headrace.store.contents import check_is_behind, damaged, decoding, one_value
+from headrace.store.contents import check_in_order, damaged, decoding, one_value
 from headrace.store.hardening import scratch
 from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.survey.values import SqlValue
@@ -37,7 +38,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class RowSet:
-    """Which interviews, in which order: all by ordinal, or those of a table of chosen ordinals by position."""
+    """Interviews in an order: all by ordinal, or those of a temporary table of ordinals by position."""
 
     tables: str = "interviews i"
     key: str = "i.ordinal"
@@ -68,7 +69,7 @@ class Projection:
 
     @property
     def page_rows(self) -> int:
-        """How many rows a page has: fewer where a row is wide."""
+        """How many rows a page has: fewer where rows are wide."""
         return max(16, min(_MOST_ROWS, _MOST_VALUES // (len(self.answers) + ANSWERS)))
 
     @property
@@ -87,12 +88,12 @@ class Projection:
 
 
 def everything_of(questions: int) -> Projection:
-    """All that is known of an interview but its detail."""
+    """The projection of a whole interview, but for its detail."""
     return Projection(answers=_columns(questions), agent=True, scenario=True, more=questions > ANSWER_COLUMNS)
 
 
 def with_checks(projection: Projection, questions: int) -> Projection:
-    """The same with what is needed to check each row; all answers are read for that where they are not very many."""
+    """The same projection with all that a checksum covers; all answers are read for that unless they are very many."""
     is_whole = questions <= _MOST_READ_UNASKED or len(projection.answers) == len(_columns(questions))
     answers = _columns(questions) if is_whole else projection.answers
     return replace(projection, answers=answers, with_checksums=True, is_whole=is_whole)
@@ -105,7 +106,7 @@ def _columns(questions: int) -> tuple[int, ...]:
 def fetch(
     connection: apsw.Connection, row_set: RowSet, projection: Projection, condition: Sql, after: int, limit: int
 ) -> tuple[list[Fetched], bool]:
-    """The next rows behind the key `after`, at most `limit` of them or some megabytes; and whether more may follow."""
+    """The next rows behind the key `after`, at most `limit` of them or 4 MB, and whether more may follow."""
     found: list[Fetched] = []
     held_bytes = 0
     for row in connection.execute(
@@ -116,14 +117,14 @@ def fetch(
         found.append(row)
         held_bytes += sum([len(value) for value in row if type(value) is str or type(value) is bytes])
         if held_bytes > _MOST_BYTES:
-            check_is_behind(found, after)
+            check_in_order(found, after)
             return found, True
-    check_is_behind(found, after)
+    check_in_order(found, after)
     return found, len(found) == limit
 
 
 def key_before(connection: apsw.Connection, row_set: RowSet, condition: Sql, index: int) -> int | None:
-    """The key behind which the row at `index` is the first; None where there are no more than `index` rows."""
+    """The key just before the row at `index`; None where there are no more than `index` rows."""
     if condition is TRUE and (not row_set.is_everything or _has_no_holes(connection)):
         return index - 1 if row_set.is_everything else index
     key = connection.execute(
@@ -135,6 +136,7 @@ def key_before(connection: apsw.Connection, row_set: RowSet, condition: Sql, ind
 
 
 def count(connection: apsw.Connection, row_set: RowSet, condition: Sql) -> int:
+    """How many interviews of a row set meet the condition."""
     if condition is TRUE and row_set.is_everything:
         return _kept_count(connection)
     found = f"SELECT count(*) FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
@@ -147,6 +149,7 @@ def _kept_count(connection: apsw.Connection) -> int:
 
 def check_none_is_missing(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file that has fewer interviews than it has counted, or more: a lost page takes hundreds of rows with it.
+
     Counting takes 30 ms for a million rows.
     """
     with decoding(path, "what it has counted"):
@@ -165,7 +168,7 @@ def _has_no_holes(connection: apsw.Connection) -> bool:
 def choose(
     connection: apsw.Connection, row_set: RowSet, condition: Sql, order: list[str], start: int, stop: int | None
 ) -> RowSet:
-    """A temporary table, on disk, of the ordinals that meet the condition, in this order and between these places."""
+    """A row set of those that meet the condition, in this order, from `start` up to `stop`, in a temporary table."""
     name = _new_table(connection, "chosen", "ordinal")
     limit = -1 if stop is None else stop - start
     with scratch(connection):
@@ -178,7 +181,7 @@ def choose(
 
 
 class KeyTable:
-    """Ordinals with sort keys that only Python can tell, collected page by page in a temporary table."""
+    """A temporary table of ordinals with sort keys that are computed in Python, filled page by page."""
 
     def __init__(self, connection: apsw.Connection, keys: int) -> None:
         self._columns = [f"k{number}" for number in range(keys)]
@@ -225,7 +228,7 @@ def status_column(texts: dict[int, str]) -> str:
 
 
 def model_column(values: list[SqlValue]) -> str:
-    """A value that depends on the model alone, by the model's position."""
+    """The SQL of a value that depends on the interview's model alone; `values` are by the model's position."""
     return _case("i.model", dict(enumerate(values)))
 
 

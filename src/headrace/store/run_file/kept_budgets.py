@@ -1,6 +1,6 @@
-"""The budgets that a run file keeps: in force for every run of it until given again. Covers: reading and writing them.
+"""The budgets that a run file keeps: in force for every run of the file until a run gives another value.
 
-They stand in `meta` as the user wrote them, one row each; a budget that was never given, or was lifted, has none.
+They stand in `meta` as the user wrote them, one row each; a budget that was never given, or was lifted, has no row.
 Does not cover: whether this user has confirmed them (interviews.permissions), or acting on them (interviews.spending).
 """
 
@@ -20,7 +20,7 @@ _MOST_BYTES = 100
 
 
 def kept_budgets(path: Path) -> Budgets:
-    """Of the run file at `path`; the defaults where there is none yet."""
+    """Read the budgets of the run file at `path`; the defaults where there is no file yet."""
     if not path.is_file() or path.stat().st_size == 0:
         return Budgets()
     connection = open_run_file(path)
@@ -32,7 +32,7 @@ def kept_budgets(path: Path) -> Budgets:
 
 
 def read_budgets(connection: apsw.Connection, path: Path) -> Budgets:
-    """Checked like an option that a user gives: the file may come from elsewhere."""
+    """Read the budgets, each checked like an option that a user gives: the file may come from elsewhere."""
     keys = {f"{_PREFIX}{name}": name for name in Budgets.__struct_fields__}
     places = ", ".join("?" * len(keys))
     rows = connection.execute(
@@ -51,7 +51,7 @@ def read_budgets(connection: apsw.Connection, path: Path) -> Budgets:
 
 
 def write_budgets(connection: apsw.Connection, budgets: Budgets) -> None:
-    """Inside the caller's transaction."""
+    """Write the budgets, inside the caller's transaction."""
     for name in Budgets.__struct_fields__:
         key, value = f"{_PREFIX}{name}", getattr(budgets, name)
         if value is None:

@@ -31,10 +31,10 @@ def open_run_file(path: Path, *, needs_log: bool = True) -> apsw.Connection:
 
 
 class Reader:
-    """One read-only connection, opened when first needed; safe to share between threads, never used across a fork.
+    """A read-only connection that is opened when first needed. Threads may share it; a forked child opens its own.
 
-    A reader that was closed opens the file again when it is used again; it refuses another file of the same name,
-    whose rows would be read by the first one's questions.
+    A reader that was closed opens the file again when it is used again. It refuses another file at the same path: that
+    file's rows would be read with the first one's questions.
     """
 
     def __init__(self, path: Path, made_at: float | None = None) -> None:
@@ -46,7 +46,7 @@ class Reader:
 
     @contextmanager
     def snapshot(self) -> Generator[apsw.Connection]:
-        """The connection, inside one short transaction: everything read in it is of the same moment."""
+        """The connection, inside one short transaction: all reads in the block see the same moment."""
         self._leave_to_parent()
         with self._using, translated_errors(self.path):
             connection = self._opened()
@@ -72,7 +72,7 @@ class Reader:
         return self._connection
 
     def twin(self) -> Reader:
-        """A reader of the same file with a connection of its own."""
+        """A second reader of the same file, with a connection of its own."""
         return Reader(self.path, self._made_at)
 
     def _check_is_the_same(self, connection: apsw.Connection) -> None:

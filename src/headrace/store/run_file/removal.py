@@ -26,18 +26,18 @@ _BESIDE = ("-wal", "-shm", "-journal", ".lock", ".sock", ".making")
 
 
 def disk_bytes(path: Path) -> int:
-    """What a run file takes, with the files beside it."""
+    """The size on disk of a run file and the files beside it."""
     return sum(_file_bytes(part) for part in (path, *_beside(path)))
 
 
 def check_is_removable(path: Path) -> None:
-    """Refuse what is not a run file, or is being written."""
+    """Refuse another kind of file, and a run file that is being written."""
     _check_is_ours(path)
     WriterLock(path.resolve()).release()
 
 
 def remove_run(path: Path) -> int:
-    """Delete a run file and the files beside it; says how many bytes that gives back."""
+    """Delete a run file and the files beside it; returns how many bytes that frees."""
     _check_is_ours(path)
     path = path.resolve()  # the lock has the file's own name
     lock = WriterLock(path)
@@ -68,7 +68,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def _gather_into_one_file(path: Path) -> None:
-    """Bring what a log beside the file still holds into it: one file is renamed at once, two could be torn apart."""
+    """Bring the rows in a log beside the file into it: one file is renamed at once, two could be torn apart."""
     connection = open_writer(path)
     try:
         with suppress(apsw.BusyError, apsw.LockedError):

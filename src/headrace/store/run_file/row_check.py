@@ -1,8 +1,8 @@
-"""Whether rows are as they were written, or at least can have been. Covers: a page of interviews as it is read, and
-a look at some of a file before a run adds to it.
+"""Whether rows are as they were written. Covers: each page of interviews as it is read, and a sample of a file before a
+run adds to it.
 
-A row that is not stops the reading with its ordinal: what is shown is either right or not shown. Does not cover:
-computing checksums (store.run_file.checksums), or looking through a whole file (store.run_file.run_verification).
+A damaged row stops the reading with its ordinal: a row is shown right or not at all. Does not cover: computing
+checksums (checksums), or looking through a whole file (run_verification).
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ _PLACES, _ROWS_EACH = 100, 10  # how many are looked at: 3 ms, however long the 
 
 
 def check_rows(page: list[Fetched], projection: Projection, header: RunHeader) -> None:
+    """Raise RunFileDamaged at the first row of a page that is not as it was written."""
     for row in page:
         trouble = row_trouble(row, projection, header)
         if trouble is not None:
@@ -48,7 +49,7 @@ def check_rows(page: list[Fetched], projection: Projection, header: RunHeader) -
 
 
 def row_trouble(row: Fetched, projection: Projection, header: RunHeader) -> str | None:
-    """What is wrong with a row, in words; None where nothing is."""
+    """What is wrong with a row, in words; None where it is as it was written."""
     try:
         return _trouble(row, projection, range(len(header.models)))
     except UNREADABLE:
@@ -56,6 +57,7 @@ def row_trouble(row: Fetched, projection: Projection, header: RunHeader) -> str 
 
 
 def damaged_row(header: RunHeader, ordinal: int, trouble: str) -> RunFileDamaged:
+    """The error for one damaged interview."""
     return RunFileDamaged(
         f"Interview {ordinal} in {header.path} is damaged: {trouble}.",
         path=header.path,
@@ -65,8 +67,9 @@ def damaged_row(header: RunHeader, ordinal: int, trouble: str) -> RunFileDamaged
 
 
 def warn_of_damage(connection: apsw.Connection, path: Path) -> None:
-    """Tell whoever is about to pay for more that rows of the file cannot be read: all of a short one are looked at, and
-    of a long one some, spread evenly. Not refused: each row stands for itself.
+    """Warn before a run pays for more interviews that rows of the file cannot be read.
+
+    A short file is checked whole, a long one in places spread evenly. It is not refused: each row stands for itself.
     """
     bad: list[int] = []  # at most as many as are looked at
     looked_at, after = 0, -1
@@ -96,7 +99,7 @@ def _is_as_written(checksum: int, values: tuple[Any, ...]) -> bool:
 
 
 class decoding_row:  # noqa: N801 - used as a function, like contents.decoding; a generator would cost a microsecond
-    """Around the code that decodes a row's values: any error in it is the file's."""
+    """Turn any error in the block, which decodes a row's values, into RunFileDamaged."""
 
     __slots__ = ("_header", "_row")
 

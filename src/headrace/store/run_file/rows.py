@@ -1,4 +1,4 @@
-"""One sealed interview as it goes into the run file, already encoded. Covers: the shape and its compression."""
+"""A Row is what an interview leaves in the run file, already encoded. Covers: its shape, and compressing its detail."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ _SMALL_BYTES, _MOST_TIMES_SMALLER, _MOST_DETAIL_BYTES = 64_000_000, 100, 512_000
 
 
 class Status(IntEnum):
+    """How an interview ended: with all its answers, or with at least one question that failed."""
+
     DONE = 0
     FAILED = 1
 
 
 class Row(msgspec.Struct, array_like=True, gc=False):
-    """`answers` are in their SQL form, by question; `more` holds those beyond ANSWER_COLUMNS as JSON."""
+    """One finished interview. `answers` are SQL values by question; `more` has those beyond ANSWER_COLUMNS, as JSON."""
 
     ordinal: int
     iteration: int
@@ -41,7 +43,7 @@ class Row(msgspec.Struct, array_like=True, gc=False):
     usage: Usage
 
     def held_bytes(self) -> int:
-        """About how many bytes this row holds on to; only what can be large counts."""
+        """About how much memory this row holds; only parts that can be large are counted."""
         answers = sum([len(value) for value in self.answers if type(value) is str or type(value) is bytes])
         return len(self.detail) + answers + len(self.more or "")
 
@@ -49,8 +51,8 @@ class Row(msgspec.Struct, array_like=True, gc=False):
 class DetailPacker:
     """Compresses details one by one against a dictionary made of the survey's own texts.
 
-    The dictionary is there from the first row on, in every executor. The checksum catches bit flips that SQLite's
-    integrity_check does not see.
+    The dictionary is there from the first row on, in every executor. zstd's own checksum catches bit flips that
+    SQLite's integrity_check does not see.
     """
 
     def __init__(self, dictionary: bytes) -> None:

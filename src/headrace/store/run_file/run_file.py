@@ -37,9 +37,9 @@ from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, AnswerState, Us
 
 @dataclass(slots=True, kw_only=True)
 class RunFile:
-    """An open run file. `done` are the ordinals not to be run again, `stored` all that have a row.
+    """An open run file. `done` are the ordinals that this run does not conduct again, `stored` all that have a row.
 
-    `budgets` are those of this run: what it was given, and otherwise what the file keeps.
+    `budgets` are those of this run: the given ones, and otherwise those that the file keeps.
     """
 
     path: Path
@@ -61,8 +61,10 @@ class RunFile:
     def open(
         cls, path: Path, job: Job, options: RunOptions, pause: Callable[[], None], budget_bytes: int | None = None
     ) -> RunFile:
-        """Lock the file, make or check or grow it, and find out what is finished. A plan that could not be kept track
-        of within the memory budget is refused before anything is made.
+        """Lock the file; make it, or check it against the job and let it grow; read which interviews are finished.
+
+        A plan is refused before anything is made where keeping track of its interviews would take most of the memory
+        budget.
         """
         if budget_bytes is not None:
             check_fits(Plan.of(job.shape(options.n or 1)), path, budget_bytes)
@@ -119,7 +121,7 @@ class RunFile:
         return self._lists.rows(table, positions)
 
     def usage_before(self) -> tuple[Usage, int]:
-        """What all runs of this file have taken so far, and for how many interviews."""
+        """The usage of all earlier runs of this file, and for how many interviews."""
         counted = read_counters(self.connection, self.path)
         return Usage(*(counted[name] for name in Usage.__struct_fields__)), int(counted["done"])
 
@@ -137,29 +139,29 @@ class RunFile:
         return ordinal in self._pending or ordinal in self.stored
 
     def answers_kept(self, ordinal: int) -> tuple[list[AnswerRecord], Usage]:
-        """The answers that an unfinished or failed interview has on disk, and what the uncounted of them cost."""
+        """The answers that an unfinished or failed interview has on disk, and the usage of those not counted yet."""
         pending = self._pending.pop(ordinal, [])
         uncounted = Usage()
         for record in pending:
             uncounted.add(record)
-        sealed: list[AnswerRecord] = []
+        finished: list[AnswerRecord] = []
         if ordinal in self.stored:
-            sealed = stored_detail(self._lists.connection, self._packer, ordinal, self.path).records
+            finished = stored_detail(self._lists.connection, self._packer, ordinal, self.path).records
             with decoding(self.path, f"the detail of interview {ordinal}"):
-                for record in sealed:
+                for record in finished:
                     check_record(record, self.questions)
-        # What is pending came after what was sealed, so it stands where both have a record.
-        kept = {record.question: record for record in (*sealed, *pending) if self._is_settled(record)}
+        # What is pending came after what was finished, so it stands where both have a record.
+        kept = {record.question: record for record in (*finished, *pending) if self._is_settled(record)}
         return list(kept.values()), uncounted
 
     def _is_settled(self, record: AnswerRecord) -> bool:
-        """Whether a record stands: an answer does, and so does a failure that is not to be tried again."""
+        """Whether a question is not asked again: it has an answer, or a failure that this run does not retry."""
         if record.failure is None:
             return record.state is AnswerState.ANSWERED
         return not self.retry_failed and record.failure.cause not in OUTSIDE_CAUSES
 
     def close(self) -> None:
-        """Leave one plain file behind, where no reader is in the way."""
+        """Leave one plain file behind, unless a reader is in the way."""
         self._lists.close()
         self.live.close()
 

@@ -1,6 +1,6 @@
-"""The journal: answers and sealed interviews into the run file, a transaction a batch. Covers: writing them once.
+"""The journal of a run: it writes row batches and the answers of interviews in flight, one transaction a group.
 
-One thread at a time. Does not cover: when a batch is written (interviews.run), or reading (store.run_file.reader).
+One thread at a time. Does not cover: when a group is written (interviews.run), or reading (reader).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_PARAMETERS = 30_000  # SQLite stops at 32,766
 
 
 class Journal:
-    """`stored` are the ordinals that have a row in the file; it is kept true with every commit."""
+    """Writes to one run file. `stored` are the ordinals that have a row in it, brought up to date by every commit."""
 
     def __init__(self, live: LiveFile, questions: int, stored: Bitmap, pending: Iterable[int]) -> None:
         self._live = live
@@ -52,7 +52,7 @@ class Journal:
         self._note: RunNote | None = None
 
     def begin_run(self, reused: int) -> RunNote:
-        """Note that a run of this file begins, and until when it goes on."""
+        """Write the entry of a run of this file that begins."""
         self._note = RunNote(self._live, reused)
         return self._note
 
@@ -71,7 +71,7 @@ class Journal:
                 self._write_rows(batches, ordinals)
             totals = self._write_totals(_counted(batches, spent, len(replaced)))
             if self._note is not None:
-                self._note.goes_on()
+                self._note.still_running()
         self._totals = totals
         for ordinal in ordinals:
             self._stored.add(ordinal)
@@ -94,16 +94,16 @@ class Journal:
             self._pending.update(ordinal for ordinal, _, _ in encoded)
 
     def _forget_earlier(self, ordinals: list[int], replaced: list[int]) -> None:
-        """Drop what these rows replace: their answers in flight, and an earlier attempt's failures."""
+        """Delete what these rows replace: the answers in flight, and the failures of an earlier attempt."""
         if self._pending:
-            sealed = self._pending.intersection(ordinals)
-            self._connection.executemany("DELETE FROM pending WHERE ordinal = ?", [(ordinal,) for ordinal in sealed])
-            self._pending -= sealed
+            finished = self._pending.intersection(ordinals)
+            self._connection.executemany("DELETE FROM pending WHERE ordinal = ?", [(ordinal,) for ordinal in finished])
+            self._pending -= finished
         if replaced:
             self._connection.executemany("DELETE FROM failures WHERE ordinal = ?", [(old,) for old in replaced])
 
     def _note_kinds(self, values: list[SqlValue]) -> None:
-        """Keep, for each answer column, what kinds of values it holds: filters are exact in SQL only where known."""
+        """Write which kinds of values each answer column holds: SQL filters are exact only where that is known."""
         for position, seen in enumerate(self._kinds_seen):
             types = set(map(type, values[len(HEAD) + position :: self._width]))
             if types <= seen:
@@ -115,7 +115,7 @@ class Journal:
             )
 
     def _write_totals(self, added: dict[str, float]) -> dict[str, float]:
-        """What is counted, in all; true when the transaction is on disk."""
+        """Write the new totals of the counters and return them; they are true once the transaction is committed."""
         totals = {**self._totals, **{name: self._totals[name] + value for name, value in added.items() if value}}
         totals[CHECK] = counters_checksum(totals)
         changed = [(value, name) for name, value in totals.items() if value != self._totals.get(name)]
@@ -124,7 +124,7 @@ class Journal:
 
 
 def _counted(batches: Sequence[RowBatch], spent: Sequence[Usage], replaced: int) -> dict[str, float]:
-    """What a batch adds to the counters. Only failed interviews are ever run again."""
+    """What a group adds to the counters. Only failed interviews are ever conducted again."""
     usages = [*spent, *(batch.usage for batch in batches)]
     added: dict[str, float] = {
         "done": sum(map(len, batches)) - replaced,
@@ -134,8 +134,9 @@ def _counted(batches: Sequence[RowBatch], spent: Sequence[Usage], replaced: int)
 
 
 class _Insert:
-    """Many rows a statement. SQLite's library gives up Python's lock for every statement, and getting it back from a
-    busy event loop is what an insert mostly costs."""
+    """Inserts many rows with one statement. apsw releases the GIL for every statement, and taking it back from a busy
+    event loop is most of what an insert costs.
+    """
 
     def __init__(self, table: str, columns: int) -> None:
         self._columns = columns
@@ -146,7 +147,7 @@ class _Insert:
         ]
 
     def write(self, connection: apsw.Connection, values: list[SqlValue]) -> None:
-        """Of whole rows, one after the other."""
+        """Insert whole rows, whose values stand one after the other."""
         step = (len(self._statements) - 1) * self._columns
         for first in range(0, len(values), step):
             some = values[first : first + step]

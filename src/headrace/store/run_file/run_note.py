@@ -1,8 +1,7 @@
-"""What a run file says of one run: when it began and ended, its highest memory, how its endpoints did.
+"""The entry of one run in the table `runs`: when it began and ended, its highest memory, its endpoints' statistics.
 
-The end is noted with the journal's commits while the run goes on, at most once a second: after a kill, the time until
-the last of them is known.
-Does not cover: reading it (store.run_file.details).
+The end is written with the journal's commits while the run goes on, at most once a second: after a kill the file says
+until when the run went on. Does not cover: reading it (details).
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ class RunNote:
             self._connection.execute("INSERT INTO runs(started_at, reused) VALUES(?, ?)", (self._noted_at, reused))
             self._number = self._connection.last_insert_rowid()
 
-    def goes_on(self) -> None:
-        """Inside a transaction of the journal."""
+    def still_running(self) -> None:
+        """Move the end to now, inside a transaction of the journal."""
         now = self._clock.now()
         if now - self._noted_at >= _NOTED_EVERY_S:
             self._noted_at = now

@@ -1,8 +1,8 @@
-"""The run file's tables. Covers: making them, and the readable view that any SQLite tool can use. We never use that
-view ourselves: in a file from elsewhere it may be anything.
+"""The tables of a run file, and the view `results`, which any SQLite tool can read. Our own code never reads that view:
+in a file from elsewhere it may be anything.
 
-Rows are keyed by plan ordinal, so they are appended; a random key would cost ten times the time and bytes.
-Does not cover: filling them (store.run_file.creation, store.run_file.run_journal).
+Rows are keyed by plan ordinal, so they are appended; a random key would cost ten times the time and bytes. Does not
+cover: filling the tables (creation, run_journal).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _interviews(answers: int) -> str:
 
 
 def add_checksums(connection: apsw.Connection) -> None:
-    """Make a file of the first version one of this version. Its rows stay as they are: they count as unchecked."""
+    """Make a file of version 1 one of this version. Its rows stay as they are: they count as unchecked."""
     with transaction(connection):
         for table in _CHECKED:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
@@ -94,7 +94,7 @@ def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
 
 
 def _is_interviews(sql: str, ending: str) -> bool:
-    """The number of its columns is that of the questions; `ending` is what follows them."""
+    """Whether this is our table `interviews` for any number of questions; `ending` is the text behind the answers."""
     return sql == _interviews(_answers_in(sql)).replace(_CHECKSUM, ending)
 
 
@@ -103,9 +103,9 @@ def _answers_in(sql: str) -> int:
 
 
 def create_view(connection: apsw.Connection) -> None:
-    """`results`: an interview a row, answers under their question's name, fields as `agent.x` and `scenario.x`.
+    """Make the view `results`: a row an interview, answers by question name, fields as `agent.x` and `scenario.x`.
 
-    Of a mapped job the rows' own columns keep their own names.
+    The columns of a mapped job's rows keep their own names.
     """
     columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in view_columns(connection))
     connection.execute("DROP VIEW IF EXISTS results")
@@ -139,7 +139,7 @@ def view_columns(connection: apsw.Connection) -> list[tuple[str, str]]:
 
 
 def answer_column(position: int) -> str:
-    """The SQL of an answer, where `i` is the interviews table."""
+    """The SQL of an answer, where `i` is the table `interviews`."""
     if position < ANSWER_COLUMNS:
         return f"i.a{position}"
     return f"json_extract(i.more, '$[{position - ANSWER_COLUMNS}]')"

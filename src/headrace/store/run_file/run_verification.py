@@ -15,7 +15,7 @@ import apsw
 
 from headrace.expressions import ColumnKind
 from headrace.plan.product import Plan
-from headrace.store.contents import UNREADABLE, check_is_behind, raw_rows, short_message
+from headrace.store.contents import UNREADABLE, check_in_order, raw_rows, short_message
 from headrace.store.run_file.checksums import fields_checksum, has_detail, record_checksum
 from headrace.store.run_file.creation import bits_to_kinds, read_identity, read_meta
 from headrace.store.run_file.details import read_counters
@@ -93,7 +93,7 @@ def _paged(connection: apsw.Connection, sql: str) -> Iterator[tuple[Any, ...]]:
     after = -(2**63)
     while page := list(raw_rows(connection, sql, (after,))):
         yield from page
-        check_is_behind(page, after)
+        check_in_order(page, after)
         after = page[-1][0]
 
 
@@ -117,7 +117,7 @@ def _check_interviews(connection: apsw.Connection, found: Verification, header: 
 
 
 class _Interviews:
-    """What is compared over all interviews: with the plan, the details, the failures and the counters."""
+    """Compares all interviews with the plan, the details, the failures and the counters."""
 
     def __init__(self, connection: apsw.Connection, found: Verification, header: RunHeader, plan: Plan) -> None:
         self._connection = connection
@@ -153,7 +153,7 @@ class _Interviews:
             self._found.note("details", short_message(error), ordinal)
 
     def _check_failures(self, ordinal: int, detail: Detail) -> None:
-        """A detail has the failures too: the table of them is for finding them."""
+        """Compare the failures in a detail with the table `failures`, which exists for finding them."""
         asked = range(len(self._header.question_names))
         if any(record.question not in asked for record in detail.records):
             raise ValueError("is of a question that is not there")
@@ -174,7 +174,7 @@ class _Interviews:
         self._check_kinds()
 
     def _check_kinds(self) -> None:
-        """Filters trust what the file says of its columns: a kind too few would leave rows out."""
+        """Compare the kinds that the file names with those it holds: filters trust them, and would leave rows out."""
         said: dict[int, int] = dict(raw_rows(self._connection, "SELECT position, kinds FROM questions"))
         for position, types in enumerate(self._types):
             seen = frozenset[ColumnKind]().union(*(KINDS_OF_TYPE[each] for each in types))

@@ -1,4 +1,7 @@
-"""Lists that already stand in a run file, read by position. Covers: making a job's lists from the file alone."""
+"""The agents and scenarios of a run file, read by position, and the job that the file holds.
+
+Does not cover: writing lists (creation), or the plan (stored_plan).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _PAGE = 1_000
 
 
 class TableSource:
-    """A source over the rows of a run file's table, in pages: no read stays open between them."""
+    """A source of rows for AgentList or ScenarioList that reads a run file's table in pages; no read stays open."""
 
     def __init__(self, path: Path, table: str, length: int, digest: str, census: FieldCensus) -> None:
         self.length = length
@@ -51,7 +54,7 @@ class TableSource:
 
 
 class StoredLists:
-    """The agents and scenarios of a run file, read through a connection of its own."""
+    """Reads the agents and scenarios of a run file, through a connection of its own."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -60,7 +63,7 @@ class StoredLists:
         self._checksum = "checksum" if has_checked_rows(self.connection) else "NULL"
 
     def rows(self, table: str, positions: Sequence[int]) -> dict[int, bytes]:
-        """The rows of agents or scenarios at these positions, as JSON, in the order of the list; each is checked."""
+        """The agents or scenarios at these positions, as JSON by position; each is checked."""
         low, high = min(positions), max(positions)
         if high - low < 2 * len(positions):  # mostly neighbours: one range reads them all
             where, values = "BETWEEN ? AND ?", (low, high)
@@ -79,7 +82,7 @@ class StoredLists:
 
 
 def _checked(rows: list[tuple[int, str, int | None]]) -> dict[int, bytes]:
-    """The fields of these rows by position. Written out for speed: every interview passes here."""
+    """Check rows and return their fields by position. Written out for speed: every interview passes here."""
     found: dict[int, bytes] = {}
     for position, fields, checksum in rows:
         encoded = found[position] = fields.encode()
@@ -90,7 +93,7 @@ def _checked(rows: list[tuple[int, str, int | None]]) -> dict[int, bytes]:
 
 
 def read_job(path: Path, allowed: frozenset[str]) -> Job:
-    """The job that a run file holds. Functions of its models stay missing: a file cannot carry them."""
+    """Read the job that a run file holds. Its models' functions are missing: a file cannot carry them."""
     connection = open_run_file(path)
     try:
         with translated_errors(path):
@@ -112,7 +115,7 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
 
 
 class KeptPlan(NamedTuple):
-    """What a run file says of its job before anything of it is read."""
+    """The identity, size and budgets of the job in a run file."""
 
     identity: Identity
     interviews: int
@@ -120,7 +123,7 @@ class KeptPlan(NamedTuple):
 
 
 def read_kept_plan(path: Path) -> KeptPlan | None:
-    """None where there is no file yet."""
+    """Read them without reading the job; None where there is no file yet."""
     if not path.is_file() or path.stat().st_size == 0:
         return None
     connection = open_run_file(path)
@@ -144,7 +147,7 @@ def planned_interviews(path: Path) -> int:
 
 
 def latest_note(path: Path) -> float | None:
-    """Until when the time of the latest run of a file is noted in it; None before the first."""
+    """Until when the latest run of a file is known to have gone on; None before the first run."""
     sql = "SELECT coalesce(ended_at, started_at) FROM runs ORDER BY number DESC LIMIT 1"
     connection = open_run_file(path)
     try:

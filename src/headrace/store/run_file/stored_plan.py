@@ -1,6 +1,6 @@
-"""The plan that a run file holds. Covers: reading it, and refusing one that cannot have grown or cannot be run here.
+"""The plan in a run file: reading it, and refusing one that cannot have grown or cannot be run here.
 
-Does not cover: writing it (store.run_file.creation).
+Does not cover: writing it (creation), or growing it (growth).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def check_lists(connection: apsw.Connection, path: Path, plan: Plan) -> None:
 
 
 def check_fits(plan: Plan, path: Path, budget_bytes: int) -> None:
-    """Refuse a plan whose bookkeeping alone would take most of the memory budget, before any of it is made."""
+    """Refuse a plan where keeping track of its interviews would take most of the memory budget."""
     needed_bytes = plan.size * _BITS_EACH // 8
     if needed_bytes > budget_bytes // 2:
         raise RunFileError(
@@ -63,7 +63,7 @@ def _cell(text: str) -> Cell:
 
 
 def _has_grown(boxes: tuple[Box, ...]) -> bool:
-    """Whether these are the boxes of `Plan.of`, each later one the cells that one longer axis adds."""
+    """Whether these are boxes that a plan can have: the first one at zero, each later one what one longer axis adds."""
     first = boxes[0]
     if first.low != Cell(0, 0, 0, 0) or min(first.high) < 1:
         return False

@@ -1,6 +1,6 @@
-"""The user's own SQL on a run file. Covers: the table called `self`, and keeping the rows.
+"""The user's own SQL on a run file. Covers: the table called `self`, and keeping a query's rows.
 
-Does not cover: telling a user what is wrong with a query, or showing its rows (results.table).
+Does not cover: errors in a query, or showing its rows (results.table).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PAGE = 1_000
 
 
 def define_self(connection: apsw.Connection, path: Path, row_set: RowSet = EVERYTHING) -> None:
-    """Make `self` name these interviews, in their order, with the columns of the readable view."""
+    """Make `self` the name of these interviews, in their order, with the columns of the view `results`."""
     with decoding(path, "its questions and fields"):
         columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in view_columns(connection))
     with scratch(connection):
@@ -36,8 +36,8 @@ def define_self(connection: apsw.Connection, path: Path, row_set: RowSet = EVERY
         )
 
 
-def described(connection: apsw.Connection, query: str) -> list[list[str]]:
-    """The column names of each statement that gives rows, found without running any."""
+def statement_columns(connection: apsw.Connection, query: str) -> list[list[str]]:
+    """The column names of each statement of a query that gives rows. Nothing runs."""
     found: list[list[str]] = []
     rest = query
     while rest.strip():
@@ -63,7 +63,7 @@ def _first_statement(connection: apsw.Connection, query: str) -> tuple[str, list
 
 
 class RowSpool:
-    """Rows kept in a temporary file of their own, so that reading them again holds nothing open in the run file."""
+    """A query's rows in a temporary file, so that reading them again holds no read open in the run file."""
 
     def __init__(self, columns: int, rows: Iterable[QueryRow]) -> None:
         self._connection = apsw.Connection("")
