@@ -21,7 +21,7 @@ def admitting(interviews: int, concurrency: int, models: int = 1) -> tuple[Admis
 
 def open_wide(window: Window) -> None:
     for _ in range(WIDE_OPEN):
-        window.observe(1000, Pressure.NORMAL)
+        window.observe(1000, Pressure.NORMAL, 0.0)
 
 
 def admit_all(admission: Admission) -> list[int]:
@@ -60,7 +60,7 @@ def test_whatever_is_asked_of_a_window_it_keeps_to_it_and_loses_nothing(
             case "resume":
                 admission.resume()
             case "read":
-                window.observe(1000, Pressure.NORMAL)
+                window.observe(1000, Pressure.NORMAL, 0.0)
             case "tune":
                 window.tune(number)
                 assert window.width <= number
@@ -154,7 +154,7 @@ def test_the_window_fills_and_no_further():
 def test_under_the_highest_pressure_one_interview_still_goes_on():
     admission, window = admitting(1000, 100)
     open_wide(window)
-    window.observe(999_000_000, Pressure.EMERGENCY)
+    window.observe(999_000_000, Pressure.EMERGENCY, 0.0)
     assert len(admission.next_chunk()) == 1
     assert admission.next_chunk() == []
     admission.release(1)

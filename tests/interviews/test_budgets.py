@@ -9,7 +9,7 @@ import pytest
 
 from headrace import AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import BudgetSpent, BudgetTooSmall, OptionError, PlanMismatch, RunFileBusy, RunFileDamaged
-from headrace.interviews.session import Session
+from headrace.interviews.standalone import StandaloneRun
 from headrace.limits import Budgets, RunOptions
 from headrace.store.run_file.kept_budgets import kept_budgets
 from tests.cli.forked import forks, headrace
@@ -172,7 +172,7 @@ def test_the_budgets_of_another_jobs_file_say_nothing(tmp_path: Path):
 def test_budgets_that_change_between_the_decision_and_the_lock_stop_the_run(tmp_path: Path):
     path = tmp_path / "a.run"
     a_job(3).run(path, limit=1)
-    late = Session(a_job(3), path, RunOptions(), None)
+    late = StandaloneRun(a_job(3), path, RunOptions(), None)
     a_job(3).run(path, limit=2, max_tokens_total=500)
     late.start()
     with pytest.raises(RunFileBusy, match="changed its budgets"):

@@ -27,7 +27,7 @@ from headrace import (
 from headrace.errors import HeadraceError, Interrupted, ListError, RunFileBusy, RunFileError, SurveyError
 from headrace.executor import Batch
 from headrace.exit_causes import ExitCause
-from headrace.interviews import session
+from headrace.interviews import standalone
 from headrace.interviews.contract import Chunk, ChunkEnded, Rows
 from headrace.interviews.inline import InlineExecutor
 from headrace.interviews.outbox import Outbox
@@ -144,7 +144,7 @@ class Stammering(InlineExecutor):
 
 
 def test_what_is_delivered_twice_counts_once(path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(session, "InlineExecutor", Stammering)
+    monkeypatch.setattr(standalone, "InlineExecutor", Stammering)
     job = job_of(300, fail_rate=0.5, seed=1)
     seen: list[int] = []
     results = job.run(path, on_result=lambda result: seen.append(result.ordinal))

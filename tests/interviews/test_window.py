@@ -15,7 +15,7 @@ def window(concurrency: int = 100) -> Window:
 def opened(made: Window, used_bytes: int = 100) -> Window:
     """The window after enough calm readings."""
     for _ in range(10):
-        made.observe(used_bytes, NORMAL)
+        made.observe(used_bytes, NORMAL, 0.0)
     return made
 
 
@@ -23,7 +23,7 @@ def test_the_window_opens_step_by_step_and_no_further_than_asked():
     made = window()
     widths = [made.width]
     for _ in range(8):
-        made.observe(100, NORMAL)
+        made.observe(100, NORMAL, 0.0)
         widths.append(made.width)
     assert widths == [2, 2, 4, 8, 16, 32, 64, 100, 100]
 
@@ -36,7 +36,7 @@ def test_pressure_narrows_the_window_step_by_step_and_calm_widens_it():
     made, governor = opened(window()), Governor(LIMITS)
 
     def read(used_bytes: int, now_s: float) -> int:
-        made.observe(used_bytes, governor.observe(used_bytes, now_s))
+        made.observe(used_bytes, governor.observe(used_bytes, now_s), now_s)
         return made.width
 
     assert read(710, 1.0) == 50
@@ -65,9 +65,19 @@ def test_until_an_answer_is_seen_the_window_opens_no_further_than_for_large_ones
     assert made.width == 100
 
 
+def test_a_window_that_is_not_fully_open_wants_a_reading_after_each_windowful():
+    made = window(concurrency=4)
+    made.observe(100, NORMAL, 1.0)
+    assert not made.wants_reading(1, 2.0)
+    assert made.wants_reading(1, 2.0)
+    assert not made.wants_reading(100, 1.001)  # milliseconds after the last one
+    opened(made)
+    assert not made.wants_reading(100, 2.0)
+
+
 def test_pressure_shrinks_the_buffers():
     made = Window(MemoryLimits(budget_bytes=100_000_000), 1)
     before = made.buffer_bytes
-    made.observe(90_000_000, Pressure.PREEMPTING)
+    made.observe(90_000_000, Pressure.PREEMPTING, 0.0)
     assert made.buffer_bytes < before
     assert window().buffer_bytes >= 250_000

@@ -27,7 +27,10 @@ a slow consumer.
   confirms them before its file is written, so that run, kill and resume never ask. A file that asks for more than was
   confirmed is asked about again. A list's part of a plan's identity is the digest that the file states: somebody who
   changes a confirmed file can change whom it asks about, not where it asks, with which key, how often or for how much.
-- `api` has the four ways in, `session` one run from open to close, `delivery` the results on their way to the caller.
+- `session` is a run from open to close, the same for `job.run` (`standalone`: a thread of its own, the caller's side of
+  it) and for `engine.run(job)` (`agents.engine.surveys`): what differs is handed in as a `SessionHost`. `run` is the
+  loop inside, with `open_chunks` and `tally`. `api` has the four ways in, `delivery` the results on
+  their way to the caller.
 - Ctrl-C (`ctrl_c`, `delivery`): `run` and `stream` call back in the caller's thread, where Ctrl-C arrives as
   KeyboardInterrupt; no signal handler is installed, but while they wait inside `asyncio.run`, Python's own takes the
   place of asyncio's, which a blocked loop would not hear. `run_async` and `astream` do the same on the caller's loop. A

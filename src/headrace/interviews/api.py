@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.errors import OptionError, nearest
 from headrace.interviews.delivery import AsyncDelivery, Delivery
-from headrace.interviews.session import OpenedRun
+from headrace.interviews.standalone import OpenedRun
 from headrace.limits import RunOptions
 from headrace.models.contacts import allowed_names
 from headrace.plan.job import Job

@@ -1,6 +1,6 @@
 """Results as they arrive at the caller, in its own thread or on its own event loop.
 
-Covers: starting a session, taking what it seals, and ending it whatever happens to the caller; and showing a notebook
+Covers: starting a run, taking its committed rows, and ending it whatever happens to the caller; and showing a notebook
 how far it is meanwhile, which only the caller's side can do.
 Does not cover: what is done with results (interviews.api).
 """
@@ -18,8 +18,8 @@ from typing import Self
 
 from headrace.errors import Interrupted
 from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, heard, say_stopping, say_stopping_now
-from headrace.interviews.run import CommittedRow
-from headrace.interviews.session import OpenedRun, Session
+from headrace.interviews.open_chunks import CommittedRow
+from headrace.interviews.standalone import OpenedRun, StandaloneRun
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.progress.notebook import panel_for
@@ -36,7 +36,7 @@ class Delivery:
 
     def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
         self._queue: SimpleQueue[list[CommittedRow] | None] = SimpleQueue()
-        self._session = Session(job, path, options, self._queue.put if listening else None)
+        self._run = StandaloneRun(job, path, options, self._queue.put if listening else None)
         panel = panel_for(options.progress_bar)
         self._display = Display(panel)
         self._key = AsyncioKey()
@@ -51,63 +51,63 @@ class Delivery:
         if isinstance(error, KeyboardInterrupt):
             end_in_one_line()
         if kind is not None:
-            if kind is KeyboardInterrupt and self._session.is_running:
-                say_stopping(_in_flight(self._session), may_repeat=not self._key.is_elsewhere)
-            self._session.stop()
+            if kind is KeyboardInterrupt and self._run.is_running:
+                say_stopping(_in_flight(self._run), may_repeat=not self._key.is_elsewhere)
+            self._run.stop()
             self._wait_for_end()
-        self._session.join()
-        _close(self._display, self._session)
-        if kind is KeyboardInterrupt and isinstance(stopped := self._session.failure(), Interrupted):
+        self._run.join()
+        _close(self._display, self._run)
+        if kind is KeyboardInterrupt and isinstance(stopped := self._run.failure(), Interrupted):
             if self._key.is_elsewhere:
                 end_in_one_line(under_asyncio=str(stopped))
             raise stopped from None  # the same, but it says what is saved and how to go on
 
     def start(self) -> OpenedRun:
-        self._session.start()
+        self._run.start()
         with heard():
-            opened = self._session.opened.result()
-        _show(self._display, self._session)
+            opened = self._run.opened.result()
+        _show(self._display, self._run)
         return opened
 
     def results(self, header: RunHeader) -> Iterator[Result]:
         while (batch := self._next_batch()) is not None:
             try:
-                for sealed in batch:
-                    yield as_result(sealed, header)
-                    self._session.check_is_here()  # whoever got the result may have forked, and be the fork
+                for row in batch:
+                    yield as_result(row, header)
+                    self._run.check_is_here()  # whoever got the result may have forked, and be the fork
             finally:
-                self._session.delivered(len(batch))
+                self._run.delivered(len(batch))
 
     def finish(self) -> None:
         with heard():
-            while wait([self._session.ended], self._look_every_s).not_done:
+            while wait([self._run.ended], self._look_every_s).not_done:
                 self._look()
-        self._session.ended.result()
+        self._run.ended.result()
 
     def progress(self, every_s: float) -> Iterator[Progress]:
         """How far the run is, every so often until it ends."""
-        while wait([self._session.ended], every_s).not_done:
-            if (progress := self._session.progress()) is not None:
+        while wait([self._run.ended], every_s).not_done:
+            if (progress := self._run.progress()) is not None:
                 yield progress
 
     def _next_batch(self) -> list[CommittedRow] | None:
-        self._session.check_is_here()
+        self._run.check_is_here()
         while True:
             self._look()
             with heard(), suppress(Empty):
                 return self._queue.get(timeout=self._look_every_s)
 
     def _wait_for_end(self) -> None:
-        while self._session.is_running:
+        while self._run.is_running:
             try:
                 with heard():
-                    self._session.ended.exception()
+                    self._run.ended.exception()
             except KeyboardInterrupt:
                 say_stopping_now()
-                self._session.stop()
+                self._run.stop()
 
     def _look(self) -> None:
-        _show(self._display, self._session)
+        _show(self._display, self._run)
         if self._key.is_elsewhere and self._key.is_pressed:
             raise KeyboardInterrupt
 
@@ -118,7 +118,7 @@ class AsyncDelivery:
     def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[list[CommittedRow] | None] = asyncio.Queue()
-        self._session = Session(job, path, options, self._deliver if listening else None)
+        self._run = StandaloneRun(job, path, options, self._deliver if listening else None)
         self._panel = panel_for(options.progress_bar)
         self._display = Display(self._panel)
         self._key = AsyncioKey()
@@ -134,75 +134,75 @@ class AsyncDelivery:
     ) -> None:
         is_ctrl_c = kind is asyncio.CancelledError and self._key.is_pressed
         if kind is not None:
-            if is_ctrl_c and self._session.is_running:
-                say_stopping(_in_flight(self._session))
-            self._session.stop()
+            if is_ctrl_c and self._run.is_running:
+                say_stopping(_in_flight(self._run))
+            self._run.stop()
             await self._wait_for_end(is_ctrl_c=is_ctrl_c)
-        self._session.join()
+        self._run.join()
         if self._looking is not None:
             self._looking.cancel()
-        _close(self._display, self._session)
-        if is_ctrl_c and isinstance(stopped := self._session.failure(), Interrupted):
+        _close(self._display, self._run)
+        if is_ctrl_c and isinstance(stopped := self._run.failure(), Interrupted):
             end_in_one_line(under_asyncio=str(stopped))
 
     async def _look_every(self, seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
-            _show(self._display, self._session)
+            _show(self._display, self._run)
 
     async def _wait_for_end(self, *, is_ctrl_c: bool) -> None:
-        if not self._session.is_running:
+        if not self._run.is_running:
             return
-        ended = asyncio.wrap_future(self._session.ended)
+        ended = asyncio.wrap_future(self._run.ended)
         while not ended.done():
             try:
                 await asyncio.wait([ended])
             except asyncio.CancelledError:
                 if is_ctrl_c:
                     say_stopping_now()
-                self._session.stop()
+                self._run.stop()
         ended.exception()  # looked at: it is the caller's own error that goes on from here
 
     async def start(self) -> OpenedRun:
-        self._session.start()
-        opened = await asyncio.wrap_future(self._session.opened)
-        _show(self._display, self._session)
+        self._run.start()
+        opened = await asyncio.wrap_future(self._run.opened)
+        _show(self._display, self._run)
         return opened
 
     async def results(self, header: RunHeader) -> AsyncIterator[Result]:
-        self._session.check_is_here()
+        self._run.check_is_here()
         while (batch := await self._queue.get()) is not None:
             try:
-                for sealed in batch:
-                    yield as_result(sealed, header)
-                    self._session.check_is_here()  # whoever got the result may have forked, and be the fork
+                for row in batch:
+                    yield as_result(row, header)
+                    self._run.check_is_here()  # whoever got the result may have forked, and be the fork
             finally:
-                self._session.delivered(len(batch))
+                self._run.delivered(len(batch))
 
     async def finish(self) -> None:
-        await asyncio.wrap_future(self._session.ended)
+        await asyncio.wrap_future(self._run.ended)
 
     def _deliver(self, batch: list[CommittedRow] | None) -> None:
         try:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, batch)
         except RuntimeError:
-            self._session.stop()  # the caller's loop is gone: nobody will take this, or anything after it
+            self._run.stop()  # the caller's loop is gone: nobody will take this, or anything after it
 
 
-def _in_flight(session: Session) -> int:
-    progress = session.progress()
+def _in_flight(run: StandaloneRun) -> int:
+    progress = run.progress()
     return progress.in_flight if progress is not None else 0
 
 
-def _show(display: Display, session: Session) -> None:
-    if (progress := session.progress()) is not None:
+def _show(display: Display, run: StandaloneRun) -> None:
+    if (progress := run.progress()) is not None:
         display.show(progress)
 
 
-def _close(display: Display, session: Session) -> None:
-    if (progress := session.progress()) is not None:
+def _close(display: Display, run: StandaloneRun) -> None:
+    if (progress := run.progress()) is not None:
         display.close(progress)
 
 
-def as_result(sealed: CommittedRow, header: RunHeader) -> Result:
-    return Result.from_row(sealed.row, sealed.agent, sealed.scenario, header)
+def as_result(committed: CommittedRow, header: RunHeader) -> Result:
+    return Result.from_row(committed.row, committed.agent, committed.scenario, header)

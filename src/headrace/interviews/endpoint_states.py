@@ -1,35 +1,50 @@
-"""Which models can be asked at present. Covers: what their endpoints said last, in words for the progress line.
+"""Keeps which models can be asked at present. Covers: holding a model's cursor while its endpoint cannot be called, the
+words for the progress line, and the error of a run that had to do without a model.
 
-Does not cover: why an endpoint stands as it does (models.endpoint.endpoint), or stopping its cursor
-(interviews.cursors).
+Does not cover: why an endpoint is in a state (models.endpoint.endpoint).
 """
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from headrace.errors import ModelUnusable
 from headrace.interviews.contract import Observed
+from headrace.interviews.cursors import Cursors
 from headrace.models.limiter import EndpointState
 from headrace.plan.lists import ModelList
 
 
 class EndpointStates:
-    def __init__(self, models: ModelList) -> None:
+    """A model that cannot be asked stops its own cursor; the others go on."""
+
+    def __init__(self, models: ModelList, cursors: Cursors) -> None:
+        self._cursors = cursors
         self._names = [model.name for model in models]
         self._closed: dict[int, str] = {}
         self._held: dict[int, str] = {}
 
     def note(self, observed: Observed) -> None:
-        self._held.pop(observed.model, None)
-        if observed.standing is EndpointState.HELD:
-            self._held[observed.model] = observed.reason
-        elif observed.standing is EndpointState.CLOSED:
-            self._closed[observed.model] = observed.reason
+        """Follow the last state of a model's endpoint."""
+        model, state = observed.model, observed.standing
+        self._held.pop(model, None)
+        match state:
+            case EndpointState.OPEN:
+                self._cursors.let_go(model)
+            case EndpointState.HELD:
+                self._held[model] = observed.reason
+                self._cursors.hold(model)
+            case EndpointState.CLOSED:
+                self._closed[model] = observed.reason
+                self._cursors.drop(model)
+            case _:
+                assert_never(state)
 
     def notice(self) -> str:
-        """What is the matter with models now; nothing where all is well."""
-        told = [f"{self._names[model]} {reason}" for model, reason in self._held.items()]
-        told += [f"{self._names[model]} stopped" for model in self._closed]
-        return ", ".join(dict.fromkeys(told))
+        """Which models cannot be asked now, and why; empty where all can."""
+        notices = [f"{self._names[model]} {reason}" for model, reason in self._held.items()]
+        notices += [f"{self._names[model]} stopped" for model in self._closed]
+        return ", ".join(dict.fromkeys(notices))
 
     def failure(self, done: int, total: int) -> ModelUnusable | None:
         """The error of a run that ended without these models; None where all could be asked."""

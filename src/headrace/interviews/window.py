@@ -16,6 +16,7 @@ from headrace.limits import MemoryLimits
 from headrace.memory.governor import Pressure
 
 _FIRST_WIDTH = 2
+_READING_AT_MOST_EVERY_S = 0.003
 _MOST_BUFFER_BYTES = 16_000_000
 _LEAST_BUFFER_BYTES = 250_000
 _BUFFER_SHARE = 0.05
@@ -37,6 +38,8 @@ class Window:
         self._pressure = Pressure.NORMAL
         self._first_used_bytes = 0
         self._largest_bytes = 0.0  # of the interviews seen lately
+        self._rows = 0  # since the last reading
+        self._read_at_s = 0.0
 
     @property
     def width(self) -> int:
@@ -44,11 +47,6 @@ class Window:
         if self._pressure >= Pressure.PREEMPTING:
             return 1  # work goes on, alone: pressure that never falls must not stop it for good
         return max(1, min(self._opened, self._fitting()))
-
-    @property
-    def is_narrowed(self) -> bool:
-        """Whether it is not fully open, so that the next reading is worth taking early."""
-        return self.width < self.concurrency
 
     @property
     def interview_bytes(self) -> int:
@@ -61,9 +59,9 @@ class Window:
         share = int(self._limits.budget_bytes * _BUFFER_SHARE) >> (2 * self._pressure)
         return max(_LEAST_BUFFER_BYTES, min(share, _MOST_BUFFER_BYTES))
 
-    def observe(self, used_bytes: int, pressure: Pressure) -> None:
+    def observe(self, used_bytes: int, pressure: Pressure, now_s: float) -> None:
         """Take a reading of memory and the level it led to."""
-        self._pressure = pressure
+        self._pressure, self._rows, self._read_at_s = pressure, 0, now_s
         if self._first_used_bytes == 0:
             self._first_used_bytes = used_bytes
             return  # it says what there was before any work, and nothing of what work takes
@@ -72,6 +70,14 @@ class Window:
         else:
             # Not below a part: a process may stand above the line with what it held before.
             self._opened = max(1, self.concurrency // _NARROWEST_PART, self._opened // 2)
+
+    def wants_reading(self, rows: int, now_s: float) -> bool:
+        """Whether so many more rows make a reading worth taking early: while the window opens or is narrow, each
+        windowful is followed by one, so that it may open further.
+        """
+        self._rows += rows
+        is_due = now_s - self._read_at_s >= _READING_AT_MOST_EVERY_S
+        return is_due and self._rows >= self.width < self.concurrency
 
     def answered(self, largest_bytes: int) -> None:
         """Answers of interviews in flight came, the largest with so many bytes to keep."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headrace import Job, Model, QuestionFreeText, Results, ScenarioList, Survey
-from headrace.interviews import run as survey_run
+from headrace.interviews import open_chunks
 from headrace.limits import BreakerLimits, EndpointLimits, RetryLimits
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.models import shared_limiters
@@ -94,7 +94,7 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = EndpointLimits(first_pause_s=0.005, longest_pause_s=0.02, breaker=breaker)
     retry = RetryLimits(first_wait_s=0.01, longest_wait_s=0.1)
     monkeypatch.setattr(shared_limiters, "endpoint_limits", lambda _: limits)
-    monkeypatch.setattr(survey_run, "RetryLimits", lambda: retry)
+    monkeypatch.setattr(open_chunks, "RetryLimits", lambda: retry)
 
 
 def a_job(server: HostileServer) -> Job:

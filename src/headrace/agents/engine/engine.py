@@ -33,7 +33,6 @@ from headrace.errors import OptionError, nearest
 from headrace.interviews.api import run_options
 from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, say_stopping
 from headrace.limits import BreakerLimits, MemoryLimits
-from headrace.models.services import provider_for
 from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.results.results import Results
@@ -140,9 +139,6 @@ class Engine:
         if "memory" in settings:
             raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
         options, level = run_options(settings), checked_priority(priority)
-        job.check()
-        for model in job.models:
-            provider_for(model)  # an unknown model or parameter is an error before a file is made
         place = await self._access.call(lambda loop: loop.surveys.run(job, path, level, options))
         return Results.open(place)
 

@@ -1,15 +1,19 @@
-"""Surveys inside an engine: tenants with a run file of their own. Covers: one survey from open to close.
+"""Surveys inside an engine: they share its memory, its limiters and its loop. Covers: one survey's place in the engine.
 
-It runs on the engine's loop, with as many interviews in flight as the scheduler grants.
+    engine readings, pressure level ──► EngineSurveyMemory ──► the survey's window
+    scheduler ── GrantPermits ──► grant: pause, or tune and resume
+    the survey ── SurveyOpened, SurveyUsage, SurveyClosed ──► scheduler
 
-Does not cover: the survey's own loop (interviews.run), or how many permits there are (agents.scheduler.survey_permits).
+Does not cover: a run from open to close (interviews.session), its loop (interviews.run), or how many permits there are
+(agents.scheduler.survey_permits).
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from headrace.agents.engine.engine_memory import EngineSurveyMemory
@@ -17,20 +21,18 @@ from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.scheduler.events import GrantPermits, SurveyClosed, SurveyOpened, SurveyUsage
 from headrace.display import counted
 from headrace.errors import EngineClosed, OptionError
+from headrace.interviews.contract import InterviewExecutor
 from headrace.interviews.inline import InlineExecutor
-from headrace.interviews.permissions import Permissions
 from headrace.interviews.run import SurveyRun
-from headrace.interviews.spending import check_priced
-from headrace.interviews.steering.server import steerable
+from headrace.interviews.session import Session
 from headrace.limits import RunOptions
 from headrace.memory.gauge import BudgetReadings
+from headrace.memory.governor import Pressure
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.progress.pace import Progress
-from headrace.store.disk_errors import translated_errors
-from headrace.store.home import default_path
 from headrace.store.run_file.run_file import RunFile
 from headrace.units import NONE
 
@@ -43,15 +45,15 @@ class EngineSurveys:
         host: str,
         driver: SchedulerDriver,
         readings: BudgetReadings,
-        endpoints: SharedLimiters,
+        limiters: SharedLimiters,
         cache: Callable[[], ResponseCache | None],
         read_memory: Callable[[], None],
     ) -> None:
-        self._host = host
+        self.host = host
+        self.limiters = limiters
+        self.cache = cache
+        self.readings = readings
         self._driver = driver
-        self._readings = readings
-        self._endpoints = endpoints
-        self._cache = cache
         self._read_memory = read_memory
         self.running: dict[str, SurveyRun] = {}  # as many as the program runs at once
 
@@ -62,54 +64,34 @@ class EngineSurveys:
                 "A survey inside an engine has no workers of its own.",
                 fix="Leave workers= out, or run the survey by itself with job.run(..., workers=2).",
             )
-        place = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
-        if str(place) in self.running:
-            raise OptionError(f"{place} is being run by this engine already.", fix="Wait for it.")
-        file = await asyncio.to_thread(_opened, place, job, options, self._readings.limits.budget_bytes)
-        try:
-            run = self._prepared(job, file, options)
-            await self._run_tenant(str(place), run, file, priority)
-        finally:
-            file.close()
-        progress = run.progress()
-        if progress.done < progress.total:
-            raise _stopped(progress, place) if run.was_stopped else run.why_incomplete()
-        return place
+        session = await asyncio.to_thread(Session, job, path, options, has_workers=False)
+        if str(session.path) in self.running:
+            raise OptionError(f"{session.path} is being run by this engine already.", fix="Wait for it.")
+        await session.run(_EngineHost(self, session, priority))
+        return session.path
 
-    def _prepared(self, job: Job, file: RunFile, options: RunOptions) -> SurveyRun:
-        cache = self._cache() if options.cache and not options.fresh and not job.is_test else None
-        executor = InlineExecutor([model.functions for model in job.models], self._endpoints, cache)
-        memory = EngineSurveyMemory(self._readings, lambda: self._driver.scheduler.pressure(self._host))
-        return SurveyRun(job, file, options, memory, executor, None)
-
-    async def _run_tenant(self, tenant: str, run: SurveyRun, file: RunFile, priority: Priority) -> None:
-        run.pause()  # until the first grant
-        self.running[tenant] = run
-        with translated_errors(file.path):
-            file.keep_budgets()
-            note = file.journal.begin_run(run.reused)
-        outcome = "failed"
-        opened = SurveyOpened(
-            now_s=time.monotonic(), survey=tenant, host=self._host, wanted=file.budgets.window, priority=priority
+    def open(self, run: SurveyRun, path: Path, wanted: int, priority: Priority) -> None:
+        """Let the scheduler know of a survey, which waits for its first permits."""
+        run.pause()
+        self.running[str(path)] = run
+        self._driver.send(
+            SurveyOpened(now_s=time.monotonic(), survey=str(path), host=self.host, wanted=wanted, priority=priority)
         )
-        self._driver.send(opened)
         self._read_memory()
-        try:
-            async with steerable(file.path, run):
-                await run.run(lambda _: self.report(tenant))
-            outcome = "complete" if run.progress().done == run.total else "stopped"
-        finally:
-            del self.running[tenant]
-            self._driver.send(SurveyClosed(now_s=time.monotonic(), survey=tenant))
-            note.ended(run.peak_bytes, outcome, self._endpoints.figures().decode())
 
-    def report(self, tenant: str) -> None:
-        if run := self.running.get(tenant):
+    def close(self, path: Path) -> None:
+        del self.running[str(path)]
+        self._driver.send(SurveyClosed(now_s=time.monotonic(), survey=str(path)))
+
+    def pressure(self) -> Pressure:
+        return self._driver.scheduler.pressure(self.host)
+
+    def report(self, survey: str) -> None:
+        """Have a survey follow the engine's last reading, and tell the scheduler what it uses."""
+        if run := self.running.get(survey):
             run.read_memory()
-            used = run.in_flight
-            self._driver.send(
-                SurveyUsage(now_s=time.monotonic(), survey=tenant, in_use=used, permit_bytes=run.interview_bytes)
-            )
+            used, each = run.in_flight, run.interview_bytes
+            self._driver.send(SurveyUsage(now_s=time.monotonic(), survey=survey, in_use=used, permit_bytes=each))
 
     def grant(self, command: GrantPermits) -> None:
         run = self.running.get(command.survey)
@@ -126,18 +108,40 @@ class EngineSurveys:
             run.stop()
 
 
-def _opened(path: Path, job: Job, options: RunOptions, budget_bytes: int) -> RunFile:
-    permissions = Permissions.of(job, path, options)
-    permissions.check()
-    check_priced(job, permissions.budgets)
-    permissions.remember()
-    return RunFile.open(path, job, options, lambda: None, budget_bytes)
+class _EngineHost:
+    """The SessionHost of one survey inside an engine."""
 
+    listener = None
 
-def _stopped(progress: Progress, path: Path) -> EngineClosed:
-    # Not Interrupted: a KeyboardInterrupt in a task would end the whole loop.
-    return EngineClosed(
-        f"The survey was stopped after {progress.done:,} of {counted(progress.total, 'interview')};"
-        f" all of them are in {path}.",
-        fix="Run the same job with the same path to go on.",
-    )
+    def __init__(self, surveys: EngineSurveys, session: Session, priority: Priority) -> None:
+        self._surveys = surveys
+        self._session = session
+        self._priority = priority
+        self.memory = EngineSurveyMemory(surveys.readings, surveys.pressure)
+        self.limiters = surveys.limiters
+
+    def check_wanted(self) -> None:
+        """An engine that is left stops its surveys once they run."""
+
+    @asynccontextmanager
+    async def cache(self) -> AsyncGenerator[ResponseCache | None]:
+        yield self._surveys.cache()  # the engine closes it
+
+    def executor(self, cache: ResponseCache | None) -> InterviewExecutor:
+        return InlineExecutor([model.functions for model in self._session.job.models], self.limiters, cache)
+
+    @asynccontextmanager
+    async def running(self, run: SurveyRun, file: RunFile) -> AsyncGenerator[Callable[[Progress], None]]:
+        self._surveys.open(run, file.path, file.budgets.window, self._priority)
+        try:
+            yield lambda _: self._surveys.report(str(file.path))
+        finally:
+            self._surveys.close(file.path)
+
+    def stopped(self, progress: Progress) -> EngineClosed:
+        # Not Interrupted: a KeyboardInterrupt in a task would end the whole loop.
+        return EngineClosed(
+            f"The survey was stopped after {progress.done:,} of {counted(progress.total, 'interview')};"
+            f" all of them are in {self._session.path}.",
+            fix="Run the same job with the same path to go on.",
+        )

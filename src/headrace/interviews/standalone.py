@@ -1,0 +1,191 @@
+"""A survey that runs by itself, as the caller holds it: on a thread of its own, watched and stopped from outside.
+
+Covers: the thread, the caller's futures, worker processes, progress at the terminal, memory of its own.
+Does not cover: the run from open to close (interviews.session), or what callers do with results meanwhile
+(interviews.delivery).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import HeadraceError, Interrupted
+from headrace.interviews.contract import InterviewExecutor
+from headrace.interviews.inline import InlineExecutor
+from headrace.interviews.open_chunks import CommittedRow
+from headrace.interviews.run import SurveyRun
+from headrace.interviews.session import Session, survey_workers_module
+from headrace.limits import RunOptions
+from headrace.memory.governed import OwnMemory
+from headrace.models.response_cache import ResponseCache
+from headrace.models.shared_limiters import SharedLimiters
+from headrace.plan.bitmap import Bitmap
+from headrace.plan.job import Job
+from headrace.progress.pace import Progress
+from headrace.progress.refresh import Display
+from headrace.progress.terminal_line import canvas_for, say_reused
+from headrace.store.home import cache_path
+from headrace.store.run_file.header import RunHeader
+from headrace.store.run_file.run_file import RunFile
+from headrace.survey.known_services import SERVICES
+from headrace.threads.loop_thread import LoopThread
+
+if TYPE_CHECKING:
+    from headrace.interviews.workers.survey_workers import SurveyWorkers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedRun:
+    """What a run found when it opened its file: `stored` are the results that will not be made again."""
+
+    path: Path
+    stored: Bitmap
+    stop: int
+    header: RunHeader
+
+
+class StandaloneRun:
+    """`deliver` is called on the run's thread with committed rows, and with None at the end."""
+
+    def __init__(
+        self,
+        job: Job,
+        path: str | Path | None,
+        options: RunOptions,
+        deliver: Callable[[list[CommittedRow] | None], None] | None,
+    ) -> None:
+        self._session = Session(job, path, options, has_workers=True)
+        self.limits = self._session.permissions.memory_limits()
+        self._deliver = deliver
+        self._is_stopping = False
+        self._early_stops = 0
+        self._run: SurveyRun | None = None
+        self.opened: Future[OpenedRun] = Future()
+        self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
+        has_network = not self._session.workers and all(model.service_name in SERVICES for model in job.models)
+        self._thread = LoopThread(self._main, has_network=has_network)
+        self.ended = self._thread.future
+        self.ended.add_done_callback(self._has_ended)
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_running
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """A first call lets interviews in flight end, a second stops at once; everything journaled is kept."""
+        self._is_stopping = True
+        self._thread.call(self._request_stop)
+
+    def delivered(self, count: int) -> None:
+        if self._run is not None:
+            self._thread.call(self._run.delivered, count)
+
+    def check_is_here(self) -> None:
+        """In a fork nothing more would ever arrive."""
+        if self._thread.is_elsewhere:
+            path = self._session.path
+            raise HeadraceError(
+                f"This process is a fork of the one that runs {path}: the run goes on there, and only there.",
+                fix="End a fork with os._exit(), or start it with multiprocessing, so that it does not return here.",
+            )
+
+    def progress(self) -> Progress | None:
+        """How far the run is, from any thread; None before it has opened its file."""
+        return self._run.progress() if self._run is not None else None
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def failure(self) -> BaseException | None:
+        """The error of a run that has ended."""
+        return self.ended.exception() if self.ended.done() else None
+
+    def check_wanted(self) -> None:
+        if self._is_stopping:
+            raise Interrupted(self._session.path, done=0, total=0)
+
+    def begun(self, run: SurveyRun, file: RunFile) -> None:
+        """On the run's thread, before its first interview."""
+        self._run = run
+        for _ in range(self._early_stops):
+            run.request_stop()
+        stored, header = run.portion.of(file.done), RunHeader.load(file.connection, file.path)
+        self.opened.set_result(OpenedRun(path=file.path, stored=stored, stop=run.portion.stop, header=header))
+
+    def _has_ended(self, ended: Future[None]) -> None:
+        """End every wait of the caller, whatever ended the run."""
+        if not self.opened.done():
+            self.opened.set_exception(ended.exception() or HeadraceError("The run ended before it began."))
+        if self._deliver is not None:
+            self._deliver(None)
+
+    def _request_stop(self) -> None:
+        if self._run is not None:
+            self._run.request_stop()
+        else:
+            self._early_stops += 1
+
+    async def _main(self) -> None:
+        session = self._session
+        if session.workers:
+            made = survey_workers_module().survey_workers(session.job, session.workers, self.limits)
+            async with made as workers:
+                await session.run(_OwnHost(self, session, self._deliver, workers))
+        else:
+            await session.run(_OwnHost(self, session, self._deliver, None))
+
+
+class _OwnHost:
+    """The SessionHost of a survey by itself."""
+
+    def __init__(
+        self,
+        owner: StandaloneRun,
+        session: Session,
+        listener: Callable[[list[CommittedRow]], None] | None,
+        workers: SurveyWorkers | None,
+    ) -> None:
+        self._session = session
+        self._owner = owner
+        self._workers = workers
+        self.memory = OwnMemory(owner.limits, workers.gauge if workers is not None else None)
+        self.limiters = SharedLimiters()
+        self.listener = listener
+        self.check_wanted = owner.check_wanted
+
+    @asynccontextmanager
+    async def cache(self) -> AsyncGenerator[ResponseCache]:
+        cache = ResponseCache.open(cache_path(), time.time())
+        try:
+            yield cache
+        finally:
+            await asyncio.to_thread(cache.close)
+
+    def executor(self, cache: ResponseCache | None) -> InterviewExecutor:
+        if self._workers is not None:
+            return self._workers.executor(self.limiters, cache)
+        return InlineExecutor([model.functions for model in self._session.job.models], self.limiters, cache)
+
+    @asynccontextmanager
+    async def running(self, run: SurveyRun, file: RunFile) -> AsyncGenerator[Callable[[Progress], None]]:
+        self._owner.begun(run, file)
+        say_reused(run.progress(), file.last_run_at)
+        display = Display(canvas_for(self._session.options.progress_bar))
+        try:
+            display.show(run.progress())
+            yield display.show
+        finally:
+            display.close(run.progress())
+
+    def stopped(self, progress: Progress) -> Interrupted:
+        return Interrupted(self._session.path, done=progress.done, total=progress.total)
