@@ -3,6 +3,7 @@
 The mix is drawn: its memory, read from outside every 10 ms, with the levels and what the engine did on it.
 """
 
+import sys
 from typing import Any
 
 from benchmarks.bench import Bench
@@ -14,10 +15,12 @@ from benchmarks.engine_mixes import (
     peak_and_steady,
     run_mix,
 )
+from benchmarks.peers import installed
 from benchmarks.process_memory import resident_bytes
-from benchmarks.processes import run_child
-from benchmarks.report import Line, Table, loops, megabytes
+from benchmarks.processes import ChildFailed, run_child
+from benchmarks.report import NOT_MEASURED, Line, Table, loops, megabytes
 
+_DBOS, _DBOS_RUNS = "dbos==3.3.0", 500
 _MOST_CPU_US = 300.0
 _MOST_EVENT_US = 10.0
 _WAITING = 10_000
@@ -29,6 +32,7 @@ _DRAWN = "resident memory of the engine's process, every 10 ms"
 
 def measure(bench: Bench) -> Table:
     noops = run_child("engine_noops", bench.directory / "noops.run", bench.sizes.agent_runs).figures
+    peer = _dbos(bench)
     stops = run_child("engine_preempted", bench.directory / "stops.run", bench.sizes.kills).figures
     blocks, objects = (_given_back(bench, what) for what in ("blocks", "objects"))
     events = run_child("scheduler_events", _WAITING).figures
@@ -36,7 +40,7 @@ def measure(bench: Bench) -> Table:
     return Table(
         "the engine, inline",
         [
-            *_noop_lines(noops),
+            *_noop_lines(noops, peer),
             _scheduler_line(events),
             _stop_line(stops),
             blocks,
@@ -47,7 +51,7 @@ def measure(bench: Bench) -> Table:
         [
             "scheduler: the mean of all kinds of events, and the costliest: a run that ends and the start of the next",
             "given back: inline, by an agent told to stop beside another that took memory in turns with it",
-            "no-op: one journaled step each; peer: DBOS 3.3 on SQLite, CPU per step",
+            f"no-op: one journaled step each; peer: {_DBOS} on SQLite, one workflow at a time, its cheapest",
             "mix: four slots; steady is the median while agents run",
             "two slots: the peers are what a process pool, streaming, and a priority queue aim at",
             f"the mix is drawn in {mix['picture']}",
@@ -56,10 +60,24 @@ def measure(bench: Bench) -> Table:
     )
 
 
-def _noop_lines(figures: dict[str, Any]) -> list[Line]:
+def _dbos(bench: Bench) -> dict[str, Any] | None:
+    """What DBOS takes for the same, in an environment of its own; None where it cannot be had."""
+    python = installed(_DBOS)
+    if python is None:
+        return None
+    try:
+        return run_child("dbos_noops", bench.directory / "dbos.sqlite", _DBOS_RUNS, python=python).figures
+    except ChildFailed as error:
+        print(f"DBOS: {error}", file=sys.stderr)
+        return None
+
+
+def _noop_lines(figures: dict[str, Any], peer: dict[str, Any] | None) -> list[Line]:
     cpu_us, p50_ms, p99_ms = figures["cpu_us"], figures["p50_ms"], figures["p99_ms"]
+    run, step = (f"{peer[name]:,.0f} us" if peer else NOT_MEASURED for name in ("cpu_us", "step_us"))
     return [
-        Line("no-op agent run, CPU", f"{cpu_us:.0f} us", f"<= {_MOST_CPU_US:.0f} us", cpu_us <= _MOST_CPU_US, "2.7 ms"),
+        Line("no-op agent run, CPU", f"{cpu_us:.0f} us", f"<= {_MOST_CPU_US:.0f} us", cpu_us <= _MOST_CPU_US, run),
+        Line("the peer's further step, CPU", "", peer=step),
         Line("journaling a step, p50", f"{p50_ms:.2f} ms", f"<= {_MOST_P50_MS:.0f} ms", p50_ms <= _MOST_P50_MS),
         Line("journaling a step, p99", f"{p99_ms:.2f} ms", f"<= {_MOST_P99_MS:.0f} ms", p99_ms <= _MOST_P99_MS),
     ]
