@@ -38,10 +38,10 @@ async def test_a_program_gets_its_input_and_its_output_is_kept(pool, tmp_path):
 async def test_an_exit_code_and_a_signal_are_told_apart(pool):
     result, _ = await ended(pool, "sh", "-c", "echo why >&2; exit 9")
     assert (result.kind, result.code, result.signal) == (DeathKind.EXITED, 9, None)
-    assert result.told() == "exited with 9; it said: why"
+    assert result.in_words() == "exited with 9; it said: why"
     result, _ = await ended(pool, "sh", "-c", "kill -9 $$")
     assert (result.kind, result.code, result.signal) == (DeathKind.SIGNALLED, None, 9)
-    assert "SIGKILL" in result.told()
+    assert "SIGKILL" in result.in_words()
 
 
 async def test_a_program_whose_children_take_too_much_is_ended(pool):
@@ -60,14 +60,14 @@ async def test_too_much_output_ends_a_program(pool):
 async def test_too_much_output_is_no_result_though_the_program_was_quicker_than_the_watchdog(pool):
     result, _ = await ended(pool, "sh", "-c", f"head -c {LIMITS.output_bytes + 1} /dev/zero")
     assert result.kind is DeathKind.TOO_MUCH_OUTPUT
-    assert f"more than {LIMITS.output_bytes:,}" in result.told()
+    assert f"more than {LIMITS.output_bytes:,}" in result.in_words()
 
 
 async def test_a_program_that_takes_too_long_is_ended_with_its_children(pool):
     limits = CommandLimits(memory_bytes=100 * MB, timeout_s=0.2)
     result, _ = await ended(pool, "sh", "-c", "sleep 60 & sleep 60", limits=limits)
     assert result.kind is DeathKind.HUNG
-    assert "longer than 0.2 s" in result.told()
+    assert "longer than 0.2 s" in result.in_words()
 
 
 async def test_a_cancelled_command_ends_its_program(pool):
@@ -97,7 +97,7 @@ def test_node_is_told_how_large_its_heap_may_be():
 async def test_node_runs_within_its_limit_and_its_own_heap_ends_it(pool):
     limits = CommandLimits(memory_bytes=150 * MB, timeout_s=30)
     result, output = await ended(pool, "node", "-e", "console.log(6 * 7)", limits=limits)
-    assert (result.succeeded, output) == (True, b"42\n"), result.told()
+    assert (result.succeeded, output) == (True, b"42\n"), result.in_words()
     taking = "const held = []; for (;;) held.push(new Array(10000).fill({}))"
     result, _ = await ended(pool, "node", "-e", taking, limits=limits)
     assert not result.succeeded

@@ -85,4 +85,4 @@ def _failed(command: ProgramCall, result: CommandResult) -> CommandFailed:
         DeathKind.TOO_MUCH_OUTPUT: "Have it write to a file, or allow more with output=.",
         DeathKind.HUNG: "Give it longer with timeout_s=.",
     }
-    return CommandFailed(f"{command.argv[0]} {result.told()}.", fix=fixes.get(result.kind, ""))
+    return CommandFailed(f"{command.argv[0]} {result.in_words()}.", fix=fixes.get(result.kind, ""))

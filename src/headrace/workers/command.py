@@ -1,8 +1,8 @@
-"""A program that is not Python, as a step: run under the same limits and the same watchdog as workers.
+"""Runs a program that is not Python to its end, under the same limits and the same watchdog as workers.
 
-Covers: its streams (input from and output to files, so that no pipe has to be pumped and no output sits in memory), the
-heap that Node is told to keep to, the exit code and the signal told apart. Does not cover: journaling the step (the
-agent's context), or how the process is made and watched (workers.warden.warden).
+Covers: its streams (input from and output to files, so that no pipe has to be pumped and no output is held in memory),
+Node's heap size, its exit code or signal, its timeout. Does not cover: journaling the step that runs it
+(agents.context), or how the process is made and watched (workers.warden).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ENDED_BY_ITSELF = (DeathKind.EXITED, DeathKind.SIGNALLED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLimits:
-    """Above `output_bytes` on its standard streams, or after `timeout_s`, the program is killed."""
+    """The program is killed above `memory_bytes`, above `output_bytes` on its streams, and after `timeout_s`."""
 
     memory_bytes: int
     output_bytes: int = 64 << 20
@@ -41,7 +41,7 @@ class CommandLimits:
 
 
 class CommandResult:
-    """How a program ended, and what it wrote: `output` is an open file at its start, to be closed by the caller."""
+    """How a program ended, and what it wrote. The caller closes `output`, a file that is open at its start."""
 
     def __init__(self, death: Death, output: IO[bytes], error_tail: str) -> None:
         self.kind = death.kind
@@ -57,8 +57,8 @@ class CommandResult:
     def succeeded(self) -> bool:
         return self.kind is DeathKind.EXITED and self.code == 0
 
-    def told(self) -> str:
-        """What became of it, in words."""
+    def in_words(self) -> str:
+        """Say how it ended, and the last lines of its standard error."""
         match self.kind:
             case DeathKind.EXITED:
                 ended = f"exited with {self.code}"
@@ -82,8 +82,9 @@ async def run_command(
     spools: Path | None = None,
     begin: Begin | None = None,
 ) -> CommandResult:
-    """Run it to its end. `spools` is where its streams are kept; the files have no names. `begin` may start it with
-    another limit.
+    """Run a program to its end. Its streams are nameless files in the directory `spools`.
+
+    `begin` gets the function that starts the program with a limit, and chooses the limit: a lender does.
     """
     order = _order(pool.next_number(), argv, limits, directory, environment)
     await pool.start()
@@ -100,14 +101,14 @@ async def run_command(
             raise
         size = output.seek(0, os.SEEK_END)
         output.seek(0)
-        if size > limits.output_bytes and death.kind in _ENDED_BY_ITSELF:  # before anyone had looked
+        if size > limits.output_bytes and death.kind in _ENDED_BY_ITSELF:  # before the warden had looked
             death.kind = DeathKind.TOO_MUCH_OUTPUT
             death.reason = f"it wrote {size:,} bytes, more than {limits.output_bytes:,}"
         return CommandResult(death, output, _tail(errors))
 
 
 def with_heap_limit(argv: Sequence[str], memory_bytes: int) -> list[str]:
-    """Node sizes its heap by the host: told the limit, it collects garbage before it meets it."""
+    """Add the option that sizes Node's heap by the limit: by the host's memory, Node would collect garbage too late."""
     is_node = Path(argv[0]).name.removesuffix(".exe") in {"node", "nodejs"}
     if not is_node or any(argument.startswith(_NODE_HEAP_FLAG) for argument in argv):
         return list(argv)

@@ -1,4 +1,4 @@
-"""How a program ended, as an agent sees it and the journal keeps it. Does not cover: running it (workers.command)."""
+"""The result of a program, as an agent gets it and the journal keeps it. Running it is workers.command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CommandEnd:
 
     @classmethod
     def from_owner(cls, value: object) -> CommandEnd:
-        """As somebody tells it who has found out; what is not known may be left out."""
+        """Read the result that a run's owner gives where the program's end was not journaled; fields may be missing."""
         try:
             end = msgspec.convert(value, cls)
         except msgspec.ValidationError as error:

@@ -1,4 +1,8 @@
-"""Which layers hold workers to their limits here. Covers: what this platform and this host offer, by looking."""
+"""Finds out which mechanisms hold workers to their memory limits on this platform and host.
+
+Covers: trying each one out, and its state in words, for `headrace doctor` and for the engine's status. Does not cover:
+the mechanisms themselves (memory.measure, workers.warden).
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,12 @@ GROUP = "cgroup v2"
 
 
 def can_isolate() -> bool:
-    """Whether workers can have processes of their own at all."""
+    """Return whether this platform can run workers in processes of their own."""
     return hasattr(os, "fork") and resource is not None
 
 
 def enforcement_layers() -> list[tuple[str, str]]:
-    """Each layer by name with its state: `active`, `unproven` where it could not be tested, or why not."""
+    """Return each mechanism's name with its state: `active`, `unproven` where it could not be tried, or why not."""
     if not can_isolate():
         return [("isolation", f"inline only: {sys.platform} has no process groups and limits that this needs")]
     return [
@@ -44,7 +48,7 @@ def _watchdog() -> str:
 
 
 def _shared_memory() -> str:
-    """memfds, files on tmpfs and SysV segments are counted wherever the watchdog is; descriptors in flight not."""
+    """Memory that no process shows as its own: memfds in flight are counted only where the kernel shows them."""
     if not ON_LINUX:
         return f"not on {sys.platform}: only what is mapped counts"
     return ACTIVE if tells_in_flight() else f"{ACTIVE}, but for memfds in flight: this kernel does not tell of them"

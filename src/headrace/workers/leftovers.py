@@ -1,8 +1,9 @@
-"""What a run has left in its worker that would go on beside the next one, or change what that one meets.
+"""Finds what a task has left in its worker that would run beside the next task, or change its surroundings.
 
-Covers: threads, children, streams, timers, and what belongs to the process as a whole: its directory, signals, limits,
-user and umask. Does not cover: memory (workers.pool), and what Python code has made of modules and of the
-environment, which imports change as well.
+A worker with leftovers is ended instead of used again. Covers: threads, child processes, closed standard streams,
+timers, and the state of the process: working directory, signal handlers, limits, user and umask. Does not cover: memory
+that was not given back (workers.pool), and changed modules and environment variables, which ordinary imports change as
+well.
 """
 
 from __future__ import annotations
@@ -18,29 +19,31 @@ from headrace.memory.measure.process import contents
 
 _FIELDS = (b"\nUmask:", b"\nUid:", b"\nGid:", b"\nSigBlk:", b"\nSigIgn:")
 _CAUGHT = b"\nSigCgt:"
-# Not those that faulthandler catches, in many a module as soon as it is imported: nobody is harmed by that. Nor those
-# beyond 31: the C library catches some with the first thread.
+# Without those that faulthandler catches, which many a module enables when it is imported, and which is harmless; and
+# without those beyond 31, of which the C library catches some when it starts the first thread.
 _CRASHES = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, getattr(signal, "SIGBUS", 0), signal.SIGILL)
 _COUNTED = (1 << 31) - 1 & ~sum(1 << number - 1 for number in _CRASHES if number)
 
 
 class ProcessState(NamedTuple):
-    """Compared with what it was before a run; 16 us each time."""
+    """The state of this process, compared before and after a task; reading it takes 16 us. `fields` are lines of
+    /proc/self/status, `caught` the signals with a handler, as bits.
+    """
 
     directory: str
     limits: tuple[tuple[int, int], ...]
-    told: tuple[bytes, ...]
-    caught: int  # signals, as bits
+    fields: tuple[bytes, ...]
+    caught: int
 
     @classmethod
     def now(cls) -> ProcessState:
-        told = contents("/proc/self/status")
-        caught = int(_told(told, _CAUGHT) or b"0", 16) & _COUNTED
-        return cls(_directory(), own_limits(), tuple(_told(told, field) for field in _FIELDS), caught)
+        status = contents("/proc/self/status")
+        caught = int(_field(status, _CAUGHT) or b"0", 16) & _COUNTED
+        return cls(_directory(), own_limits(), tuple(_field(status, name) for name in _FIELDS), caught)
 
 
 def is_something_left(before: ProcessState, threads_that_end: Collection[str]) -> bool:
-    """`threads_that_end` are beginnings of names: whoever started those ends them."""
+    """Return whether anything is left. Threads whose names begin with `threads_that_end` are ended by their owners."""
     return (
         _has_threads(tuple(threads_that_end))
         or _has_children()
@@ -84,6 +87,6 @@ def _directory() -> str:
         return ""  # it was removed
 
 
-def _told(told: bytes, field: bytes) -> bytes:
-    at = told.find(field)
-    return told[at + len(field) : told.find(b"\n", at + 1)] if at >= 0 else b""
+def _field(status: bytes, name: bytes) -> bytes:
+    at = status.find(name)
+    return status[at + len(name) : status.find(b"\n", at + 1)] if at >= 0 else b""

@@ -13,37 +13,37 @@ import os
 import selectors
 
 from headrace.threads.stack_dump import dump_on_signal
-from headrace.workers.progress_page import Place
+from headrace.workers.progress_page import WorkerCounters
 from headrace.workers.warden.stuck import DUMP_FILE
 
 _wait = selectors.DefaultSelector.select  # each turn of each worker comes by here
 
 
 class WatchedLoop(asyncio.SelectorEventLoop):
-    def __init__(self, place: Place) -> None:
-        if not place.stacks:
-            place.set_stacks(_new_dump_file())
-        self._place = place
-        super().__init__(_CountedWaits(place))
+    def __init__(self, counters: WorkerCounters) -> None:
+        if not counters.dump_file:
+            counters.set_dump_file(_new_dump_file())
+        self._counters = counters
+        super().__init__(_CountedWaits(counters))
 
     def close(self) -> None:
         super().close()
-        self._place.turns += self._place.turns % 2
+        self._counters.turns += self._counters.turns % 2
 
 
 class _CountedWaits(selectors.DefaultSelector):
     """Counts twice a turn: when the loop begins to wait (even), and when it goes on (odd)."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, counters: WorkerCounters) -> None:
         super().__init__()
-        self._place = place
-        self._turns = place.turns  # even: no loop is there before this one
+        self._counters = counters
+        self._turns = counters.turns  # even: no loop is there before this one
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        place, turns = self._place, self._turns
-        place.turns = turns
+        counters, turns = self._counters, self._turns
+        counters.turns = turns
         ready = _wait(self, timeout)
-        place.turns = turns + 1
+        counters.turns = turns + 1
         self._turns = turns + 2
         return ready
 

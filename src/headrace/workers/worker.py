@@ -24,7 +24,7 @@ from headrace.framing import BadFrame
 from headrace.memory.measure.os_limits import allow_data
 from headrace.memory.measure.process import own_data_bytes
 from headrace.workers.functions import find_function
-from headrace.workers.progress_page import Place
+from headrace.workers.progress_page import WorkerCounters
 from headrace.workers.wire import TaskDone, TaskFailed, TaskMessage, TaskOutOfMemory, ToWorker, WorkerTask
 from headrace.workers.worker_channel import WorkerChannel
 
@@ -36,16 +36,16 @@ _LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say 
 class Port:
     """What a task's function is given: messages to and from whoever started it. Each one sent counts as a step."""
 
-    def __init__(self, line: WorkerChannel, task: WorkerTask, place: Place | None) -> None:
+    def __init__(self, line: WorkerChannel, task: WorkerTask, counters: WorkerCounters | None) -> None:
         self._line = line
-        self._place = place
+        self._counters = counters
         self.epoch = task.epoch
         self.base_bytes = line.base_bytes  # resident when the worker began: limits count from here
 
     def step(self) -> None:
         """Progress that is worth no message: a task at its memory limit that takes no step is ended."""
-        if self._place is not None:
-            self._place.step()
+        if self._counters is not None:
+            self._counters.step()
 
     def send(self, payload: bytes) -> None:
         """Waits while the controller does not read, and with it the loop, if there is one."""
@@ -95,7 +95,7 @@ def _leave() -> NoReturn:
     os._exit(0)  # the controller is gone, and the warden is about to end us anyway
 
 
-def work(channel: int, place: Place | None = None) -> int:
+def work(channel: int, counters: WorkerCounters | None = None) -> int:
     """Until the controller closes the channel. Returns the exit code."""
     line = WorkerChannel(socket.socket(fileno=channel))
     # A child of the worker that held its channel would hide the worker's end, and could speak in its name. So would the
@@ -105,18 +105,18 @@ def work(channel: int, place: Place | None = None) -> int:
     while (message := line.read()) is not None:
         if not isinstance(message, WorkerTask):
             continue  # a message that came after its task had ended
-        _set_busy(place, True)
-        ending = _performed(message, line, place)
-        _set_busy(place, False)
+        _set_busy(counters, True)
+        ending = _performed(message, line, counters)
+        _set_busy(counters, False)
         if isinstance(_said(line, message, ending), TaskOutOfMemory):
             return 0
     return 0
 
 
-def _performed(task: WorkerTask, line: WorkerChannel, place: Place | None) -> _Ending:
+def _performed(task: WorkerTask, line: WorkerChannel, counters: WorkerCounters | None) -> _Ending:
     try:
         function = find_function(task.entry)
-        payload = _called(function, Port(line, task, place), task.payload, place)
+        payload = _called(function, Port(line, task, counters), task.payload, counters)
         return TaskDone(task.epoch, payload if payload is not None else b"")
     except BaseException as error:  # noqa: BLE001 - even SystemExit is told with its task; the worker goes on
         if is_out_of_memory(error):
@@ -126,20 +126,20 @@ def _performed(task: WorkerTask, line: WorkerChannel, place: Place | None) -> _E
         return TaskFailed(task.epoch, reason)
 
 
-def _called(function: Callable[..., Any], port: Port, payload: bytes, place: Place | None) -> bytes | None:
+def _called(function: Callable[..., Any], port: Port, payload: bytes, counters: WorkerCounters | None) -> bytes | None:
     result = function(port, payload)
     if isinstance(result, bytes):  # asking whether it can be awaited takes longer
         return result
     if not inspect.isawaitable(result):
         return result
-    with asyncio.Runner(loop_factory=partial(_watched_loop, place) if place is not None else None) as runner:
+    with asyncio.Runner(loop_factory=partial(_watched_loop, counters) if counters is not None else None) as runner:
         return runner.run(_awaited(result))
 
 
-def _watched_loop(place: Place) -> asyncio.AbstractEventLoop:
+def _watched_loop(counters: WorkerCounters) -> asyncio.AbstractEventLoop:
     from headrace.workers.watched_loop import WatchedLoop  # needs what Linux has
 
-    return WatchedLoop(place)
+    return WatchedLoop(counters)
 
 
 async def _awaited(result: Any) -> bytes | None:
@@ -175,9 +175,9 @@ def _said(line: WorkerChannel, task: WorkerTask, ending: _Ending) -> _Ending:
     return ending
 
 
-def _set_busy(place: Place | None, is_busy: bool) -> None:
-    if place is not None:
-        place.set_busy(is_busy)
+def _set_busy(counters: WorkerCounters | None, is_busy: bool) -> None:
+    if counters is not None:
+        counters.set_busy(is_busy)
 
 
 def _close(connection: socket.socket) -> None:

@@ -29,7 +29,7 @@ from headrace.memory.measure.os_limits import (
     limit_files,
     ordinary_signals,
 )
-from headrace.workers.progress_page import Place
+from headrace.workers.progress_page import WorkerCounters
 from headrace.workers.warden.control import Control
 from headrace.workers.wire import Setup, SpawnProgram
 
@@ -94,7 +94,7 @@ class InForkedWorker(BaseException):
     def __init__(
         self,
         channel: int,
-        place: Place,
+        counters: WorkerCounters,
         setup: Setup,
         settings: InheritedSettings,
         inherited: list[int],
@@ -102,7 +102,7 @@ class InForkedWorker(BaseException):
     ) -> None:
         super().__init__()
         self._channel = channel
-        self._place = place
+        self._counters = counters
         self._setup = setup
         self._settings = settings
         self._inherited = inherited
@@ -122,7 +122,7 @@ class InForkedWorker(BaseException):
             _reseed_numpy()
             if not self._setup.forks:
                 _exec_worker(self._channel, self._setup)
-            code = work(self._channel, self._place)
+            code = work(self._channel, self._counters)
         except ConnectionError:
             code = 0  # the controller is gone: no process is left that would read an error
         except BaseException:  # noqa: BLE001 - printed like any uncaught error; the exit code reports the rest

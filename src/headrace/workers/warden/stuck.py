@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from headrace.threads.stack_dump import DUMP_SIGNAL, clear_dump, read_dump
-from headrace.workers.progress_page import Place
+from headrace.workers.progress_page import WorkerCounters
 from headrace.workers.wire import Stuck
 
 DUMP_FILE = "headrace-stack"  # the name of the worker's memfd
@@ -25,7 +25,7 @@ class LoopWatch:
 
     worker: int
     pid: int
-    place: Place
+    counters: WorkerCounters
     turns: int = 0
     since: float = 0.0
     is_asked: bool = False
@@ -34,7 +34,7 @@ class LoopWatch:
 
     def look(self, now: float, stuck_after_s: float) -> Stuck | None:
         """Return the report, when the loop has not turned for so long and its stack has been written."""
-        turns = self.place.turns
+        turns = self.counters.turns
         if turns != self.turns:
             self.turns, self.since = turns, now
             self.is_asked = self.is_reported = False
@@ -65,7 +65,7 @@ class LoopWatch:
     @contextmanager
     def _file(self) -> Generator[int]:
         """Open the worker's memfd; an OSError where it has ended, or uses that descriptor for another file."""
-        path = f"/proc/{self.pid}/fd/{self.place.stacks}"
+        path = f"/proc/{self.pid}/fd/{self.counters.dump_file}"
         if DUMP_FILE not in os.readlink(path):  # noqa: PTH115 - pathlib is more than this needs
             raise FileNotFoundError(path)
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)

@@ -18,7 +18,7 @@ import time
 from contextlib import suppress
 
 from headrace.memory.measure.os_limits import ON_LINUX, adopt_orphans, small_stacks
-from headrace.workers.progress_page import Place
+from headrace.workers.progress_page import WorkerCounters
 from headrace.workers.warden.children import (
     InForkedWorker,
     InheritedSettings,
@@ -117,21 +117,21 @@ class Warden:
                     pass  # only the first message is one
 
     def _fork(self, order: ForkWorker, channel: int) -> None:
-        group, place = self._watchdog.group_for(order), None
+        group, counters = self._watchdog.group_for(order), None
         try:
-            place = self._watchdog.page.take()
+            counters = self._watchdog.page.take()
             pid = fork_child(group)
         except (OSError, IndexError) as error:
-            if place is not None:
-                self._watchdog.page.give_back(place)
+            if counters is not None:
+                self._watchdog.page.give_back(counters)
             self._report_not_started(order.worker, error)
             os.close(channel)
             return
         if not pid:
             inherited = [self._wake_reader, self._wake_writer, *self._watchdog.descriptors()]
-            raise InForkedWorker(channel, place, self._setup, self._settings, inherited, self._control)
+            raise InForkedWorker(channel, counters, self._setup, self._settings, inherited, self._control)
         os.close(channel)
-        self._watch(pid, order, place, has_base=self._setup.forks)
+        self._watch(pid, order, counters, has_base=self._setup.forks)
 
     def _spawn(self, order: SpawnProgram, stdin: int, stdout: int, stderr: int) -> None:
         try:
@@ -159,11 +159,11 @@ class Warden:
         watch.exec_pipe = exec_pipe
 
     def _watch(
-        self, pid: int, order: ForkWorker | SpawnProgram, place: Place | None, *, has_base: bool
+        self, pid: int, order: ForkWorker | SpawnProgram, counters: WorkerCounters | None, *, has_base: bool
     ) -> Watch | None:
         """Hand a child to the watchdog; kill it where it cannot be watched."""
         try:
-            watch = self._watchdog.add(pid, order, place, has_base=has_base)
+            watch = self._watchdog.add(pid, order, counters, has_base=has_base)
         except OSError as error:
             send_signal(pid, signal.SIGKILL)
             self._report_not_started(order.worker, error)

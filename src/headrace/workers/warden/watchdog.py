@@ -22,7 +22,7 @@ from headrace.memory.measure.os_limits import ON_LINUX, limit_data
 from headrace.memory.measure.shared_files import SharedFiles
 from headrace.memory.measure.socket_buffers import BufferedMemory
 from headrace.memory.measure.tree import new_tree
-from headrace.workers.progress_page import Place, ProgressPage
+from headrace.workers.progress_page import ProgressPage, WorkerCounters
 from headrace.workers.warden.children import ExitStatus, kill_tree, send_signal
 from headrace.workers.warden.control import Control
 from headrace.workers.warden.stuck import LoopWatch
@@ -58,7 +58,7 @@ class Watchdog:
         self._files = SharedFiles() if ON_LINUX else None
         self._buffers = BufferedMemory() if ON_LINUX else None
         self._watches: dict[int, Watch] = {}  # by pid
-        self._places: dict[int, Place] = {}  # by pid, of workers
+        self._counters: dict[int, WorkerCounters] = {}  # by pid, of workers
         self._loops: dict[int, LoopWatch] = {}  # by pid, of workers
         self._reported_abandoned_bytes = 0
         self._next_look = self._looked_at = self._busy_at = 0.0
@@ -75,15 +75,17 @@ class Watchdog:
         if self._groups is not None:
             self._groups.remove(worker)
 
-    def add(self, pid: int, order: ForkWorker | SpawnProgram, place: Place | None, *, has_base: bool) -> Watch:
+    def add(
+        self, pid: int, order: ForkWorker | SpawnProgram, counters: WorkerCounters | None, *, has_base: bool
+    ) -> Watch:
         """Hold a new child to its limit. An OSError says that it cannot be watched: no descriptors are left.
 
-        `place` has a worker's counters; a program has none. `has_base` where the child shares the warden's memory.
+        `counters` are a worker's; a program has none. `has_base` where the child shares the warden's memory.
         """
-        if place is not None:
-            self._places[pid] = place
+        if counters is not None:
+            self._counters[pid] = counters
             if self._setup.stuck_after_s is not None:
-                self._loops[pid] = LoopWatch(order.worker, pid, place)
+                self._loops[pid] = LoopWatch(order.worker, pid, counters)
         tree = new_tree(pid, has_base=has_base)
         watch = Watch(worker=order.worker, pid=pid, tree=tree, limit_bytes=order.limit_bytes, hang_s=self._setup.hang_s)
         self._watches[pid] = watch
@@ -98,9 +100,9 @@ class Watchdog:
         What it leaves behind is killed first: its process group's id is still taken, because it is not reaped yet.
         """
         self._loops.pop(ended.pid, None)
-        place = self._places.pop(ended.pid, None)
-        if place is not None:
-            self.page.give_back(place)
+        counters = self._counters.pop(ended.pid, None)
+        if counters is not None:
+            self.page.give_back(counters)
         watch = self._watches.pop(ended.pid, None)
         if watch is None:
             return None
@@ -209,8 +211,8 @@ class Watchdog:
         return IDLE_LOOK_S if self.page.is_asleep else self._setup.poll_s
 
     def _may_be_skipped(self, watch: Watch, now: float) -> bool:
-        place = self._places.get(watch.pid)
-        return place is not None and watch.may_be_skipped(now, place.steps, place.is_busy)
+        counters = self._counters.get(watch.pid)
+        return counters is not None and watch.may_be_skipped(now, counters.steps, counters.is_busy)
 
     def _look_at(self, due: list[Watch], now: float) -> None:
         """Read the trees that may have changed, and kill those above their limit."""
@@ -219,8 +221,9 @@ class Watchdog:
         for watch in due:
             if self._buffers is not None:
                 self._buffers.charge(watch, now, is_hot=watch.is_hot)
-            place = self._places.get(watch.pid)
-            is_to_end = watch.look(now, place.steps if place else 0, place.is_busy if place else False) is not None
+            counters = self._counters.get(watch.pid)
+            steps, is_busy = (counters.steps, counters.is_busy) if counters is not None else (0, False)
+            is_to_end = watch.look(now, steps, is_busy) is not None
             if is_to_end or (watch.kill_reason is not None and watch.kill_reason.kind is DeathKind.OUT_OF_MEMORY):
                 kill_tree(watch, signal.SIGKILL)  # again each time: it may have been forking meanwhile
         self._kill_orphans()
