@@ -20,9 +20,10 @@ from typing import IO, Any, cast
 
 from headrace.agents.contract import AgentRun, ProgramCall
 from headrace.agents.kept_values import encode_arguments, encode_kept
-from headrace.agents.link import AgentLink, RunStopped
+from headrace.agents.link import AgentLink
 from headrace.agents.replay import Replay
 from headrace.agents.step_marks import mark_of, mark_of_encoded
+from headrace.agents.stopping import RunStopped
 from headrace.agents.task import TaskKind, kind_of
 from headrace.errors import InvalidInput, StepRepeated
 from headrace.exit_causes import ExitCause
@@ -105,13 +106,13 @@ class AgentContext:
 
     async def checkpoint(self, state: Any) -> None:
         """Make `state` durable: an attempt that comes later finds it in `ctx.state`."""
-        self._link.pass_or_stop()
+        self._link.stopping.pass_or_stop()
         encoded = encode_kept(state, "The state of a checkpoint")
         self._checkpoints += 1
         self._counted.clear()
         await self._link.checkpoint(self._checkpoints, encoded)
         self._state = encoded
-        self._link.pass_or_stop()
+        self._link.stopping.pass_or_stop()
 
     async def ask(self, model: Model | str, prompt: str, *, system: str = "", name: str | None = None) -> str:
         """A model's reply, journaled like a step. Limits, breaker, cache and prices are those of surveys."""
@@ -237,7 +238,7 @@ class AgentContext:
             return None
         self._note(name, self._replay.changed(name, mark))
         if name in self._replay.steps:
-            self._link.pass_or_stop()
+            self._link.stopping.pass_or_stop()
             self._seen.add(name)
             kept = self._replay.steps.pop(name)
             return kept if kept is not None else await self._link.fetch(name)
@@ -252,11 +253,11 @@ class AgentContext:
     async def _stop(self, cause: ExitCause, *, resume_at: float | None = None, step: str = "") -> RunStopped:
         """What ends the attempt from here, once the side effects beside this are over."""
         if self.step_key is None:  # inside a step it could be waiting for itself
-            await self._link.effects_over()
-        return self._link.stop(cause, resume_at=resume_at, step=step)
+            await self._link.stopping.effects_over()
+        return self._link.stopping.stop(cause, resume_at=resume_at, step=step)
 
     def _begin(self, name: str) -> None:
-        self._link.pass_or_stop()
+        self._link.stopping.pass_or_stop()
         _check_text(name, "A step's name")
         if not name or len(name) > _LONGEST_NAME:
             raise InvalidInput(f"{name[:50]!r} cannot be a step's name.", fix="Use 1 to 200 characters.")

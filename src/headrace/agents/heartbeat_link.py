@@ -28,16 +28,16 @@ class HeartbeatLink(AgentLink):
         return await made
 
     async def step_done(self, name: str, result: bytes, mark: bytes = b"") -> None:
-        self.pass_or_stop()
+        self.stopping.pass_or_stop()
 
     async def checkpoint(self, number: int, state: bytes) -> None:
-        self.pass_or_stop()
+        self.stopping.pass_or_stop()
 
     async def receive(self, step: str) -> bytes | None:
         return None
 
     async def ask(self, step: str, model: bytes, prompt: str, system: str, mark: bytes) -> bytes:
-        return encode_value(await self._calls.ask(model, prompt, system, self.is_stopping))
+        return encode_value(await self._calls.ask(model, prompt, system, self.stopping.is_stopping))
 
     async def run_command(self, step: str, command: ProgramCall, mark: bytes) -> bytes:
         raise InvalidInput("A heartbeat runs no programs.", fix="Have it submit a run that does: engine.submit(...).")

@@ -19,7 +19,8 @@ from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.context import AgentContext, Surroundings
 from headrace.agents.contract import AgentEvent, AgentRun, RemoteError, RunEnded
 from headrace.agents.kept_values import decode_arguments, encode_kept
-from headrace.agents.link import AgentLink, RunStopped
+from headrace.agents.link import AgentLink
+from headrace.agents.stopping import RunStopped
 from headrace.caught_errors import describe_error, forget_frames, is_out_of_memory
 from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
@@ -59,7 +60,7 @@ class InlineAgents:
         link, task = self._running.get(id, (None, None))
         if link is None or task is None or link.epoch != epoch:
             return
-        link.signal = what
+        link.stopping.signal = what
         link.stop_waiting()
         if what is Signal.PREEMPT:
             asyncio.get_running_loop().call_later(deadline_s, self._grace_is_over, link, task)
@@ -80,27 +81,27 @@ class InlineAgents:
     async def close(self) -> None:
         tasks = [task for _, task in self._running.values()]
         for link, task in self._running.values():
-            link.is_closed = True
+            link.stopping.is_closed = True
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=_CANCEL_EVERY_S)
 
     def _grace_is_over(self, link: AgentLink, task: asyncio.Task[None]) -> None:
-        if task.done() or link.is_closed:
+        if task.done() or link.stopping.is_closed:
             return
-        if link.in_side_effect:  # cancelling it would leave a doubt that only its owner could resolve
+        if link.stopping.in_side_effect:  # cancelled, it would wait for `run.resolve`
             asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._grace_is_over, link, task)
             return
         self._cancel(link, task, _CANCELS)
 
     def _cancel(self, link: AgentLink, task: asyncio.Task[None], tries: int) -> None:
-        if task.done() or link.is_closed:
+        if task.done() or link.stopping.is_closed:
             return
         if not tries:
             self.end(link, ExitCause.LOST, reason="it ignored being cancelled, and was torn down")
             tear_down(task)
             return
-        link.stop()
+        link.stopping.stop()
         task.cancel()
         asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._cancel, link, task, tries - 1)
 
@@ -116,7 +117,9 @@ class InlineAgents:
             self.end(link, stopped.cause, resume_at=stopped.resume_at, step=stopped.step)
         except asyncio.CancelledError as error:
             forget_frames(error)
-            self.end(link, _cancelled(link), reason="" if link.signal else "CancelledError: it cancelled itself")
+            self.end(
+                link, _cancelled(link), reason="" if link.stopping.signal else "CancelledError: it cancelled itself"
+            )
         except MemoryError as error:
             forget_frames(error)
             self.end(link, ExitCause.OUT_OF_MEMORY, reason="MemoryError")
@@ -133,7 +136,7 @@ class InlineAgents:
 
     def _end_unreported(self, link: AgentLink, task: asyncio.Task[None]) -> None:
         """What raised where nothing should: even that is an end, and someone waits for it."""
-        if not link.is_closed:
+        if not link.stopping.is_closed:
             error = None if task.cancelled() else task.exception()
             self.end(link, ExitCause.FAILED, reason=f"it ended with {type(error).__name__}")
 
@@ -148,13 +151,13 @@ class InlineAgents:
         step: str = "",
     ) -> None:
         """The attempt is over: whatever it still does is not heard. Nor is what its function made of being stopped."""
-        if link.is_closed:
+        if link.stopping.is_closed:
             return
-        link.is_closed = True
+        link.stopping.is_closed = True
         del self._running[link.id]
-        if link.stopped is not None and cause in _MADE_BY_FUNCTIONS:
-            cause, reason, result = link.stopped.cause, "", None
-            resume_at, step = link.stopped.resume_at, link.stopped.step
+        if link.stopping.stopped is not None and cause in _MADE_BY_FUNCTIONS:
+            cause, reason, result = link.stopping.stopped.cause, "", None
+            resume_at, step = link.stopping.stopped.resume_at, link.stopping.stopped.step
         self._outbox.tell(
             RunEnded(
                 id=link.id,
@@ -170,9 +173,9 @@ class InlineAgents:
 
 
 def _cancelled(link: AgentLink) -> ExitCause:
-    if link.signal is None:
+    if link.stopping.signal is None:
         return ExitCause.FAILED  # nobody asked for it
-    return ExitCause.PREEMPTED if link.signal is Signal.PREEMPT else ExitCause.LOST
+    return ExitCause.PREEMPTED if link.stopping.signal is Signal.PREEMPT else ExitCause.LOST
 
 
 def tear_down(task: asyncio.Task[None]) -> None:

@@ -23,7 +23,6 @@ from headrace.agents.contract import AgentRun
 from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.heartbeat_link import HeartbeatLink
 from headrace.agents.inline_agents import tear_down
-from headrace.agents.link import RunStopped
 from headrace.agents.model_calls import AgentCalls
 from headrace.agents.scheduler.events import (
     HeartbeatAdded,
@@ -33,6 +32,7 @@ from headrace.agents.scheduler.events import (
     SkipHeartbeat,
     StartHeartbeat,
 )
+from headrace.agents.stopping import RunStopped
 from headrace.agents.task import TaskKind
 from headrace.errors import OptionError, TaskError
 from headrace.exit_causes import ExitCause

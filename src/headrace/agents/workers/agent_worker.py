@@ -127,7 +127,7 @@ class _MeasuredAgents(InlineAgents):
         if cause is ExitCause.OUT_OF_MEMORY:
             self.met_limit = True
             lend_last_words()
-        if not link.is_closed:
+        if not link.stopping.is_closed:
             peak = max(0, own_data_bytes()[0] - self.base_bytes)
             self._outbox.tell(MemoryUsed(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
         super().end(link, cause, **told)
