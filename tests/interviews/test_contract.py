@@ -213,7 +213,7 @@ def test_every_message_can_be_sent_as_bytes():
         Rows(**common, rows=row_batch([row])),
         Answers(**common, answers=[(1, record)]),
         contract.Spent(**common, usage=Usage(1, 2, 3)),
-        contract.Observed(**common, model=0, standing=EndpointState.HELD, reason="busy"),
+        contract.Observed(**common, model=0, state=EndpointState.HELD, reason="busy"),
         ChunkEnded(**common, cause=ExitCause.LOST, reason="gone"),
     ]
     assert {type(event) for event in events} == set(InterviewEvent.__args__)

@@ -30,7 +30,7 @@ from headrace.exit_causes import ExitCause
 from headrace.interviews import standalone
 from headrace.interviews.contract import Chunk, ChunkEnded, Rows
 from headrace.interviews.inline import InlineExecutor
-from headrace.interviews.outbox import Outbox
+from headrace.interviews.interview_outbox import InterviewOutbox
 from headrace.models.provider import Request
 from headrace.store.run_file.rows import Row, Status
 from headrace.survey.record import AnswerRecord, AnswerState, Usage, encode_record
@@ -119,15 +119,15 @@ def test_changing_the_directory_during_a_run_changes_nothing(tmp_path: Path, mon
 
 
 def test_endings_do_not_wait_for_other_chunks():
-    outbox = Outbox()
+    outbox = InterviewOutbox()
     chunks = [Chunk(number, 1, [], {}, {}) for number in range(3)]
     for chunk in chunks:
         for number in range(600):
-            outbox.row(chunk, Row(number, 0, 0, 0, 0, Status.DONE, ["x"], None, b"", [], Usage(1, 1, 1)))
-        outbox.ending(chunk, ExitCause.DONE)
+            outbox.add_row(chunk, Row(number, 0, 0, 0, 0, Status.DONE, ["x"], None, b"", [], Usage(1, 1, 1)))
+        outbox.end_chunk(chunk, ExitCause.DONE)
 
     async def first_batch() -> Batch:
-        return await anext(outbox.batches(lambda detail: detail))
+        return await anext(outbox.batches())
 
     events = asyncio.run(first_batch()).events
     assert [event.id for event in events if isinstance(event, Rows)] == [0, 1]

@@ -158,7 +158,7 @@ class InlineAgents:
         if link.stopping.stopped is not None and cause in _MADE_BY_FUNCTIONS:
             cause, reason, result = link.stopping.stopped.cause, "", None
             resume_at, step = link.stopping.stopped.resume_at, link.stopping.stopped.step
-        self._outbox.tell(
+        self._outbox.add(
             RunEnded(
                 id=link.id,
                 epoch=link.epoch,

@@ -47,7 +47,7 @@ class AgentLink:
         self._asked: set[str] = set()  # of those, the ones that are being paid for
 
     def entering(self, step: str) -> None:
-        self._outbox.entering(self.id, step)
+        self._outbox.entering(self.id, self.epoch, step)
 
     async def side_effect(
         self, step: str, made: Coroutine[Any, Any, Value], mark: bytes, *, runs_program: bool = False
@@ -65,8 +65,8 @@ class AgentLink:
             return await made
         except BaseException:
             if not self.stopping.is_closed:
-                self._outbox.effect_raised(self.id, step)
-                self._outbox.tell(StepRaised(id=self.id, epoch=self.epoch, seq=0, step=step))
+                self._outbox.effect_raised(self.id, self.epoch, step)
+                self._outbox.add(StepRaised(id=self.id, epoch=self.epoch, seq=0, step=step))
             raise
         finally:
             self.stopping.effect_ended(step)
@@ -75,7 +75,7 @@ class AgentLink:
                 self.stop_waiting()
 
     def differs(self, step: str, what: str) -> None:
-        self._outbox.tell(StepDiffers(id=self.id, epoch=self.epoch, seq=0, step=step, what=what))
+        self._outbox.add(StepDiffers(id=self.id, epoch=self.epoch, seq=0, step=step, what=what))
 
     async def step_done(self, name: str, result: bytes, mark: bytes = b"") -> None:
         event = StepDone(id=self.id, epoch=self.epoch, seq=0, step=name, result=result, mark=mark)
@@ -93,7 +93,7 @@ class AgentLink:
 
     def emit(self, payload: bytes) -> None:
         if not self.stopping.is_closed and self.stopping.stopped is None:
-            self._outbox.drop_or_tell(Emitted(id=self.id, epoch=self.epoch, seq=0, payload=payload))
+            self._outbox.add_or_drop(Emitted(id=self.id, epoch=self.epoch, seq=0, payload=payload))
 
     async def run_child(self, step: str, kind: str, arguments: bytes, mark: bytes) -> bytes | None:
         event = ChildWanted(id=self.id, epoch=self.epoch, seq=0, step=step, kind=kind, arguments=arguments, mark=mark)
@@ -140,7 +140,7 @@ class AgentLink:
     async def _answer(self, event: ResultWanted | Receiving | ChildWanted | AskWanted | CommandWanted) -> bytes | None:
         self.stopping.pass_or_stop()
         answer = self._answers[event.step] = asyncio.get_running_loop().create_future()
-        self._outbox.tell(event)
+        self._outbox.add(event)
         return await answer
 
 

@@ -91,10 +91,10 @@ class Spent(Event):
 
 
 class Observed(Event):
-    """A model's endpoint stands otherwise than before; of no work, so `id` and `epoch` are 0."""
+    """The state of a model's endpoint has changed. This event belongs to no chunk: `id` and `epoch` are 0."""
 
     model: int
-    standing: EndpointState
+    state: EndpointState
     reason: str = ""
 
 

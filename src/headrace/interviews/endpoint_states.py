@@ -26,7 +26,7 @@ class EndpointStates:
 
     def note(self, observed: Observed) -> None:
         """Follow the last state of a model's endpoint."""
-        model, state = observed.model, observed.standing
+        model, state = observed.model, observed.state
         self._held.pop(model, None)
         match state:
             case EndpointState.OPEN:

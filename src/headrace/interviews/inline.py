@@ -17,7 +17,7 @@ from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import Chunk, Interview, InterviewEvent, Lease, Spec
 from headrace.interviews.interview import Interviewer, InterviewInProgress
-from headrace.interviews.outbox import Outbox
+from headrace.interviews.interview_outbox import InterviewOutbox
 from headrace.models.calls import CallLimiter, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
 from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider
@@ -114,8 +114,7 @@ class InlineExecutor:
         self._listening: list[tuple[CallLimiter, Callable[[EndpointState, str], None]]] = []
         self._providers: list[Provider] = []
         self._interviewer: Interviewer | None = None
-        self._packer = DetailPacker(b"")
-        self._outbox = Outbox()
+        self._outbox = InterviewOutbox()
         self._most_workers = 1
         self._chunks: dict[int, _ChunkInProgress] = {}
         self._waiting: deque[tuple[_ChunkInProgress, Interview | InterviewInProgress]] = deque()
@@ -127,7 +126,7 @@ class InlineExecutor:
         models = [Model.from_row(row, functions) for row, functions in zip(spec.models, self._functions, strict=True)]
         self._providers = [provider_for(model) for model in models]
         self._models = [self._calls(place, model, spec) for place, model in enumerate(models)]
-        self._packer = DetailPacker(spec.dictionary)
+        self._outbox.compress = DetailPacker(spec.dictionary).compress
         self._interviewer = Interviewer(Survey.from_row(spec.survey), self._models, spec.retry)
 
     def _calls(self, place: int, model: Model, spec: Spec) -> ModelCalls:
@@ -135,7 +134,7 @@ class InlineExecutor:
         if model.service_name == "test":
             return PlainCalls(provider, spec.prices[place] if "price" in model.parameters else None)
         limiter = self._endpoints.limiter(model)
-        listener = partial(self._outbox.observed, place)
+        listener = partial(self._outbox.observe, place)
         limiter.listen(listener)
         self._listening.append((limiter, listener))
         # As the controller names it: a script's function has another module's name in a process of its own.
@@ -155,7 +154,8 @@ class InlineExecutor:
         # A model that never waits keeps one worker busy, gains nothing from others, and gathers rows by itself.
         self._most_workers = 1 if self._opened.is_instant else lease.interviews
         self._endpoints.allow(lease.interviews)
-        self._outbox.bound(lease.buffer_bytes, enough_rows=max(1, self._most_workers // _GATHERED_PART))
+        self._outbox.bound(lease.buffer_bytes)
+        self._outbox.enough_rows = max(1, self._most_workers // _GATHERED_PART)
         self._staff()  # a wider lease serves what already waits
 
     async def start(self, chunk: Chunk) -> None:
@@ -182,7 +182,7 @@ class InlineExecutor:
         self._staff()
 
     def events(self) -> AsyncIterator[Batch[InterviewEvent]]:
-        return self._outbox.batches(self._packer.compress)
+        return self._outbox.batches()
 
     def ack(self, upto: int) -> None:
         self._outbox.ack(upto)
@@ -230,8 +230,8 @@ class InlineExecutor:
                 self._idle.append(idle)
                 await idle
             begun, task = self._waiting.popleft()
-            if self._outbox.is_full:
-                await self._outbox.wait_for_room()
+            while self._outbox.is_full:
+                await self._outbox.has_room.wait()
             await self._conduct(begun, task, worker)
             del begun, task  # an idle worker must not keep its last interview alive
             turn += 1
@@ -267,7 +267,7 @@ class InlineExecutor:
 
     def _conducted(self, begun: _ChunkInProgress, interview: InterviewInProgress, row: Row | None) -> None:
         if row is not None:
-            self._outbox.row(begun.chunk, row)
+            self._outbox.add_row(begun.chunk, row)
         elif interview.resume_after_s is not None and begun.signal is None:
             self._put_back(begun, interview, interview.resume_after_s)
             return
@@ -279,14 +279,14 @@ class InlineExecutor:
         """Who is told each answer as it comes; nobody where the interview will have ended before anyone could look."""
         if self._models[interview.given.model].is_instant:
             return None
-        return lambda ordinal, record: self._outbox.answer(begun.chunk, ordinal, record)
+        return lambda ordinal, record: self._outbox.add_answer(begun.chunk, ordinal, record)
 
     def _count_down(self, begun: _ChunkInProgress) -> None:
         begun.left -= 1
         if begun.left == 0:
             del self._chunks[begun.chunk.id]
             causes = {None: ExitCause.DONE, Signal.KILL: ExitCause.LOST}
-            self._outbox.ending(begun.chunk, causes.get(begun.signal, ExitCause.PREEMPTED))
+            self._outbox.end_chunk(begun.chunk, causes.get(begun.signal, ExitCause.PREEMPTED))
 
     def _put_back(self, begun: _ChunkInProgress, interview: InterviewInProgress, wait_s: float) -> None:
         def come_back() -> None:

@@ -7,7 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.interviews.contract import Chunk, Interview
+from headrace.interviews.workers.assignment import Assignment
 from headrace.interviews.workers.chunk_parts import ChunkInFlight, ChunkPart, portions, reassign
+from headrace.interviews.workers.chunks_in_flight import ChunksInFlight
+from headrace.outbox import Outbox
 from headrace.survey.record import AnswerRecord, AnswerState
 from headrace.workers.deaths import DeathCause
 
@@ -120,3 +123,14 @@ def test_a_journaled_answer_goes_with_its_interview_to_the_next_worker():
     assert [record.value for record in again.kept] == ["yes"]
     assert again.uncounted is not None
     assert (again.uncounted.calls, again.uncounted.input_tokens) == (2, 7)
+
+
+def test_what_a_lost_worker_had_is_given_out_again_in_the_next_epoch():
+    chunks = ChunksInFlight(Outbox())
+    in_flight = chunks.begin(in_flight_of(4).chunk)
+    first = chunks.part(in_flight, in_flight.chunk.interviews)
+    assignment = Assignment([], chunks, 10**6, 10**6)
+    halves = list(assignment._followers(first, reassign(first, None, DeathCause.CRASHED)))
+    (again,) = assignment._followers(halves[0], reassign(halves[0], None, DeathCause.LOST))
+    assert [(part.id, part.epoch) for part in (first, *halves, again)] == [(1, 1), (1, 2), (2, 2), (1, 3)]
+    assert again.as_chunk().epoch == 3

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from headrace.interviews.workers import interview_worker as survey_worker
-from headrace.interviews.workers.interview_wire import Paid, Pong, Taken
-from headrace.interviews.workers.interview_worker import Link
+from headrace.interviews.workers.interview_wire import CacheReply, ChunkTaken, Pong
+from headrace.interviews.workers.interview_worker import CallLink
 from headrace.models.provider import Reply
+from headrace.workers.hosting import executor_host
 
 
 class FakePort:
@@ -21,14 +21,14 @@ class FakePort:
 
 def failing(monkeypatch: Any, fails: type) -> None:
     """Encoding meets the memory limit where a message of this kind is among them."""
-    whole = survey_worker.encode
+    whole = executor_host.encode
 
     def encode(messages: list[Any]) -> bytes:
         if any(isinstance(message, fails) for message in messages):
             raise MemoryError
         return whole(messages)
 
-    monkeypatch.setattr(survey_worker, "encode", encode)
+    monkeypatch.setattr(executor_host, "encode", encode)
 
 
 def said(port: FakePort) -> list[str]:
@@ -36,22 +36,22 @@ def said(port: FakePort) -> list[str]:
 
 
 async def test_a_reply_too_large_to_send_goes_uncached_and_what_is_waited_for_is_said(monkeypatch):
-    failing(monkeypatch, Paid)
-    link = Link(port := FakePort())  # pyright: ignore[reportArgumentType]
-    link.post(Taken(1))
-    link.post(Paid(b"key", Reply("a large one", raw=b"{}")))
+    failing(monkeypatch, CacheReply)
+    link = CallLink(port := FakePort())  # pyright: ignore[reportArgumentType]
+    link.post(ChunkTaken(1, 1))
+    link.post(CacheReply(b"key", Reply("a large one", raw=b"{}")))
     link.post(Pong())
     await asyncio.sleep(0)
-    assert said(port) == ["Taken", "Pong"]
+    assert said(port) == ["ChunkTaken", "Pong"]
     assert not link.out_of_memory.done()
 
 
 async def test_a_worker_that_cannot_say_anything_ends_and_says_it_last(monkeypatch):
-    failing(monkeypatch, Taken)
-    link = Link(port := FakePort())  # pyright: ignore[reportArgumentType]
-    link.post(Taken(1))
+    failing(monkeypatch, ChunkTaken)
+    link = CallLink(port := FakePort())  # pyright: ignore[reportArgumentType]
+    link.post(ChunkTaken(1, 1))
     await asyncio.sleep(0)
     assert isinstance(link.out_of_memory.exception(), MemoryError)
     monkeypatch.undo()  # as `lend_last_words` does
-    link.say_last([])
-    assert said(port) == ["Taken"]
+    link.send_last([])
+    assert said(port) == ["ChunkTaken"]

@@ -38,11 +38,15 @@ from headrace.errors import (
     ModelUnusable,
     OptionError,
 )
+from headrace.executor import Batch
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import Chunk, Lease
+from headrace.interviews.contract import Chunk, Lease, Rows
 from headrace.interviews.workers import survey_workers
 from headrace.interviews.workers.survey_workers import worker_limit_bytes
-from headrace.survey.record import Cause
+from headrace.store.run_file.row_batches import row_batch
+from headrace.store.run_file.rows import Row, Status
+from headrace.survey.record import Cause, Usage
+from headrace.workers.hosting.executor_wire import EventsSent
 from headrace.workers.lender import LEAST_WORKER_BYTES
 from headrace.workers.wire import FunctionReference
 from tests.interviews.contract_driver import Controller, chunk, spec_for
@@ -52,7 +56,7 @@ from tests.interviews.workers.survey_jobs import children_of, job_of, wardens_of
 from tests.models.server import HostileServer, Storm
 from tests.trouble.children import Child, until
 from tests.trouble.programs.letters import letters_job, right_letters
-from tests.workers.trees import MB, gone_within, is_alive, memory_of
+from tests.workers.trees import MB, gone_within, is_alive, memory_of, soon
 
 ROOT = Path(__file__).parents[3]
 
@@ -196,6 +200,29 @@ def test_an_interview_too_large_for_a_message_fails_and_holds_nobody_up(tmp_path
     assert failed.keys() == {3}
     assert "more than a worker can send" in failed[3]
     assert len(results[6].answer["q"]) == 20_000_000
+
+
+async def test_a_late_event_of_a_part_that_was_given_out_again_is_refused():
+    """On one host a worker's events come before its death; from another host they may come after it."""
+    model = Model("test", canned_response="in time", latency_s=0.3)
+    executor = IsolatedWithPool([model.functions], workers=1)
+    await executor.open(spec_for(model))
+    try:
+        executor.lease(Lease(interviews=4, buffer_bytes=1_000_000))
+        await executor.start(chunk(1, 0, 4))
+        (slot,) = executor._slots
+        os.kill(slot.host.worker.pid, signal.SIGKILL)
+        assert await soon(lambda: [part.epoch for part in slot.parts.values()] == [2])
+        (part,) = slot.parts.values()
+        row = Row(0, 0, 0, 0, 0, Status.DONE, ["late", "late"], None, b"", [], Usage(1, 1, 1))
+        late = Rows(id=part.id, epoch=1, seq=1, rows=row_batch([row]))
+        executor._heard(slot, EventsSent(Batch(1, [late])), 100)
+        controller = Controller(executor)
+        await controller.read_until(lambda: 1 in controller.ended)
+    finally:
+        await executor.close()
+    assert sorted(row.ordinal for row in controller.rows) == [0, 1, 2, 3]
+    assert {answer for row in controller.rows for answer in row.answers} == {"in time"}
 
 
 async def test_an_agent_too_large_for_a_message_fails_its_interview_only():

@@ -8,8 +8,8 @@ the worker's side (agents.workers.agent_worker), which limits are lent (workers.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,19 +32,15 @@ from headrace.agents.contract import (
 from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_deaths import exit_after_death, memory_error_in_words
 from headrace.agents.workers.agent_wire import (
-    Ack,
     BeginRun,
     EffectRaised,
+    FromAgentWorker,
     KindRegistered,
     LeaveWorker,
-    RunEvents,
-    RunsPayload,
-    Signalled,
     StepAnswer,
     StepEntered,
-    ToRuns,
-    decode_from_runs,
-    encode,
+    ToAgentWorker,
+    decode_from_worker,
 )
 from headrace.agents.workers.agent_worker import SPOILED, host_runs
 from headrace.errors import HeadraceError
@@ -52,9 +48,11 @@ from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
 from headrace.workers.functions import find_at_home, refer_to
 from headrace.workers.handle import TaskEnd, Worker
+from headrace.workers.hosting.executor_wire import EventsSent, SignalWork
+from headrace.workers.hosting.hosted_executor import HostedExecutor
 from headrace.workers.lender import Lender, Loan
 from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import TaskDone, TaskMessage
+from headrace.workers.wire import TaskDone
 
 _NEARLY_FULL = 0.8
 _HARDER_AFTER_S = 1.0
@@ -64,7 +62,7 @@ _STOPPED_AS = {Signal.PREEMPT: ExitCause.PREEMPTED, Signal.CANCEL: ExitCause.LOS
 
 
 @dataclass(slots=True, eq=False)
-class _Hosted:
+class _Attempt:
     """One attempt in a worker; `step` is the last it was about to take."""
 
     id: int
@@ -76,23 +74,31 @@ class _Hosted:
 
 
 @dataclass(slots=True, eq=False)
-class _House:
-    """A slot's worker and the runs in it. Until the worker is there, what is for it waits in `unsent`."""
+class _AgentSlot:
+    """A slot of the engine, its worker and the runs in it. Messages wait in `unsent` until the worker is there."""
 
-    slot: int
+    number: int
     reserved_bytes: int
-    runs: dict[int, _Hosted] = field(default_factory=dict[int, _Hosted])
-    worker: Worker | None = None
+    runs: dict[int, _Attempt] = field(default_factory=dict[int, _Attempt])
+    host: HostedExecutor[FromAgentWorker] | None = None
     loan: Loan | None = None
     keeper: asyncio.Task[None] | None = None
-    unsent: list[ToRuns] = field(default_factory=list["ToRuns"])
-    unacked: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])  # (our seq, the worker's)
+    unsent: list[ToAgentWorker] = field(default_factory=list["ToAgentWorker"])
 
-    def send(self, message: ToRuns) -> None:
-        if self.worker is None:
+    @property
+    def worker(self) -> Worker | None:
+        return self.host.worker if self.host is not None else None
+
+    def send(self, message: ToAgentWorker) -> None:
+        if self.host is None:
             self.unsent.append(message)
         else:
-            self.worker.send(encode(message))
+            self.host.send([message])
+
+    def attempt(self, id: int, epoch: int) -> _Attempt | None:
+        """The attempt at a run that is in the worker, unless another has replaced it."""
+        run = self.runs.get(id)
+        return run if run is not None and run.epoch == epoch else None
 
 
 class IsolatedAgents:
@@ -112,8 +118,8 @@ class IsolatedAgents:
         self._spools = spools
         self._register = register
         self._outbox = AgentOutbox()
-        self._houses: dict[int, _House] = {}  # by slot
-        self._hosts: dict[int, _House] = {}  # by run
+        self._slots: dict[int, _AgentSlot] = {}  # by slot
+        self._slot_of: dict[int, _AgentSlot] = {}  # by run
         self._keepers: set[asyncio.Task[None]] = set()
         self._leaving: set[asyncio.Task[None]] = set()  # of those, the ones whose runs have all ended
         self._settling: asyncio.Task[None] | None = None
@@ -121,74 +127,68 @@ class IsolatedAgents:
         self._entry = refer_to(host_runs)
 
     def start(self, work: AgentRun) -> None:
-        house = self._houses.get(work.slot)
+        slot = self._slots.get(work.slot)
         try:
             function = refer_to(self._kinds[work.kind].function)
         except HeadraceError as error:
-            self._tell_end(_Hosted(work.id, work.epoch), ExitCause.FAILED, str(error))
+            self._tell_end(_Attempt(work.id, work.epoch), ExitCause.FAILED, str(error))
             return
-        if house is None:
-            house = self._houses[work.slot] = _House(work.slot, work.memory_bytes)
-            house.keeper = asyncio.get_running_loop().create_task(self._keep(house))
-            self._keepers.add(house.keeper)
-            house.keeper.add_done_callback(self._keepers.discard)
-            house.keeper.add_done_callback(self._leaving.discard)
-        house.runs[work.id] = _Hosted(work.id, work.epoch)
-        self._hosts[work.id] = house
-        house.send(BeginRun(work, function))
+        if slot is None:
+            slot = self._slots[work.slot] = _AgentSlot(work.slot, work.memory_bytes)
+            slot.keeper = asyncio.get_running_loop().create_task(self._keep(slot))
+            self._keepers.add(slot.keeper)
+            slot.keeper.add_done_callback(self._keepers.discard)
+            slot.keeper.add_done_callback(self._leaving.discard)
+        slot.runs[work.id] = _Attempt(work.id, work.epoch)
+        self._slot_of[work.id] = slot
+        slot.send(BeginRun(work, function))
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
-        house, run = self._found(id, epoch)
-        if house is None or run is None:
+        slot, run = self._found(id, epoch)
+        if slot is None or run is None:
             return
         run.signal = what
         if what is Signal.KILL and deadline_s <= 0:
-            self._harder(house, run, signal.SIGKILL)
+            self._harder(slot, run, signal.SIGKILL)
             return
-        house.send(Signalled(id, epoch, what, deadline_s))
+        slot.send(SignalWork(id, epoch, what, deadline_s))
         # A worker that still listens cancels the run at the deadline by itself.
         after_s = deadline_s + (_HARDER_AFTER_S if what is Signal.PREEMPT else 0.0)
-        asyncio.get_running_loop().call_later(after_s, self._harder, house, run, signal.SIGTERM)
+        asyncio.get_running_loop().call_later(after_s, self._harder, slot, run, signal.SIGTERM)
 
     def put(self, id: int, epoch: int, step: str, data: bytes | None, error: RemoteError | None = None) -> None:
-        house, run = self._found(id, epoch)
-        if house is not None and run is not None:
+        slot, run = self._found(id, epoch)
+        if slot is not None and run is not None:
             run.effects.discard(step)  # of a program: its end is told here, not by the worker
-            house.send(StepAnswer(id, epoch, step, data, error))
+            slot.send(StepAnswer(id, epoch, step, data, error))
 
     def events(self) -> AsyncIterator[Batch[AgentEvent]]:
         return self._outbox.batches()
 
     def ack(self, upto: int) -> None:
         self._outbox.ack(upto)
-        for house in self._houses.values():
-            acked = 0
-            while house.unacked and house.unacked[0][0] <= upto:
-                acked = house.unacked.popleft()[1]
-            if acked:
-                house.send(Ack(acked))
 
     def read(self, worker: int, used_bytes: int) -> None:
         """A reading of the warden's; one that is nearly full gets more, where there is more."""
-        for house in self._houses.values():
-            if house.worker is not None and house.worker.id == worker and house.runs:
-                run = next(iter(house.runs.values()))  # stands for all in the slot
-                self._outbox.tell(MemoryUsed(id=run.id, epoch=run.epoch, seq=0, memory_bytes=used_bytes))
-                if used_bytes >= house.worker.limit_bytes * _NEARLY_FULL:
+        for slot in self._slots.values():
+            if slot.worker is not None and slot.worker.id == worker and slot.runs:
+                run = next(iter(slot.runs.values()))  # stands for all in the slot
+                self._outbox.add(MemoryUsed(id=run.id, epoch=run.epoch, seq=0, memory_bytes=used_bytes))
+                if used_bytes >= slot.worker.limit_bytes * _NEARLY_FULL:
                     self._settle_soon()
 
     def stuck(self, worker: int, seconds: float, stack: str) -> None:
         """Told of the newest run in the slot: a parent is mostly waiting for its child."""
-        for house in self._houses.values():
-            if house.worker is not None and house.worker.id == worker and house.runs:
-                run = next(reversed(house.runs.values()))
-                self._outbox.tell(LoopStuck(id=run.id, epoch=run.epoch, seq=0, seconds=seconds, stack=stack))
+        for slot in self._slots.values():
+            if slot.worker is not None and slot.worker.id == worker and slot.runs:
+                run = next(reversed(slot.runs.values()))
+                self._outbox.add(LoopStuck(id=run.id, epoch=run.epoch, seq=0, seconds=seconds, stack=stack))
 
     async def close(self) -> None:
-        for house in self._houses.values():
-            house.runs.clear()
-            if house.worker is not None:
-                house.worker.kill()
+        for slot in self._slots.values():
+            slot.runs.clear()
+            if slot.worker is not None:
+                slot.worker.kill()
         keepers = list(self._keepers)
         for keeper in keepers:
             keeper.cancel()
@@ -198,65 +198,66 @@ class IsolatedAgents:
         if self._settling is not None:
             self._settling.cancel()
 
-    def _found(self, id: int, epoch: int) -> tuple[_House | None, _Hosted | None]:
-        house = self._hosts.get(id)
-        run = house.runs.get(id) if house is not None else None
-        return (house, run) if run is not None and run.epoch == epoch else (None, None)
+    def _found(self, id: int, epoch: int) -> tuple[_AgentSlot | None, _Attempt | None]:
+        slot = self._slot_of.get(id)
+        run = slot.attempt(id, epoch) if slot is not None else None
+        return (slot, run) if run is not None else (None, None)
 
-    async def _keep(self, house: _House) -> None:
+    async def _keep(self, slot: _AgentSlot) -> None:
         """From the loan to its return: one worker, until its runs have ended or it has."""
         if self._leaving:  # what they were lent is about to be free, and one of them may be used again
             await asyncio.wait(self._leaving, timeout=_LEAVES_WITHIN_S)
         try:
-            house.loan = await self._lender.lend(house.reserved_bytes, partial(self._started, house))
-            ending = await self._hosted(house)
-            for run in list(house.runs.values()):
-                self._end_with(house, run, *exit_after_death(ending, run.step))
+            slot.loan = await self._lender.lend(slot.reserved_bytes, partial(self._started, slot))
+            ending = await self._hosted(slot)
+            for run in list(slot.runs.values()):
+                self._end_with(slot, run, *exit_after_death(ending, run.step))
         except HeadraceError as error:
-            for run in list(house.runs.values()):
-                self._end_with(house, run, ExitCause.LOST, str(error))
+            for run in list(slot.runs.values()):
+                self._end_with(slot, run, ExitCause.LOST, str(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, nobody may be left waiting for these runs
             reason = f"what its worker said could not be understood: {type(error).__name__}: {error}"
-            for run in list(house.runs.values()):
-                self._end_with(house, run, ExitCause.FAILED, reason)
+            for run in list(slot.runs.values()):
+                self._end_with(slot, run, ExitCause.FAILED, reason)
         finally:
-            if self._houses.get(house.slot) is house:  # a child may have come back to the slot, in a worker of its own
-                del self._houses[house.slot]
-            if house.worker is not None:
-                self._pool.give_back(house.worker)
-            if house.loan is not None:
-                self._lender.returned(house.loan)
+            if self._slots.get(slot.number) is slot:  # a child may have come back to the slot, in a worker of its own
+                del self._slots[slot.number]
+            if slot.worker is not None:
+                self._pool.give_back(slot.worker)
+            if slot.loan is not None:
+                self._lender.returned(slot.loan)
             self._settle_later()
 
-    async def _started(self, house: _House, limit_bytes: int) -> Worker:
+    async def _started(self, slot: _AgentSlot, limit_bytes: int) -> Worker:
         worker = await self._pool.worker(limit_bytes)
-        home, house.unsent = RunsPayload(str(self._spools), house.unsent), []
-        worker.start(self._entry, encode(home))
-        house.worker = worker
+        slot.host = HostedExecutor(worker, self._entry, os.fsencode(self._spools))
+        unsent, slot.unsent = slot.unsent, []
+        if unsent:
+            slot.host.send(unsent)
         return worker
 
-    async def _hosted(self, house: _House) -> TaskEnd:
-        worker = house.worker
-        assert worker is not None
+    async def _hosted(self, slot: _AgentSlot) -> TaskEnd:
+        host = slot.host
+        assert host is not None
         is_over = False
         try:
-            while isinstance(message := await worker.receive(), TaskMessage):
-                self._hear(house, decode_from_runs(message.payload))
-            is_over = isinstance(message, TaskDone) and message.payload != SPOILED
-            return message
+            ending = await host.listen(decode_from_worker, partial(self._hear, slot), self._outbox.has_room)
+            is_over = isinstance(ending, TaskDone) and ending.payload != SPOILED
+            return ending
         finally:
-            worker.is_spoiled |= not is_over
+            host.close()
+            host.worker.is_spoiled |= not is_over
 
-    def _hear(self, house: _House, message: RunEvents | StepEntered | EffectRaised | KindRegistered) -> None:
+    def _hear(self, slot: _AgentSlot, message: FromAgentWorker, _size_bytes: int) -> None:
         match message:
-            case RunEvents():
-                for event in message.events:
-                    self._pass_on(house, event)
+            case EventsSent():
+                for event in message.batch.events:
+                    self._pass_on(slot, event)
             case StepEntered():
-                if run := house.runs.get(message.id):
+                if run := slot.attempt(message.id, message.epoch):
                     run.step = message.step
             case EffectRaised():
-                if run := house.runs.get(message.id):
+                if run := slot.attempt(message.id, message.epoch):
                     run.effects.discard(message.step)
             case KindRegistered():
                 kind = TaskKind(
@@ -270,17 +271,17 @@ class IsolatedAgents:
             case _:
                 assert_never(message)
 
-    def _pass_on(self, house: _House, event: AgentEvent) -> None:
-        run = house.runs.get(event.id)
-        if run is None or run.epoch != event.epoch:
-            return  # it was ended from here
-        theirs = event.seq
-        if isinstance(event, Emitted):
-            self._outbox.drop_or_tell(event)
+    def _pass_on(self, slot: _AgentSlot, event: AgentEvent) -> None:
+        """A late event of an attempt that was ended from here, or replaced, is refused."""
+        run = slot.attempt(event.id, event.epoch)
+        if run is None or slot.host is None:
             return
-        if isinstance(event, RunEnded) and event.cause is ExitCause.OUT_OF_MEMORY and house.worker is not None:
-            event.reason = memory_error_in_words(event.reason, house.worker, run.peak_bytes, run.step)
-        house.unacked.append((self._outbox.tell(event), theirs))
+        if isinstance(event, Emitted):
+            self._outbox.add_or_drop(event)
+            return
+        if isinstance(event, RunEnded) and event.cause is ExitCause.OUT_OF_MEMORY:
+            event.reason = memory_error_in_words(event.reason, slot.host.worker, run.peak_bytes, run.step)
+        self._outbox.add_from(slot.host, event)
         if isinstance(event, MemoryUsed):
             run.peak_bytes = event.memory_bytes
         elif isinstance(event, StepStarting):
@@ -288,55 +289,55 @@ class IsolatedAgents:
         elif isinstance(event, (StepDone, StepRaised)):
             run.effects.discard(event.step)
         elif isinstance(event, RunEnded):
-            self._forget(house, run)
+            self._forget(slot, run)
 
-    def _end_with(self, house: _House, run: _Hosted, cause: ExitCause, reason: str) -> None:
+    def _end_with(self, slot: _AgentSlot, run: _Attempt, cause: ExitCause, reason: str) -> None:
         """A run's worker has ended; one that was told to stop has done so."""
         if run.signal is not None and cause is ExitCause.LOST:
             cause = _STOPPED_AS[run.signal]
             reason = ""
         self._tell_end(run, cause, reason)
-        self._forget(house, run)
+        self._forget(slot, run)
 
-    def _tell_end(self, run: _Hosted, cause: ExitCause, reason: str) -> None:
-        self._outbox.tell(RunEnded(id=run.id, epoch=run.epoch, seq=0, cause=cause, reason=reason, step=run.step))
+    def _tell_end(self, run: _Attempt, cause: ExitCause, reason: str) -> None:
+        self._outbox.add(RunEnded(id=run.id, epoch=run.epoch, seq=0, cause=cause, reason=reason, step=run.step))
 
-    def _forget(self, house: _House, run: _Hosted) -> None:
-        del house.runs[run.id]
-        del self._hosts[run.id]
-        if not house.runs and self._houses.get(house.slot) is house:
-            self._leave(house)
+    def _forget(self, slot: _AgentSlot, run: _Attempt) -> None:
+        del slot.runs[run.id]
+        del self._slot_of[run.id]
+        if not slot.runs and self._slots.get(slot.number) is slot:
+            self._leave(slot)
 
-    def _leave(self, house: _House) -> None:
+    def _leave(self, slot: _AgentSlot) -> None:
         """Nobody lives here any more."""
-        del self._houses[house.slot]
-        if house.keeper is not None:
-            self._leaving.add(house.keeper)
-        if house.loan is not None:
-            house.loan.reserved_bytes = 0
-        house.send(LeaveWorker())
-        asyncio.get_running_loop().call_later(_LEAVES_WITHIN_S, self._evict, house)
+        del self._slots[slot.number]
+        if slot.keeper is not None:
+            self._leaving.add(slot.keeper)
+        if slot.loan is not None:
+            slot.loan.reserved_bytes = 0
+        slot.send(LeaveWorker())
+        asyncio.get_running_loop().call_later(_LEAVES_WITHIN_S, self._evict, slot)
 
-    def _evict(self, house: _House) -> None:
+    def _evict(self, slot: _AgentSlot) -> None:
         """Something that a run has left behind, a thread or a task, keeps its worker from leaving."""
-        if house.keeper is not None and not house.keeper.done() and house.worker is not None:
-            house.worker.kill()
+        if slot.keeper is not None and not slot.keeper.done() and slot.worker is not None:
+            slot.worker.kill()
 
-    def _harder(self, house: _House, run: _Hosted, number: int) -> None:
+    def _harder(self, slot: _AgentSlot, run: _Attempt, number: int) -> None:
         """It has not stopped in time. Inside a side effect that would leave a doubt, which only an emergency may."""
-        if house.runs.get(run.id) is not run:
+        if slot.runs.get(run.id) is not run:
             return
         loop = asyncio.get_running_loop()
         if run.effects and run.signal is Signal.PREEMPT:
-            loop.call_later(_HARDER_AFTER_S, self._harder, house, run, number)
+            loop.call_later(_HARDER_AFTER_S, self._harder, slot, run, number)
             return
-        if house.worker is not None:
-            house.worker.kill(number)
+        if slot.worker is not None:
+            slot.worker.kill(number)
         elif number == signal.SIGKILL:  # it has not even begun
-            house.unsent = [m for m in house.unsent if not (isinstance(m, BeginRun) and m.work.id == run.id)]
-            self._end_with(house, run, ExitCause.LOST, "")
+            slot.unsent = [m for m in slot.unsent if not (isinstance(m, BeginRun) and m.work.id == run.id)]
+            self._end_with(slot, run, ExitCause.LOST, "")
             return
-        loop.call_later(_HARDER_AFTER_S, self._harder, house, run, signal.SIGKILL)
+        loop.call_later(_HARDER_AFTER_S, self._harder, slot, run, signal.SIGKILL)
 
     def _settle_later(self) -> None:
         """What came back is shared out, unless the next worker takes it before."""

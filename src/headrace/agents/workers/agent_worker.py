@@ -9,32 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, assert_never
 
 from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.context import Surroundings
-from headrace.agents.contract import AgentEvent, MemoryUsed
+from headrace.agents.contract import MemoryUsed
 from headrace.agents.inline_agents import InlineAgents
 from headrace.agents.link import AgentLink
 from headrace.agents.task import TaskKind
 from headrace.agents.workers.agent_wire import (
-    Ack,
     BeginRun,
     EffectRaised,
+    FromAgentWorker,
     KindRegistered,
     LeaveWorker,
-    RunEvents,
-    RunsPayload,
-    Signalled,
     StepAnswer,
     StepEntered,
-    ToRuns,
-    decode_home,
-    decode_to_runs,
-    encode,
+    ToAgentWorker,
+    decode_to_worker,
 )
 from headrace.errors import InvalidInput
 from headrace.exit_causes import ExitCause
@@ -42,6 +37,8 @@ from headrace.memory.measure.os_limits import forget_peak
 from headrace.memory.measure.process import own_data_bytes
 from headrace.survey.model import Model
 from headrace.workers.functions import find_function, refer_to
+from headrace.workers.hosting.executor_host import HostLink, host_executor
+from headrace.workers.hosting.executor_wire import AckEvents, SignalWork
 from headrace.workers.leftovers import ProcessState, is_something_left
 from headrace.workers.wire import MEMORY_EXIT_CODE, FunctionReference
 from headrace.workers.worker import Port, lend_last_words
@@ -50,71 +47,54 @@ SPOILED = b"spoiled"  # returned by a worker that must not be used again
 _STEP_THREADS = 4
 _THREAD_NAME = "headrace-step"
 _THREADS_THAT_END = (_THREAD_NAME, "asyncio_")  # the second are joined when the loop ends
-_TOGETHER_BYTES = 16 << 20
 
 
 async def host_runs(port: Port, payload: bytes) -> bytes:
     """The entry: until the controller says that no run is left."""
     asyncio.get_running_loop().set_exception_handler(_end_where_memory_did)
     forget_peak()  # of the task before
-    return await _HostedRuns(port, decode_home(payload)).until_left()
+    return await _HostedRuns(port, Path(os.fsdecode(payload))).until_left()
 
 
 class _HostedRuns:
-    def __init__(self, port: Port, home: RunsPayload) -> None:
+    def __init__(self, port: Port, spools: Path) -> None:
         self._port = port
+        self._link = HostLink[FromAgentWorker](port)
         self._before = ProcessState.now()
-        self._first = home.first
         self._functions = _ImportedFunctions()
         self._threads = _CountedThreads(_STEP_THREADS, _THREAD_NAME)
-        surroundings = Surroundings(spools=Path(home.spools), register=self._tell_kind, meet=_refuse_functions)
-        self._runs = _MeasuredAgents(self._functions, self._threads, surroundings, _StepOutbox(port))
+        surroundings = Surroundings(spools=spools, register=self._send_kind, meet=_refuse_functions)
+        self._runs = _MeasuredAgents(self._functions, self._threads, surroundings, _StepOutbox(self._link))
         self._runs.base_bytes = port.base_bytes
 
     async def until_left(self) -> bytes:
-        talking = {asyncio.create_task(self._listen()), asyncio.create_task(self._speak())}
         try:
-            ended, _ = await asyncio.wait(talking, return_when=asyncio.FIRST_COMPLETED)
-            for task in ended:
-                task.result()  # a worker that cannot speak any more ends with the reason
+            await host_executor(self._port, self._link, self._runs, decode_to_worker, self._obey)
         finally:
-            for task in talking:
-                task.cancel()
             await self._runs.close()
             self._threads.shutdown(wait=False, cancel_futures=True)
         is_spoiled = self._runs.met_limit or self._threads.busy or is_something_left(self._before, _THREADS_THAT_END)
         return SPOILED if is_spoiled else b""
 
-    async def _listen(self) -> None:
-        first, self._first = self._first, []  # or their arguments would stay
-        while not isinstance(message := first.pop(0) if first else await self._next(), LeaveWorker):
-            await self._take(message)
-
-    async def _next(self) -> ToRuns:
-        return decode_to_runs(await self._port.receive_async())
-
-    async def _take(self, message: BeginRun | Signalled | StepAnswer | Ack) -> None:
+    async def _obey(self, message: ToAgentWorker) -> bool:
         match message:
             case BeginRun():
                 self._functions.references[message.work.kind] = message.function
                 self._runs.start(message.work)
-            case Signalled():
-                await self._runs.signal(message.id, message.epoch, message.what, message.deadline_s)
             case StepAnswer():
                 self._runs.put(message.id, message.epoch, message.step, message.data, message.error)
-            case Ack():
-                self._runs.ack(message.upto)
+            case LeaveWorker():
+                return True
+            case SignalWork() | AckEvents():
+                pass  # `host_executor` obeys these
             case _:
                 assert_never(message)
+        return False
 
-    async def _speak(self) -> None:
-        async for batch in self._runs.events():
-            for payload in _portions(batch.events):
-                await self._port.send_async(payload)
-
-    def _tell_kind(self, kind: TaskKind) -> None:
-        told = KindRegistered(kind.name, refer_to(kind.function), kind.max_attempts, kind.timeout_s, kind.memory_bytes)
-        self._port.send(encode(told))
+    def _send_kind(self, kind: TaskKind) -> None:
+        reference = refer_to(kind.function)
+        message = KindRegistered(kind.name, reference, kind.max_attempts, kind.timeout_s, kind.memory_bytes)
+        self._link.send_now(message)
 
 
 class _MeasuredAgents(InlineAgents):
@@ -129,20 +109,22 @@ class _MeasuredAgents(InlineAgents):
             lend_last_words()
         if not link.stopping.is_closed:
             peak = max(0, own_data_bytes()[0] - self.base_bytes)
-            self._outbox.tell(MemoryUsed(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
+            self._outbox.add(MemoryUsed(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
         super().end(link, cause, **told)
 
 
 class _StepOutbox(AgentOutbox):
-    def __init__(self, port: Port) -> None:
+    """Sends at once what the controller must know before a step's function may block the loop or end the worker."""
+
+    def __init__(self, link: HostLink[FromAgentWorker]) -> None:
         super().__init__()
-        self._port = port
+        self._link = link
 
-    def entering(self, id: int, step: str) -> None:
-        self._port.send(encode(StepEntered(id, step)))
+    def entering(self, id: int, epoch: int, step: str) -> None:
+        self._link.send_now(StepEntered(id, epoch, step))
 
-    def effect_raised(self, id: int, step: str) -> None:
-        self._port.send(encode(EffectRaised(id, step)))
+    def effect_raised(self, id: int, epoch: int, step: str) -> None:
+        self._link.send_now(EffectRaised(id, epoch, step))
 
 
 class _ImportedFunctions(dict[str, Callable[..., Any]]):
@@ -170,16 +152,6 @@ class _CountedThreads(ThreadPoolExecutor):
 
     def _one_less(self, _: Future[Any]) -> None:
         self.busy -= 1
-
-
-def _portions(events: list[AgentEvent]) -> Iterator[bytes]:
-    """Encoded, all of them together where that is not too large: a message has a cap, and one event is below it."""
-    payload = encode(RunEvents(events))
-    if len(payload) <= _TOGETHER_BYTES or len(events) == 1:
-        yield payload
-        return
-    for event in events:
-        yield encode(RunEvents([event]))
 
 
 def _refuse_functions(model: Model) -> None:

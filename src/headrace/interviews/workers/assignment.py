@@ -76,9 +76,9 @@ class Assignment:
             self._give(slot, self._waiting.popleft())
         self._room.set()
 
-    def taken(self, slot: WorkerSlot, part: int) -> None:
-        if part in slot.parts:
-            slot.parts[part].is_taken = True
+    def taken(self, part: ChunkPart) -> None:
+        """A worker has accepted the part."""
+        part.is_taken = True
         self._room.set()
 
     def sealed(self, rows: int) -> None:
@@ -104,7 +104,7 @@ class Assignment:
             if in_flight.signal is None:
                 after = reassign(part, slot.suspect, cause, may_need_more=may_need_more)
                 self._set_aside(in_flight, after, ending)
-                for follower in self._followers(in_flight, after):
+                for follower in self._followers(part, after):
                     self._queue(follower, paid_at)
             self._chunks.part_over(in_flight)
         slot.is_on_trial = True  # until no trial is left
@@ -176,13 +176,20 @@ class Assignment:
                 ),
             )
 
-    def _followers(self, in_flight: ChunkInFlight, after: Reassignment) -> Iterator[ChunkPart]:
-        if after.again:
-            yield self._chunks.part(in_flight, after.again, kills=after.kills)
-        for group in after.trials:
-            yield self._chunks.part(in_flight, group, is_trial=True, kills=after.kills)
-        if after.last is not None:
-            yield self._chunks.part(in_flight, [after.last], is_last=True, kills=after.kills)
+    def _followers(self, lost: ChunkPart, after: Reassignment) -> Iterator[ChunkPart]:
+        """The parts in which a lost part's interviews are given out again: in the next epoch, the first with its id."""
+        kept_id: int | None = lost.id
+        for interviews, is_trial, is_last in after.groups():
+            yield self._chunks.part(
+                lost.in_flight,
+                interviews,
+                id=kept_id,
+                epoch=lost.epoch + 1,
+                is_trial=is_trial,
+                is_last=is_last,
+                kills=after.kills,
+            )
+            kept_id = None
 
     def _queue(self, part: ChunkPart, after_seq: int = 0) -> None:
         if after_seq:

@@ -53,6 +53,7 @@ class ChunkPart:
     is_trial: bool = False
     is_last: bool = False
     kills: int = 0
+    epoch: int = 1
     is_taken: bool = False
     count: int = field(init=False)
     row_bytes: int = field(init=False)
@@ -71,10 +72,10 @@ class ChunkPart:
         given = self.in_flight.chunk
         interviews = list(self.left.values())
         if len(interviews) == len(given.interviews):
-            return Chunk(self.id, given.epoch, interviews, given.agents, given.scenarios)
+            return Chunk(self.id, self.epoch, interviews, given.agents, given.scenarios)
         agents = {interview.agent: given.agents[interview.agent] for interview in interviews}
         scenarios = {interview.scenario: given.scenarios[interview.scenario] for interview in interviews}
-        return Chunk(self.id, given.epoch, interviews, agents, scenarios)
+        return Chunk(self.id, self.epoch, interviews, agents, scenarios)
 
     def answered(self, ordinal: int, record: AnswerRecord) -> None:
         """An answer that is journaled: another worker will not ask for it again."""
@@ -120,6 +121,15 @@ class Reassignment:
     failed: Interview | None = None
     undone: Interview | None = None
     kills: int = 0
+
+    def groups(self) -> Iterator[tuple[list[Interview], bool, bool]]:
+        """The interviews to give out again, by part; whether each part is a trial, and the last one."""
+        if self.again:
+            yield self.again, False, False
+        for group in self.trials:
+            yield group, True, False
+        if self.last is not None:
+            yield [self.last], True, True
 
 
 def reassign(part: ChunkPart, suspect: int | None, cause: DeathCause, *, may_need_more: bool = False) -> Reassignment:

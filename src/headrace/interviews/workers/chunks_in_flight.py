@@ -10,10 +10,10 @@ import asyncio
 
 from headrace.executor import Signal
 from headrace.exit_causes import ExitCause
-from headrace.interviews.contract import Chunk, ChunkEnded, Interview, Rows, Spec, Spent
+from headrace.interviews.contract import Chunk, ChunkEnded, Interview, InterviewEvent, Rows, Spec, Spent
 from headrace.interviews.interview import Interviewer
 from headrace.interviews.workers.chunk_parts import ChunkInFlight, ChunkPart
-from headrace.interviews.workers.merged_events import MergedEvents
+from headrace.outbox import Outbox
 from headrace.store.run_file.row_batches import row_batch
 from headrace.store.run_file.rows import DetailPacker, Row
 from headrace.survey.prompts import persona
@@ -23,8 +23,8 @@ from headrace.survey.values import decode_fields
 
 
 class ChunksInFlight:
-    def __init__(self, events: MergedEvents) -> None:
-        self._events = events
+    def __init__(self, outbox: Outbox[InterviewEvent]) -> None:
+        self._outbox = outbox
         self._failures: _FailedRows | None = None
         self._chunks: dict[int, ChunkInFlight] = {}  # bounded by the window
         self._over: dict[int, asyncio.Future[None]] = {}
@@ -46,14 +46,18 @@ class ChunksInFlight:
         in_flight: ChunkInFlight,
         interviews: list[Interview],
         *,
+        id: int | None = None,
+        epoch: int = 1,
         is_trial: bool = False,
         is_last: bool = False,
         kills: int = 0,
     ) -> ChunkPart:
-        self._last_part += 1
+        """A part with these interviews: a new one, or one that is given out again in the next epoch."""
+        if id is None:
+            self._last_part += 1
         in_flight.parts += 1
         left = {each.ordinal: each for each in interviews}
-        return ChunkPart(self._last_part, in_flight, left, is_trial or is_last, is_last, kills)
+        return ChunkPart(id or self._last_part, in_flight, left, is_trial, is_last, kills, epoch)
 
     def part_over(self, in_flight: ChunkInFlight) -> None:
         in_flight.parts -= 1
@@ -63,7 +67,7 @@ class ChunksInFlight:
         del self._chunks[chunk.id]
         causes = {None: ExitCause.DONE, Signal.KILL: ExitCause.LOST}
         cause = causes.get(in_flight.signal, ExitCause.PREEMPTED)
-        self._events.emit(ChunkEnded(id=chunk.id, epoch=chunk.epoch, seq=0, cause=cause, reason=in_flight.undone))
+        self._outbox.add(ChunkEnded(id=chunk.id, epoch=chunk.epoch, seq=0, cause=cause, reason=in_flight.undone))
         if (over := self._over.pop(chunk.id, None)) is not None and not over.done():
             over.set_result(None)
 
@@ -80,14 +84,14 @@ class ChunksInFlight:
         if not usage.calls:
             return 0
         chunk = in_flight.chunk
-        self._events.emit(Spent(id=chunk.id, epoch=chunk.epoch, seq=0, usage=usage, unanswered=unanswered))
-        return self._events.last_seq
+        self._outbox.add(Spent(id=chunk.id, epoch=chunk.epoch, seq=0, usage=usage, unanswered=unanswered))
+        return self._outbox.last_seq
 
     def fail(self, in_flight: ChunkInFlight, interview: Interview, cause: Cause, message: str) -> None:
         assert self._failures is not None
         chunk = in_flight.chunk
         row = self._failures.row(chunk, interview, cause, message)
-        self._events.emit(Rows(id=chunk.id, epoch=chunk.epoch, seq=0, rows=row_batch([row])))
+        self._outbox.add(Rows(id=chunk.id, epoch=chunk.epoch, seq=0, rows=row_batch([row])))
 
 
 class _FailedRows:

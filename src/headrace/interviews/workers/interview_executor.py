@@ -5,7 +5,7 @@
 
 Covers: the contract, keeping workers alive, and taking in what they tell. Does not cover: which worker gets what, also
 after another's death (interviews.workers.assignment), chunks and their endings (interviews.workers.chunks_in_flight),
-merging events (interviews.workers.merged_events), one worker (interviews.workers.worker_slot), its inside
+merging events (outbox), one worker (interviews.workers.worker_slot), its inside
 (interviews.workers.interview_worker), or how memory is divided (interviews.workers.survey_workers).
 """
 
@@ -21,18 +21,19 @@ from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEv
 from headrace.interviews.workers.assignment import MOST_WAITING, Assignment
 from headrace.interviews.workers.chunks_in_flight import ChunksInFlight
 from headrace.interviews.workers.interview_deaths import death_in_words
-from headrace.interviews.workers.interview_wire import EventsSent, Opening, RowTooLarge, Signalled, Taken, encode
-from headrace.interviews.workers.merged_events import MergedEvents
+from headrace.interviews.workers.interview_wire import ChunkTaken, Opening, RowTooLarge
 from headrace.interviews.workers.worker_slot import SlotMessage, WorkerSlot
 from headrace.models.limiter import EndpointState, Limiter
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
+from headrace.outbox import Outbox
 from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
 from headrace.survey.record import Cause
 from headrace.units import format_bytes
 from headrace.workers.deaths import DeathCause, death_cause
 from headrace.workers.handle import TaskEnd
+from headrace.workers.hosting.executor_wire import EventsSent, SignalWork, encode
 from headrace.workers.pool import WorkerPool
 from headrace.workers.wire import DeathKind, FunctionReference, TaskFailed
 
@@ -75,8 +76,8 @@ class IsolatedExecutor:
         self._listening: list[tuple[Limiter, Callable[[EndpointState, str], None]]] = []
         self._slots: list[WorkerSlot] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._events = MergedEvents()
-        self._chunks = ChunksInFlight(self._events)
+        self._outbox: Outbox[InterviewEvent] = Outbox()
+        self._chunks = ChunksInFlight(self._outbox)
         self._assignment = Assignment(self._slots, self._chunks, limit_bytes // _ROWS_PART, limit_bytes * workers)
         self._failure: BaseException | None = None
         self._failed_starts = self._losses = 0
@@ -120,7 +121,7 @@ class IsolatedExecutor:
     def lease(self, lease: Lease) -> None:
         self._lease = lease
         self._endpoints.allow(lease.interviews)
-        self._events.bound(lease.buffer_bytes)
+        self._outbox.bound(lease.buffer_bytes)
         self._assignment.affordable = lease.affordable
         self._share_out(lease)
 
@@ -135,7 +136,7 @@ class IsolatedExecutor:
         self._assignment.drop(in_flight)
         held = [(slot, part) for slot in self._slots for part in slot.parts.values() if part.in_flight is in_flight]
         for slot, part in held:
-            slot.post(Signalled(part.id, epoch, what, deadline_s))
+            slot.post(SignalWork(part.id, part.epoch, what, deadline_s))
         if what is Signal.KILL and not await self._chunks.is_over(in_flight, min(_STOP_WITHIN_S, deadline_s)):
             for slot, _ in held:
                 slot.kill("it would not stop", DeathKind.LOST)
@@ -143,10 +144,10 @@ class IsolatedExecutor:
                 raise TimeoutError(f"chunk {id} would not be killed within {deadline_s} s")
 
     def events(self) -> AsyncIterator[Batch[InterviewEvent]]:
-        return self._events.batches()
+        return self._outbox.batches()
 
     def ack(self, upto: int) -> None:
-        self._events.ack(upto)
+        self._outbox.ack(upto)
         self._assignment.acked(upto)
 
     async def close(self) -> None:
@@ -244,38 +245,40 @@ class IsolatedExecutor:
     def _task_ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failure = error
-            self._events.fail(error)
+            self._outbox.fail(error)
             self._assignment.stop()
 
     # What comes back.
 
-    def _heard(self, slot: WorkerSlot, told: SlotMessage, size_bytes: int) -> None:
-        match told:
+    def _heard(self, slot: WorkerSlot, message: SlotMessage, size_bytes: int) -> None:
+        match message:
             case EventsSent():
-                before = self._events.last_seq
-                for event in told.batch.events:
+                before = self._outbox.last_seq
+                for event in message.batch.events:
                     self._take(slot, event)
-                self._events.hold(before, size_bytes)
-            case Taken():
-                self._assignment.taken(slot, told.id)
+                if self._outbox.last_seq > before:  # what came and is not on disk takes memory here
+                    self._outbox.count_bytes(size_bytes)
+                    self._outbox.free_with_last(size_bytes)
+            case ChunkTaken():
+                if part := slot.part(message.id, message.epoch):
+                    self._assignment.taken(part)
             case RowTooLarge():
-                self._fail_too_large(slot, told)
+                self._fail_too_large(slot, message)
 
-    def _fail_too_large(self, slot: WorkerSlot, told: RowTooLarge) -> None:
-        part = slot.parts.get(told.id)
-        interview = part.left.pop(told.ordinal, None) if part is not None else None
-        if part is not None and interview is not None:
-            self._chunks.spent(part.in_flight, slot.charges.take([told.ordinal]))
-            message = f"what it keeps takes {format_bytes(told.size_bytes)}, more than a worker can send"
-            self._chunks.fail(part.in_flight, interview, Cause.INTERNAL, message)
-            self._events.answers_for(slot, told.seq)
+    def _fail_too_large(self, slot: WorkerSlot, message: RowTooLarge) -> None:
+        part = slot.part(message.id, message.epoch)
+        interview = part.left.pop(message.ordinal, None) if part is not None else None
+        if part is not None and interview is not None and slot.host is not None:
+            self._chunks.spent(part.in_flight, slot.charges.take([message.ordinal]))
+            reason = f"what it keeps takes {format_bytes(message.size_bytes)}, more than a worker can send"
+            self._chunks.fail(part.in_flight, interview, Cause.INTERNAL, reason)
+            self._outbox.acknowledge_with_last(slot.host, message.seq)
 
     def _take(self, slot: WorkerSlot, event: InterviewEvent) -> None:
-        """An event of a part becomes one of its chunk."""
-        part = slot.parts.get(event.id)
-        if part is None:
+        """Turn an event of a part into one of its chunk. A late event of a part that was given out again is refused."""
+        part = slot.part(event.id, event.epoch)
+        if part is None or slot.host is None:
             return
-        worker_seq = event.seq
         match event:
             case Rows():
                 for ordinal in event.rows.ordinals:
@@ -294,13 +297,12 @@ class IsolatedExecutor:
                 return
             case _:
                 return
-        event.id = part.in_flight.chunk.id
-        self._events.emit(event)
-        self._events.answers_for(slot, worker_seq)
+        event.id, event.epoch = part.in_flight.chunk.id, part.in_flight.chunk.epoch
+        self._outbox.add_from(slot.host, event)
 
     def _slot(self, opening: bytes, limiters: list[Limiter | None]) -> WorkerSlot:
-        may_read = self._events.may_read
-        return WorkerSlot(self._pool, self._limit_bytes, opening, limiters, self._cache, self._heard, may_read)
+        has_room = self._outbox.has_room
+        return WorkerSlot(self._pool, self._limit_bytes, opening, limiters, self._cache, self._heard, has_room)
 
     def _limiter(self, place: int, model: Model) -> Limiter | None:
         if model.service_name == "test":
@@ -311,5 +313,5 @@ class IsolatedExecutor:
         self._listening.append((limiter, listener))
         return limiter
 
-    def _observed(self, model: int, standing: EndpointState, reason: str) -> None:
-        self._events.emit(Observed(id=0, epoch=0, seq=0, model=model, standing=standing, reason=reason))
+    def _observed(self, model: int, state: EndpointState, reason: str) -> None:
+        self._outbox.add(Observed(id=0, epoch=0, seq=0, model=model, state=state, reason=reason))

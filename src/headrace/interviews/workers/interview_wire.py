@@ -1,18 +1,18 @@
-"""What a controller and a worker that conducts interviews say to each other, inside the messages of a worker's task.
+"""The messages between a survey's controller and a worker that conducts interviews.
 
     controller                                        worker
-      Opening, as the task's payload ------------------> once; answered by Opened
-      Given, Signalled, Leased, Acked -----------------> the executor contract, as messages
-      <----------------------------------- Taken, Told   accepted; a batch of events
+      Opening, as the task's payload ------------------> once; answered by WorkerOpened
+      StartChunk, SetLease ----------------------------> the executor contract, beside SignalWork and AckEvents
+      <----------------------------- ChunkTaken --------   accepted; EventsSent follows
       <------ TurnWanted, CallEnded, TurnGivenUp ------   the endpoint's state stays with the controller
       <---------------------------------- Charged -----   with CallEnded: a worker's death must not hide what was paid
-      Granted, Barred ---------------------------------> the first is answered by CallsBegun
-      <----------------------------- LookedUp, Paid ---   so does the response cache
-      Found ------------------------------------------->
+      TurnGranted, TurnRefused ------------------------> the first is answered by CallsBegun
+      <----------------------- CacheLookup, CacheReply    the response cache stays with the controller too
+      CacheAnswer ------------------------------------->
       Ping --------------------------------------------> answered by Pong, unless it hangs
-      <------------------------ Suspected, TooLarge ---   an interview that this worker cannot bring to its end
+      <------------- InterviewSuspected, RowTooLarge --   an interview that this worker cannot bring to its end
 
-Each message's payload is a list of these. Covers: the shapes. Does not cover: the events themselves
+Covers: the shapes. Does not cover: the messages that agent runs share (workers.hosting.executor_wire), the events
 (interviews.contract), or how bytes travel (workers.wire).
 """
 
@@ -22,8 +22,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from headrace.encoding import encode_with
-from headrace.executor import Batch, Signal
 from headrace.interviews.contract import Chunk, InterviewEvent, Lease, Spec
 from headrace.models.endpoint.call_results import (
     Abandoned,
@@ -38,6 +36,7 @@ from headrace.models.endpoint.call_results import (
 )
 from headrace.models.provider import Reply
 from headrace.survey.record import Usage
+from headrace.workers.hosting.executor_wire import AckEvents, EventsSent, SignalWork, encode
 from headrace.workers.wire import FunctionReference
 
 
@@ -50,39 +49,28 @@ class Opening(msgspec.Struct, array_like=True):
     has_network: bool
 
 
-class Given(msgspec.Struct, tag=True, array_like=True):
+class StartChunk(msgspec.Struct, tag=True, array_like=True):
     chunk: Chunk
 
 
-class Signalled(msgspec.Struct, tag=True, array_like=True):
-    id: int
-    epoch: int
-    what: Signal
-    deadline_s: float
-
-
-class Leased(msgspec.Struct, tag=True, array_like=True):
+class SetLease(msgspec.Struct, tag=True, array_like=True):
     lease: Lease
 
 
-class Acked(msgspec.Struct, tag=True, array_like=True):
-    upto: int
-
-
-class Granted(msgspec.Struct, tag=True, array_like=True):
+class TurnGranted(msgspec.Struct, tag=True, array_like=True):
     """The turn of a call has come; it must be followed by CallEnded."""
 
     call: int
 
 
-class Barred(msgspec.Struct, tag=True, array_like=True):
+class TurnRefused(msgspec.Struct, tag=True, array_like=True):
     """No call to this model will ever go out again."""
 
     call: int
     reason: str
 
 
-class Found(msgspec.Struct, tag=True, array_like=True):
+class CacheAnswer(msgspec.Struct, tag=True, array_like=True):
     """What the response cache has, or None."""
 
     call: int
@@ -99,14 +87,11 @@ class WorkerOpened(msgspec.Struct, tag=True, array_like=True):
     is_instant: bool
 
 
-class Taken(msgspec.Struct, tag=True, array_like=True):
+class ChunkTaken(msgspec.Struct, tag=True, array_like=True):
     """A chunk has been accepted."""
 
     id: int
-
-
-class EventsSent(msgspec.Struct, tag=True, array_like=True):
-    batch: Batch[InterviewEvent]
+    epoch: int
 
 
 class TurnWanted(msgspec.Struct, tag=True, array_like=True):
@@ -141,12 +126,12 @@ class Charged(msgspec.Struct, tag=True, array_like=True):
     usage: Usage
 
 
-class LookedUp(msgspec.Struct, tag=True, array_like=True):
+class CacheLookup(msgspec.Struct, tag=True, array_like=True):
     call: int
     key: bytes
 
 
-class Paid(msgspec.Struct, tag=True, array_like=True):
+class CacheReply(msgspec.Struct, tag=True, array_like=True):
     """A reply that was accepted as an answer, for the response cache."""
 
     key: bytes
@@ -157,39 +142,41 @@ class Pong(msgspec.Struct, tag=True, array_like=True):
     pass
 
 
-class Suspected(msgspec.Struct, tag=True, array_like=True):
+class InterviewSuspected(msgspec.Struct, tag=True, array_like=True):
     """The worker met its memory limit in this interview, and is about to end."""
 
     ordinal: int
 
 
 class RowTooLarge(msgspec.Struct, tag=True, array_like=True):
-    """The row of this interview does not fit into a message."""
+    """The row of this interview does not fit into a message. `seq` is the number of its event."""
 
     id: int
+    epoch: int
     seq: int
     ordinal: int
     size_bytes: int
 
 
-ToSurveyWorker: TypeAlias = Given | Signalled | Leased | Acked | Granted | Barred | Found | Ping
+ToSurveyWorker: TypeAlias = (
+    StartChunk | SignalWork | SetLease | AckEvents | TurnGranted | TurnRefused | CacheAnswer | Ping
+)
 FromSurveyWorker: TypeAlias = (
     WorkerOpened
-    | Taken
-    | EventsSent
+    | ChunkTaken
+    | EventsSent[InterviewEvent]
     | TurnWanted
     | TurnGivenUp
     | CallsBegun
     | CallEnded
     | Charged
-    | LookedUp
-    | Paid
+    | CacheLookup
+    | CacheReply
     | Pong
-    | Suspected
+    | InterviewSuspected
     | RowTooLarge
 )
 
-encode = encode_with(msgspec.msgpack.Encoder())
 decode_opening = msgspec.msgpack.Decoder(Opening).decode
 decode_to_worker = msgspec.msgpack.Decoder(list[ToSurveyWorker]).decode
 decode_from_worker = msgspec.msgpack.Decoder(list[FromSurveyWorker]).decode

@@ -10,41 +10,37 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import Any
 
 from headrace.errors import ModelUnusable
-from headrace.executor import Batch
-from headrace.framing import LARGEST_MESSAGE_BYTES
 from headrace.interviews.contract import InterviewEvent, Rows
 from headrace.interviews.inline import InlineExecutor, InterviewOutOfMemory
 from headrace.interviews.workers.interview_wire import (
-    Acked,
-    Barred,
+    CacheAnswer,
+    CacheLookup,
+    CacheReply,
     CallsBegun,
     Charged,
-    EventsSent,
-    Found,
+    ChunkTaken,
     FromSurveyWorker,
-    Given,
-    Granted,
-    Leased,
-    LookedUp,
+    InterviewSuspected,
     Opening,
-    Paid,
     Ping,
     Pong,
     RowTooLarge,
-    Signalled,
-    Suspected,
-    Taken,
+    SetLease,
+    StartChunk,
+    ToSurveyWorker,
     TurnGivenUp,
+    TurnGranted,
+    TurnRefused,
     TurnWanted,
     WorkerOpened,
     call_ended,
     decode_opening,
     decode_to_worker,
-    encode,
 )
 from headrace.memory.measure.os_limits import return_large_blocks
 from headrace.models.endpoint.call_results import CallResult
@@ -55,11 +51,11 @@ from headrace.survey.model import Model
 from headrace.survey.record import Usage
 from headrace.threads.loop_thread import network_loop
 from headrace.workers.functions import find_function
+from headrace.workers.hosting.executor_host import HostLink, host_executor
+from headrace.workers.hosting.executor_wire import AckEvents, SignalWork
 from headrace.workers.worker import Port, lend_last_words
 
 _YOUNG_OBJECTS = 20_000  # memory.collector says why
-_ENOUGH_BYTES = 8 << 20  # in one message
-_MOST_BYTES = LARGEST_MESSAGE_BYTES - (1 << 10)
 
 
 def conduct_surveys(port: Port, payload: bytes) -> None:
@@ -72,130 +68,58 @@ def conduct_surveys(port: Port, payload: bytes) -> None:
 
 
 async def _conduct(port: Port, opening: Opening) -> None:
-    link = Link(port)
+    link = CallLink(port)
     functions = [{name: find_function(f) for name, f in each.items()} for each in opening.functions]
     cache = RemoteCache(link) if opening.has_cache else None
     limiters = RemoteLimiters(link, [Model.from_row(row) for row in opening.spec.models])
     executor = InlineExecutor(functions, limiters, cache, is_expendable=True, on_charged=link.charged)
     await executor.open(opening.spec)
     link.post(WorkerOpened(executor.is_instant))
-    tasks = {asyncio.create_task(_obey(port, link, executor)), asyncio.create_task(_tell(link, executor))}
-    ended, _ = await asyncio.wait({*tasks, link.out_of_memory}, return_when=asyncio.FIRST_COMPLETED)
-    for error in filter(None, (task.exception() for task in ended)):
+    try:
+        await host_executor(port, link, executor, decode_to_worker, partial(_obey, link, executor), link.too_large)
+    except Exception as error:
         if isinstance(error, MemoryError):
             lend_last_words()
-        link.say_last([Suspected(error.ordinal)] if isinstance(error, InterviewOutOfMemory) else [])
-        raise error
+        # Calls that the worker's end cancels were made: nothing more is sent of them.
+        link.send_last([InterviewSuspected(error.ordinal)] if isinstance(error, InterviewOutOfMemory) else [])
+        raise
 
 
-async def _obey(port: Port, link: Link, executor: InlineExecutor) -> None:
-    signals: set[asyncio.Task[None]] = set()  # the loop itself would not keep them alive
-    while True:
-        for message in decode_to_worker(await port.receive_async()):
-            match message:
-                case Given():
-                    link.post(Taken(message.chunk.id))  # leaves before its first interview may hold up the loop
-                    await executor.start(message.chunk)
-                case Signalled():
-                    signal = executor.signal(message.id, message.epoch, message.what, message.deadline_s)
-                    signalling = asyncio.create_task(signal)
-                    signals.add(signalling)
-                    signalling.add_done_callback(lambda task: (signals.discard(task), task.exception()))
-                case Leased():
-                    executor.lease(message.lease)
-                case Acked():
-                    executor.ack(message.upto)
-                case Granted() | Barred() | Found():
-                    link.answered(message)
-                case Ping():
-                    link.post(Pong())
+async def _obey(link: CallLink, executor: InlineExecutor, message: ToSurveyWorker) -> bool:
+    match message:
+        case StartChunk():
+            # Leaves before the chunk's first interview may hold up the loop.
+            link.post(ChunkTaken(message.chunk.id, message.chunk.epoch))
+            await executor.start(message.chunk)
+        case SetLease():
+            executor.lease(message.lease)
+        case TurnGranted() | TurnRefused() | CacheAnswer():
+            link.answered(message)
+        case Ping():
+            link.post(Pong())
+        case SignalWork() | AckEvents():
+            pass  # `host_executor` obeys these
+    return False
 
 
-async def _tell(link: Link, executor: InlineExecutor) -> None:
-    async for batch in executor.events():
-        told = encode([EventsSent(batch)])
-        if len(told) <= _ENOUGH_BYTES:
-            await link.send(told)
-            continue
-        del told  # sending waits for the controller, and this is large
-        for event in batch.events:
-            await _tell_alone(link, event)
-
-
-async def _tell_alone(link: Link, event: InterviewEvent) -> None:
-    told = encode([EventsSent(Batch(event.seq, [event]))])
-    if len(told) <= _MOST_BYTES:
-        await link.send(told)
-    elif isinstance(event, Rows):
-        for ordinal in event.rows.ordinals:  # one: the outbox puts nothing beside so large a row
-            link.post(RowTooLarge(event.id, event.seq, ordinal, len(told)))
-
-
-class Link:
-    """The worker's words to the controller, those of one turn of the loop together; and the answers to them.
-
-    `out_of_memory` fails where there was no memory to say them: each of them is waited for, so the worker must end.
-    """
+class CallLink(HostLink[FromSurveyWorker]):
+    """The link of a worker that asks its controller for turns and cached replies, and waits for the answers."""
 
     def __init__(self, port: Port) -> None:
-        self._port = port
-        self._loop = asyncio.get_running_loop()
-        self._posted: list[FromSurveyWorker] = []
-        self._begun = CallsBegun([])  # said together, once for each turn of the loop
+        # Replies are for the response cache, which can do without them; all else is small.
+        super().__init__(port, is_expendable=lambda message: isinstance(message, CacheReply))
+        self._begun = CallsBegun([])  # sent together, once for each turn of the loop
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._numbers = count(1)
-        self._is_over = False
-        self.out_of_memory: asyncio.Future[None] = self._loop.create_future()
-
-    def post(self, message: FromSurveyWorker) -> None:
-        if self._is_over:
-            return
-        if not self._posted:
-            self._loop.call_soon(self._flush_soon)
-        self._posted.append(message)
 
     def charged(self, ordinal: int, question: int, usage: Usage) -> None:
         """Leaves with the CallEnded that was posted just before: the controller hears of both or of neither."""
         self.post(Charged(ordinal, question, usage))
 
-    async def send(self, encoded: bytes) -> None:
-        """After what was posted before. Waits while the controller does not read: it reads what it can write."""
-        self.flush()
-        await self._port.send_async(encoded)
-
-    def flush(self) -> None:
-        posted, self._posted = self._posted, []
-        if not posted:
-            return
-        try:
-            self._port.post(encode(posted))
-        except MemoryError:
-            self._posted = _without_replies(posted)  # what cannot be said now is among the last words
-            if self._posted:
-                self._port.post(encode(self._posted))
-                self._posted = []
-
-    def _flush_soon(self) -> None:
-        try:
-            self.flush()
-        except MemoryError as error:
-            if not self.out_of_memory.done():
-                self.out_of_memory.set_exception(error)
-
-    def say_last(self, messages: list[Suspected]) -> None:
-        """For a worker that is about to end: returns when everything has left. Calls that its end cancels are not given
-        up, but were made: nothing more is said of them.
-        """
-        posted, self._posted = self._posted, []
-        self._is_over = True
-        self._port.send(encode([*_without_replies(posted), *messages]))
-
-    @property
-    def is_behind(self) -> bool:
-        return self._port.is_behind
-
-    async def caught_up(self) -> None:
-        await self._port.caught_up()
+    def too_large(self, event: InterviewEvent, size_bytes: int) -> None:
+        if isinstance(event, Rows):
+            for ordinal in event.rows.ordinals:  # one: the outbox puts nothing beside so large a row
+                self.post(RowTooLarge(event.id, event.epoch, event.seq, ordinal, size_bytes))
 
     def expect(self) -> tuple[int, asyncio.Future[Any]]:
         """A number to ask under, and where the answer will be."""
@@ -203,17 +127,17 @@ class Link:
         answer = self._waiting[call] = self._loop.create_future()
         return call, answer
 
-    def answered(self, message: Granted | Barred | Found) -> None:
+    def answered(self, message: TurnGranted | TurnRefused | CacheAnswer) -> None:
         answer = self.forget(message.call)
         if answer is None or answer.done():
             return  # given up meanwhile; the controller has been told, or is about to be
         match message:
-            case Granted():
+            case TurnGranted():
                 self._note_begun(message.call)
                 answer.set_result(message.call)
-            case Barred():
+            case TurnRefused():
                 answer.set_exception(ModelUnusable(message.reason))
-            case Found():
+            case CacheAnswer():
                 answer.set_result(message.reply)
 
     def _note_begun(self, call: int) -> None:
@@ -226,15 +150,10 @@ class Link:
         return self._waiting.pop(call, None)
 
 
-def _without_replies(posted: list[FromSurveyWorker]) -> list[FromSurveyWorker]:
-    """Replies are for the response cache, which can do without them; all else is small."""
-    return [message for message in posted if not isinstance(message, Paid)]
-
-
 class RemoteLimiter:
     """A model's limiter, which the controller keeps: each call asks for its turn there."""
 
-    def __init__(self, link: Link, model: int) -> None:
+    def __init__(self, link: CallLink, model: int) -> None:
         self._link = link
         self._model = model
         self._line: dict[int, Callable[[], bool]] = {}  # bounded by the window
@@ -281,7 +200,7 @@ class RemoteLimiter:
 class RemoteLimiters:
     """One for each endpoint, which the controller knows by the place of one of its models in the spec."""
 
-    def __init__(self, link: Link, models: list[Model]) -> None:
+    def __init__(self, link: CallLink, models: list[Model]) -> None:
         self._limiters = {endpoint_key(model): RemoteLimiter(link, place) for place, model in enumerate(models)}
 
     def limiter(self, model: Model) -> RemoteLimiter:
@@ -301,16 +220,16 @@ class RemoteLimiters:
 class RemoteCache:
     """The response cache, which the controller has open."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: CallLink) -> None:
         self._link = link
 
     async def get(self, key: bytes) -> Reply | None:
         call, answer = self._link.expect()
-        self._link.post(LookedUp(call, key))
+        self._link.post(CacheLookup(call, key))
         try:
             return await answer
         finally:
             self._link.forget(call)
 
     def put(self, key: bytes, reply: Reply) -> None:
-        self._link.post(Paid(key, reply))
+        self._link.post(CacheReply(key, reply))

@@ -14,34 +14,29 @@ from typing import TypeAlias
 import msgspec
 
 from headrace.errors import ModelUnusable
-from headrace.interviews.contract import Lease
+from headrace.interviews.contract import InterviewEvent, Lease
 from headrace.interviews.workers.chunk_parts import ChunkPart
 from headrace.interviews.workers.interview_wire import (
-    Acked,
-    Barred,
+    CacheAnswer,
+    CacheLookup,
+    CacheReply,
     CallEnded,
     CallsBegun,
     Charged,
-    EventsSent,
-    Found,
+    ChunkTaken,
     FromSurveyWorker,
-    Given,
-    Granted,
-    Leased,
-    LookedUp,
-    Paid,
+    InterviewSuspected,
     Ping,
     Pong,
     RowTooLarge,
-    Signalled,
-    Suspected,
-    Taken,
-    ToSurveyWorker,
+    SetLease,
+    StartChunk,
     TurnGivenUp,
+    TurnGranted,
+    TurnRefused,
     TurnWanted,
     WorkerOpened,
     decode_from_worker,
-    encode,
     outcome_of_call,
 )
 from headrace.interviews.workers.interview_worker import conduct_surveys
@@ -51,10 +46,12 @@ from headrace.models.limiter import ABANDONED, Limiter
 from headrace.models.response_cache import ResponseCache
 from headrace.workers.functions import refer_to
 from headrace.workers.handle import TaskEnd, Worker
+from headrace.workers.hosting.executor_wire import EventsSent, SignalWork
+from headrace.workers.hosting.hosted_executor import HostedExecutor
 from headrace.workers.pool import WorkerPool
-from headrace.workers.wire import DeathKind, TaskFailed, TaskMessage
+from headrace.workers.wire import DeathKind, TaskFailed
 
-SlotMessage: TypeAlias = Taken | EventsSent | RowTooLarge
+SlotMessage: TypeAlias = ChunkTaken | EventsSent[InterviewEvent] | RowTooLarge
 _DIES_WITHIN_S = 10.0
 
 
@@ -82,8 +79,7 @@ class WorkerSlot:
         self._on_heard = on_heard
         self._may_read = may_read
         self._lease: Lease | None = None
-        self._worker: Worker | None = None
-        self._posted: list[ToSurveyWorker] = []
+        self.host: HostedExecutor[FromSurveyWorker] | None = None
         self._turns: dict[int, tuple[Limiter, Go]] = {}
         self._begun: set[int] = set()  # of those
         self._waiting: dict[int, asyncio.Task[None]] = {}  # calls in line; bounded by the window
@@ -95,7 +91,6 @@ class WorkerSlot:
         self.charges = UnreportedUsage()
         self.suspect: int | None = None
         self.unanswered = 0
-        self.lives = 0
         self.is_used = False
         self.is_renewed = False
         self.is_asleep = self.is_resting = False
@@ -115,26 +110,32 @@ class WorkerSlot:
 
     @property
     def used_bytes(self) -> int:
-        return self._worker.used_bytes if self._worker is not None else 0
+        return self.host.worker.used_bytes if self.host is not None else 0
+
+    def part(self, id: int, epoch: int) -> ChunkPart | None:
+        """The part that the worker has, unless it was given out again since."""
+        part = self.parts.get(id)
+        return part if part is not None and part.epoch == epoch else None
 
     async def live(self) -> TaskEnd:
         """One worker from its start to its end; how it ended. While the slot is asleep it has none."""
-        self.lives += 1
         self.suspect = None
         self.is_used = self.is_renewed = False
         self._silent_ticks = 0
         self.opened.clear()
-        worker = self._worker = await self._new_worker()
+        worker = await self._new_worker()
+        host = self.host = HostedExecutor(worker, refer_to(conduct_surveys), self._opening)
         try:
-            worker.start(refer_to(conduct_surveys), self._opening)
             if self._lease is not None:
-                self.post(Leased(self._lease))
+                self.post(SetLease(self._lease))
             for part in self.parts.values():
                 self._send_part(part)
-            return await self._listen(worker)
+            return await host.listen(decode_from_worker, self._hear, self._may_read)
+        except msgspec.DecodeError as error:
+            return TaskFailed(worker.tasks, f"It sent what makes no sense: {error}")
         finally:
-            self._worker = None
-            self._posted.clear()
+            host.close()
+            self.host = None
             self.unanswered = len(self._begun)
             self._begun.clear()
             self._give_turns_back()
@@ -155,8 +156,7 @@ class WorkerSlot:
 
     def give(self, part: ChunkPart) -> None:
         self.parts[part.id] = part
-        if self._worker is not None:
-            self._send_part(part)
+        self._send_part(part)
 
     def renew(self) -> None:
         """Have another worker in place of one that has done something, and may hold on to what that left."""
@@ -166,10 +166,11 @@ class WorkerSlot:
     def restart(self, limit_bytes: int) -> None:
         """Have another worker, with this limit."""
         self.limit_bytes = limit_bytes
-        if self._worker is not None:
+        if self.host is not None:
             self.is_renewed = True
-            self._worker.kill()
-            self._worker = None  # what is given from now on is for the next
+            self.host.close()
+            self.host.worker.kill()
+            self.host = None  # what is given from now on is for the next
 
     def sleep(self, is_asleep: bool) -> None:
         """Have no worker, for as long: its memory is for another. Not while it has parts."""
@@ -182,23 +183,20 @@ class WorkerSlot:
     def lease(self, lease: Lease) -> None:
         if lease != self._lease:
             self._lease = lease
-            self.post(Leased(lease))
+            self.post(SetLease(lease))
 
-    def post(self, message: Signalled | Leased | Acked | Granted | Barred | Found | Ping) -> None:
-        """Send soon, with whatever else is said in this turn of the loop; nothing where there is no worker."""
-        if self._worker is None:
-            return
-        if not self._posted:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._posted.append(message)
+    def post(self, message: SignalWork | SetLease | TurnGranted | TurnRefused | CacheAnswer | Ping) -> None:
+        """Send soon; nothing where there is no worker."""
+        if self.host is not None:
+            self.host.post(message)
 
     def kill(self, reason: str, kind: DeathKind) -> None:
-        if self._worker is not None:
-            self._worker.kill(reason=reason, kind=kind)
+        if self.host is not None:
+            self.host.worker.kill(reason=reason, kind=kind)
 
     def tick(self, most_ticks: int, told: str) -> None:
         """Ask whether it still hears. Ticks are counted, not time: a controller that was stopped blames nobody."""
-        if self._worker is None:
+        if self.host is None:
             return
         if not self._may_read.is_set():
             self._silent_ticks = 0  # it cannot be heard
@@ -210,41 +208,13 @@ class WorkerSlot:
             self.kill(told, DeathKind.HUNG)
 
     def _send_part(self, part: ChunkPart) -> None:
-        self.is_used = True
-        self._flush()
-        self._send([Given(part.as_chunk())])
-
-    def _flush(self) -> None:
-        posted, self._posted = self._posted, []
-        if posted:
-            self._send(posted)
-
-    def _send(self, messages: list[ToSurveyWorker]) -> None:
-        if self._worker is not None:
-            self._worker.send(encode(messages))
-
-    async def _listen(self, worker: Worker) -> TaskEnd:
-        while True:
-            message = await worker.receive()
-            if not isinstance(message, TaskMessage):
-                return message
-            try:
-                told = decode_from_worker(message.payload)
-            except msgspec.DecodeError as error:
-                return TaskFailed(worker.tasks, f"It said what makes no sense: {error}")
-            size_bytes = len(message.payload)
-            del message  # or it would be held until the next one comes
-            for each in told:
-                self._hear(each, size_bytes)
-            del told
-            if not self._may_read.is_set():
-                worker.channel.pause(True)
-                await self._may_read.wait()
-                worker.channel.pause(False)
+        if self.host is not None:
+            self.is_used = True
+            self.host.send([StartChunk(part.as_chunk())])
 
     def _hear(self, told: FromSurveyWorker, size_bytes: int) -> None:
         match told:
-            case EventsSent() | Taken() | RowTooLarge():
+            case EventsSent() | ChunkTaken() | RowTooLarge():
                 self._on_heard(self, told, size_bytes)
             case TurnWanted():
                 self._waiting[told.call] = asyncio.create_task(self._have_turn(told))
@@ -258,9 +228,9 @@ class WorkerSlot:
                 self.charges.charge(told.ordinal, told.question, told.usage)
             case TurnGivenUp():
                 self._give_turn_back(told.call)
-            case LookedUp():
-                self.post(Found(told.call, self._cache.get(told.key) if self._cache is not None else None))
-            case Paid():
+            case CacheLookup():
+                self.post(CacheAnswer(told.call, self._cache.get(told.key) if self._cache is not None else None))
+            case CacheReply():
                 if self._cache is not None:
                     self._cache.put(told.key, told.reply)
             case Pong():
@@ -268,7 +238,7 @@ class WorkerSlot:
             case WorkerOpened():
                 self.is_instant = told.is_instant
                 self.opened.set()
-            case Suspected():
+            case InterviewSuspected():
                 self.suspect = told.ordinal
 
     async def _have_turn(self, wanted: TurnWanted) -> None:
@@ -277,10 +247,10 @@ class WorkerSlot:
         try:
             go = await limiter.turn(wanted.tokens, _never)
         except ModelUnusable as error:
-            self.post(Barred(wanted.call, error.message))
+            self.post(TurnRefused(wanted.call, error.message))
         else:
             self._turns[wanted.call] = limiter, go
-            self.post(Granted(wanted.call))
+            self.post(TurnGranted(wanted.call))
         finally:
             self._waiting.pop(wanted.call, None)
 
