@@ -61,9 +61,9 @@ async def test_a_process_that_was_killed_while_stuck_leaves_word_of_it(tmp_path)
 
 async def test_what_blocks_a_workers_loop_is_told_while_it_does(tmp_path):
     over = tmp_path / "over"
-    async with Engine(tmp_path / "a.run", memory="+400MB", slots=3, stuck_after_s=0.2) as engine:
-        waiting = await engine.submit(edge_functions.waiting_beside_them, 0.5)
-        sleeping = await engine.submit(edge_functions.sleeping_in_its_loop, 0.6)
+    async with Engine(tmp_path / "a.run", memory="+400MB", slots=3, stuck_after_s=1.0) as engine:
+        waiting = await engine.submit(edge_functions.waiting_beside_them, 2.0)
+        sleeping = await engine.submit(edge_functions.sleeping_in_its_loop, 2.5)
         spinning = await engine.submit(edge_functions.spinning_in_its_loop, str(over))
         told, give_up_at = [], time.monotonic() + 30
         while len(told) < 2 and time.monotonic() < give_up_at:
@@ -72,7 +72,7 @@ async def test_what_blocks_a_workers_loop_is_told_while_it_does(tmp_path):
         by_run = {event.run: event.reason for event in told}
         over.touch()
         assert await spinning.result() == "over"
-        assert await sleeping.result() >= 0.6, "being asked does not wake it"
+        assert await sleeping.result() >= 2.5, "being asked does not wake it"
         assert await waiting.result() == 1
         assert len([event for event in await engine.events() if event.what == "loop stuck"]) == 2, "each is told once"
     assert set(by_run) == {sleeping.id, spinning.id}

@@ -87,7 +87,9 @@ def test_large_replies_that_come_together_are_taken_as_memory_allows(server: Hos
     stats = job_at(server, 24).run(tmp_path / "a.run", workers=2, memory="+400MB").stats()
     assert (stats.interviews, stats.failed) == (24, 0), why_failed(tmp_path / "a.run")
     assert stats.calls == pytest.approx(server.calls, abs=2)
-    assert server.calls <= 28  # 24, unless this machine is so busy that a worker is late to see what it holds
+    # 24, unless this machine is so busy that a worker is late to see what it holds. Replies that do not
+    # wait for room are paid for three times and more.
+    assert server.calls <= 40
 
 
 def test_what_killed_workers_had_paid_for_is_counted(server: HostileServer, tmp_path: Path):
@@ -97,7 +99,7 @@ def test_what_killed_workers_had_paid_for_is_counted(server: HostileServer, tmp_
     stats = job.run(tmp_path / "a.run", workers=2, concurrency=window, on_result=kill).stats()
     assert len(kill.killed) >= 4
     assert (stats.interviews, stats.failed) == (300, 0), why_failed(tmp_path / "a.run")
-    assert server.calls > 600  # some were paid for twice
+    assert server.calls >= 600  # more, unless this machine is so busy that no call was in flight at a kill
     # A worker says that a call begins before it sends the request: what was paid for is never missing. A kill between
     # the two makes the count too high, by the calls that the worker had in flight at most.
     assert server.calls <= stats.calls <= server.calls + len(kill.killed) * window // 2
