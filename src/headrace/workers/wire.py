@@ -150,11 +150,10 @@ class LimitSet(msgspec.Struct, tag=True, array_like=True):
 
 
 class WorkerReading(msgspec.Struct, array_like=True):
-    """What a worker's tree uses above what it shared at its start; `steps` counts up with its progress."""
+    """What a worker's tree uses above what it shared with the warden at its start."""
 
     worker: int
     used_bytes: int
-    steps: int
 
 
 class Readings(msgspec.Struct, tag=True, array_like=True):

@@ -250,7 +250,7 @@ class Watchdog:
             watch.reported_bytes, watch.reported_at = watch.used_bytes, now
         if new or self._reported_abandoned_bytes != self._abandoned_bytes:
             self._reported_abandoned_bytes = self._abandoned_bytes
-            readings = [WorkerReading(watch.worker, watch.used_bytes, watch.steps) for watch in new]
+            readings = [WorkerReading(watch.worker, watch.used_bytes) for watch in new]
             self._control.send(Readings(readings, self._abandoned_bytes))
 
     @property

@@ -16,7 +16,7 @@ from tests.workers.trees import MB, children_of, gone_within, highest_until, is_
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 LIMIT = 80 * MB
-CONTROLLER = Path(__file__).parent / "controller.py"
+CONTROLLER = Path(__file__).parents[1] / "controller.py"
 
 
 @pytest.mark.parametrize("helped", ["", "with a fork that holds its sockets"])
