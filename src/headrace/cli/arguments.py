@@ -1,6 +1,6 @@
-"""What people type, as objects: surveys, lists and models. Covers: reading arguments of the command line.
+"""Turns the arguments of a command into objects: surveys, lists and models.
 
-Does not cover: the commands themselves (cli.main), or running (runtime).
+Does not cover: the commands (cli.main), or running (interviews.api).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headrace.survey.written_files import read_written
 
 
 def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: list[str]) -> Job:
-    """The job that `headrace run` was asked for."""
+    """Makes the job of `headrace run`."""
     job = Job(survey_from(survey))
     if agents is not None:
         job = job.by(AgentList.from_file(agents))
@@ -32,20 +32,20 @@ def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: l
 
 
 def mapped_job_from(template: str, data: Path, schema: Path | None, system: str | None, models: list[str]) -> Job:
-    """The job that `headrace map` was asked for."""
+    """Makes the job of `headrace map`."""
     job = Job.map(_text_from(template), data, schema=schema, system_prompt=system)
     return job.by(ModelList(map(model_from, models))) if models else job
 
 
 def _text_from(template: str) -> str:
-    """The text itself, or with @ before it the file that holds it."""
+    """The text itself; behind an @ the content of that file."""
     if not template.startswith("@") or "{{" in template:
         return template
     return read_written(Path(template[1:]), fix="Check the path behind the @.")
 
 
 def survey_from(text: str) -> Survey:
-    """A survey's file, or `module:object` from a program of the user's own."""
+    """Reads a survey from a file, or as `module:object` from a program of the user's own."""
     module, _, name = text.partition(":")
     if not module or not name or Path(text).exists() or len(module) == 1:  # one letter before a colon is a drive
         return read_survey(Path(text))
@@ -65,7 +65,7 @@ def survey_from(text: str) -> Survey:
 
 
 def model_from(text: str) -> Model:
-    """`test,canned_response=Good,latency_s=0.1`: a name and its parameters; values are JSON where they can be."""
+    """Makes a model of `test,canned_response=Good,latency_s=0.1`; values are JSON where they can be."""
     name, *parameters = _parts(text)
     given: dict[str, Any] = {}
     for parameter in parameters:
@@ -77,7 +77,7 @@ def model_from(text: str) -> Model:
 
 
 def _parts(text: str) -> list[str]:
-    """Split at commas, but not at those inside a JSON value."""
+    """Splits at commas, but not at those inside a JSON value."""
     parts, depth, is_quoted = [""], 0, False
     for before, letter in zip(" " + text, text, strict=False):
         is_quoted ^= letter == '"' and before != "\\"

@@ -80,7 +80,7 @@ def _ask(permissions: Permissions, shown: list[str]) -> None:
 
 
 def _ask_for_key(contact: Contact) -> None:
-    """A yes is typed without reading: a variable that holds any other secret has to be named."""
+    """Asks for the variable's name: people type yes without reading, and this variable may hold any other secret."""
     typed = typer.prompt(f"To send the value of {contact.key} to {contact.address}, type its name", err=True)
     if typed.strip() != contact.key:
         raise typer.Abort

@@ -1,6 +1,4 @@
-"""`headrace verify`: what of a file is damaged, for people and for scripts. Looking for it is
-store.run_file.run_verification.
-"""
+"""Prints the damage in a file, for `headrace verify`. Does not cover: finding it (store.run_file.run_verification)."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ _WHAT_TO_DO = {
 
 
 def show_verified(path: Path, *, as_json: bool) -> None:
-    """Prints what was found; exits with 1 where anything is damaged."""
+    """Prints the damage that was found; exits with 1 where there is any."""
     found = _verified(path)
     findings = list(found.findings.values())
     if as_json:

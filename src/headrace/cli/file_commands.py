@@ -1,6 +1,6 @@
-"""The commands about what is on disk: `results`, `runs`, `copy` and `verify`.
+"""The commands that read run files: `results`, `runs`, `copy` and `verify`.
 
-Does not cover: how it looks (cli.output, cli.run_files).
+Does not cover: what is printed (cli.output, cli.run_files, cli.damage_report).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the commands print: for people, and as JSON for scripts. Does not cover: the commands (cli.main)."""
+"""Prints results, estimates, budgets and the end of a run: for people, and as JSON for scripts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LONGEST = 500
 
 
 def show_finished(results: Results, *, as_json: bool) -> bool:
-    """Say how a run ended and what to type next; tells whether some interviews failed."""
+    """Prints how a run ended and what to type next; returns whether some interviews failed."""
     stats = results.stats()
     if as_json:
         print_json({"path": path_text(results.path), **asdict(stats)})
@@ -95,12 +95,12 @@ def larger_budgets(budgets: Budgets, stats: Stats) -> str:
 
 
 def _dollars(amount: float) -> str:
-    """Two figures of what is less than ten cents."""
+    """An amount as text; with two significant figures below ten cents."""
     return f"${amount:,.2f}" if amount >= 0.1 or not amount else f"${float(f'{amount:.2g}'):f}".rstrip("0")
 
 
 class Layout:
-    """How results are printed, checked when it is made."""
+    """The format of printed results, checked when it is made."""
 
     def __init__(self, name: str, *, escape_formulas: bool) -> None:
         if name not in _LAYOUTS:

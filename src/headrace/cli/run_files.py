@@ -1,5 +1,4 @@
-"""The run files that lie in the home of run files. Covers: listing, sizing and removing them for
-`headrace runs`, and copying one for `headrace copy`."""
+"""Lists and removes the run files in the user's data directory, for `headrace runs`; copies one for `headrace copy`."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ class KeptRun:
 
 
 def kept_runs() -> Iterator[KeptRun]:
-    """The latest first."""
+    """The run files in the data directory, the latest first."""
     files = filter(Path.is_file, (home() / "runs").glob("*.run"))
     found = [(path.stat().st_mtime, path) for path in files]  # as many as a person keeps
     return (_kept(path, changed_at) for changed_at, path in sorted(found, reverse=True))
@@ -62,7 +61,7 @@ def show_runs(*, as_json: bool) -> None:
 
 
 def remove_runs(names: list[str], *, agreed: bool, as_json: bool) -> None:
-    """All of them or none: each is looked at before the first is removed."""
+    """Removes all of these or none: each is checked before the first is removed."""
     paths = list(dict.fromkeys(map(_named, names)))
     for path in paths:
         check_is_removable(path)
@@ -117,14 +116,14 @@ def _kept(path: Path, changed_at: float) -> KeptRun:
 
 
 def _named(name: str) -> Path:
-    """A name as `headrace runs` lists it, or else a path."""
+    """The run file that `headrace runs` lists under this name, or else the path itself."""
     listed = home() / "runs" / name
     return listed if listed.exists() else Path(name)
 
 
 def _ask(paths: list[Path]) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise OptionError("Nobody is here to confirm the removal.", fix="Add --yes.")
+        raise OptionError("There is no terminal to confirm the removal at.", fix="Add --yes.")
     for path in paths:
         say(f"{format_bytes(disk_bytes(path)):>8}  {path}")
     typer.confirm("Remove for good?", abort=True)

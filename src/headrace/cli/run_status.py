@@ -1,6 +1,6 @@
-"""What `status`, `pause`, `tune`, `stop` and `resume` say about a run that goes on elsewhere.
+"""Prints the status of a run that goes on elsewhere, for `status`, `pause`, `tune`, `stop` and `resume`.
 
-Covers: looking at a run from both sides, its file and its process, once or until it ends. Does not cover: the commands
+Covers: reading a run's status from its file and from its process, once or until it ends. Does not cover: the commands
 (cli.steering_commands, cli.run_commands), or how a process is asked (interviews.steering.client).
 """
 
@@ -85,9 +85,9 @@ class _RunStatus:
         return f"{self.stats.interviews:,} of {counted(self.total, 'interview')}, {self.stats.failed:,} failed"
 
     def as_dict(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"path": str(self.path), "state": self.state, "total": self.total}
-        told |= {"size_bytes": self.size_bytes, **asdict(self.stats), "budgets": structs.asdict(self.budgets)}
-        return told | (_live_facts(self.live) if self.live is not None else {"pid": _number(self.holder)})
+        facts: dict[str, Any] = {"path": str(self.path), "state": self.state, "total": self.total}
+        facts |= {"size_bytes": self.size_bytes, **asdict(self.stats), "budgets": structs.asdict(self.budgets)}
+        return facts | (_live_facts(self.live) if self.live is not None else {"pid": _number(self.holder)})
 
 
 def show_status(path: Path, *, as_json: bool) -> None:
@@ -99,26 +99,26 @@ def show_status(path: Path, *, as_json: bool) -> None:
 
 
 def watch_status(path: Path, *, as_json: bool) -> None:
-    """Once a second until the run ends: redrawn on a terminal, elsewhere a line for whatever is new."""
+    """Prints the status once a second until the run ends: redrawn on a terminal, elsewhere a line when it changed."""
     try:
         if as_json:
-            for look in _looks(path):
+            for look in _statuses(path):
                 print_json(look.as_dict(), on_one_line=True)
         elif sys.stdout.isatty():
             _redraw(path)
         else:
             _print_changes(path)
     except KeyboardInterrupt:
-        raise typer.Exit(INTERRUPTED) from None  # whoever watches has seen enough; the run goes on
+        raise typer.Exit(INTERRUPTED) from None  # Ctrl-C ends the watching; the run goes on
 
 
 def tell_run(path: Path, request: SteeringRequest, *, as_json: bool) -> None:
-    """Pass a request on and say how the run stands after it."""
+    """Sends the run a request and prints its status after it."""
     _say(path, ask(path, request), as_json=as_json)
 
 
 def go_on_elsewhere(path: Path, *, has_options: bool, as_json: bool) -> bool:
-    """Let a paused run go on in its own process; False where no process has it, so that it is to be run here."""
+    """Lets a paused run go on in its own process; False where no process has it, so that it has to be run here."""
     live = state_of(path)
     if live is None:
         return False
@@ -153,8 +153,8 @@ def _say(path: Path, live: StateReply, *, as_json: bool) -> None:
         say(hint)
 
 
-def _looks(path: Path) -> Iterator[_RunStatus]:
-    """One a second, the last one when nothing runs any more."""
+def _statuses(path: Path) -> Iterator[_RunStatus]:
+    """The run's status once a second, and once more when it has ended."""
     while (look := _RunStatus.at(path)).goes_on:
         yield look
         time.sleep(WATCH_EVERY_S)
@@ -163,7 +163,7 @@ def _looks(path: Path) -> Iterator[_RunStatus]:
 
 def _print_changes(path: Path) -> None:
     before = ""
-    for look in _looks(path):
+    for look in _statuses(path):
         in_flight = f", {look.live.progress.in_flight:,} in flight" if look.live is not None else ""
         line = f"{look.state}: {look.counted}{in_flight}"
         if line != before:  # a run that is paused overnight is one line, not thousands
@@ -176,7 +176,7 @@ def _redraw(path: Path) -> None:
     from rich.text import Text
 
     with Live(auto_refresh=False) as screen:
-        for look in _looks(path):
+        for look in _statuses(path):
             screen.update(Text(visible("\n".join(_lines(look)))), refresh=True)
 
 

@@ -1,6 +1,6 @@
-"""The commands about a run that goes on, here or elsewhere: `status`, `pause`, `tune`, `stop`.
+"""The commands that watch and steer a run in another process: `status`, `pause`, `tune`, `stop`.
 
-Does not cover: `resume`, which may have to run the job itself (cli.run_commands), or how it looks (cli.run_status).
+Does not cover: `resume`, which may have to run the job itself (cli.run_commands), or what is printed (cli.run_status).
 """
 
 from __future__ import annotations

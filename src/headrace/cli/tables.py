@@ -1,4 +1,4 @@
-"""Rows of text for people. Covers: a table where the terminal is wide enough, a block of lines a row where it is not.
+"""Prints rows of text for people: a table where the terminal is wide enough, else a block of lines for each row.
 
 Does not cover: what the rows are (cli.output), or making values safe to show (cli.terminal.showable).
 """
@@ -22,7 +22,7 @@ _BETWEEN = 3  # letters between two columns
 def print_rows(
     terminal: Terminal, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()
 ) -> None:
-    """Rows under their columns, or below each other where the columns would not fit; `right` are set flush right."""
+    """Prints rows under their columns, or below each other where they do not fit; `right` are set flush right."""
     widths = _widths(columns, rows, terminal.width)
     if widths is None:
         _print_blocks(terminal, columns, rows)
@@ -45,7 +45,7 @@ def _wanted(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """How wide each column is to be; None where some would have to be narrower than is readable."""
+    """The width of each column; None where one would have to be too narrow to read."""
     wanted = _wanted(columns, rows)
     widths = [min(width, max(cell_len(name), _NARROWEST)) for name, width in zip(columns, wanted, strict=True)]
     left = room - sum(widths) - _BETWEEN * (len(columns) - 1)

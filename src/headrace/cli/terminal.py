@@ -1,4 +1,4 @@
-"""The terminal as it is. Covers: what it can show, data that is no picture, and how the user calls us from there.
+"""Adapts output to the terminal: its width, letters and colours, paths as typed there, and the command to type next.
 
 Does not cover: tables (cli.tables) or pictures (cli.demo.pictures).
 """
@@ -28,7 +28,7 @@ class Terminal(Console):
 
     @property
     def is_live(self) -> bool:
-        """Whether what was printed can be drawn over."""
+        """Whether printed lines can be drawn over."""
         return self.file.isatty() and not self.is_dumb_terminal
 
     @property
@@ -36,15 +36,15 @@ class Terminal(Console):
         return self.encoding.startswith("utf")
 
     def say(self, line: str) -> None:
-        """A line that may be copied: the terminal wraps it, we never do."""
+        """Prints a line that may be copied: the terminal wraps it, we never do."""
         self.print(visible(line), soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # cli.main ends quietly; rich would call it a failure
+        raise BrokenPipeError  # cli.error_messages ends quietly; rich would call it a failure
 
 
 def showable(value: Any, longest: int, encoding: str) -> str:
-    """A value on one line, without what would steer the terminal, in letters that it has."""
+    """A value on one line, without control characters, in letters that the terminal has."""
     text = to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
     text = visible(" ".join(text[: 4 * longest].split()))
     text = text if len(text) <= longest else text[: longest - 3] + "..."
@@ -52,12 +52,12 @@ def showable(value: Any, longest: int, encoding: str) -> str:
 
 
 def say(line: str, *, on_error: bool = False) -> None:
-    """A line for people, on standard output or standard error; names and messages in it may come from anywhere."""
+    """Prints a line on standard output or standard error, without control characters: names in it may be anybody's."""
     print(visible(line), file=sys.stderr if on_error else sys.stdout)
 
 
 def print_data_as_utf8() -> None:
-    """CSV and JSON are UTF-8 whatever the locale: a program reads them."""
+    """Makes standard output UTF-8 whatever the locale: programs read CSV and JSON."""
     stream: TextIO = sys.stdout
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8")
@@ -84,7 +84,7 @@ def seen_from_here(path: Path) -> str:
 
 
 def own_command() -> str:
-    """How to call this program again from here: `headrace` where that is this one, or else by its place."""
+    """The command that calls this program again from here: `headrace` where that is this one, else its path."""
     called, found = Path(sys.argv[0]).absolute(), shutil.which("headrace")
     if found and (called == Path(found) or Path(found).resolve().parent == Path(sys.executable).parent):
         return "headrace"

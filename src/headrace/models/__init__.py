@@ -1,4 +1,4 @@
-"""Models: how a model is reached. A call passes the response cache, its limiter, and then its protocol.
+"""This folder reaches models. A call passes the response cache, its endpoint's limiter, and then its protocol.
 
     interview or agent run ──► calls ──► response cache: a reply that an earlier run paid for
                                  │
@@ -7,6 +7,13 @@
                                        ▼             │   ▼
                                      endpoint/ (pure): concurrency, rates, breaker, pauses
 
+Why: a service's limits, incidents and prices concern every call to it, so one limiter per endpoint, owned by the
+controller, decides for all interviews and agent runs; worker processes ask it for turns and report results.
+
+- `calls` (one model's calls, their price and tokens), `limiter` (the line before one endpoint), `shared_limiters` (the
+  limiters of all models), `provider` (the contract: a request in, a reply or a ProviderError out).
+- A model may have several addresses. Which of them can be reached travels with replies and errors to the limiter, which
+  logs each change once.
 - A wrong key, name or quota closes an endpoint for good: its interviews stay as they are, the other models go on, and
   the run ends with that one message. While an endpoint is held, its model's cursor in the plan stops, so that at most a
   window of interviews waits for it; a call that can probe it is always in line.

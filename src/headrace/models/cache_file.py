@@ -50,7 +50,7 @@ DAMAGE = (apsw.CorruptError, apsw.NotADBError)
 
 
 class UnusableCache(HeadraceError):
-    """There is no cache to be had at this path. It is never an error of a run."""
+    """The cache at this path cannot be used. A run goes on without it."""
 
 
 class CacheFile:
@@ -71,7 +71,7 @@ class CacheFile:
         return self._reader.execute(_FIND, (*split_key(key), older_than)).get
 
     def write(self, rows: list[CacheRow]) -> bool:
-        """One transaction; False where the disk has no room to spare. Oldest rows go where the file is too large."""
+        """Writes a batch in one transaction, without the oldest rows of too large a file; False on a full disk."""
         if shutil.disk_usage(self._path.parent).free < self._limits.spare_disk_bytes:
             return False
         rows.sort()  # neighbours in the index are then written together
@@ -97,7 +97,7 @@ class CacheFile:
                     connection.close()
 
     def _evict(self) -> None:
-        """What is freed is used again: the file does not shrink, and does not grow either."""
+        """Removes the oldest rows. SQLite uses their pages again: the file neither shrinks nor grows."""
         for _ in range(_MOST_EVICTIONS):
             if self.used_bytes <= self._limits.most_bytes:
                 return
@@ -115,7 +115,7 @@ def split_key(key: bytes) -> tuple[int, bytes]:
 
 
 def open_cache_file(path: Path, limits: CacheLimits) -> CacheFile:
-    """The file, made where there is none and made anew where it is damaged; else UnusableCache."""
+    """Opens the file; makes it where there is none, and anew where it is damaged. Raises UnusableCache."""
     try:
         make_directory(path.parent)
         try:
@@ -128,7 +128,7 @@ def open_cache_file(path: Path, limits: CacheLimits) -> CacheFile:
 
 
 def begin_anew(path: Path) -> None:
-    """Move a damaged file aside. Of several processes that find the damage, one does it; the others find it done."""
+    """Moves a damaged file aside. Of several processes that find the damage, one does it."""
     try:
         lock = WriterLock(path)
     except HeadraceError:
@@ -171,7 +171,7 @@ def _connect(path: Path, busy_wait_ms: int, pages_kb: int) -> apsw.Connection:
 
 
 def _prepare(connection: apsw.Connection) -> None:
-    """Make the table where there is none, or one of an older version. What is not ours stays as it is."""
+    """Makes the table where there is none, or one of an older version; refuses a file of another program."""
     if _is_ready(connection):
         return
     connection.execute("BEGIN IMMEDIATE")

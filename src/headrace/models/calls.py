@@ -23,7 +23,7 @@ _FORGET = 0.95
 
 
 class ModelCalls(Protocol):
-    """What an interview needs of a model."""
+    """A model as an interview uses it."""
 
     @property
     def is_instant(self) -> bool: ...
@@ -31,16 +31,16 @@ class ModelCalls(Protocol):
     async def ask(self, request: Request, record: AnswerRecord, is_stopping: Callable[[], bool]) -> Reply: ...
 
     def accepted(self, reply: Reply) -> None:
-        """The reply held an answer: it may be kept for other runs."""
+        """Keeps a reply for other runs, now that it proved to hold an answer."""
         ...
 
     def charged(self, ordinal: int, record: AnswerRecord) -> None:
-        """A call for this record of this interview has ended, with a reply or without; the record counts it."""
+        """Reports what the calls for this record of this interview have used so far."""
         ...
 
 
 class CallLimiter(Protocol):
-    """What a model's calls go through: the endpoint's own limiter, or one that asks for turns elsewhere."""
+    """A limiter as calls use it: the endpoint's own, or a worker's stand-in that asks the controller for turns."""
 
     async def ask(
         self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]
@@ -52,7 +52,7 @@ class CallLimiter(Protocol):
 
 
 class ReplyCache(Protocol):
-    """Replies that earlier runs paid for: the cache's own file, or whoever has it open."""
+    """Replies that earlier runs paid for: the response cache, or a worker's stand-in that asks the controller."""
 
     async def get(self, key: bytes) -> Reply | None: ...
 

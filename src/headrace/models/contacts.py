@@ -1,6 +1,6 @@
-"""What asking a model leads to: the addresses it contacts, the variable its key is read from, the file it loads.
+"""The contacts of a model: the addresses it calls, the variable its key is read from, the model file it loads.
 
-Covers: finding that out from a model's description, without reading the key or opening anything.
+Covers: listing them from a model's description, without reading the key or opening anything.
 Does not cover: whether it may be done (interviews.permissions), or doing it (models.services).
 """
 
@@ -34,12 +34,12 @@ class Contact:
 
     @property
     def to_allow(self) -> tuple[str, ...]:
-        """What a user has to name."""
+        """The names that a user has to give to allow it."""
         return (self.address,) if self.key is None or self.has_usual_key else (self.address, self.key)
 
 
 def contacts_of(model: Model) -> list[Contact]:
-    """As many as the model has addresses. None for a model that works inside this process."""
+    """Lists one contact for each address of the model; none for a model that works inside this process."""
     given = model.parameters
     if model.service_name == "local" and given.get("path") is not None:
         return [Contact(model=model.name, address=str(Path(str(given["path"])).expanduser().resolve()))]
@@ -75,9 +75,9 @@ def not_confirmed(path: Path, refused: Iterable[Contact], more: str = "") -> Not
     """The error that names what a run file would have us contact, and how a program allows it."""
     contacts = list(refused)
     allow = list(dict.fromkeys(name for contact in contacts for name in contact.to_allow))
-    told = "; ".join(dict.fromkeys(map(described, contacts)))
+    listed = "; ".join(dict.fromkeys(map(described, contacts)))
     return NotConfirmed(
-        f"{path} was not made by you here, or was changed since, and names {told}.{more}",
+        f"{path} was not made by you here, or was changed since, and names {listed}.{more}",
         path=path,
         allow=allow,
         fix=f"If you trust it: Job.open({str(path)!r}, allow={allow!r}).",
@@ -85,7 +85,7 @@ def not_confirmed(path: Path, refused: Iterable[Contact], more: str = "") -> Not
 
 
 def described(contact: Contact) -> str:
-    """In words, safe for a terminal: a model's name may be anything."""
+    """Describes a contact in words that are safe for a terminal: a model's name may be anything."""
     if contact.model == contact.address or "://" not in contact.address:
         return f"the model file {contact.address!r}"
     if contact.key is None:

@@ -41,7 +41,7 @@ class Key:
         return self._value
 
     async def renew(self, refused: str | None) -> bool:
-        """Whether there is another key than the refused one."""
+        """Asks the function again; tells whether it gave another key than the refused one."""
         if self._source is None:
             return False
         async with self._asking:

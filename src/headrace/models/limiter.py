@@ -1,7 +1,7 @@
-"""The limiter before a model's endpoint: calls go out one by one as the endpoint allows, in the order they came.
+"""A limiter lets calls through to a model's endpoint one by one, as the endpoint allows, in the order they came.
 
 Covers: waiting for a turn without a connection, telling the endpoint how each call ended, calls that were no attempt
-(the network was away, the service was busy), and telling who listens when the endpoint's state changes. Does not
+(the network was away, the service was busy), and reporting changes of the endpoint's state to listeners. Does not
 cover: whether a call may go out (models.endpoint.endpoint), or trying a failed one again (interviews.interview).
 """
 
@@ -50,22 +50,22 @@ _MOST_BUSY = 50
 
 
 class EndpointState(Enum):
-    """What an endpoint's state means for the plan."""
+    """Whether the plan should start interviews for this endpoint."""
 
     OPEN = "open"
-    HELD = "held"  # busy, ill or away: start nothing more for it
+    HELD = "held"  # busy, failing or away: start nothing more for it
     CLOSED = "closed"  # for good
 
 
 class CallNotMade(HeadraceError):
-    """The run is stopping, and the call was still waiting for its turn."""
+    """The call was not made: the run stopped while the call waited for its turn."""
 
 
 Turn = TypeVar("Turn")
 
 
 class Turns(Protocol[Turn]):
-    """Who gives turns, here or in another process, and is told how each call ended."""
+    """Gives turns and takes the result of each call. The limiter does, or a worker's stand-in for it."""
 
     async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Turn: ...
 
@@ -103,9 +103,9 @@ class Reach(Enum):
 
 
 class Limiter:
-    """One endpoint's calls. `listen` is told each change of state, with its reason.
+    """Lets one endpoint's calls through. Listeners get each change of its state, with the reason.
 
-    `on_reach` is told the first connection that fails, and the one that succeeds again: once each an incident.
+    `on_reach` is called once when a connection fails, and once when one succeeds again, for each incident.
     """
 
     def __init__(self, limits: EndpointLimits, on_reach: Callable[[Reach, str], None] | None = None) -> None:
@@ -118,14 +118,14 @@ class Limiter:
         self.state = EndpointState.OPEN
 
     def allow(self, calls: int) -> None:
-        """So many may be under way at once, if the endpoint bears it."""
+        """Lets the limit of calls in flight grow to so many, if the endpoint bears it."""
         self._endpoint.allow(calls)
 
     def listen(self, listener: Callable[[EndpointState, str], None]) -> None:
         self._listeners.append(listener)
 
     def unlisten(self, listener: Callable[[EndpointState, str], None]) -> None:
-        """An endpoint outlives the runs that use it."""
+        """Stops calling this listener: an endpoint outlives the runs that use it."""
         self._listeners.remove(listener)
 
     def status(self) -> EndpointStatus:
@@ -151,7 +151,7 @@ class Limiter:
         self._tell_state()
 
     def release_stopped(self) -> None:
-        """Let the calls in line go whose work is stopping: nobody should wait for a network to come back first."""
+        """Fails the waiting calls of runs that are stopping: a stop must not wait for a network to come back."""
         for waiting in [each for each in self._line if each.is_stopping()]:
             self._line.remove(waiting)
             waiting.refuse(CallNotMade("the run is stopping"))
@@ -186,7 +186,7 @@ class Limiter:
             raise
 
     def _advance(self) -> None:
-        """Give turns to the head of the line for as long as the endpoint allows."""
+        """Gives turns to the calls in line, in order, for as long as the endpoint allows."""
         while self._line:
             if self._line[0].future.done():  # cancelled, and about to leave the line itself
                 self._line.popleft()
@@ -253,7 +253,7 @@ class Limiter:
 
 
 class _Waiting:
-    """A call in line."""
+    """A call that waits for its turn."""
 
     __slots__ = ("future", "is_stopping", "tokens")
 
@@ -271,6 +271,7 @@ class _Waiting:
 
 
 def outcome_of(error: ProviderError) -> CallResult:
+    """The call result that stands for an error of a provider."""
     match error:
         case ProviderBusy():
             return Busy(error.retry_after_s)

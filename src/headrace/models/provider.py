@@ -1,6 +1,6 @@
-"""What a model service is to the rest: a request in, a reply or a typed error out.
+"""The contract of providers: a request goes in, a reply or a ProviderError comes out.
 
-Covers: the shapes. Does not cover: when to call, how often, or what to do after an error (schedule, execute).
+Covers: the shapes. Does not cover: when to call (models.limiter), or what to do after an error (interviews.interview).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from headrace.errors import ListError, NetworkAway, nearest
 from headrace.survey.questions.base import Schema
 from headrace.survey.values import Fields
 
-# Read by those who call (models.calls, plan.prices), whatever the service.
+# Read by models.calls and plan.prices, whatever the service.
 _OF_EVERY_MODEL = frozenset({"price", "requests_per_minute", "tokens_per_minute"})
 
 
@@ -99,7 +99,7 @@ class Provider(Protocol):
 
 
 def check_parameters(service: str, given: dict[str, Any], known: frozenset[str]) -> None:
-    """Refuse a parameter that the service would silently ignore."""
+    """Refuses a parameter that the service would silently ignore."""
     for name in given:
         if name not in known | _OF_EVERY_MODEL:
             raise ListError(

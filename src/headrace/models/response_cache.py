@@ -41,7 +41,7 @@ _LEVEL = -1  # half the time of level 1, for a third more bytes
 
 
 class _Kept(msgspec.Struct, array_like=True, gc=False):
-    """A reply as it is kept: all but what told about the rates of that moment. A change needs a new VERSION."""
+    """A reply as the cache stores it: without the rates of that moment. A change needs a new VERSION."""
 
     text: str
     raw: bytes
@@ -154,18 +154,18 @@ class ResponseCache:
             self._hand_over()
 
     def shrink(self) -> None:
-        """Have what waits written now rather than later, unless the thread is still busy with the last batch."""
+        """Writes the waiting replies now, unless the writing thread is still busy with the last batch."""
         if self._note_written(wait=False):
             self._hand_over()
 
     def flush(self) -> None:
-        """Write what waits; it waits for the disk."""
+        """Writes the waiting replies, and waits for the disk."""
         self._note_written(wait=True)
         self._hand_over()
         self._note_written(wait=True)
 
     def close(self) -> None:
-        """Write what waits and let go of the file. Where it proved damaged, the next run finds a new one."""
+        """Writes the waiting replies and closes the file. Where it proved damaged, the next run begins a new one."""
         if self._file is None:
             return
         self.flush()
@@ -178,7 +178,7 @@ class ResponseCache:
                 begin_anew(self._path)
 
     def _unpacked(self, packed: bytes) -> _Kept | None:
-        """None for an entry whose bytes have changed on disk: it is as good as missing."""
+        """Decodes an entry; None for one whose bytes have changed on disk."""
         try:
             if zstandard.frame_content_size(packed) > 4 * _MOST_REPLY_BYTES:
                 return None
@@ -187,7 +187,7 @@ class ResponseCache:
             return None
 
     def _has_room(self) -> bool:
-        """Whether replies may still wait: a disk that hangs must not fill up the memory."""
+        """Whether another reply may wait to be written: a disk that hangs must not fill up the memory."""
         return len(self._waiting) < 2 * _BATCH and self._waiting_bytes < 2 * _BATCH_BYTES
 
     def _is_ripe(self, now: float) -> bool:
@@ -197,7 +197,7 @@ class ResponseCache:
         return self._note_written(wait=False)
 
     def _hand_over(self) -> None:
-        """Give what waits to the thread that writes."""
+        """Gives the waiting replies to the writing thread."""
         if not self._waiting:
             return
         if self._thread is None:
@@ -206,7 +206,7 @@ class ResponseCache:
         self._waiting, self._waiting_bytes = {}, 0
 
     def _note_written(self, *, wait: bool) -> bool:
-        """Whether the thread has nothing to do any more."""
+        """Takes the writing thread's result; True where the thread is idle."""
         if self._writing is None:
             return True
         if not wait and not self._writing.done():
@@ -218,7 +218,7 @@ class ResponseCache:
         return True
 
     def _write(self, batch: dict[bytes, tuple[float, bytes]]) -> int:
-        """In the thread; how many were written."""
+        """Writes a batch, in the writing thread; returns how many replies were written."""
         if self._file is None or self._is_damaged:
             return 0
         rows: list[CacheRow] = [(*split_key(key), at, packed) for key, (at, packed) in batch.items()]

@@ -1,4 +1,4 @@
-"""Which provider serves a model, by its service name. A provider's module is loaded when a model needs it."""
+"""Makes the provider of a model, chosen by its service name. A provider's module is loaded when a model needs it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The endpoints of all models that one process calls: two models of one service and name share its limits.
+"""The limiters of all models that a controller calls: two models of one service and name share one.
 
-Owned by the controller, and handed to executors that run in its process.
+The controller owns them. An executor in its process uses them directly, a worker asks for turns over its wire.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _log = logging.getLogger("headrace")
 
 
 def endpoint_key(model: Model) -> bytes:
-    """The same for models that share their limits."""
+    """A key that models have in common where they share their limits."""
     return encode_value([model.service_name, model.name, model.parameters.get("base_url")])
 
 
 class SharedLimiters:
     """Limiters by endpoint; `status` shows each under its model's name.
 
-    An endpoint that cannot be reached, and one that can again, is told to the logger `headrace` and to `on_reach`.
+    The logger `headrace` and `on_reach` get a message when an endpoint cannot be reached, and when it can again.
     """
 
     def __init__(self, on_reach: Callable[[Reach, str], None] | None = None) -> None:
@@ -43,7 +43,7 @@ class SharedLimiters:
         return self._limiters[key][1]
 
     def allow(self, interviews: int) -> None:
-        """A run has so many in flight: none of them is to wait for a place where the service has room."""
+        """Lets each endpoint have as many calls in flight as a run has interviews, where the service bears it."""
         for _, limiter in self._limiters.values():
             limiter.allow(interviews)
 
@@ -51,7 +51,7 @@ class SharedLimiters:
         return [(name, limiter.status()) for name, limiter in self._limiters.values()]
 
     def figures(self) -> bytes:
-        """What is kept of them when a run has ended, as JSON (results.stats has the shape)."""
+        """Each endpoint's figures as JSON, for the run file at the end of a run (results.stats has the shape)."""
         return msgspec.json.encode(
             [
                 {

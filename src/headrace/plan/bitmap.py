@@ -1,4 +1,4 @@
-"""Which ordinals are finished: one bit each, 125 KB per million. Covers: setting, asking, and finding gaps."""
+"""A set of ordinals, the finished ones for instance, as one bit each: 125 KB per million."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Bitmap:
         self.count = int.from_bytes(self._bits, "little").bit_count()
 
     def update(self, indices: Iterable[int]) -> None:
-        """Add many; the loop that opening a finished run of a million spends its time in."""
+        """Adds many. Opening a finished run of a million spends its time in this loop."""
         bits = self._bits
         for index in indices:
             bits[index >> 3] |= 1 << (index & 7)

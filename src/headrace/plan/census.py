@@ -1,4 +1,4 @@
-"""Which fields a list's rows have, and with what kinds of values; bounded, however long the list is."""
+"""Counts which fields a list's rows have, and with what kinds of values; bounded, however long the list is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FieldCensus:
         self._shapes: set[tuple[object, ...]] = set()
 
     def add_encoded(self, fields: Fields, row: bytes, remark: Remark) -> None:
-        """Count one row, given as it came and as it is stored."""
+        """Counts one row, given as the user's fields and as it is stored."""
         if remark is Remark.REPAIRED:
             fields = decode_fields(row)  # names may have been repaired too
         if remark is Remark.PLAIN:

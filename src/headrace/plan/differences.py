@@ -1,4 +1,4 @@
-"""How a job differs from the one that a run file holds, in words. Pure; shown by PlanMismatch.
+"""Says in words how a job differs from the one that a run file holds, for PlanMismatch. Pure.
 
 Covers: questions, skip rules, models and lists. Does not cover: whether two plans are the same (plan.identity).
 """
@@ -45,7 +45,7 @@ def of_models(stored: Sequence[Model], wanted: Sequence[Model]) -> Iterator[str]
 
 
 def of_lists(what: str, stored: Iterator[bytes], count: int, wanted: RowList[Any]) -> Iterator[str]:
-    """`stored` are the file's first ROWS_COMPARED rows, of `count`."""
+    """How two lists differ; `stored` are the file's first ROWS_COMPARED rows, of `count`."""
     if count != len(wanted):
         yield f"{what}s: {count:,} in the file, {len(wanted):,} in this job"
     for number, (theirs, ours) in enumerate(zip_longest(stored, wanted.source.rows())):
@@ -86,7 +86,7 @@ def _names(models: Sequence[Model]) -> str:
 
 
 def _parameters(model: Model) -> dict[str, Any]:
-    """Those that make it another model. A function is known by its name and a digest of its source."""
+    """The parameters that make it another model. A function is known by its name and a digest of its source."""
     held = decode_value(model.identity_row())
     given: dict[str, Any] = {}
     for name, value in held["parameters"].items():

@@ -1,4 +1,4 @@
-"""What a job will take, told before anything is spent, from a sample of real prompts: calls, tokens, cost, disk.
+"""Estimates what a job will take before anything is spent, from a sample of real prompts: calls, tokens, cost, disk.
 
 Does not cover: where prices come from (plan.prices). The cost of a model whose price is not known is None, never zero.
 """
@@ -30,7 +30,7 @@ _LIST_ROW_BYTES = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """For so many interviews, every question asked once. `cost` is in US dollars, None where no price is known."""
+    """What so many interviews take, every question asked once. `cost` is in US dollars, or None."""
 
     interviews: int
     calls: int
@@ -68,7 +68,7 @@ def _cost(job: Job, input_tokens: float, output_tokens: float) -> float | None:
 
 
 def _list_bytes(source: RowSource) -> int:
-    """What a list takes in the run file, judged by its first rows."""
+    """The bytes that a list takes in the run file, estimated from its first rows."""
     rows = list(islice(source.rows(), _SAMPLE))
     return round(source.length * (_LIST_ROW_BYTES + sum(map(len, rows)) / len(rows)))
 

@@ -1,4 +1,4 @@
-"""Whether a survey's texts and a job's lists fit together, found before anything runs.
+"""Checks, before anything runs, that a survey's texts and a job's lists fit together.
 
 Covers: names that no agent or scenario has, or that some lack; templates that cannot be written.
 Does not cover: whether a survey makes sense by itself (survey.survey).
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def check_fit(job: Job) -> None:
-    """Raise SurveyError for the first text that the lists cannot fill."""
+    """Raises SurveyError for the first text that the lists cannot fill."""
     sources = {"agent": job.agents.source, "scenario": job.scenarios.source}
     for question, place, name in job.survey.data_names():
         root, _, rest = name.partition(".")
@@ -48,7 +48,7 @@ def _known(root: str, field: str, names: Iterable[str]) -> str:
 
 
 def _check_rows_without(job: Job, field: str) -> None:
-    """Some rows lack the field. The first one tells whether the text can do without it, by a default for instance."""
+    """Renders the text with the first row that lacks the field: it may do without, by a default for instance."""
     rows = job.scenarios.source
     for number, fields in islice(_lacking(rows, field), 1):
         try:
@@ -68,7 +68,7 @@ def _lacking(source: RowSource, field: str) -> Iterator[tuple[int, Fields]]:
 
 
 def _try_templates(job: Job) -> None:
-    """Write every prompt once: a filter that does not exist is found only when a text is rendered."""
+    """Renders every prompt once: a filter that does not exist is found only then."""
     context = _first_context(job)
     for question in job.survey.questions:
         try:

@@ -52,7 +52,7 @@ class RunSettings(TypedDict, total=False):
 
 
 class Job:
-    """Made by `survey.by(...)`. Nothing is built until it runs, and then never all at once."""
+    """A job, made by `survey.by(...)`. No interview is built until it runs, and then never all at once."""
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey.copy()
@@ -105,12 +105,12 @@ class Job:
         return identity_of(self.survey, self.agents, self.scenarios, self.models)
 
     def check(self) -> None:
-        """Refuse, before anything runs, what cannot be stored, and a name that no agent or scenario has."""
+        """Refuses, before anything runs, values that cannot be stored and names that no agent or scenario has."""
         self.identity()
         check_fit(self)
 
     def estimate(self, n: int = 1, *, limit: int | None = None, sample: int | None = None) -> Estimate:
-        """Calls, tokens, cost and disk, before anything is spent; of a part of the job, where `run` would do a part."""
+        """Estimates calls, tokens, cost and disk before anything is spent; with `limit` or `sample`, of that part."""
         self.check()
         asked = RunOptions(n=n, limit=limit, sample=sample)
         interviews = len(self) * (asked.n or 1)
@@ -204,7 +204,7 @@ def _only_once(what: str, before: Any, given: Any) -> Any:
 
 
 def _models_at_hand() -> Spelled:
-    """How to add a model, and which could answer here."""
+    """The fix of a job without a model: how to add one, and which services have a key here."""
     looked_for = key_names()
     found = [name for name in looked_for if os.environ.get(name)]
     keys = f"found {', '.join(found)}" if found else f"none is set of {', '.join(looked_for)}"

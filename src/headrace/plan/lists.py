@@ -22,7 +22,7 @@ Item = TypeVar("Item", Agent, Scenario)
 
 
 class RowList(Generic[Item]):
-    """Items that are read one by one from wherever they lie. An iterator is consumed once, here."""
+    """A list whose items are read one by one from their source. An iterator is consumed once, here."""
 
     item: type[Item]
     what: str
@@ -40,7 +40,7 @@ class RowList(Generic[Item]):
 
     @classmethod
     def of(cls, source: RowSource) -> Self:
-        """A list over rows that lie somewhere else."""
+        """A list of the rows of this source."""
         made = cls.__new__(cls)
         made.source = source
         return made
@@ -57,7 +57,7 @@ class RowList(Generic[Item]):
     def _repr_html_(self) -> str:
         try:
             rows = [decode_fields(row) for row in islice(self.source.rows(), SHOWN_ROWS)]
-        except HeadraceError as error:  # a file that was moved away: a notebook would show where in our code
+        except HeadraceError as error:  # a file that was moved away: a notebook would show our traceback
             return html_note(f"{self!r}: {error}")
         columns = list(dict.fromkeys(name for row in rows for name in row))
         caption = first_of(len(rows), len(self), self.what)
@@ -74,7 +74,7 @@ class RowList(Generic[Item]):
 
 
 def _source(path: str | Path, rename: dict[str, str]) -> RowSource:
-    """By the end of its name: CSV, or JSON lines."""
+    """The source of a file's rows, chosen by the end of its name: CSV, or JSON lines."""
     path = Path(path)
     match path.suffix.lower():
         case ".csv":

@@ -1,6 +1,6 @@
 """One prompt per row: the survey that `Job.map` runs. Covers: the question, its columns, and where rows come from.
 
-The engine is the same as for any survey: a row is a scenario, and there is one agent, who has no traits.
+It runs like any survey: a row is a scenario, and the one agent has no traits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def mapped_survey(template: str, schema: Any) -> Survey:
         raise SurveyError("There is no text to send.", fix='Write one like "Label the sentiment: {{ text }}".')
     held = None if schema is None else as_schema(schema)
     named = list(properties(held))
-    _check_told_apart([name for name, _ in named])
+    _check_names_differ([name for name, _ in named])
     whole = _free_name({name.lower() for name, _ in named})
     prompt = MappedPrompt(question_name=whole, question_text=template, output_schema=held)
     columns: list[Question] = [MappedProperty.taken_from(whole, name, inner) for name, inner in named]
@@ -66,7 +66,7 @@ def _records(data: Iterable[Any]) -> Iterable[dict[str, Any]]:
 
 
 def _without_gaps(columns: list[str], row: tuple[Any, ...]) -> dict[str, Any]:
-    """pandas writes a missing value as NaN or NA, neither of which equals itself."""
+    """A row with None for missing values, which pandas writes as NaN or NA; neither equals itself."""
     return {column: value if _is_value(value) else None for column, value in zip(columns, row, strict=True)}
 
 
@@ -77,8 +77,8 @@ def _is_value(value: Any) -> bool:
         return type(value).__name__ not in ("NAType", "NaTType")
 
 
-def _check_told_apart(names: list[str]) -> None:
-    """Properties become columns, and SQLite does not tell upper from lower case there."""
+def _check_names_differ(names: list[str]) -> None:
+    """Refuses properties that differ only in case: they become columns, where SQLite takes them for one."""
     seen: dict[str, str] = {}
     for name in names:
         if (before := seen.setdefault(name.lower(), name)) != name:

@@ -1,4 +1,4 @@
-"""Which part of a plan a run does: all of it, the first few interviews, or some chosen at random.
+"""Chooses the part of a plan that a run does: all of it, the first few interviews, or some at random.
 
 A sample is a bitmap, like finished work, and the same for the same seed: run again, it goes on; run without it, the
 rest follows. Does not cover: in which order interviews come (interviews.cursors).
@@ -20,7 +20,7 @@ class Portion:
         self._left_out = None if self.total == self.stop else _left_out(length, self.stop, self.total, seed)
 
     def of(self, done: Bitmap) -> Bitmap:
-        """What of this portion is done."""
+        """The finished interviews of this portion."""
         part = done.copy()
         if self._left_out is not None:
             part.remove(self._left_out)
@@ -30,7 +30,7 @@ class Portion:
         return self.of(done).count_below(self.stop)
 
     def passed_over(self, done: Bitmap) -> Bitmap:
-        """What this run need not look at: the work that is done, and what was not chosen."""
+        """The ordinals that this run skips: finished ones, and those that were not chosen."""
         if self._left_out is None:
             return done
         both = self._left_out.copy()

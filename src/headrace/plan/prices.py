@@ -1,4 +1,4 @@
-"""What a model's tokens cost: as given with the model, or looked up. US dollars per million tokens.
+"""Prices of a model's tokens, given with the model or looked up, in US dollars per million tokens.
 
 A look-up loads genai-prices (the extra `prices`, 41 MB) in a process of its own, once per model, before the run.
 Does not cover: what calls took (survey.record), or stopping at a budget (interviews.run).
@@ -45,7 +45,7 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def price_of(model: Model) -> Price | None:
-    """The model's price; None where nobody knows it, which is not the same as free."""
+    """The model's price; None where it is unknown, which is not the same as free."""
     given = model.parameters.get("price")
     if given is not None:
         return _given(model.name, given)

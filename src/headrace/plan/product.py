@@ -1,4 +1,4 @@
-"""The product as arithmetic: ordinal <-> (iteration, agent, scenario, model). Covers: growing without moving anything.
+"""Turns ordinals into (iteration, agent, scenario, model) and back, by arithmetic. A plan grows without moving one.
 
 A plan is a row of boxes. The first box is the whole product as it was first run; each growth (more iterations, more
 agents, more scenarios) appends the box of its new cells, so an ordinal once given never moves. Within a box the
@@ -71,7 +71,7 @@ class Plan:
         return self.bases[-1]
 
     def cell(self, ordinal: int) -> Cell:
-        """The interview at a place in the plan."""
+        """The interview that has this ordinal."""
         if not 0 <= ordinal < self.bases[-1]:
             raise IndexError(f"ordinal {ordinal} is outside a plan of {self.bases[-1]}")
         number = bisect_right(self.bases, ordinal) - 1
@@ -82,7 +82,7 @@ class Plan:
         return Cell(low[0] + iteration, low[1] + agent, low[2] + scenario, low[3] + model)
 
     def ordinal(self, cell: Cell) -> int:
-        """The place of an interview in the plan."""
+        """The ordinal of an interview."""
         for base, (low, high) in zip(self.bases, self.boxes, strict=False):
             if all(low[axis] <= cell[axis] < high[axis] for axis in range(4)):
                 sides = [high[axis] - low[axis] for axis in range(4)]

@@ -1,4 +1,4 @@
-"""Where the rows of a list come from: an iterable, a CSV file, a JSONL file. All are read as a stream, in any length.
+"""Reads the rows of a list from an iterable, a CSV file or a JSONL file, as a stream of any length.
 
 Covers: length, digest and fields, found in one pass; rows, again and again, in constant memory.
 Does not cover: what a row means (plan.lists), or rows that already stand in a run file (store.run_file.stored_lists).
@@ -169,7 +169,7 @@ class CsvSource:
             raise ListError(f"{self._path}, line {reader.line_num}: {error}.", fix="Save it as UTF-8 CSV.") from None
 
     def _lines(self, file: _Hashed) -> Iterator[str]:
-        """Its lines, each bounded before it is held."""
+        """The file's lines; each is bounded before it is held in memory."""
         for number, line in enumerate(iter(partial(file.text.readline, LONGEST_LINE + 1), ""), 1):
             if len(line) > _LONG_LINE:
                 _check_line(self._path, number, len(line))
@@ -298,7 +298,7 @@ class _CsvReader(Protocol):
 
 
 def _separator(header: str) -> str:
-    """What separates cells: spreadsheets write semicolons where the comma is a decimal point."""
+    """The separator of cells: spreadsheets write semicolons where the comma is a decimal point."""
     bare = _QUOTED.sub("", header)
     return next((sign for sign in _SEPARATORS if sign in bare), ",")
 
@@ -313,7 +313,7 @@ def _check_line(path: Path, number: int, length: int) -> None:
 
 
 def _not_utf8(path: Path) -> ListError:
-    """Where it begins to be something else. Text is decoded in blocks, so a decoder does not know the line."""
+    """The error that names the first line that is not UTF-8. A decoder reads blocks, and does not know it."""
     with path.open("rb") as file:
         if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
             return ListError(f"{path} is UTF-16.", fix="Save it as UTF-8 CSV.")

@@ -11,7 +11,7 @@
   result would be. Rendering gets plain data only (str, int, list, dict), because minijinja would call methods of Python
   objects.
 - `values` defines which values traits, fields and answers may hold, and the two forms in which they are stored.
-- `models` describes a model; reaching it is the folder `models/`. `secrecy` refuses parameters that hold a key, because
+- `model` describes a model; reaching it is the folder `models/`. `secrecy` refuses parameters that hold a key, because
   a description is stored, shown and compared.
 
 Does not cover: lists of agents and scenarios (`plan`). `Survey.by` imports `plan.job` inside the method: the other

@@ -1,4 +1,4 @@
-"""Who answers: one agent. Covers: its traits and its one-row form. Does not cover: lists of agents (plan.lists)."""
+"""An agent answers a survey. Covers: its traits and its one-row form. Does not cover: lists of agents (plan.lists)."""
 
 from __future__ import annotations
 

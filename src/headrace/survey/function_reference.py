@@ -1,4 +1,4 @@
-"""Functions that are part of a plan, by name and by what their source says.
+"""References to functions that are part of a plan: by name, and by a digest of their source.
 
 Covers: a reference that tells whether two programs mean the same function. A reference found in a file is only ever
 compared: nothing here imports or calls what a file names.
@@ -40,7 +40,7 @@ def _content(function: Callable[..., Any]) -> bytes:
 
 
 def code_content(code: CodeType | None) -> bytes:
-    """What a function does, without where it stands: the same in every process of one version of Python."""
+    """The bytes of a function's code without its place: the same in every process of one version of Python."""
     if code is None:
         return b""
     return code.co_code + _constants(code)
@@ -52,7 +52,7 @@ def _constants(code: CodeType) -> bytes:
 
 
 def _constant(value: object) -> bytes:
-    """A set is written in an order that differs from process to process."""
+    """A constant as bytes. A set is sorted first: its order differs from process to process."""
     if isinstance(value, frozenset):
         members: frozenset[object] = value  # pyright: ignore[reportUnknownVariableType]
         value = sorted(map(repr, members))

@@ -61,7 +61,7 @@ WELL_KNOWN_MODELS = (
 
 
 def service_of(name: str, *, has_address: bool) -> str:
-    """The service a model's name tells; its own name where it tells none, which `models.services` refuses."""
+    """The service that a model's name implies; else the name itself, which `models.services` refuses."""
     for service, prefixes in _PREFIXES.items():
         if name.startswith(prefixes):
             return service

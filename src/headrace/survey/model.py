@@ -1,4 +1,4 @@
-"""Which model answers: its name, its service and its parameters. A description; reaching it is providers/."""
+"""A model described: its name, its service and its parameters. Does not cover: reaching it (models)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FromFile(NamedTuple):
 class Model:
     """`Model("test", canned_response="Good")`: a model by name, with whatever parameters its service knows.
 
-    `service_name` is told by the name where it can be: gpt-... is OpenAI's, claude-... is Anthropic's.
+    `service_name` follows from the name where it can: gpt-... is OpenAI's, claude-... is Anthropic's.
     """
 
     __slots__ = ("name", "origin", "parameters", "service_name")
@@ -67,11 +67,11 @@ class Model:
 
     @property
     def functions(self) -> dict[str, Any]:
-        """The parameters that are functions; they do not travel, they are looked up where the program runs."""
+        """The parameters that are functions. They are not stored: each program gives its own."""
         return {name: value for name, value in self.parameters.items() if callable(value)}
 
     def identity_row(self) -> bytes:
-        """What makes it another model: all but its price and how often and how patiently it is called."""
+        """The row that identifies a model: without its price, rate limits and time-outs."""
         given = {name: value for name, value in self.parameters.items() if name not in _ABOUT_CALLING}
         return Model(self.name, service_name=self.service_name, **given).to_row()
 

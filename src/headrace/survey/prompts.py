@@ -1,4 +1,4 @@
-"""What the model reads: the persona, and each question's text with how to answer it.
+"""Writes the prompts that a model gets: the persona, and each question's text with how to answer it.
 
 Covers: compiling a survey's questions once, and writing a prompt from one interview's data.
 Does not cover: when a question is asked (interviews.interview), or reading the reply (survey.replies).

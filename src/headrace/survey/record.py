@@ -1,6 +1,6 @@
-"""What is kept of one interview: the answers' records, and why something has no answer.
+"""The records of one interview: its answers, and why a question has none.
 
-Covers: the shapes and their encoding. Does not cover: where they are stored (store) or made (execute).
+Covers: the shapes and their encoding. Does not cover: where they are stored (store) or made (interviews).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading what a model said: the given answer and its comment, then the answer its question accepts.
+"""Finds the answer and its comment in a model's reply, then has the question accept the answer.
 
 Small models wrap what they were asked for in thoughts, fences and courtesies; `read_reply` looks through these.
 Does not cover: what each kind accepts (survey.questions), or asking again (interviews.interview).
@@ -37,7 +37,7 @@ def read_reply(text: str) -> tuple[Any, str | None]:
 
 
 def without_thoughts(text: str) -> str:
-    """What a model says after it has thought aloud."""
+    """The reply without the thoughts that some models write first."""
     text = text.strip()
     return _THOUGHTS.sub("", text, count=1).strip() if text.startswith("<think>") else text
 
@@ -71,7 +71,7 @@ def _whole_object(text: str) -> dict[str, Any] | None:
 
 
 def _object_within(text: str) -> dict[str, Any] | None:
-    """The first object that holds an answer, and at most a comment beside it."""
+    """The first object in the text that holds an answer, and at most a comment beside it."""
     import json  # only replies that are not quite what was asked for need it
 
     decoder, at = json.JSONDecoder(), -1

@@ -1,4 +1,4 @@
-"""What a question is about: one scenario, a dict of fields. Does not cover: lists of scenarios (plan.lists)."""
+"""A scenario is what a question is about: a dict of fields. Does not cover: lists of scenarios (plan.lists)."""
 
 from __future__ import annotations
 

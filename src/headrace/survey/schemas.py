@@ -86,7 +86,7 @@ def _checked(schema: Schema, where: str) -> Schema:
 
 
 def _check_size(schema: Schema, where: str) -> None:
-    """References may stand for one another: 30 that each name the next one twice are 10^9 checks of every answer."""
+    """Refuses a schema that is too large with its references written out: 30 that each name the next twice are 10^9."""
     try:
         nodes = _Expanded(schema).nodes()
     except RecursionError:
@@ -147,7 +147,7 @@ def _members(node: Any) -> Iterator[tuple[str | int, Any]]:
 
 
 def _resolved(schema: Schema) -> Schema:
-    """A schema is often only a reference to one of its definitions; model services want to see an object."""
+    """The definition that a schema refers to as a whole: model services want to see an object."""
     for place in ("$defs", "definitions"):
         definitions: dict[str, Schema] = schema.get(place, {})
         found = definitions.get(str(schema.get("$ref", "")).removeprefix(f"#/{place}/"))
@@ -158,7 +158,7 @@ def _resolved(schema: Schema) -> Schema:
 
 
 def _said_openly(schema: Schema) -> Schema:
-    """With properties and no type, an object is meant: it is asked for and read as one."""
+    """A schema with its type: one that has properties and no type means an object."""
     return {"type": "object", **schema} if "properties" in schema and "type" not in schema else schema
 
 

@@ -1,4 +1,4 @@
-"""A description holds no secret: models are stored in run files, shown and compared. Refuses parameters that do."""
+"""Refuses model parameters that hold a secret: descriptions of models are stored in run files, shown and compared."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def refuse_value(model: str, parameters: dict[str, Any], key: str) -> None:
 
 
 def looks_secret(text: str) -> bool:
-    """A key of a known kind, or a long word of letters and digits that is no name, number, date or version."""
+    """Whether a text is a key of a known kind, or a long mix of letters and digits that is no name, date or version."""
     return _KEY.search(text) is not None or any(_is_random(word) for word in _WORD.findall(text))
 
 
@@ -90,7 +90,7 @@ def _refuse_in_url(model: str, url: str) -> None:
 
 
 def _refuse_in_body(model: str, body: Any) -> None:
-    """At any depth: a gateway's own fields often stand under one name."""
+    """Looks for secrets in extra_body at any depth: a gateway's own fields often stand under one name."""
     left: list[tuple[str, Any]] = list(_items(body))
     while left:
         field, value = left.pop()

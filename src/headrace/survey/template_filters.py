@@ -20,7 +20,7 @@ Sizing: TypeAlias = Callable[[Any, Sequence[Any], dict[str, Any]], int]
 
 
 class RenderedTooLarge(Exception):
-    """What a text makes is larger than any prompt."""
+    """The rendered text would be larger than any prompt."""
 
 
 def size_of(value: Any) -> int:
@@ -87,7 +87,7 @@ def _formatted(value: Any, args: Sequence[Any], options: dict[str, Any]) -> int:
 
 
 def _mapped(value: Any, args: Sequence[Any], options: dict[str, Any]) -> int:
-    """The filter that is mapped is measured for each item; `args` are given to it for each."""
+    """Checks the size of a mapped filter's result for each item, with its arguments."""
     if args[:1] and args[0] in ("tojson", "pprint") and len(args) + len(options) > 1:
         raise RenderedTooLarge(f"map('{args[0]}') takes nothing else")
     return _linear(value, (), {}) + _count(value) * (size_of(args) + size_of(options))

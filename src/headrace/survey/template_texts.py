@@ -55,7 +55,7 @@ _NOT_BEHIND_LITERAL = frozenset({"**", "|", ".", "[", "*"})
 
 
 class UnboundedText(HeadraceError):
-    """Nothing would bound what this text takes to write."""
+    """Rendering this text could take memory or time without bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class _TemplateScanner:
         return Checked("".join(self._written), max(1, self._total), self._literals)
 
     def _copy(self, end: int) -> None:
-        """Text as it stands, which a loop writes once a turn."""
+        """Copies plain text, which a loop writes once a turn."""
         self._written.append(self._source[self._place : end])
         self._letters += end - self._place
         self._place = end
@@ -167,7 +167,7 @@ class _TemplateScanner:
         self._written[place] = f"{{% if {PACE}({letters}) %}}{{% endif {self._written[place]}"
 
     def _bind(self, statement: str, spoken: list[_Word], weight: int) -> None:
-        """Names that this tag assigns hold as much as all that stands in it."""
+        """Gives the names that this tag assigns the weight of the whole tag."""
         if statement in ("set", "with"):
             before = spoken[: _position(spoken, "=")] if statement == "set" else spoken
             self._weights |= {word.text: weight for word in before if word.kind == "name"}

@@ -75,12 +75,12 @@ class Template:
             raise CannotRender("the data for the text is nested too deeply") from None
 
     def _size(self, context: Mapping[str, Any]) -> int:
-        """What the text names and quotes, in letters."""
+        """How many letters of data the text names and quotes."""
         return self._literals + sum(size_of(_found(context, name)) for name in self.names)
 
 
 class _Rendering(threading.local):
-    """What the text that this thread is writing has taken so far."""
+    """Size and time of the text that this thread renders, so far."""
 
     def __init__(self) -> None:
         self._letters = 0
@@ -93,7 +93,7 @@ class _Rendering(threading.local):
         self._ends_at_s = time.thread_time() + _MOST_CPU_S
 
     def pace(self, letters: int) -> bool:
-        """Called in every turn of every loop; Python code, so that other threads get their turn and Ctrl-C arrives."""
+        """Counts a turn of a loop. It is Python code, so that other threads get their turn and Ctrl-C arrives."""
         self._letters += max(0, letters)
         if self._letters > MOST_LETTERS:
             raise RenderedTooLarge(f"more than {MOST_LETTERS:,} letters")
@@ -102,12 +102,12 @@ class _Rendering(threading.local):
         return False
 
     def count(self, value: Any) -> Any:
-        """Called for everything that is printed."""
+        """Counts the letters of a value that is printed."""
         self.pace(size_of(value))
         return NotImplemented  # print it as it is
 
     def measured(self, name: str, value: Any, *args: Any, **options: Any) -> Any:
-        """A filter that may make much of little."""
+        """The filter with a check of its result's size before it runs."""
         self.pace(0)
         check_size(name, value, args, options)
         given = "*args, **options" if options else "*args"
@@ -118,7 +118,7 @@ _rendering = _Rendering()
 
 
 def _found(context: Any, name: str) -> Any:
-    """What a dotted name stands for, or the last part of its way that is there."""
+    """The value of a dotted name, or the last value on the way to it."""
     found = context
     for field in name.split("."):
         if not isinstance(found, dict) or field not in found:
@@ -138,7 +138,7 @@ def _told(error: minijinja.TemplateError) -> str:
 
 
 def forget_compiled() -> None:
-    """Those that are in use stay with who uses them."""
+    """Empties the cache of compiled texts; templates in use keep theirs."""
     _compiled.cache_clear()
 
 
@@ -150,7 +150,7 @@ def _plain(**bounds: Any) -> minijinja.Environment:
 
 @cache
 def _inner(name: str) -> minijinja.Environment:
-    """Where a measured filter runs; what `map` calls for each item is measured there too."""
+    """The environment in which measured filters run, so that a filter that `map` calls is measured too."""
     environment = _plain()
     for other in MEASURED if name == "map" else ():
         if other != name:

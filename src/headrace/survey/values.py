@@ -34,11 +34,11 @@ _decode_objects = msgspec.json.Decoder(dict[str, Any]).decode_lines
 
 
 class UnusableValue(InvalidInput):
-    """A value that cannot be stored; whoever knows the agent, scenario or question says where it was."""
+    """A value that cannot be stored. The caller adds which agent, scenario or question held it."""
 
 
 class Remark(Enum):
-    """What was special about a row of fields when it was encoded."""
+    """Whether encoding a row of fields had to tag or repair anything."""
 
     PLAIN = "plain"  # only None, booleans, text, and numbers that JSON and SQLite hold as they are
     TAGGED = "tagged"
@@ -62,7 +62,7 @@ def decode_fields(encoded: bytes | str) -> Fields:
 
 
 def check_fields(rows: list[bytes]) -> None:
-    """Raise where one of these rows cannot be decoded. Rows of ours are read in one call, an unusual one by itself."""
+    """Raises where one of these rows cannot be decoded. Usual rows are decoded in one call, others by themselves."""
     joined = b"\n".join(rows)
     # A line break between braces is where a row ends: no JSON has it inside a value.
     are_lines = joined.count(b"}\n{") == joined.count(b"\n") == len(rows) - 1
@@ -89,7 +89,7 @@ def decode_value(encoded: bytes | str) -> Any:
 
 
 def _is_marked(encoded: bytes | str) -> bool:
-    """Whether anything in it may be tagged."""
+    """Whether the value may hold tagged JSON."""
     return '"$' in encoded if isinstance(encoded, str) else b'"$' in encoded
 
 
@@ -116,7 +116,7 @@ def from_sql(stored: SqlValue, *, as_bool: bool) -> Any:
 
 
 def kind_of(value: object) -> ColumnKind:
-    """What a field's value is to the expression language's SQL side."""
+    """The kind of column that this value makes, for expressions in SQL."""
     match value:
         case None:
             return ColumnKind.NULL

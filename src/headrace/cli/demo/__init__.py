@@ -1,1 +1,1 @@
-"""`headrace demo`: a job worth looking at (job), run and shown (showing), with what is drawn of it (pictures)."""
+"""`headrace demo` runs a small survey (moods, people) and shows its answers (demo_run, pictures)."""

@@ -1,4 +1,4 @@
-"""The demo from its first line to what to type next. Does not cover: its survey (cli.demo.moods)."""
+"""Runs the demo and prints all of it, up to what to type next. Does not cover: its survey (cli.demo.moods)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _is_of(path: Path, job: Job) -> bool:
 
 
 def _run(terminal: Terminal, job: Job, path: Path, options: RunOptions) -> None:
-    """A large one is drawn while it runs, in this thread; where that is no use, once at the end."""
+    """Runs the job; a large one is drawn meanwhile in this thread, or once at the end where there is no terminal."""
     if options.progress_bar:
         job.run(path, fresh=options.fresh, progress_bar=True, cache=False).close()
         return
@@ -111,7 +111,7 @@ def _run(terminal: Terminal, job: Job, path: Path, options: RunOptions) -> None:
 
 
 def _show_answers(terminal: Terminal, results: Results, subject: Subject) -> None:
-    """The first few, with as many columns as fit."""
+    """Prints the first few answers, with as many columns as fit."""
     found = results.select(*subject.columns.values()).head(5).to_dicts()
     rows = [["-" if value is None else showable(value, 36, terminal.encoding) for value in r.values()] for r in found]
     names, count = list(subject.columns), len(subject.columns)

@@ -27,7 +27,7 @@ _RATINGS = {"Good": 8, "Mixed": 5, "Bad": 2}
 
 
 def demo_job(size: int) -> Job:
-    """So many interviews: everyone is asked about every city, so there are as many cities as divide the number."""
+    """A job of `size` interviews: everyone is asked about every city, so the number of cities divides it."""
     cities = tuple(_LIKES)[: next(count for count in (3, 2, 1) if size % count == 0)]
     people = (
         Agent({"age": 20 + number * 7 % 60, "job": _JOBS[number % len(_JOBS)]}, name=f"p{number}")

@@ -21,7 +21,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letters:
-    """What lines are drawn with."""
+    """The letters that lines are drawn with."""
 
     ours: str
     theirs: str
@@ -91,7 +91,7 @@ class MemoryPicture:
         self.most_bytes = max(self.most_bytes, memory_bytes)
 
     def finish(self, memory_bytes: int) -> None:
-        """The run is over, and this is what is in use at its end."""
+        """Adds the last reading, at the end of the run."""
         self.note(self._interviews, memory_bytes)
 
     def drawn(self, width: int, *, unicode: bool) -> Text:

@@ -1,4 +1,4 @@
-"""What a demo is about, as a value: the job, which columns are shown, and what its bars count."""
+"""A demo's subject as a value: the job, which columns are shown, and what its bars count."""
 
 from __future__ import annotations
 

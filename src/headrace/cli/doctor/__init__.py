@@ -1,1 +1,1 @@
-"""`headrace doctor`: what is installed, what this host can do (installed, host), and saying so (report)."""
+"""`headrace doctor` reports what is installed (installed) and which limits hold on this machine (machine, report)."""

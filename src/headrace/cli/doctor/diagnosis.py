@@ -1,4 +1,4 @@
-"""What the doctor found: one thing, how it is, and what to do about it."""
+"""One finding of `headrace doctor`: its subject, its health, and the fix."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def core_libraries() -> Iterator[Diagnosis]:
 
 
 def extras() -> Iterator[Diagnosis]:
-    """What could be added, as the installed package itself declares it."""
+    """Optional packages, as the installed package itself declares them."""
     for distribution in sorted(_declared_extras()):
         version = _version(distribution)
         if version and find_spec(distribution.replace("-", "_")):
@@ -66,7 +66,7 @@ def extras() -> Iterator[Diagnosis]:
 
 
 def keys() -> Iterator[Diagnosis]:
-    """Names only: a value is never read, let alone shown."""
+    """Which keys are set, by name: a value is never shown."""
     names = [name for name in key_names() if name in os.environ]
     if not names:
         yield Diagnosis(

@@ -82,14 +82,14 @@ def run_files() -> Iterator[Diagnosis]:
 
 
 def _layer(name: str, told: str) -> Diagnosis:
-    """In the words of those who use it."""
+    """The finding for a layer of enforcement, in that layer's own words."""
     if UNPROVEN in told:
         return Diagnosis(name=name, state=Health.UNPROVEN, found=told.removeprefix(f"{UNPROVEN}: "))
     return Diagnosis(name=name, state=Health.OK if told.startswith(ACTIVE) else Health.NONE, found=told)
 
 
 def _tried(name: str) -> Diagnosis:
-    """In a child process: some kernels and sandboxes take a limit and do not hold it."""
+    """Tries a limit in a child process: some kernels and sandboxes accept a limit and do not enforce it."""
     try:
         is_held = _TRIALS[name]()
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -124,7 +124,7 @@ _TRIALS = {HARD_LIMIT: _hard_limit_holds, GROUP: _group_holds}
 
 
 def _file_locks() -> Diagnosis:
-    """Tried where run files live, if that is there: network file systems differ."""
+    """Tries a file lock where run files lie: network file systems differ."""
     try:
         import fcntl
     except ImportError:
@@ -155,5 +155,5 @@ def _unix_sockets() -> Diagnosis:
 
 
 def _ground(place: Path) -> Path:
-    """The directory itself, or the one in which it would be made."""
+    """The directory itself, or the nearest one above it that exists."""
     return next(path for path in (place.absolute(), *place.absolute().parents) if path.exists())

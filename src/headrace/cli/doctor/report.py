@@ -1,6 +1,6 @@
-"""The doctor's findings, for people and as JSON. Does not cover: finding them (installed, host).
+"""The doctor's findings, for people and as JSON. Does not cover: finding them (installed, machine).
 
-The standard library alone prints them: a patient without rich or SQLite is told so all the same.
+The standard library alone prints them: an installation without rich or SQLite gets its report too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MARGIN = max(len(state.value) for state in Health) + 3
 
 
 def show_report(*, as_json: bool) -> bool:
-    """Say how things are; tells whether something is broken that Headrace needs."""
+    """Prints the report; returns whether something is broken that Headrace needs."""
     report = _report()
     broken = [f for findings in report.values() for f in findings if f.state is Health.BROKEN]
     if as_json:
@@ -68,6 +68,6 @@ def _print(report: dict[str, list[Diagnosis]]) -> None:
 
 
 def _lines(finding: Diagnosis, room: int) -> list[str]:
-    """Paths and commands stay whole, for copying: the terminal wraps what is longer than it."""
-    told = textwrap.wrap(f"{finding.name}: {finding.found}", room, break_long_words=False, break_on_hyphens=False)
-    return [*told, finding.fix] if finding.fix else told
+    """A finding as lines of text. Paths and commands stay whole, for copying."""
+    lines = textwrap.wrap(f"{finding.name}: {finding.found}", room, break_long_words=False, break_on_hyphens=False)
+    return [*lines, finding.fix] if finding.fix else lines

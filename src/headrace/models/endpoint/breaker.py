@@ -19,7 +19,7 @@ class Circuit(Enum):
 
 
 class Breaker:
-    """Ask `may_try` before each try, and tell how it ended. Of a half-open circuit only the probe may be told."""
+    """Ask `may_try` before each try, and report how it ended. Of a half-open circuit report only the probe."""
 
     def __init__(self, limits: BreakerLimits) -> None:
         self._limits = limits
@@ -29,14 +29,14 @@ class Breaker:
         self.next_probe_s: float | None = None
 
     def may_try(self, now_s: float) -> bool:
-        """Whether to try now. Of an open circuit that has cooled down, the first to ask is the probe."""
+        """Whether a try may begin now. The first to ask of an open circuit that has cooled down becomes the probe."""
         if self.circuit is Circuit.OPEN and self.next_probe_s is not None and now_s >= self.next_probe_s:
             self.circuit, self.next_probe_s = Circuit.HALF_OPEN, None
             return True
         return self.circuit is Circuit.CLOSED
 
     def succeeded(self) -> None:
-        """A try that began before the circuit opened and ended well says nothing about now: only a probe closes it."""
+        """Counts a success. Only a probe closes an open circuit: an older try that ends well says nothing about now."""
         if self.circuit is Circuit.OPEN:
             return
         self.circuit = Circuit.CLOSED
@@ -45,7 +45,7 @@ class Breaker:
 
     def failed(self, now_s: float) -> None:
         if self.circuit is Circuit.OPEN:
-            return  # what was under way when it opened
+            return  # it was in flight when the circuit opened
         if self.circuit is Circuit.HALF_OPEN:
             # Each probe that fails makes the next one wait twice as long.
             self._cool_down_s = min(self._cool_down_s * 2, self._limits.longest_cool_down_s)
@@ -57,7 +57,7 @@ class Breaker:
             self._open(now_s)
 
     def abandoned(self, now_s: float) -> None:
-        """A try ended without telling anything, cancelled for instance: another may probe."""
+        """Lets another try probe: this one ended without a result, because it was cancelled for instance."""
         if self.circuit is Circuit.HALF_OPEN:
             self.circuit, self.next_probe_s = Circuit.OPEN, now_s
 

@@ -1,4 +1,4 @@
-"""What is said to and by a model's endpoint: its answer to `ask`, how a call ended, how it stands. Shapes only."""
+"""The messages between limiter and endpoint: the answer to `ask`, the result of a call, the endpoint's status."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from headrace.models.provider import AddressChange, RateHint
 
 
 class Go(msgspec.Struct, gc=False, eq=False):
-    """The call goes out now and is counted as under way; hand this back to `ended`, whatever happens."""
+    """The call goes out now and counts as in flight; the caller hands this back to `ended`, whatever happens."""
 
     started_s: float
     tokens: float  # as estimated
-    incidents: int  # how many there had been: what began before the latest tells nothing about now
+    incidents: int  # how many there had been: a call that began before the latest one says nothing about now
 
 
 class Wait(msgspec.Struct, frozen=True, gc=False):
-    """Ask again at `until_s`; where it is None, when a call of this endpoint has ended. There is one under way then."""
+    """Ask again at `until_s`; where it is None, when a call of this endpoint has ended: one is in flight then."""
 
     until_s: float | None
 
@@ -45,7 +45,7 @@ class Busy(msgspec.Struct, frozen=True, gc=False):
 
 
 class TimedOut(msgspec.Struct, frozen=True, gc=False):
-    """No whole reply in time."""
+    """The whole reply did not come in time."""
 
 
 class Unavailable(msgspec.Struct, frozen=True, gc=False):
@@ -70,7 +70,7 @@ class Unusable(msgspec.Struct, frozen=True, gc=False):
 
 
 class Abandoned(msgspec.Struct, frozen=True, gc=False):
-    """The call was cancelled and tells nothing."""
+    """The call was cancelled, and says nothing about the endpoint."""
 
 
 CallResult = Ok | Busy | TimedOut | Unavailable | Away | CallRefused | Unusable | Abandoned
@@ -78,7 +78,7 @@ CallResult = Ok | Busy | TimedOut | Unavailable | Away | CallRefused | Unusable 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointStatus:
-    """How an endpoint stands, for the progress line and the figures of a run.
+    """An endpoint's state and figures, for the progress line and for the statistics of a run.
 
     `requests_per_minute` and `tokens_per_minute` are measured, the `most_` ones are the limits in force.
     """

@@ -59,11 +59,11 @@ class Concurrency:
         self._set(min(first, most), -math.inf)
 
     def allow(self, most: int) -> None:
-        """Let the limit grow so far, where it could not before."""
+        """Lets the limit grow to this many calls."""
         self._most = max(self._most, most)
 
     def was_short(self) -> None:
-        """A call had to wait because of the limit."""
+        """Notes that a call had to wait because of the limit: only then may the limit grow."""
         self._was_short = True
 
     def succeeded(self, started_s: float, now_s: float) -> None:
@@ -75,7 +75,7 @@ class Concurrency:
             self._end_round(now_s)
 
     def overloaded(self, started_s: float, now_s: float) -> None:
-        """A call that began then met a busy service, or none in time."""
+        """Lowers the limit: a call that began at `started_s` met a busy service, or timed out."""
         if started_s <= self._cut_s:
             return
         # On the way back up it says little about so small a limit, and halves only how far the way goes.
@@ -86,7 +86,7 @@ class Concurrency:
         self._set(max(1, self.limit // 2), now_s)
 
     def restart(self, now_s: float) -> None:
-        """The endpoint is back from an incident: it gets its load in steps."""
+        """Begins again with a low limit after an incident, so that the load comes back in steps."""
         self._proven = max(self._proven, self.limit)
         self._base_limit = 0
         self._set(min(self.limit, _AFTER_INCIDENT), now_s)
@@ -104,7 +104,7 @@ class Concurrency:
             self._rest_or_grow(throughput, now_s)
 
     def _judge(self, throughput: float, now_s: float) -> None:
-        """The round was one of a larger limit: keep it where it paid."""
+        """Keeps a raised limit where its round had a higher throughput, else goes back."""
         rise = self.limit / self._base_limit - 1
         if throughput / self._base_throughput - 1 >= _WORTH * rise:
             self._next_rest = _FIRST_REST
@@ -137,7 +137,7 @@ class Concurrency:
         self._next_rest = min(self._next_rest * 2, _LONGEST_REST)
 
     def _set(self, limit: int, now_s: float) -> None:
-        """Take this limit and begin a round with it."""
+        """Takes this limit and begins a round with it."""
         self.limit = limit
         self._round_s = now_s
         self._round_calls = 0

@@ -8,9 +8,9 @@ Calm, the limits are concurrency and rates. Three incidents hold everything back
 - busy (429, 529): for as long as the service asks, else for a doubling time. It is no fault and opens no circuit.
 - failures (5xx, broken connections, time-outs): three within a minute open the circuit (models.endpoint.breaker).
 - away (the service was never reached): until a probe reaches it; visible as `away_since_s`.
-Whatever was under way when an incident began belongs to it: two hundred calls that fail together are one incident.
+A call that was in flight when an incident began belongs to it: two hundred calls that fail together are one incident.
 
-Does not cover: making the calls, or which waits in line (execute); how often one question is tried
+Does not cover: making the calls, or their order (models.limiter); how often one question is tried
 (models.endpoint.retry). One thread at a time.
 """
 
@@ -71,7 +71,7 @@ class Endpoint:
         return self._away.since_s
 
     def allow(self, calls: int) -> None:
-        """So many may be under way where that helps, and no fewer than the limits say."""
+        """Lets the limit of calls in flight grow to so many, where that raises throughput."""
         self._concurrency.allow(calls)
 
     def ask(self, now_s: float, tokens: float) -> Go | Wait | Closed:
@@ -114,7 +114,7 @@ class Endpoint:
                 assert_never(outcome)
 
     def status(self, now_s: float, *, waiting: int = 0) -> EndpointStatus:
-        """How it stands; `waiting` is how many the caller holds in line."""
+        """The endpoint's status; `waiting` is how many calls the limiter holds in line."""
         until_s = max(self._rates.not_before_s, self._next_probe_s())
         return EndpointStatus(
             circuit=self._breaker.circuit,
@@ -147,7 +147,7 @@ class Endpoint:
         return go
 
     def _held(self, now_s: float) -> Wait | Closed | None:
-        """What an incident has to say; None where it is time for a probe."""
+        """The answer during an incident; None where it is time for a probe."""
         if self.closed_reason is not None:
             return Closed(self.closed_reason)
         if self._probe is not None:
@@ -168,7 +168,7 @@ class Endpoint:
             self._rates.learn(reply.rates, now_s)
 
     def _answered(self, now_s: float, go: Go, *, counts: bool) -> None:
-        """The service is there. `counts` where that also speaks for its health."""
+        """Ends an incident where this was the probe. `counts`: the reply is also evidence of the service's health."""
         if go is self._probe:
             self._recover(now_s)
         elif counts and go.incidents == self._incidents:
@@ -199,7 +199,7 @@ class Endpoint:
                 self._begin_incident()
 
     def _probe_failed(self, now_s: float) -> None:
-        """It reached the network, but the service is ill: whatever the pause was for, it goes on."""
+        """Prolongs the incident: the probe reached the service, and the service failed."""
         self._probe = None
         self._away.end()
         self._breaker.failed(now_s)

@@ -9,7 +9,7 @@ import math
 
 
 class EndpointPause:
-    """Over while `since_s` is None."""
+    """One pause, which may be prolonged; it is over while `since_s` is None."""
 
     __slots__ = ("_first_s", "_longest_asked_s", "_longest_s", "_tries", "since_s", "until_s")
 
@@ -22,8 +22,9 @@ class EndpointPause:
         self.until_s = -math.inf
 
     def begin(self, now_s: float, asked_s: float | None, jitter: float) -> None:
-        """Begin, or go on after a probe that failed. What the service asks for is enough the first time; a service
-        that goes on asking for too little is given twice as long each time all the same."""
+        """Begins the pause, or prolongs it after a failed probe. The first wait is what the service asked for; each
+        further one is at least twice the one before, also where the service goes on asking for less.
+        """
         self.since_s = now_s if self.since_s is None else self.since_s
         wait_s = min(self._first_s * 2.0 ** min(self._tries, 60), self._longest_s) * (0.5 + jitter / 2)
         asked_s = self._sensible(asked_s)
@@ -33,7 +34,7 @@ class EndpointPause:
         self.until_s = now_s + wait_s
 
     def extend(self, now_s: float, asked_s: float | None) -> None:
-        """What was under way when the pause began ended alike: only a later wish of the service counts."""
+        """A call that was already in flight also got a 429: extend the pause only if this reply asks for longer."""
         asked_s = self._sensible(asked_s)
         if self.since_s is not None and asked_s is not None:
             self.until_s = max(self.until_s, now_s + asked_s)

@@ -35,18 +35,18 @@ class Bucket:
         self._full_at_s = now_s + min(owed / self._per_s, _MINUTE_S)
 
     def ready_s(self, amount: float) -> float:
-        """The earliest time at which so much may go out."""
+        """The earliest time at which this amount may go out."""
         return self._full_at_s - max(0.0, self._deep_s - amount / self._per_s)
 
     def take(self, amount: float, now_s: float) -> None:
         self._full_at_s = max(self._full_at_s, now_s) + min(amount, self.per_minute) / self._per_s
 
     def correct(self, amount: float, now_s: float) -> None:
-        """So much more was used than was taken; less, where it is negative. Nobody owes more than a minute."""
+        """Takes the difference between estimate and use, which may be negative; never more than a minute's worth."""
         self._full_at_s = min(self._full_at_s + amount / self._per_s, now_s + _MINUTE_S)
 
     def hold_at_most(self, left: float, now_s: float) -> None:
-        """The service has counted for itself, others' calls too."""
+        """Lowers what is left to the service's own count, which includes calls of other programs."""
         self._full_at_s = max(self._full_at_s, now_s + self._deep_s - left / self._per_s)
 
     def _set(self, per_minute: float) -> None:
@@ -98,7 +98,7 @@ class Rates:
             self._tokens.take(tokens, now_s)
 
     def settle(self, more_tokens: float, now_s: float, *, more_requests: float = 0.0) -> None:
-        """A call used so much more than was taken for it; what was not used is given back."""
+        """Corrects the estimate of a call that has ended, by what it used beyond it; less than 0 is given back."""
         if self._tokens is not None:
             self._tokens.correct(more_tokens, now_s)
         if more_requests and self._requests is not None:
@@ -131,7 +131,7 @@ def _learned(bucket: Bucket | None, given: float | None, told: float | None, now
 
 
 class Meter:
-    """How much a minute, over the last half minute to minute."""
+    """Measures an amount per minute, over the last half minute to minute."""
 
     __slots__ = ("_before", "_now", "_since_s", "_start_s")
 

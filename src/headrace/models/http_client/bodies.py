@@ -1,4 +1,4 @@
-"""Reading what a service sends, of whatever length: small in RAM, larger on disk, too large not at all.
+"""Reads the body of a response: a small one in RAM, a larger one on disk, one above the cap not at all.
 
 Does not cover: what it means (models.protocols.openai_chat, models.protocols.anthropic_messages).
 """
@@ -25,7 +25,7 @@ _room = ReplyRoom()
 
 
 async def read_body(response: ClientResponse, most_bytes: int) -> bytes:
-    """The whole body; BadReply above the cap. Of a refusal only the beginning, which says why."""
+    """Reads the whole body; BadReply above the cap. Of a refusal it reads only the beginning, which says why."""
     length = response.content_length
     if length is not None and length <= _IN_RAM_BYTES and "Content-Encoding" not in response.headers:
         return await response.read()
@@ -37,7 +37,7 @@ async def read_body(response: ClientResponse, most_bytes: int) -> bytes:
 
 
 async def read_events(response: ClientResponse, most_bytes: int, take: Callable[[bytes], bool]) -> bytes:
-    """A stream of server-sent events, each given to `take` until it says that was the last; returns what was read."""
+    """Reads server-sent events and gives each to `take`, until that returns True; returns the bytes that it read."""
     lines = EventLines(take)
     read = await _spooled(response, most_bytes, lines.feed)
     lines.end()
@@ -96,7 +96,7 @@ class EventLines:
         self._began = self._had_return = False
 
     def feed(self, piece: bytes) -> bool:
-        """Whether the last event has come."""
+        """Takes the next bytes; True where the last event has come."""
         if self._had_return:
             piece = piece.removeprefix(b"\n")
         self._had_return = piece.endswith(b"\r") or (self._had_return and not piece)
@@ -114,7 +114,7 @@ class EventLines:
         return is_last
 
     def end(self) -> None:
-        """The stream is over: what has no empty line behind it counts all the same."""
+        """Ends the stream: an event without an empty line behind it counts too."""
         if self._parts:
             self._take_line(b"".join(self._parts))
         self._take_event()
@@ -149,7 +149,7 @@ class EventLines:
 
 
 async def _spooled(response: ClientResponse, most_bytes: int, is_last: Callable[[bytes], bool]) -> bytes:
-    """While a body comes, what exceeds a mebibyte waits on disk: many may be coming at once, and slowly."""
+    """Holds a body while it comes; beyond a mebibyte on disk, because many may be coming at once, and slowly."""
     size = 0
     with SpooledTemporaryFile(max_size=_IN_RAM_BYTES) as held:
         async for piece in response.content.iter_any():

@@ -1,4 +1,4 @@
-"""JSON from services, which is not always what it should be: unpaired surrogates and bad bytes are repaired.
+"""Decodes the JSON that services send, and repairs unpaired surrogates and bytes that are not UTF-8.
 
 Does not cover: what the values mean (one file per protocol).
 """
@@ -17,11 +17,11 @@ _MOST_TOKENS = 1 << 53
 
 
 class BadReply(Exception):
-    """A reply that makes no sense. Whoever knows which model was asked, and where, makes it a ProviderUnavailable."""
+    """A reply that cannot be decoded. HttpProvider, which knows model and address, makes it a ProviderUnavailable."""
 
 
 def decoded(decoder: msgspec.json.Decoder[Shape], body: bytes) -> tuple[Shape, bool]:
-    """The body, and whether it had to be repaired; BadReply where it has not the shape."""
+    """Decodes the body and tells whether it had to be repaired; raises BadReply where it has not the shape."""
     try:
         return decoder.decode(body), False
     except msgspec.ValidationError:
@@ -31,7 +31,7 @@ def decoded(decoder: msgspec.json.Decoder[Shape], body: bytes) -> tuple[Shape, b
 
 
 def whole_number(given: Any) -> int:
-    """A count of tokens, 0 where the service tells none that could be one."""
+    """A count of tokens; 0 for anything that cannot be one."""
     is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
     return int(given) if is_number and 0 <= given <= _MOST_TOKENS else 0
 

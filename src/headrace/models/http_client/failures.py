@@ -1,6 +1,7 @@
-"""What a service's refusal means: its status and its words, as one of the kinds of ProviderError.
+"""Turns a service's refusal, its status and its message, into one of the kinds of ProviderError.
 
-Covers: statuses, error bodies of all protocols, Retry-After. Does not cover: what is done about it (schedule, execute).
+Covers: statuses, error bodies of all protocols, Retry-After.
+Does not cover: what is done about it (models.limiter, interviews.interview).
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a message names: who was asked, where, and where the key came from."""
+    """What an error message names: the model, its address, and where the key came from."""
 
     model: str
     address: str
@@ -113,7 +114,7 @@ def failure(about: About, status: int, headers: Mapping[str, str], said: Said, *
 
 
 def said_by(body: bytes) -> Said:
-    """What an error body says, in whichever of the usual forms."""
+    """Finds code and message in an error body of any of the usual forms."""
     text = body.decode("utf-8", "replace")
     try:
         return said_in(msgspec.json.decode(text))
@@ -123,7 +124,7 @@ def said_by(body: bytes) -> Said:
 
 
 def said_in(found: Any) -> Said:
-    """What a decoded error says: {"error": {...}}, {"error": "..."}, {"message": ...} or {"detail": ...}."""
+    """Finds code and message in an error: {"error": {...}}, {"error": "..."}, {"message": ...} or {"detail": ...}."""
     held = fields(found)
     inner = held.get("error", held)
     error = fields(inner)
@@ -136,7 +137,7 @@ def said_in(found: Any) -> Said:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How long the service asks to wait: seconds, milliseconds, or a date, told from the service's own clock."""
+    """How long the service asks to wait: seconds, milliseconds, or a date by the service's own clock."""
     wait_s = _plain_number(headers.get("retry-after-ms"))
     if wait_s is not None:
         return wait_s / 1000
@@ -149,7 +150,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def service_time_s(headers: Mapping[str, str]) -> float:
-    """The time by the service's own clock, which its dates are told by; ours may be wrong by a day."""
+    """The time by the service's own clock, to which its dates refer; ours may be wrong by a day."""
     return _date_s(headers.get("Date")) or time.time()
 
 

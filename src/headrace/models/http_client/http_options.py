@@ -1,4 +1,4 @@
-"""What models reached over HTTP have in common: addresses, time-outs, caps. Checked before anything runs."""
+"""The options of models reached over HTTP: addresses, time-outs, caps. They are checked before anything runs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class HttpOptions:
 
 
 def usual_key(service: Service, base_urls: tuple[str, ...]) -> str | None:
-    """The variable of a service's own key, where all addresses are the service's own: no one else is to be sent it."""
+    """The variable of a service's own key, where all addresses are the service's own: it goes nowhere else."""
     if service.key_env is None or service.base_url is None:
         return None
     own = ".".join((urlsplit(service.base_url).hostname or "").split(".")[-2:])
@@ -101,7 +101,7 @@ def stop_texts(given: Any) -> list[str]:
 
 
 def without_none(constant: dict[str, Any]) -> dict[str, Any]:
-    """None in extra_body takes a field out, for a server that does not know it."""
+    """Removes the fields that extra_body sets to None, for a server that does not know them."""
     return {name: value for name, value in constant.items() if value is not None}
 
 

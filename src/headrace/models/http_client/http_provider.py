@@ -1,4 +1,4 @@
-"""A model reached over HTTP, whatever is spoken: which address, which key, what is sent again, what went wrong.
+"""Asks a model over HTTP, in any protocol: it chooses address and key, sends again where that helps, names failures.
 
 Covers: one call from request to reply or typed error. Does not cover: what requests and replies look like (a Dialect:
 models.protocols.openai_chat, models.protocols.anthropic_messages), or calling again (schedule, execute).
@@ -57,11 +57,11 @@ class Dialect(Protocol):
     def headers(self, key: str | None) -> dict[str, str]: ...
 
     def answer_shape(self, schema: Schema) -> AnswerShape | None:
-        """How to demand an answer of this shape; None where plain text is asked for."""
+        """How the protocol demands an answer of this schema; None where plain text is asked for."""
         ...
 
     def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
-        """A request, with words added to its prompt, or with the shape to enforce."""
+        """Writes a request, with `in_words` added to its prompt, or with the shape to enforce."""
         ...
 
     def rates(self, headers: Mapping[str, str]) -> RateHint | None: ...
@@ -74,7 +74,7 @@ class Dialect(Protocol):
 
 
 class HttpProvider:
-    """Meets the contract of providers for any dialect."""
+    """A provider for any dialect."""
 
     def __init__(self, model: Model, service: Service, options: HttpOptions, dialect: Dialect) -> None:
         self._model = model.name
@@ -153,7 +153,7 @@ class HttpProvider:
         raise problem
 
     async def _exchange(self, address: Address, body: bytes) -> Answered:
-        """Send, and once more where a function has another key than the one that was refused."""
+        """Sends the body, and once more where the key was refused and its function gives another one."""
         key = await self._key.value()
         answered = await self._send(address, body, key)
         if answered.status == 401 and await self._key.renew(key):
@@ -180,7 +180,7 @@ class HttpProvider:
 
 
 def _hide_keys(answered: Answered) -> None:
-    """All that a service says passes here before it is read: nothing is stored, shown or raised with a key in it."""
+    """Takes keys out of a response before anything reads it, so that none is stored, shown or raised."""
     is_refusal = answered.status >= 300
     answered.body = SENT.clean_body(answered.body, is_answer=not is_refusal)
     if is_refusal:
@@ -192,7 +192,7 @@ def _hide_keys(answered: Answered) -> None:
 
 
 def _taker(stream: Stream | None) -> Callable[[bytes], bool] | None:
-    """Takes a stream's events, each without a key: one may be an error."""
+    """A function that gives a stream's events to `stream`, without the key: one of them may be an error."""
     if stream is None:
         return None
 

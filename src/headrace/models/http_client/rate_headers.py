@@ -1,4 +1,4 @@
-"""What a service's headers say about its limits, as a RateHint. Does not cover: keeping to them (schedule)."""
+"""Reads the headers in which a service states its limits. Does not cover: keeping to them (models.endpoint.rates)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _SETTLED_AFTER_S = 5.0  # where nobody was looking
 
 
 def free_bytes() -> int | None:
-    """What this process may still take; None where it has no limit, or nobody can tell."""
+    """How much memory this process may still allocate; None where it has no limit, or it cannot be read."""
     if resource is None:
         return None
     limit_bytes = resource.getrlimit(resource.RLIMIT_DATA)[0]
@@ -51,7 +51,7 @@ class ReplyRoom:
         self._let_through: deque[tuple[int, float, int]] = deque()  # look, time, and how much it will take
 
     async def wait_for(self, reply_bytes: int) -> None:
-        """Returns when a reply of this size may be read."""
+        """Waits until a reply of this size may be read."""
         needed_bytes = _COPIES * reply_bytes
         while not self._has_room(needed_bytes) and self._quiet_looks < _QUIET_LOOKS:  # noqa: ASYNC110 - polled
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -69,7 +69,7 @@ class ReplyRoom:
         return free_bytes - taken_bytes >= min(needed_bytes, self._most_bytes * _NEARLY_ALL)
 
     def _count_look(self) -> None:
-        """However many wait, one look for each turn of the loop."""
+        """Reads memory once for each turn of the loop, however many replies wait."""
         now_s = time.monotonic()
         if now_s - self._looked_s >= _LOOK_EVERY_S / 2:
             self._looks += 1

@@ -35,7 +35,7 @@ NETWORK_ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
 class Answered(msgspec.Struct, gc=False):
-    """What came back. `streamed` is the reply, where it came in pieces."""
+    """A response. `streamed` is the decoded reply, where it came as a stream."""
 
     status: int
     headers: Mapping[str, str]
@@ -93,7 +93,7 @@ class Transport:
             await asyncio.sleep(0)  # the loop closes the sockets themselves in its next turn
 
     def _open(self) -> aiohttp.ClientSession:
-        """Made here, not in the constructor: it belongs to the loop that uses it."""
+        """Opens the session here and not in the constructor: it belongs to the loop that uses it."""
         options = self._options
         self._session = aiohttp.ClientSession(
             connector=Connections(options.max_response_bytes, options.timeout_s, self._say_unasked),
@@ -114,7 +114,7 @@ class Transport:
 
 
 def network_problem(error: Exception, model: str, address: str) -> ProviderError:
-    """What it means that no whole reply came."""
+    """The ProviderError for a connection that failed before the whole reply had come."""
     where = f"{model} at {address}"
     match error:
         case aiohttp.ClientSSLError():

@@ -1,4 +1,4 @@
-"""The shape an answer is to have, as a service is told it: enforced where it can be, in words where it cannot.
+"""States the shape of an answer to a service: enforced where the service can, in words where it cannot.
 
 Covers: JSON schemas for services, made once for each schema. Does not cover: checking answers (survey.questions).
 """
@@ -28,14 +28,14 @@ _TYPES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float:
 
 @dataclass(frozen=True, slots=True)
 class AnswerShape:
-    """One shape: `enforced` is the part of a request that demands it, `in_words` what a prompt asks for it with."""
+    """One shape: `enforced` is the part of a request that demands it, `in_words` the sentence that a prompt gets."""
 
     enforced: bytes
     in_words: str
 
 
 class AnswerShapes:
-    """What to send for each schema. Most surveys have one schema per question, the same object in every request."""
+    """Makes the shape of each schema once. Most surveys have one schema per question, the same object each time."""
 
     def __init__(self, enforce: Callable[[Schema], bytes]) -> None:
         self._enforce = enforce

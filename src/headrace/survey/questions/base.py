@@ -1,4 +1,4 @@
-"""What every kind of question has: a name, a text, and an answer with a schema. Covers: the contract of a kind.
+"""A question has a name, a text, and an answer with a schema. Covers: the contract of a kind.
 
 A kind says what it asks (`instructions`), the JSON schema of its answer (`schema`) and how an answer is accepted
 (`accept`). Kinds register themselves by being defined.

@@ -1,4 +1,4 @@
-"""What the kinds with options share: checking the options and finding the chosen one. Not a kind itself."""
+"""The base of kinds with options: it checks the options and finds the chosen one. Not a kind itself."""
 
 from __future__ import annotations
 

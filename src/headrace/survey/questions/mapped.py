@@ -1,4 +1,4 @@
-"""What `Job.map` asks: one text per row, sent exactly as written, and the parts of its answer as columns.
+"""The questions of `Job.map`: one text per row, sent exactly as written, and the parts of its answer as columns.
 
 Covers: a prompt with the row's own names in it (`{{ text }}`), a reply checked against a JSON schema, and its
 properties. Does not cover: making a job of them (plan.mapping).
