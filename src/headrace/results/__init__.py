@@ -1,7 +1,23 @@
-"""What is read back from a run file: lazy results, queries on them, export. Nothing here writes the run file.
+"""Reading a run file back: lazy results, queries on them, export. Nothing here writes the run file.
 
-`Results` loads nothing until it is looked at, and then a page at a time, also from another process while the run goes
-on. `views` is what was asked for, as a value; `stages` reads it in flat memory; `conditions` does in SQL what SQL does
-exactly and the rest row by row. `stats` reads counters alone, so it costs the same for any size. pandas and pyarrow are
-imported only inside the call that exports to them (`export`).
+Why lazy: a file may have millions of interviews, and may still be written by another process. `Results` loads nothing
+until it is looked at, and then a page at a time, each page a short read of its own, so that memory stays flat and the
+writer's log can be kept short.
+
+    Results.filter, sort_by, [a:b] ──► View (views): what is asked for, as a value
+                  │
+    looked at: OpenView (stages) ── Catalog (columns): which columns there are
+                  │
+                  ├─ filters: Conditions (conditions) ──► SQL where it is exact, Python for the rest
+                  ├─ order: a temporary table of ordinals on disk, which is then read in its order
+                  └─ pages of rows, checked ──► Result (result), or values of columns (records)
+                                                    └─► Tabular (tabular): text_export, export
+    Results.sql ──► Table (table): the user's own SQL on `self`, which is the view as a table
+
+- A filter runs in SQL only where that gives exactly Python's answer, which depends on the kinds of values in the column
+  at this moment: they are read with every page, since a run that goes on may add one.
+- `stats` reads counters alone, so it costs the same for any size.
+- Exports are written under another name and replace the target when they are whole (`replacing`). pandas and pyarrow
+  are imported only inside the call that exports to them (`export`).
+- A row that is damaged is an error with its ordinal, never a value.
 """
