@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from headrace.workers.functions import refer_to
@@ -57,5 +58,6 @@ async def stop(worker: Worker, *, terminate_after_s: float, kill_after_s: float,
 async def end_workers(pool: WorkerPool) -> None:
     """Kill all of them, idle and busy; the warden stays."""
     for pid in pool.pids:
-        os.killpg(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it has just ended, and its death is on its way
+            os.killpg(pid, signal.SIGKILL)
     assert await soon(lambda: not pool.pids), "a killed worker's death was not told"
