@@ -66,7 +66,7 @@ class OpenChunks:
         return events
 
     def count_down(self, events: Iterable[Rows]) -> None:
-        """The rows of these are committed."""
+        """Subtract committed rows from what is left of their chunks."""
         for event in events:
             self._open[event.id].left -= len(event.rows)
 

@@ -130,7 +130,7 @@ class Session:
         return self.options.cache and not self.options.fresh and not self.job.is_test
 
     def _check_budgets(self, file: RunFile) -> None:
-        """What was decided before the file was locked must rest on what it keeps."""
+        """Refuse to run where another run has changed the budgets since permissions were decided, before the lock."""
         if file.budgets != self.permissions.budgets:
             raise RunFileBusy(
                 f"Another run of {self.path} has just changed its budgets.", path=self.path, fix="Run again."

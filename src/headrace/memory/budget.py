@@ -16,7 +16,7 @@ _DEFAULT_SHARE = 0.25
 
 
 def memory_limits(written: str | int | None) -> MemoryLimits:
-    """The budget in bytes, as far as the host or container allows it; refused where it is exceeded already."""
+    """Return the budget in bytes, at most what the host has; BudgetTooSmall where the process already uses more."""
     used, free = tree_bytes(), available_bytes()
     if written is None:
         return MemoryLimits(budget_bytes=used + int(min(_DEFAULT_MOST_BYTES, free * _DEFAULT_SHARE)))

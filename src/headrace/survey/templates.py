@@ -168,7 +168,9 @@ def _bounded() -> minijinja.Environment:
 
 @lru_cache(maxsize=256)  # a survey is compiled several times on its way to a run: checked, estimated, asked
 def _compiled(source: str, where: str) -> tuple[minijinja.Environment, int, int]:
-    """The text, its weight (0 for one of names alone, which needs no measuring), and what it brings in quotes."""
+    """Compile a template. Returns it with its weight, which bounds how far it can multiply its data (0: names alone,
+    nothing to measure), and the length of its quoted texts. A SurveyError names the place `where` it stands.
+    """
     try:
         text = checked(source)
         environment = _bounded() if text.weight else _plain()

@@ -25,7 +25,7 @@ class SkippedRuns:
         )
 
     def came(self, run: ScheduledRun) -> None:
-        """A run waits: for the first time, or again."""
+        """Note that a run joins the queue, new or back from a preemption: a LOW one will be reported as skipped."""
         if self._untold is not None and run.priority is Priority.LOW and run.skipped_in != self._episode:
             self._untold[run.id] = run
 
