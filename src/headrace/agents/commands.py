@@ -43,7 +43,7 @@ class AgentCommands:
             return encode_value(asdict(_end_of(result)))
 
     async def _ended(self, pool: WorkerPool, command: ProgramCall) -> CommandResult:
-        """What it asks for is promised to it; without, it has what it uses and a share, as a worker has."""
+        """Run a program to its end on a loan of memory: what it asks for, else a share of the rest, like a worker."""
         asked, loans = command.memory_bytes, list[Loan]()
 
         async def begin(start: Start) -> LimitedProcess:

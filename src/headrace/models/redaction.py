@@ -121,7 +121,7 @@ class _SentKey:
 
     @property
     def _has_parts(self) -> bool:
-        """Whether a part of it tells it: half of a short key may be a word."""
+        """Whether parts of the key are taken out too. Not of a short key: half of it may be an ordinary word."""
         return len(self.key) >= _LONG * 3 // 2
 
     @cached_property

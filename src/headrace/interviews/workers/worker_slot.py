@@ -195,7 +195,10 @@ class WorkerSlot:
             self.host.worker.kill(reason=reason, kind=kind)
 
     def tick(self, most_ticks: int, told: str) -> None:
-        """Ask whether it still hears. Ticks are counted, not time: a controller that was stopped blames nobody."""
+        """Ping the worker, and kill it, with `told` as the reason, after `most_ticks` calls of this without a message.
+
+        Calls are counted instead of time, so that a controller that was itself stopped blames no worker.
+        """
         if self.host is None:
             return
         if not self._may_read.is_set():
