@@ -1,7 +1,7 @@
-"""Programs that agent runs have run for them: `ctx.command`. Covers: how one ended, as a value that can be journaled.
+"""`AgentCommands` runs the programs of `ctx.command`, and returns how each ended as a value that can be journaled.
 
-Exit codes and signals are results. A program that met its memory limit, its time limit or the cap of its output is an
-error: it says nothing that would be worth keeping. Does not cover: processes and limits (workers.command).
+Exit codes and signals are results. A program that met its memory limit, its timeout or the cap of its output is an
+error: it leaves nothing worth journaling. Does not cover: processes and limits (workers.command).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`ctx`: what an agent run is given. Covers: steps, checkpoints, state, sleeping, receiving, asking, emitting, spools.
+"""`AgentContext`, the `ctx` of an agent function: steps, checkpoints, sleeping, messages, models, programs, children.
 
-A step's result is durable before it is returned, and what is returned is the journal's copy, decoded: types are the
+A step's result is durable before it is returned, and the returned value is the journal's copy, decoded: types are the
 same on the first execution and after any restart. Every step and checkpoint is a place where a run may be stopped.
-Does not cover: how events reach the journal (agents.link), or who runs the function (agents.inline_agents).
+Does not cover: how events reach the journal (`link`), what runs the function (`inline_agents`).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _step_key: contextvars.ContextVar[str | None] = contextvars.ContextVar("headrace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What an executor lends to the runs in it: where spools lie, and who hears of a child's kind and of a model
-    before the controller is told their names.
+    """What an executor provides to the runs in it: the directory of spools, and two callbacks that get a child's kind
+    and a model as objects, before the controller gets their names.
     """
 
     spools: Path
@@ -69,7 +69,7 @@ class AgentContext:
     def state(self) -> Any:
         """The last checkpoint's, None before the first. A copy each time."""
         if not self._checkpoints and self._work.checkpoints:
-            # Only who reads the state goes on from it: one that does not begins anew, and comes to its names again.
+            # Only a function that reads the state goes on from it; another starts over, and reaches its steps again.
             self._checkpoints = self._began_behind = self._work.checkpoints
             self._counted.clear()
         return None if self._state is None else decode_value(self._state)
@@ -120,9 +120,9 @@ class AgentContext:
         check_allowed(asked)
         _check_text(prompt, "A prompt")
         _check_text(system, "A system prompt")
-        told = encode_kept([asked.identity_row().decode(), prompt, system], "What a model is asked")
-        step = name or self._numbered(f"ask-{hashlib.sha256(told).hexdigest()[:16]}")
-        mark = mark_of_encoded(self._checkpoints, "ask", told)
+        encoded = encode_kept([asked.identity_row().decode(), prompt, system], "What a model is asked")
+        step = name or self._numbered(f"ask-{hashlib.sha256(encoded).hexdigest()[:16]}")
+        mark = mark_of_encoded(self._checkpoints, "ask", encoded)
         kept = await self._earlier(step, mark)
         if kept is not None:
             return decode_value(kept)
@@ -175,8 +175,8 @@ class AgentContext:
             output_bytes=parse_bytes(output),
         )
         given = encode_kept([command.argv, command.input.hex()], "A command and its input")
-        told = hashlib.sha256(given).hexdigest()[:16]
-        step = name or self._numbered(f"command-{told}")
+        digest = hashlib.sha256(given).hexdigest()[:16]
+        step = name or self._numbered(f"command-{digest}")
         mark = mark_of_encoded(self._checkpoints, "command", given)
         kept = await self._earlier(step, mark)
         if kept is None:
@@ -211,7 +211,7 @@ class AgentContext:
         return decode_value(kept)
 
     def emit(self, event: Any) -> None:
-        """Tell whoever listens to `run.events()`. Never waits; dropped where nobody keeps up."""
+        """Send an event to those who read `run.events()`. Never waits; dropped where they do not keep up."""
         self._link.emit(encode_kept(event, "An emitted event"))
 
     def spool(self) -> IO[bytes]:
@@ -220,8 +220,8 @@ class AgentContext:
         self._spools.append(file)
         return file
 
-    def came_to_its_end(self) -> None:
-        """The function has returned."""
+    def function_returned(self) -> None:
+        """The function has returned: report the journaled side effects that it did not reach."""
         for name, difference in self._replay.unreached(self._began_behind):
             self._note(name, difference)
 
@@ -231,7 +231,7 @@ class AgentContext:
         self._spools.clear()
 
     async def _earlier(self, name: str, mark: bytes = b"") -> bytes | None:
-        """What the journal has of this step; None where it has to be run."""
+        """The journaled result of this step; None where it has to be run."""
         if name in self._seen:
             raise StepRepeated(name)
         if not self._replay.knows(name):
@@ -251,7 +251,7 @@ class AgentContext:
             self._link.differs(name, difference)
 
     async def _stop(self, cause: ExitCause, *, resume_at: float | None = None, step: str = "") -> RunStopped:
-        """What ends the attempt from here, once the side effects beside this are over."""
+        """The error that ends the attempt here, once the side effects in flight beside it are over."""
         if self.step_key is None:  # inside a step it could be waiting for itself
             await self._link.stopping.effects_over()
         return self._link.stopping.stop(cause, resume_at=resume_at, step=step)
@@ -280,17 +280,17 @@ class AgentContext:
         return await result if inspect.isawaitable(result) else result
 
     def _key_of(self, name: str) -> str:
-        told = f"{self._work.token} {self._work.id} {name}"
-        return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32]
+        named = f"{self._work.token} {self._work.id} {name}"
+        return hashlib.sha256(named.encode("utf-8", "replace")).hexdigest()[:32]
 
     def _numbered(self, what: str) -> str:
-        """A name that code comes to again, whether it goes on from the last checkpoint or begins anew."""
+        """A step name that the same code gets again, whether it goes on from the last checkpoint or starts over."""
         count = self._counted[what] = self._counted.get(what, 0) + 1
         return f"${what}-{self._checkpoints}-{count}"
 
 
 def _without_stop_iteration(call: Callable[[], Any]) -> Any:
-    """A future cannot hold a StopIteration, and whoever waits for it would wait for ever."""
+    """A future cannot hold a StopIteration: the step would wait for ever."""
     try:
         return call()
     except StopIteration as error:

@@ -1,6 +1,6 @@
-"""A heartbeat's line: it starts over each time, so there is nothing to journal. Covers: what its `ctx` does instead.
+"""`HeartbeatLink`: a heartbeat's link. Its calls start over each time, so nothing of them is journaled.
 
-Does not cover: when it beats (agents.scheduler.heartbeats, agents.engine.heartbeat_calls).
+Covers: what its `ctx` does instead. Does not cover: when it runs (agents.scheduler.heartbeats).
 """
 
 from __future__ import annotations

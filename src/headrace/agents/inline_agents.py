@@ -1,9 +1,9 @@
-"""Runs agent functions in this process, on this event loop. Covers: the executor contract for agent runs.
+"""`InlineAgents` runs agent functions in this process, on this event loop: the executor contract for agent runs.
 
 Stopping is cooperative: at the next step or checkpoint. After a grace period the function is cancelled, awaited, and
-its traceback dropped, so that nothing keeps its locals alive. One that ignores even that is torn down: whatever it
-still does reaches neither journal nor caller.
-Does not cover: hard memory limits, which need processes of their own.
+its traceback dropped, so that nothing keeps its locals alive. A function that ignores even that is torn down: what it
+still does reaches neither journal nor caller. Does not cover: hard memory limits, which need processes
+(agents.workers).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class InlineAgents:
             args, keywords = decode_arguments(work.arguments)
             result = await self._functions[work.kind](context, *args, **keywords)
             encoded = encode_kept(result, f"What {work.kind} returned")
-            context.came_to_its_end()
+            context.function_returned()
         except RunStopped as stopped:
             forget_frames(stopped)
             self.end(link, stopped.cause, resume_at=stopped.resume_at, step=stopped.step)
@@ -124,7 +124,7 @@ class InlineAgents:
             forget_frames(error)
             self.end(link, ExitCause.OUT_OF_MEMORY, reason="MemoryError")
         except GeneratorExit:
-            raise  # the loop is gone, and with it whoever could be told
+            raise  # the loop is gone: the end cannot be reported
         except BaseException as error:  # noqa: BLE001 - even SystemExit is recorded with its run; the others go on
             reason, cause = _reason(error), ExitCause.OUT_OF_MEMORY if is_out_of_memory(error) else ExitCause.FAILED
             forget_frames(error)
@@ -135,7 +135,7 @@ class InlineAgents:
             context.close()
 
     def _end_unreported(self, link: AgentLink, task: asyncio.Task[None]) -> None:
-        """What raised where nothing should: even that is an end, and someone waits for it."""
+        """Report the end of an attempt whose task ended without doing so: a caller waits for it."""
         if not link.stopping.is_closed:
             error = None if task.cancelled() else task.exception()
             self.end(link, ExitCause.FAILED, reason=f"it ended with {type(error).__name__}")
@@ -150,7 +150,9 @@ class InlineAgents:
         resume_at: float | None = None,
         step: str = "",
     ) -> None:
-        """The attempt is over: whatever it still does is not heard. Nor is what its function made of being stopped."""
+        """Report how the attempt ended, once; later events of it are dropped. After a stop, the stop's cause counts,
+        not what the function made of it.
+        """
         if link.stopping.is_closed:
             return
         link.stopping.is_closed = True
@@ -174,18 +176,18 @@ class InlineAgents:
 
 def _cancelled(link: AgentLink) -> ExitCause:
     if link.stopping.signal is None:
-        return ExitCause.FAILED  # nobody asked for it
+        return ExitCause.FAILED  # it cancelled itself
     return ExitCause.PREEMPTED if link.stopping.signal is Signal.PREEMPT else ExitCause.LOST
 
 
 def tear_down(task: asyncio.Task[None]) -> None:
-    """End a coroutine that catches being cancelled. What catches even this is dropped where it stands."""
-    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # looked at: nobody else will
+    """End a coroutine that catches being cancelled; one that catches even GeneratorExit is dropped."""
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # retrieved, or asyncio would log it
     cast("Coroutine[Any, Any, None]", task.get_coro()).close()
     task.cancel()
 
 
 def _reason(error: BaseException) -> str:
-    """The error as it can be stored."""
+    """The error as text for the file."""
     is_too_large = isinstance(error, OSError) and error.errno == errno.EFBIG
     return repair_text(describe_error(error, _FILE_TOO_LARGE if is_too_large else ""))[0]

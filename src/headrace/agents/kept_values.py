@@ -1,6 +1,6 @@
-"""What agent runs keep: arguments, step results, state. Covers: encoding with an error that says what it was.
+"""Encodes the values that agent runs keep: arguments, step results, state. An error names the value that it is about.
 
-Bytes are among them: tools return files. Does not cover: which other values there are (survey.values).
+Bytes are allowed, since tools return files. Does not cover: which other values there are (survey.values).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ def encode_kept(value: object, what: str) -> bytes:
     try:
         encoded = encode_value(value, with_bytes=True)
     except UnusableValue as error:
-        told = error.message.replace("'value' ", "it ", 1)
+        message = error.message.replace("'value' ", "it ", 1)
         fix = error.fix.replace("text, and lists", "text, bytes, and lists")
-        raise InvalidInput(f"{what} cannot be journaled: {told}", fix=fix) from None
+        raise InvalidInput(f"{what} cannot be journaled: {message}", fix=fix) from None
     if len(encoded) > MOST_VALUE_BYTES:
         size, most = format_bytes(len(encoded)), format_bytes(MOST_VALUE_BYTES)
         raise InvalidInput(

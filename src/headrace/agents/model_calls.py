@@ -1,6 +1,6 @@
-"""How agent runs call models: the same providers, endpoints, response cache and prices as surveys.
+"""`AgentCalls`: how agent runs call models, through the same providers, limiters, response cache and prices as surveys.
 
-Covers: one reply to one prompt, with retries as the service asks. Does not cover: journaling (agents.context).
+Covers: one reply to one prompt, with retries as the service asks. Does not cover: journaling (`context`).
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class AgentCalls:
         usage.add(record)
         self._count(usage)
         if reply.finish is not Finish.STOP:
-            told = "was cut off" if reply.finish is Finish.LENGTH else "is a refusal"
-            raise InvalidAnswer(f"The reply of {model.name} {told}: {reply.text[:200]}")
+            fault = "was cut off" if reply.finish is Finish.LENGTH else "is a refusal"
+            raise InvalidAnswer(f"The reply of {model.name} {fault}: {reply.text[:200]}")
         calls.accepted(reply)
         return reply.text
 

@@ -1,7 +1,7 @@
-"""What an attempt finds in the journal of its run, and whether the program still means the same by it.
+"""`Replay`: what an attempt finds in the journal of its run, and whether the program's steps are still the same.
 
-Covers: results by name, changed steps, renamed side effects, side effects that the attempt does not come to.
-Does not cover: how a difference reaches events and log (engine.run_events), or digests (step_marks).
+Covers: results by name, changed steps, renamed side effects, side effects that the attempt does not reach. Does not
+cover: how a difference reaches events and log (engine.run_events), digests (`step_marks`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from headrace.agents.contract import AgentRun
 from headrace.agents.step_marks import StepMark
 from headrace.errors import StepChanged
 
-_MOST_TOLD = 10  # differences told in one attempt: a function that differs everywhere is told by the first ones
+_MOST_REPORTED = 10  # in one attempt: of a function that differs everywhere, the first differences are enough
 _CHANGED = (
     "Put the old code back; or give the step another name, to have it run as it is now; or open the engine without"
     " strict=True, to go on with the journaled result. Then await run.retry()."
@@ -35,7 +35,7 @@ class Replay:
         self._marks = work.marks
         self._effects = {name: mark for name in work.effects if (mark := self._mark(name)) is not None}
         self._is_strict = work.is_strict
-        self._untold = _MOST_TOLD
+        self._unreported = _MOST_REPORTED
 
     def knows(self, name: str) -> bool:
         return name in self.steps or name in self.started
@@ -47,7 +47,7 @@ class Replay:
         if kept is None or now is None:
             return ""
         parts = now.differs_in(kept)
-        return self._told(name, f"it was journaled with {' and '.join(parts)}", fix=_CHANGED) if parts else ""
+        return self._report(name, f"it was journaled with {' and '.join(parts)}", fix=_CHANGED) if parts else ""
 
     def renamed(self, name: str, mark: bytes) -> str:
         """Asked before a side effect that the journal does not have: whether it has it under another name."""
@@ -58,19 +58,19 @@ class Replay:
         if former is None:
             return ""
         what = f"its side effect was journaled as {former!r}, with the same function and arguments"
-        return self._told(name, what, fix=_RENAMED.format(former=former))
+        return self._report(name, what, fix=_RENAMED.format(former=former))
 
     def unreached(self, section: int) -> Iterator[tuple[str, str]]:
         """At the end of a function that began behind checkpoint `section`: side effects that it did not come to."""
         for name, mark in self._effects.items():
-            if mark.section >= section and (told := self._told(name, _UNREACHED, fix=_PUT_BACK)):
-                yield name, told
+            if mark.section >= section and (difference := self._report(name, _UNREACHED, fix=_PUT_BACK)):
+                yield name, difference
 
     def _mark(self, name: str) -> StepMark | None:
         return StepMark.read(self._marks.get(name, b""))
 
-    def _told(self, name: str, what: str, *, fix: str) -> str:
+    def _report(self, name: str, what: str, *, fix: str) -> str:
         if self._is_strict:
             raise StepChanged(name, what, fix=fix)
-        self._untold -= 1
-        return what if self._untold >= 0 else ""
+        self._unreported -= 1
+        return what if self._unreported >= 0 else ""

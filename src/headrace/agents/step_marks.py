@@ -79,9 +79,9 @@ def mark_of(section: int, function: Callable[..., Any], args: tuple[Any, ...], k
     return _LAYOUT.pack(_PYTHON, section, name, code, _marks_of_arguments(args, keywords), _mark_of_captured(function))
 
 
-def mark_of_encoded(section: int, what: str, told: bytes) -> bytes:
+def mark_of_encoded(section: int, what: str, arguments: bytes) -> bytes:
     """The mark of a call whose arguments are encoded already: to a model, a child, a program."""
-    return _LAYOUT.pack(_PYTHON, section, _digest(what.encode()), _UNKNOWN, _digest(told), _UNKNOWN)
+    return _LAYOUT.pack(_PYTHON, section, _digest(what.encode()), _UNKNOWN, _digest(arguments), _UNKNOWN)
 
 
 def _equal(one: bytes, other: bytes) -> bool:

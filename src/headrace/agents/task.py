@@ -1,7 +1,7 @@
-"""Kinds of agent runs: a function under a name that lasts. Covers: `@task`, and which functions can be one.
+"""`TaskKind`: an agent function under a name that lasts. Covers: `@task`, and which functions can be one.
 
-A name stands for one function of a program. A name found in a file is looked up here and never imported: only what this
-program has registered or submitted runs.
+A name stands for one function of a program. A name found in a file is looked up here and never imported: only functions
+that this program has registered or submitted are run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLAIN = (str, bytes, int, float, NoneType)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskKind:
-    """What is known of a kind. `memory_bytes` is what a run of it may need, None where that has to be seen."""
+    """A function with its options. `memory_bytes` is what a run of it may need, None where that is to be measured."""
 
     name: str
     function: Callable[..., Any]
@@ -90,8 +90,8 @@ def kind_of(function: Callable[..., Any]) -> TaskKind:
 
 
 def check_succession(known: TaskKind | None, met: TaskKind) -> None:
-    """A function that was defined anew takes the place of the old one. Not so one that has only captured something
-    else: a run finds its function by name, and would find the wrong one.
+    """Allow a function that was defined anew to replace the old one. Refuse one that differs only in what it has
+    captured: a run finds its function by name, and would find the wrong one.
     """
     if known is None or known.function is met.function or _code(known.function) is not _code(met.function):
         return

@@ -138,7 +138,7 @@ MUTATIONS = {
         SkippedRuns, "end", lambda skipped_runs: None, "LOW work that pressure keeps out is told so"
     ),
     "heartbeats are never skipped": Mutation(
-        heartbeats, "may_beat", lambda reading: True, "heartbeats are skipped above the first level"
+        heartbeats, "may_run", lambda reading: True, "heartbeats are skipped above the first level"
     ),
 }
 

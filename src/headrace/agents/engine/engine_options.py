@@ -1,6 +1,6 @@
-"""What an engine is asked for, checked before anything starts. Covers: options and their errors.
+"""`EngineOptions`: an engine's options, checked before anything starts. Covers: their errors.
 
-Does not cover: what they lead to (agents.engine.loop), or how memory is written (units).
+Does not cover: what they lead to (loop), how memory is written (units).
 """
 
 from __future__ import annotations

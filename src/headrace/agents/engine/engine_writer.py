@@ -1,6 +1,6 @@
-"""EngineWriter gathers an engine's statements and commits them in groups (store.writer_thread).
+"""`EngineWriter` commits the engine's writes in batches: those that came while the last COMMIT ran make the next.
 
-Covers: order, waiting for the disk, and calls after a commit. Does not cover: the statements (store.engine_file).
+Covers: order, waiting for the disk, and callbacks after it. Does not cover: the statements (store.engine_file).
 """
 
 from __future__ import annotations

@@ -263,7 +263,7 @@ class EngineLoop:
             snapshot=self._driver.scheduler.snapshot(),
             unfinished=self._file.runs.counts(),
             kinds=set(self.kinds),
-            beats=self.heartbeats.by_name,
+            heartbeats=self.heartbeats.by_name,
             counts={"ended": self._run_commands.ended_count, "steps": self._run_events.steps_count, **self._log.counts},
             usage=self._file.notes.usage(),
             used_bytes=self._memory.readings.used_bytes,

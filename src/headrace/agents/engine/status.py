@@ -1,4 +1,4 @@
-"""What `engine.status()` shows: bounded, frozen values. Does not cover: drawing them."""
+"""`EngineStatus`: what `engine.status()` shows, as bounded, frozen values. Does not cover: drawing them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def status_of(
     snapshot: Snapshot,
     unfinished: dict[tuple[str, str], int],
     kinds: set[str],
-    beats: dict[str, Heartbeat],
+    heartbeats: dict[str, Heartbeat],
     counts: dict[str, int],
     usage: dict[str, float],
     used_bytes: int,
@@ -103,7 +103,7 @@ def status_of(
         peak_bytes=peak_bytes,
         budget_bytes=reading.budget_bytes if reading else 0,
         pressure=reading.pressure.name if reading else "NORMAL",
-        heartbeats=tuple(_beat(heartbeat) for heartbeat in beats.values()),
+        heartbeats=tuple(_heartbeat(each) for each in heartbeats.values()),
         open_circuits={
             kind: None if due_s is None else max(0.0, due_s - now_s) for kind, due_s in snapshot.open_circuits.items()
         },
@@ -114,7 +114,7 @@ def status_of(
     )
 
 
-def _beat(heartbeat: Heartbeat) -> HeartbeatStatus:
+def _heartbeat(heartbeat: Heartbeat) -> HeartbeatStatus:
     shown: dict[str, Any] = {
         name: getattr(heartbeat, name) for name in HeartbeatStatus.__dataclass_fields__ if name != "is_blind"
     }

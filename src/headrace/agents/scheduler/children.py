@@ -1,8 +1,8 @@
-"""Runs and their children. Covers: how one joins what runs, or waits for its parent to run again.
+"""How a child enters its parent's slot, or waits for its parent to run again.
 
-A child has its parent's slot, memory and worker: it starts at once, since its parent may be waiting for it. Where the
-parent has been stopped, the child waits for it and starts with it; so it does where it needs more memory than they
-have. Does not cover: the first of a slot (agents.scheduler.placing).
+A child has its parent's slot, memory and worker, and starts at once, since its parent may be waiting for it. Where the
+parent has been stopped, the child is held and starts with it; the same where the child ran out of memory, since it
+needs more than the slot has. Does not cover: the first run in a slot (`placing`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from headrace.agents.scheduler.scheduler_state import SchedulerState
 
 
 def live_ancestor(state: SchedulerState, run: ScheduledRun) -> ScheduledRun | None:
-    """The nearest of its parents that has not ended, and may be waiting for it."""
+    """The nearest ancestor of a child that has not ended, and may be waiting for it; None where all have."""
     ancestor = run.parent
     while ancestor is not None and not state.knows(ancestor):
         ancestor = ancestor.parent
@@ -21,8 +21,8 @@ def live_ancestor(state: SchedulerState, run: ScheduledRun) -> ScheduledRun | No
 
 
 def join_parent(state: SchedulerState, run: ScheduledRun, parent: ScheduledRun, now_s: float) -> None:
-    """Now, where the slot runs and is not stopping; else when it starts again. What ran out of memory needs more
-    than the slot has: all of it starts again, alone and with all there is, once.
+    """Start a child in its parent's slot, or hold it until its parent starts again. For a child that ran out of memory,
+    stop the slot once: all of its runs start again, alone and with all the memory there is.
     """
     head, slot = _head(state, parent), parent.slot if parent.phase is RUNNING else None
     run.priority = head.priority
@@ -36,7 +36,7 @@ def join_parent(state: SchedulerState, run: ScheduledRun, parent: ScheduledRun, 
 
 
 def enter_slot(state: SchedulerState, run: ScheduledRun, slot: Slot) -> None:
-    """A run starts its slot; a child joins it, in the same slot and the same memory."""
+    """Start a run in a slot: the first one, or a child that shares its memory."""
     run.epoch += 1
     run.phase, run.slot, run.held_by = RUNNING, slot, None
     slot.running[run.id] = run
@@ -55,7 +55,7 @@ def enter_slot(state: SchedulerState, run: ScheduledRun, slot: Slot) -> None:
 
 
 def _head(state: SchedulerState, parent: ScheduledRun) -> ScheduledRun:
-    """The run that brings the slot back: the root, or where that has ended, the parent itself."""
+    """The run that the child is to start with: the slot's root, or where that has ended, the parent itself."""
     if parent.held_by is not None:
         return parent.held_by
     if parent.slot is not None and state.knows(parent.slot.root):

@@ -1,6 +1,6 @@
-"""A circuit breaker for each kind of run, and the runs it holds back. Covers: refusals, probes, what counts.
+"""`Circuits`: a circuit breaker for each kind of run, and the runs that an open one holds back.
 
-Out-of-memory deaths count apart: they say something of the budget, not of the code (agents.scheduler.exits).
+Failures and crashes count. Running out of memory does not: it says something of the budget, not of the code (`exits`).
 Does not cover: the breaker itself (models.endpoint.breaker).
 """
 
@@ -18,15 +18,15 @@ _FAILURES = (ExitCause.FAILED, ExitCause.LOST)
 
 
 class Circuits:
-    """Kinds are functions of a program, so there are few; only those that have failed have a breaker here."""
+    """One breaker for each kind that has failed. Kinds are functions of a program, so there are few."""
 
     def __init__(self, limits: BreakerLimits) -> None:
         self._limits = limits
         self._breakers: dict[str, Breaker] = {}
-        self._held: dict[str, list[tuple[float, int, ScheduledRun]]] = {}  # by kind, as they would have come
+        self._held: dict[str, list[tuple[float, int, ScheduledRun]]] = {}  # by kind, in order of submission
 
     def accepts(self, run: ScheduledRun, now_s: float) -> bool:
-        """Whether a submission may wait for its turn; of a circuit that has cooled down, the first is the probe."""
+        """Whether a submission may enter the queue. The first one after the cool-down becomes the circuit's probe."""
         breaker = self._breakers.get(run.kind)
         if breaker is None or breaker.circuit is Circuit.CLOSED:
             return True
@@ -34,7 +34,7 @@ class Circuits:
         return run.is_probe
 
     def refuses(self, kind: str, now_s: float) -> bool:
-        """Whether a submission would not be accepted. Asking makes nothing a probe."""
+        """Whether a submission would be refused. Unlike `accepts`, this makes no run a probe."""
         breaker = self._breakers.get(kind)
         if breaker is None or breaker.circuit is Circuit.CLOSED:
             return False
@@ -45,7 +45,7 @@ class Circuits:
         return breaker.next_probe_s if breaker else None
 
     def holds(self, run: ScheduledRun) -> bool:
-        """Whether a run accepted earlier has to wait for its kind's circuit to close."""
+        """Whether a run that was accepted earlier must wait until its kind's circuit closes."""
         if not self._breakers or run.is_probe:
             return False
         breaker = self._breakers.get(run.kind)
@@ -59,19 +59,19 @@ class Circuits:
         return bool(self._held)
 
     def settled(self, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> RecordNotice | None:
-        """How a run ended, None where it only left; tells whether its circuit opened or closed."""
+        """Count how a run ended, None where it was parked; return a notice if that opened or closed its circuit."""
         breaker = self._breakers.get(run.kind)
         if breaker is None and cause in _FAILURES:
             breaker = self._breakers[run.kind] = Breaker(self._limits)
         if breaker is None or (breaker.circuit is Circuit.HALF_OPEN and not run.is_probe):
             return None
         before = breaker.circuit
-        self._tell(breaker, run, cause, now_s)
+        self._count(breaker, run, cause, now_s)
         run.is_probe = False
         return _change(run.kind, before, breaker.circuit)
 
     def crashed(self, run: ScheduledRun, now_s: float) -> RecordNotice | None:
-        """Its worker died under it, and it will be tried again: also that is a failure of its kind."""
+        """Count a crash of the run's worker as a failure of its kind, though the run is started again."""
         breaker = self._breakers.setdefault(run.kind, Breaker(self._limits))
         if breaker.circuit is Circuit.HALF_OPEN and not run.is_probe:
             return None
@@ -80,14 +80,14 @@ class Circuits:
         return _change(run.kind, before, breaker.circuit)
 
     def released(self, now_s: float) -> list[ScheduledRun]:
-        """Held runs that may go on: all of a circuit that closed, one of each that is due for a probe."""
+        """Take out the held runs that may go on: all of a closed circuit, and a probe of each that has cooled down."""
         found: list[ScheduledRun] = []
         for kind in list(self._held):
             found += self._released(kind, self._breakers[kind], now_s)
         return found
 
     def release(self, run: ScheduledRun) -> None:
-        """It was cancelled."""
+        """Take out a run that was cancelled."""
         kept = [entry for entry in self._held.pop(run.kind) if entry[2] is not run]
         heapq.heapify(kept)
         if kept:
@@ -109,7 +109,7 @@ class Circuits:
             if breaker.circuit is not Circuit.CLOSED
         }
 
-    def _tell(self, breaker: Breaker, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> None:
+    def _count(self, breaker: Breaker, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> None:
         if cause is ExitCause.DONE:
             breaker.succeeded()
         elif cause in _FAILURES:

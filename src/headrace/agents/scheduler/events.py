@@ -72,7 +72,7 @@ class StopReason(Enum):
 
 
 class Notice(Enum):
-    """What is worth recording besides the commands themselves."""
+    """Events worth recording that no command shows."""
 
     LEVEL = "the memory level changed"
     NEW_ZERO = "memory that no work holds became the new zero"
@@ -82,7 +82,7 @@ class Notice(Enum):
 
 
 class MemoryReading(Struct, frozen=True):
-    """What a decision about memory was based on."""
+    """The memory reading that a decision was based on."""
 
     host: str
     used_bytes: int
@@ -102,13 +102,13 @@ class HostJoined(_Event, frozen=True, kw_only=True):
 
 
 class HostLost(_Event, frozen=True, kw_only=True):
-    """Everything on it is lost at once; its surveys are closed."""
+    """A host has left: all its runs are lost at once, its surveys are closed."""
 
     host: str
 
 
 class Submitted(_Event, frozen=True, kw_only=True):
-    """`epoch`, `preemptions`, `deaths` and `executed_s` are what is on record of a run that was here before."""
+    """`epoch`, `preemptions`, `deaths` and `executed_s` come from the file, for a run that was here before."""
 
     id: int
     kind: str
@@ -132,14 +132,14 @@ class AttemptStarted(_Event, frozen=True, kw_only=True):
 
 
 class EffectStarting(_Event, frozen=True, kw_only=True):
-    """A side effect begins; others of the same run may be under way beside it."""
+    """A side effect begins; others of the same run may be in flight beside it."""
 
     id: int
     epoch: int
 
 
 class EffectEnded(_Event, frozen=True, kw_only=True):
-    """One that was told to begin is over: journaled, or it raised."""
+    """A side effect is over: its result is journaled, or it raised."""
 
     id: int
     epoch: int
@@ -153,7 +153,7 @@ class StepJournaled(_Event, frozen=True, kw_only=True):
 
 
 class AttemptEnded(_Event, frozen=True, kw_only=True):
-    """`peak_bytes` is the most this attempt was seen to use, 0 where nobody knows."""
+    """`peak_bytes` is the most memory that the attempt was seen to use, 0 where it was not measured."""
 
     id: int
     epoch: int
@@ -162,8 +162,8 @@ class AttemptEnded(_Event, frozen=True, kw_only=True):
 
 
 class MemoryMeasured(_Event, frozen=True, kw_only=True):
-    """`budget_bytes` is what is effective now, None for the host's limit; `by_run` what runs use, where each
-    can be told apart; children share a worker with their parent, and any one of them may stand for all.
+    """`budget_bytes` is the budget in effect, None for the host's limit. `by_run` is the memory of each run, where runs
+    are measured one by one; children share a worker with their parent, and one entry may stand for all of them.
     """
 
     host: str
@@ -173,7 +173,7 @@ class MemoryMeasured(_Event, frozen=True, kw_only=True):
 
 
 class SurveyOpened(_Event, frozen=True, kw_only=True):
-    """A survey's part on one host: it wants so many permits, each some interviews' worth of `permit_bytes`."""
+    """A survey opens on one host. It wants `wanted` permits; an interview takes `permit_bytes`."""
 
     survey: str
     host: str
@@ -193,7 +193,7 @@ class SurveyClosed(_Event, frozen=True, kw_only=True):
 
 
 class HeartbeatAdded(_Event, frozen=True, kw_only=True):
-    """`jitter` (0 to 1) says where in its period it beats."""
+    """`jitter` (0 to 1) is the moment within its period when it runs."""
 
     name: str
     host: str
@@ -212,7 +212,7 @@ class HeartbeatEnded(_Event, frozen=True, kw_only=True):
 
 
 class Tick(_Event, frozen=True, kw_only=True):
-    """Time has passed; due at `Scheduler.next_tick_s`, earlier and later does no harm."""
+    """Time has passed. Due at `Scheduler.next_tick_s`; earlier or later does no harm."""
 
 
 class Closing(_Event, frozen=True, kw_only=True):
@@ -242,13 +242,11 @@ SchedulerEvent: TypeAlias = (
 
 
 class _Command(Struct, frozen=True, kw_only=True, gc=False):
-    """Nothing here or in `Told` can be part of a cycle: the collector need not look at them."""
+    """Neither commands nor events can be part of a reference cycle, so the garbage collector does not track them."""
 
 
 class StartRun(_Command, frozen=True, kw_only=True):
-    """`slot` is the same for a run and its children, and for nobody else. `preemptions` and `deaths` are what is to be
-    known of it after a crash.
-    """
+    """`slot` is one number for a run and its children. `preemptions` and `deaths` go to the file, for after a crash."""
 
     id: int
     epoch: int
@@ -289,8 +287,8 @@ class EndRun(_Command, frozen=True, kw_only=True):
 
 
 class ParkRun(_Command, frozen=True, kw_only=True):
-    """`epoch`, `preemptions`, `deaths` and `executed_s` go on record, for when it comes back: its time limit counts
-    what it has executed in all.
+    """`epoch`, `preemptions`, `deaths` and `executed_s` go to the file, for when the run comes back: its timeout counts
+    all seconds that it has executed.
     """
 
     id: int
@@ -301,7 +299,7 @@ class ParkRun(_Command, frozen=True, kw_only=True):
 
 
 class RejectRun(_Command, frozen=True, kw_only=True):
-    """`wait_s` is a guess at how long until there is room; `retry_at_s` when a probe is due, None while one is out."""
+    """`wait_s` estimates how long until there is room; `retry_at_s` is when a probe is due, None while one runs."""
 
     id: int
     refusal: Refusal
@@ -327,7 +325,7 @@ class KillHeartbeat(_Command, frozen=True, kw_only=True):
 
 
 class SkipHeartbeat(_Command, frozen=True, kw_only=True):
-    """`skips` in a row by now."""
+    """`skips` counts the periods skipped in a row."""
 
     name: str
     skips: int

@@ -1,7 +1,6 @@
-"""What becomes of a run. Covers: submission, steps, every way to end or to come back, children, cancelling.
+"""What happens to a run in the scheduler: submission, steps, each way to end or to come back, cancelling, closing.
 
-Does not cover: when and where it starts (agents.scheduler.placing), or what an ending means
-(agents.scheduler.exits).
+Does not cover: when and where a run starts (`placing`), what an exit cause means (`exits`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
 _TAKES_CHILDREN_ALONG = (ExitCause.CANCELLED, ExitCause.TIMED_OUT)
-_TELLS_SIZE = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY)
+_SHOWS_NEED = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY)
 
 
 def submitted(state: SchedulerState, event: Submitted) -> None:
@@ -93,11 +92,11 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
         _come_back(state, run, slot, now_s)
     root = slot.root
     if not slot.running and root.slot is slot and root.phase is HELD:
-        _wait(state, root, now_s)  # the last of a slot has ended, and its root comes back
+        _wait(state, root, now_s)  # the slot's last run has ended: its root may wait for its next start
 
 
 def settle(state: SchedulerState, run: ScheduledRun, cause: ExitCause, now_s: float) -> None:
-    """Its end, for good."""
+    """End a run for good; a cancelled or timed-out one takes the children that wait for it along."""
     if run.children and cause in _TAKES_CHILDREN_ALONG:
         while run.children:
             settle(state, run.children.popitem()[1], cause, now_s)
@@ -108,14 +107,14 @@ def settle(state: SchedulerState, run: ScheduledRun, cause: ExitCause, now_s: fl
 
 
 def park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
-    """It leaves without an end, and its children that wait for it leave with it."""
+    """Leave a run, and the children that wait for it, on disk only."""
     while run.children:
         park(state, run.children.popitem()[1], now_s)
     _park(state, run, now_s)
 
 
 def stop_for_good(state: SchedulerState, run: ScheduledRun, why: StopReason, now_s: float) -> None:
-    """Cancelled, or out of time; a parent takes its children along."""
+    """Cancel a run, or end it for its timeout; a running parent takes its children along."""
     if run.phase is RUNNING:
         assert run.slot is not None
         if run is run.slot.root:
@@ -128,14 +127,14 @@ def stop_for_good(state: SchedulerState, run: ScheduledRun, why: StopReason, now
     elif run.held_by is not None:
         del run.held_by.children[run.id]
     elif run.slot is not None:
-        state.stop_slot(run.slot, KillRun, why, now_s)  # it has stopped to come back; its children have not yet
+        state.stop_slot(run.slot, KillRun, why, now_s)  # it has stopped and comes back; its children still run
     else:
         state.circuits.release(run)
     settle(state, run, FINAL_CAUSES[why], now_s)
 
 
 def close(state: SchedulerState, now_s: float) -> None:
-    """Everything that waits is parked; what runs stops at its next step and is parked then."""
+    """Park all runs that wait; preempt those that run, which are parked when they have stopped."""
     state.is_closing = True
     for run in state.queue.drain() + state.circuits.drain():
         park(state, run, now_s)
@@ -163,13 +162,13 @@ def _scheduled(state: SchedulerState, event: Submitted) -> ScheduledRun:
 
 
 def _refusal(state: SchedulerState, event: Submitted, run: ScheduledRun) -> Refusal | None:
-    """The circuit is asked last: being accepted by one that has cooled down makes a run its probe."""
+    """Why a submission is refused, None where it is accepted. The circuit comes last: it may make the run its probe."""
     if state.is_closing:
         return Refusal.CLOSING
     if run.id in state.runs:
         return Refusal.ALREADY_KNOWN
     if event.parent in state.runs:
-        return None  # it has its parent's slot and memory, and its parent may wait for it
+        return None  # a child has its parent's slot and memory
     if state.queue.count(run.priority) >= state.limits.queue_depth:
         return Refusal.QUEUE_FULL
     budgets = [host.limits.budget_bytes for host in state.hosts.values()]
@@ -189,10 +188,10 @@ def _reject(state: SchedulerState, run: ScheduledRun, refusal: Refusal) -> Rejec
 
 
 def _count(state: SchedulerState, run: ScheduledRun, slot: Slot, event: AttemptEnded) -> None:
-    """Time and memory this attempt took."""
+    """Count the time and memory that the attempt took."""
     if run.started_s is not None:
         run.executed_s += event.now_s - run.started_s
-    if run is slot.root and event.cause in _TELLS_SIZE:
+    if run is slot.root and event.cause in _SHOWS_NEED:
         state.reservations.seen(run.kind, max(event.peak_bytes, slot.peak_bytes))
         state.note_run(run.executed_s)
 
@@ -209,7 +208,7 @@ def _come_back(state: SchedulerState, run: ScheduledRun, slot: Slot, now_s: floa
     run.has_progress, run.side_effects = False, 0
     if run is root:
         run.phase = HELD
-        if slot.running:  # in the same worker: they start again with it
+        if slot.running:  # children in the same worker start again with it
             state.stop_slot(slot, KillRun, StopReason.WITH_PARENT, now_s)
     elif ancestor := live_ancestor(state, run):
         join_parent(state, run, ancestor, now_s)
@@ -228,7 +227,7 @@ def _wait(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
 
 
 def _leave_children(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
-    """What waited for a parent that has ended goes on by itself, or with one that still has to."""
+    """Children that waited for a run that has ended go on with an ancestor, or by themselves."""
     children, run.children = run.children, {}
     for child in children.values():
         child.held_by = None
@@ -240,7 +239,7 @@ def _leave_children(state: SchedulerState, run: ScheduledRun, now_s: float) -> N
 
 
 def _returns_below(run: ScheduledRun) -> int:
-    """Where memory pushed it out it does not come back before the pressure has fallen."""
+    """The level below which a stopped run may start again, once memory has pushed it out."""
     if run.stopping is StopReason.PRESSURE or (
         run.stopping is StopReason.EMERGENCY and run.priority is not Priority.CRITICAL
     ):
@@ -263,6 +262,6 @@ def _park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
 
 def _forget(state: SchedulerState, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> None:
     del state.runs[run.id]
-    run.slot = None  # they hold each other: without this, only the collector would free them
+    run.slot = None  # a cycle: without this, only the garbage collector would free both
     if note := state.circuits.settled(run, cause, now_s):
         state.commands.append(note)

@@ -1,8 +1,8 @@
-"""Which run starts where. Covers: order, reservations, running alone, giving up what can never fit.
+"""Decides which run starts on which host, with how much memory, alone or beside others.
 
-The first in order starts, or nobody does: a later, smaller run that slipped past it would starve it. Only what memory
-pressure keeps out is passed over: a level, or for a while a run that was pushed out. Does not cover: what happens to
-runs afterwards (agents.scheduler.lifecycle).
+The first run in order starts, or none does: a later, smaller run that slipped past it would starve it. Passed over are
+only runs that memory pressure keeps out: those of a level, or for `aging_s` a run that was pushed out. Does not cover:
+what happens to runs afterwards (`lifecycle`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headrace.priority import CRITICAL, Priority
 
 
 class Need(Struct, frozen=True):
-    """`until_seen`: it has to be alone only until it has shown what runs of its kind need."""
+    """What a run needs of a host. `until_seen`: it is alone only until the memory need of its kind is measured."""
 
     memory_bytes: int
     is_alone: bool
@@ -44,8 +44,9 @@ def dispatch(state: SchedulerState, now_s: float) -> None:
 
 
 def need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> Need:
-    """What it declares, else what its kind was seen to need, else a slot's memory; the last two as far as there is. A
-    kind's first run is alone; not where it has waited for that, since others may run for hours, and it holds up all.
+    """A run needs what it declares, else what its kind was seen to need, else a slot's memory; the last two at most the
+    room there is. A kind's first run is alone, unless it has waited `min_run_s` for that: others may run for hours, and
+    it holds up all behind it.
     """
     limits = state.limits
     usual = run.declared_bytes or state.reservations.needed_bytes(run.kind) or limits.slot_memory_bytes
@@ -53,7 +54,7 @@ def need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) 
     there = host.memory.room_beside_surveys_bytes()
     has_died = run.has_died
     if has_died:
-        asked = max(asked, there)  # it runs alone: nobody else could use the rest
+        asked = max(asked, there)  # it runs alone: no other run could use the rest
     is_cut = asked > there
     if is_cut:
         asked = max(there, run.declared_bytes or limits.least_run_bytes)
@@ -63,15 +64,15 @@ def need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) 
 
 
 def is_first_of_its_kind(state: SchedulerState, run: ScheduledRun) -> bool:
-    """Nobody knows what it needs. CRITICAL does not wait for everyone else to find out."""
+    """Whether the memory need of the run's kind is unknown. A CRITICAL run does not wait to be alone for that."""
     if run.declared_bytes is not None or state.reservations.knows(run.kind):
         return False
     return run.priority is not CRITICAL
 
 
 def _may_join_its_kind(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> bool:
-    """Few runs tell little about the next one: at most twice as many are new at once as have ended, so that there is
-    enough left for one that needs more than they did.
+    """Whether one more run of a kind may start. A small sample says little about the next run: within `min_run_s`, at
+    most twice as many start as have ended, which leaves room for one that needs more.
     """
     if run.declared_bytes is not None or run.priority is CRITICAL:
         return True
@@ -84,7 +85,7 @@ def _may_join_its_kind(state: SchedulerState, run: ScheduledRun, host: Host, now
 
 
 def _start_next(state: SchedulerState, now_s: float) -> bool:
-    """Whether one was taken from the queue, so that another may follow."""
+    """Start or hold the next run; return whether one was taken from the queue, so that another may follow."""
     for _, _, run in state.queue.heads():
         if state.circuits.holds(run):
             state.queue.remove(run)
@@ -101,13 +102,13 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
 
 
 def _is_passed_no_more(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
-    """Whoever starts behind a run that was pushed out may keep up what keeps it out: not for longer than `aging_s`."""
+    """Whether a run that was pushed out has waited `aging_s`: runs that start past it may keep the pressure up."""
     is_kept_out_alone = any(host.admits_level(run.priority) for host in state.hosts.values())
     return is_kept_out_alone and now_s - run.out_since_s >= state.limits.aging_s
 
 
 def _skip_low_runs(state: SchedulerState, run: ScheduledRun) -> None:
-    """Of a LOW run's level, all that wait are passed over with it, and each is told so."""
+    """Record as skipped all LOW runs that wait, where memory pressure keeps their level out."""
     if run.priority is not Priority.LOW or not state.hosts:
         return
     reading = min(state.hosts.values(), key=lambda host: host.pressure).reading
@@ -116,7 +117,7 @@ def _skip_low_runs(state: SchedulerState, run: ScheduledRun) -> None:
 
 
 def _may_start_any(state: SchedulerState) -> bool:
-    """CRITICAL may make room for itself; anything else needs a slot."""
+    """Whether any run may start: there is a free slot, or a CRITICAL one waits, which may make room for itself."""
     if not state.queue.total:
         return False
     for host in state.hosts.values():
@@ -172,14 +173,14 @@ def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_
 
 
 def _make_surveys_rest(state: SchedulerState) -> None:
-    """Pressure keeps all runs out. Where only a survey runs, it rests, to show whether it is what presses."""
+    """Pressure keeps all runs out. Throttle surveys on hosts without runs: the next reading shows if they cause it."""
     for host in state.hosts.values():
         if not host.slots:
             host.throttle = SurveyThrottle.ONE_PERMIT
 
 
 def _surveys_allow(host: Host, need: Need, now_s: float) -> bool:
-    """A run beside which surveys have to pause waits until they have had their turn."""
+    """Whether a run may start beside the surveys: one for which they must pause waits until they had their turn."""
     return not host.surveys.by_id or _fits_beside_surveys(host, need) or host.surveys.may_pause(now_s)
 
 
@@ -188,12 +189,12 @@ def _fits_beside_surveys(host: Host, need: Need) -> bool:
 
 
 def _throttle_for(host: Host, run: ScheduledRun, need: Need, now_s: float) -> SurveyThrottle:
-    """How far surveys must give way to the run that is next."""
+    """How far surveys must give way so that the next run gets its memory."""
     if host.slots:
         has_room = need.memory_bytes <= host.memory.room_beside_others_bytes(run)
         return (
             SurveyThrottle.NONE if has_room else SurveyThrottle.HALVE
-        )  # where it has, it waits for a slot, or to be alone
+        )  # with room, it waits for a slot, or to be alone
     if need.memory_bytes <= host.memory.room_bytes() - host.surveys.owed_bytes:
         return SurveyThrottle.NONE
     if _fits_beside_surveys(host, need):
@@ -202,7 +203,7 @@ def _throttle_for(host: Host, run: ScheduledRun, need: Need, now_s: float) -> Su
 
 
 def _is_hopeless(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
-    """Whether it has not fitted anywhere, even alone, for long enough to say that it never will."""
+    """Whether the run has not fitted on any host, even alone, for `hopeless_after_s`."""
     for host in state.hosts.values():
         if host.slots or need_of(state, run, host, now_s).memory_bytes <= host.memory.room_alone_bytes():
             run.hopeless_since_s = None
@@ -214,7 +215,7 @@ def _is_hopeless(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool
 
 
 def _make_room(state: SchedulerState, hosts: list[Host], now_s: float) -> None:
-    """CRITICAL never waits for lower work to end by itself."""
+    """Preempt one slot for a CRITICAL run, unless one is stopping already."""
     if any(slot.is_stopping() for host in hosts for slot in host.slots.values()):
         return
     for host in hosts:

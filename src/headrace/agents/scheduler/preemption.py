@@ -1,7 +1,8 @@
-"""Who has to go when memory is short. Covers: the choice. Does not cover: when to choose (agents.scheduler.scheduler).
+"""Chooses the slot that must stop when memory is short.
 
-The lowest priority first, of those the newest. Below the last level only work that loses nothing by it: journaled since
-it started, outside a side effect, with its minimum run time behind it, not preempted too often already, not CRITICAL.
+The lowest priority stops first, and within it the newest slot. Below the emergency level, only one that loses nothing
+by it: with a step journaled since its start, outside a side effect, past its minimum run time, not preempted too often,
+not CRITICAL. Does not cover: when to choose (`relief`, `placing`).
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from headrace.priority import Priority
 
 
 def to_preempt(host: Host, now_s: float) -> Slot | None:
-    """One that may be asked to stop at its next step."""
+    """The slot to stop at its next step; None where no slot may be preempted."""
     limits = host.limits
     return _lowest_newest([slot for slot in host.slots.values() if may_be_preempted(slot, limits, now_s)])
 
 
 def to_kill(host: Host, now_s: float) -> Slot | None:
-    """One that has to stop at once, unless one is being killed already and still has time to."""
+    """The slot to stop at once; None while one is being killed and still has time to end."""
     slots = list(host.slots.values())
     if any(_is_being_killed(slot, host.limits, now_s) for slot in slots):
         return None
@@ -36,7 +37,7 @@ def may_be_preempted(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
 
 
 def may_preempt_another(host: Host, now_s: float) -> bool:
-    """One at a time, and what the last one freed has to show before the next is chosen."""
+    """Whether another slot may be preempted: one at a time, and the last one's memory must show in a reading first."""
     if host.preempted_at_s is not None and now_s - host.preempted_at_s < host.limits.calm_s:
         return False
     return not any(_still_has_time(slot, host.limits, now_s) for slot in host.slots.values())

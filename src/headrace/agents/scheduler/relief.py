@@ -1,6 +1,12 @@
-"""What follows from a memory reading. Covers: reclaiming, preempting, killing, the new zero where nothing helps.
+"""Decides what follows from a memory reading: reclaim, preempt, kill, or count the floor as the new zero.
 
-Does not cover: levels (memory.governor), or the choice of who goes (agents.scheduler.preemption).
+    share of the budget      what follows
+    a level is entered       Reclaim
+    from `preempt_at` on     PreemptRun for one slot at a time, never the last one
+    from `emergency_at` on   KillRun for one slot at a time
+    pressure with no run     Reclaim once; then what is in use becomes the zero, so that one run may start
+
+Does not cover: levels (memory.governor), the choice of the slot (`preemption`).
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> Non
 
 
 def _note_firsts(state: SchedulerState, host: Host, now_s: float) -> None:
-    """The first run of a kind may take hours: others join it as soon as it has shown what it needs."""
+    """The first run of a kind may take hours: let others in as soon as its memory need is measured."""
     for slot in host.slots.values():
         is_seen = slot.peak_bytes > 0 and now_s - slot.started_s >= host.limits.min_run_s
         if slot.is_alone_until_seen and is_seen:
@@ -47,7 +53,7 @@ def _note_firsts(state: SchedulerState, host: Host, now_s: float) -> None:
 
 
 def relieve(state: SchedulerState, host: Host, now_s: float) -> None:
-    """Only while the reading itself is high: a level that lasts by hysteresis alone costs nobody anything more."""
+    """Stop a slot, only while the reading itself is high: a level that lasts by hysteresis alone stops none."""
     if host.governor.share >= host.limits.emergency_at:
         if slot := to_kill(host, now_s):
             state.stop_slot(slot, KillRun, StopReason.EMERGENCY, now_s)
@@ -56,12 +62,12 @@ def relieve(state: SchedulerState, host: Host, now_s: float) -> None:
 
 
 def _is_high(host: Host) -> bool:
-    """A level that follows a higher one has no history of falling yet: there the reading itself has to say it."""
+    """Whether the reading is high. After a higher level, `is_falling` is not known yet: the reading itself decides."""
     return not host.governor.is_falling and host.governor.share >= host.limits.preempt_until
 
 
 def _preempt_one(state: SchedulerState, host: Host, now_s: float) -> None:
-    """The last one stays: with it gone, nothing would be left to make progress."""
+    """Preempt one slot, never the last one: without it, nothing would make progress."""
     if len(host.slots) > 1 and may_preempt_another(host, now_s) and (slot := to_preempt(host, now_s)):
         state.stop_slot(slot, PreemptRun, StopReason.PRESSURE, now_s)
 
@@ -71,7 +77,7 @@ def _is_wanted(state: SchedulerState, host: Host) -> bool:
 
 
 def _start_over(state: SchedulerState, host: Host) -> None:
-    """Pressure that never falls must not end all progress: what is in use now counts as nothing, from here on."""
+    """Pressure that never falls must not end all progress: reclaim, then count what is in use as zero from here on."""
     if host.memory.should_reclaim():
         state.commands.append(Reclaim(host=host.name))
         return

@@ -1,4 +1,7 @@
-"""What runs of a kind need. Covers: p95 of the latest peaks. Does not cover: admission (agents.scheduler.placing)."""
+"""`Reservations`: the memory that runs of each kind need, learned as the 95th percentile of their latest peaks.
+
+Does not cover: admission (`placing`).
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,16 @@ class Reservations:
         self._samples: dict[str, _Sample] = {}
 
     def knows(self, kind: str) -> bool:
-        """Whether a run of this kind has ended: the first one starts alone."""
+        """Whether a run of this kind has ended, or was measured: the first one starts alone."""
         return kind in self._samples
 
     def ended(self, kind: str) -> int:
-        """How many runs of this kind have, or have shown what they need."""
+        """How many runs of this kind have ended, or were measured."""
         sample = self._samples.get(kind)
         return sample.ended if sample else 0
 
     def seen(self, kind: str, peak_bytes: int) -> None:
-        """A run ended that used so much, 0 where nobody knows."""
+        """Add a run's peak, 0 where it was not measured."""
         sample = self._samples.get(kind)
         if sample is None:
             sample = self._samples[kind] = _Sample()

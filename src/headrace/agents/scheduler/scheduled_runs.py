@@ -1,6 +1,6 @@
-"""One run and one slot of runs, as the scheduler keeps them. Covers: their data. Does not cover: any decision.
+"""A run and a slot as the scheduler holds them: `ScheduledRun`, `Slot`. Does not cover: any decision.
 
-Structs: some are made for every run, and a dataclass takes twice the time.
+Both are msgspec structs: one of each is made for every run, and a dataclass takes twice the time.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class RunPhase(Enum):
     RUNNING = "running"
 
 
-# By themselves, like others that most decisions ask for: in Python 3.11 a look into the enum takes two calls' time.
+# Module constants, since most decisions read them: in Python 3.11, `RunPhase.HELD` costs as much as two calls.
 WAITING, HELD, RUNNING = RunPhase.WAITING, RunPhase.HELD, RunPhase.RUNNING
 
 
 class ScheduledRun(Struct, eq=False):
-    """`submitted_s` and `arrival` stay what they first were: a run that comes back keeps its place in line."""
+    """`submitted_s` and `arrival` never change: a run that comes back keeps its place in the queue."""
 
     id: int
     kind: str
@@ -45,27 +45,27 @@ class ScheduledRun(Struct, eq=False):
     started_s: float | None = None
     executed_s: float = 0.0
     has_progress: bool = False
-    side_effects: int = 0  # under way now
+    side_effects: int = 0  # in flight
     stopping: StopReason | None = None
     is_probe: bool = False
-    returns_below: int = NEVER_KEPT_OUT  # a level of pressure that pushed it out, and where it does not come back
-    out_since_s: float = 0.0  # when that was
+    returns_below: int = NEVER_KEPT_OUT  # the pressure level that pushed it out, below which it may start again
+    out_since_s: float = 0.0  # when it was pushed out
     hopeless_since_s: float | None = None
-    skipped_in: int = 0  # the latest episode of pressure in which it was told so
+    skipped_in: int = 0  # the latest episode of pressure in which it was recorded as skipped
     parent: ScheduledRun | None = None
-    held_by: ScheduledRun | None = None  # the one it starts with
-    children: dict[int, ScheduledRun] = {}  # those that wait for it to run again
+    held_by: ScheduledRun | None = None  # the ancestor that it starts with
+    children: dict[int, ScheduledRun] = {}  # those that start with it
 
     @property
     def has_died(self) -> bool:
-        """Whether it ran out of memory, or one that starts with it did."""
+        """Whether the run, or a child that starts with it, ran out of memory."""
         if self.deaths or not self.children:
             return self.deaths > 0
         return any(child.deaths for child in self.children.values())
 
 
 class Slot(Struct, eq=False):
-    """What holds one slot: a run and its children. The root may end first; the slot stays until the last one ends."""
+    """A slot in use: a run (`root`) and its children. The root may end first; the last one to end frees the slot."""
 
     root: ScheduledRun
     host: str
@@ -75,8 +75,8 @@ class Slot(Struct, eq=False):
     is_alone: bool
     is_alone_until_seen: bool
     pauses_surveys: bool
-    is_after_death: bool  # alone, and with all there is
-    charged_bytes: int = 0  # to its host: what is reserved, or in use where that is more
+    is_after_death: bool  # after a run in it ran out of memory: alone, with all the memory there is
+    charged_bytes: int = 0  # of its host's budget: what is reserved, or in use where that is more
     in_use_bytes: int = 0
     peak_bytes: int = 0
     stop_sent_s: float | None = None
@@ -89,7 +89,7 @@ class Slot(Struct, eq=False):
 
     @property
     def leader(self) -> ScheduledRun:
-        """The root, or where that has ended, the first of those it left."""
+        """The root, or where that has ended, the first of the children that still run."""
         return self.root if self.root.id in self.running else next(iter(self.running.values()), self.root)
 
     def is_stopping(self) -> bool:

@@ -1,14 +1,7 @@
-"""The scheduler: told what happened, it says what to do. Covers: who hears of which event.
+"""`Scheduler`: a pure state machine that takes events and returns commands. Covers: which module handles which event.
 
-A pure state machine. The same events in the same order give the same commands: time comes with the events, and nothing
-here waits, reads or draws lots. agents.scheduler.events has the table of both sides; the decisions are in
-
-    placing      which run starts where           relief       what a memory reading leads to
-    lifecycle    what becomes of a run            preemption   who has to go
-    verdicts     what an ending means             surveys      how many interviews surveys may have in flight
-    host         one budget and what holds it     heartbeats   their lane
-    circuits     kinds of run that fail          reservations what runs of a kind need
-    skipped_runs  LOW runs that pressure keeps out
+The same events in the same order give the same commands: time comes with the events, and nothing here waits, reads or
+draws random numbers. `events` has the tables of both sides; the package's docstring names the modules that decide.
 """
 
 from __future__ import annotations
@@ -61,7 +54,9 @@ class Scheduler:
         return self._state.hosts[host].pressure
 
     def handle(self, event: SchedulerEvent) -> list[SchedulerCommand]:
-        """What to do now, in order; bounded by the slots, but for `Closing`, which parks everything."""
+        """Return what to do now, in order: as many commands as there are slots, but for `Closing`, which parks all
+        runs.
+        """
         state = self._state
         state.commands = []
         match event:  # the most frequent ones first
@@ -105,7 +100,7 @@ class Scheduler:
         return state.commands
 
     def __len__(self) -> int:
-        """Runs that wait, are held or run: each was accepted and has not ended."""
+        """How many runs wait, are held or run: each was accepted and has not ended."""
         return len(self._state.runs)
 
     def has_room(self, level: Priority) -> bool:
@@ -113,7 +108,7 @@ class Scheduler:
         return not self._state.is_closing and self._state.queue.count(level) < self._state.limits.queue_depth
 
     def refuses(self, kind: str, now_s: float) -> bool:
-        """Whether the circuit of a kind is open: a submission need not wait for room to hear that."""
+        """Whether the circuit of a kind is open: a submission need not wait for room to be refused."""
         return self._state.circuits.refuses(kind, now_s)
 
     def next_probe_s(self, kind: str) -> float | None:
@@ -123,7 +118,7 @@ class Scheduler:
         return self._state.expected_wait_s(level)
 
     def next_tick_s(self) -> float | None:
-        """When time alone will have changed something: a heartbeat, a time limit, a probe."""
+        """When the next `Tick` is due: for a heartbeat, a timeout or a probe."""
         state = self._state
         times = (state.heartbeats.next_tick_s(), state.next_deadline_s(), state.circuits.next_tick_s())
         return min((at_s for at_s in times if at_s is not None), default=None)
@@ -132,7 +127,7 @@ class Scheduler:
         return snapshot_of(self._state)
 
     def _read(self, event: MemoryMeasured) -> None:
-        """Runs have their choice first: surveys get what is left, or give back what the next run needs."""
+        """Runs come first: surveys get the memory that is left, or give back what the next run needs."""
         if host := self._state.hosts.get(event.host):
             take_reading(self._state, host, event)
             dispatch(self._state, event.now_s)
@@ -177,7 +172,7 @@ class Scheduler:
         self._tick(event.now_s)
 
     def _join(self, event: HostJoined) -> None:
-        self._lose(event.host, event.now_s)  # one of that name is no longer what it was
+        self._lose(event.host, event.now_s)  # a host that joins again has lost its runs
         turn_s = self._state.limits.aging_s
         self._state.hosts[event.host] = Host(event.host, event.slots, event.limits, turn_s)
         self._state.queue.skipped_runs.end()
@@ -187,9 +182,11 @@ class Scheduler:
         if host is None:
             return
         for slot in list(host.slots.values()):
-            slot.stop_sent_s = now_s  # nothing joins it any more
-            for run in reversed(list(slot.running.values())):  # children first: nobody is left to be told to stop
-                run.stopping = run.stopping if run.stopping in FINAL else StopReason.HOST_LOST  # not the run's fault
+            slot.stop_sent_s = now_s  # no child enters it any more
+            for run in reversed(list(slot.running.values())):  # children first: a parent's end would stop its children
+                run.stopping = (
+                    run.stopping if run.stopping in FINAL else StopReason.HOST_LOST
+                )  # a loss that does not count against the run
                 ended = AttemptEnded(now_s=now_s, id=run.id, epoch=run.epoch, cause=ExitCause.LOST)
                 lifecycle.ended(self._state, ended)
         del self._state.hosts[name]

@@ -1,4 +1,4 @@
-"""Everything the scheduler knows, in one place. Covers: the data, looking things up. Does not cover: decisions."""
+"""`SchedulerState`: all data of the scheduler in one object, and look-ups in it. Does not cover: decisions."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class SchedulerState:
         self._run_s = 0.0
 
     def running(self, id: int, epoch: int) -> ScheduledRun | None:
-        """The run if this is its attempt: what an older one tells is ignored."""
+        """The run, if it runs as this attempt; None for an event of an older attempt."""
         run = self.runs.get(id)
         return run if run is not None and run.phase is RUNNING and run.epoch == epoch else None
 
     def knows(self, run: ScheduledRun) -> bool:
-        """Whether it has not ended; another of its id may have come since."""
+        """Whether the run has not ended; another of its id may have been submitted since."""
         return self.runs.get(run.id) is run
 
     def expected_wait_s(self, level: Priority) -> float:
-        """A guess: those before it, as long as runs took lately, in so many slots."""
+        """Estimate the wait: the runs before it, by the time that runs took lately, by the number of slots."""
         before = sum(self.queue.count(other) for other in Priority if other >= level)
         return before * self._run_s / max(1, sum(host.slot_count for host in self.hosts.values()))
 
@@ -54,7 +54,7 @@ class SchedulerState:
 
     def set_deadline(self, run: ScheduledRun, at_s: float) -> None:
         heapq.heappush(self._deadlines, (at_s, run.id, run.epoch))
-        if len(self._deadlines) > 2 * len(self.runs) + _DEAD_ALLOWED:  # most are of runs that ended in time
+        if len(self._deadlines) > 2 * len(self.runs) + _DEAD_ALLOWED:  # most belong to runs that ended in time
             self._deadlines = [entry for entry in self._deadlines if self.running(*entry[1:])]
             heapq.heapify(self._deadlines)
 
@@ -62,7 +62,7 @@ class SchedulerState:
         return self._deadlines[0][0] if self._deadlines else None
 
     def overdue(self, now_s: float) -> list[ScheduledRun]:
-        """At most one for each run whose time is up."""
+        """Take out the runs whose timeout is over."""
         found: list[ScheduledRun] = []
         while self._deadlines and self._deadlines[0][0] <= now_s:
             if run := self.running(*heapq.heappop(self._deadlines)[1:]):
@@ -70,7 +70,7 @@ class SchedulerState:
         return found
 
     def stop_slot(self, slot: Slot, what: type[PreemptRun | KillRun], why: StopReason, now_s: float) -> None:
-        """Tell all of a slot to stop; what stops with its parent comes back with it."""
+        """Stop all runs in a slot. A child that stops with its parent comes back with it."""
         slot.stop_sent_s = now_s
         slot.was_killed = slot.was_killed or what is KillRun
         for run in list(slot.running.values()):
@@ -78,7 +78,7 @@ class SchedulerState:
             self.stop(run, what, StopReason.WITH_PARENT if has_parent and why not in FINAL else why)
 
     def stop(self, run: ScheduledRun, what: type[PreemptRun | KillRun], why: StopReason) -> None:
-        """A reason to end for good is never replaced by one to come back."""
+        """Stop one run. A reason that ends it for good is never replaced by one after which it comes back."""
         if run.stopping in FINAL:
             return
         assert run.slot is not None

@@ -1,7 +1,7 @@
-"""LOW runs that memory pressure keeps out. Covers: who is told so, once in each episode.
+"""`SkippedRuns`: LOW runs that memory pressure keeps out, each recorded as skipped once in an episode of pressure.
 
-They stay in line, lose nothing, and start when the pressure has fallen. Does not cover: heartbeats, whose beat is
-skipped for good (agents.scheduler.heartbeats).
+They stay in the queue, lose nothing, and start when the pressure has fallen. Does not cover: heartbeats, whose period
+is skipped for good (`heartbeats`).
 """
 
 from __future__ import annotations
@@ -20,29 +20,27 @@ class SkippedRuns:
 
     def __init__(self) -> None:
         self._episode = 1
-        self._untold: dict[int, ScheduledRun] | None = (
-            None  # LOW runs that wait and do not know; None outside an episode
-        )
+        self._unrecorded: dict[int, ScheduledRun] | None = None  # LOW runs that wait; None outside an episode
 
     def came(self, run: ScheduledRun) -> None:
-        """Note that a run joins the queue, new or back from a preemption: a LOW one will be reported as skipped."""
-        if self._untold is not None and run.priority is Priority.LOW and run.skipped_in != self._episode:
-            self._untold[run.id] = run
+        """Note that a run enters the queue, new or back from a preemption: a LOW one will be recorded as skipped."""
+        if self._unrecorded is not None and run.priority is Priority.LOW and run.skipped_in != self._episode:
+            self._unrecorded[run.id] = run
 
     def left(self, run: ScheduledRun) -> None:
-        if self._untold is not None:
-            self._untold.pop(run.id, None)
+        if self._unrecorded is not None:
+            self._unrecorded.pop(run.id, None)
 
     def take(self, waiting: Iterable[ScheduledRun]) -> list[ScheduledRun]:
-        """Some to tell now; `waiting` are all LOW ones, looked at when an episode begins."""
-        if self._untold is None:
-            self._untold = {run.id: run for run in waiting}
-        taken = list(islice(self._untold.values(), _MOST_AT_ONCE))
+        """Take some runs to record now; `waiting` are all LOW ones, read when an episode begins."""
+        if self._unrecorded is None:
+            self._unrecorded = {run.id: run for run in waiting}
+        taken = list(islice(self._unrecorded.values(), _MOST_AT_ONCE))
         for run in taken:
-            del self._untold[run.id]
+            del self._unrecorded[run.id]
             run.skipped_in = self._episode
         return taken
 
     def end(self) -> None:
-        self._untold = None
+        self._unrecorded = None
         self._episode += 1

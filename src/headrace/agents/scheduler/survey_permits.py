@@ -1,10 +1,10 @@
-"""How many interviews the surveys of a host may have in flight. Covers: permits, granted and revoked in bulk.
+"""`HostSurveys`: how many interviews each survey on a host may have in flight. Permits are granted and revoked in bulk.
 
-A survey and the agent runs beside it share one budget, and neither may starve the other: while a run waits for memory,
-permits halve with each reading, down to an eighth of what the survey wants; in calm they double. Beside a run that has
-to be alone one permit stays. Only where that run would not fit otherwise, or memory is nearly exhausted, a survey
-pauses, and after a pause it has a turn before the next.
-Does not cover: which interviews these are (interviews.admission).
+A survey and the agent runs beside it share one budget, and neither may starve the other. While a run waits for memory,
+permits halve with each reading, down to an eighth of what the survey wants; without pressure they double. Beside a run
+that has to be alone one permit stays. A survey pauses only where that run would not fit otherwise, or memory is nearly
+exhausted, and after a pause it has a turn before the next. Does not cover: which interviews these are
+(interviews.admission).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NARROWEST_PART = 8
 
 
 class SurveyThrottle(IntEnum):
-    """How much runs need the memory that surveys hold."""
+    """How far surveys must give way to runs."""
 
     NONE = 0
     HALVE = 1
@@ -44,7 +44,7 @@ class SurveyShare:
 
     @property
     def charged_bytes(self) -> int:
-        """Revoked permits count until they are given back."""
+        """The memory charged to the survey. Revoked permits count until their interviews have ended."""
         return max(self.granted, self.in_use) * self.permit_bytes
 
     @property
@@ -53,7 +53,7 @@ class SurveyShare:
 
 
 class HostSurveys:
-    """Their sums are kept: every decision about a run asks for them, and only what surveys do changes them."""
+    """The surveys of one host. Sums are kept: every decision about a run reads them, and only surveys change them."""
 
     def __init__(self, host: str, turn_s: float) -> None:
         self._host = host
@@ -62,9 +62,9 @@ class HostSurveys:
         self.by_id: dict[str, SurveyShare] = {}
         self.charged_bytes = 0
         self.in_use_bytes = 0
-        self.owed_bytes = 0  # what they lack of the part that is theirs beside any number of runs
+        self.owed_bytes = 0  # what they lack of the eighth that is theirs beside any number of runs
         self.least_bytes = 0  # what they would hold with one permit each
-        self.are_at_rest = True  # whether what is in use says nothing of them: one permit each at most
+        self.are_at_rest = True  # at most one permit each: what is in use is not theirs
 
     def open(self, opened: SurveyOpened) -> None:
         self.by_id[opened.survey] = SurveyShare(opened.survey, opened.priority, opened.wanted, opened.permit_bytes)
@@ -86,7 +86,7 @@ class HostSurveys:
         self._paused_until_s = now_s
 
     def regrant(self, pressure: Pressure, throttle: SurveyThrottle, room_bytes: int) -> list[GrantPermits]:
-        """New totals where they change, after a reading that leaves `room_bytes` free. One for each survey at most."""
+        """Return new totals for surveys whose permits change, after a reading that leaves `room_bytes` free."""
         grants: list[GrantPermits] = []
         for survey in self.by_id.values():
             granted = _permits(survey, pressure, throttle, room_bytes // len(self.by_id))
@@ -117,7 +117,7 @@ def _permits(survey: SurveyShare, pressure: Pressure, throttle: SurveyThrottle, 
 
 
 def _most(survey: SurveyShare, pressure: Pressure, throttle: SurveyThrottle) -> int:
-    """LOW feels each level as the next one."""
+    """The most permits that pressure and runs allow. For a LOW survey each level counts as the next one."""
     felt = min(Pressure.EMERGENCY, pressure + 1) if survey.priority is Priority.LOW and pressure else pressure
     if throttle is SurveyThrottle.PAUSE or (felt == Pressure.EMERGENCY and survey.priority is not Priority.CRITICAL):
         return 0
