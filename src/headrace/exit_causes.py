@@ -2,7 +2,7 @@
 
 One enum for three boundaries, so that nothing has to be translated on the way:
 
-    wire         interviews.contract.Ended.cause              an executor reports how work that it was given ended
+    wire         RunEnded, ChunkEnded (contracts)             an executor reports how an attempt or a chunk ended
     scheduler    agents.scheduler.events.AttemptEnded.cause   the same, as an event
                  agents.scheduler.events.EndRun.cause         how a run ended for good, all attempts considered
     disk, user   RunState (store.engine_file.engine_schema)   a run's state; the final ones have the values used here
