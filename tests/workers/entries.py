@@ -151,6 +151,16 @@ def kill_itself(port, payload):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def hold_and_end(port, payload):
+    """Hold so many megabytes, and end in a way of its own when told to: by a signal, or with an exit code."""
+    megabytes, how = payload.decode().split()
+    _held.append(bytearray(b"x") * (int(megabytes) * MB))
+    receive(port)
+    if how.startswith("SIG"):
+        os.kill(os.getpid(), getattr(signal, how))
+    os._exit(int(how))
+
+
 def stop_the_warden(port, payload):
     os.kill(os.getppid(), signal.SIGSTOP)
     time.sleep(0.5)

@@ -10,8 +10,12 @@ from headrace.exit_causes import ExitCause
 from headrace.interviews.workers.interview_deaths import death_in_words, failure_cause
 from headrace.survey.record import Cause
 from headrace.workers.deaths import DeathCause, death_cause, may_need_more_memory, signal_name
+from headrace.workers.functions import refer_to
 from headrace.workers.handle import TaskEnd
+from headrace.workers.pool import WorkerPool
 from headrace.workers.wire import MEMORY_EXIT_CODE, Death, DeathKind, TaskDone, TaskFailed, TaskOutOfMemory
+from tests.workers import entries
+from tests.workers.trees import soon
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="isolated workers are not on Windows")
 OUT_OF_MEMORY, CRASHED, HUNG, LOST = DeathCause
@@ -116,3 +120,23 @@ def test_native_code_that_crashes_below_its_limit_may_still_need_more():
 
 def test_signals_are_named():
     assert [signal_name(number) for number in (9, 11, 40, None)] == ["SIGKILL", "SIGSEGV", "signal 40", "signal None"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere readings are rarer")
+@pytest.mark.parametrize(
+    ("how", "below", "at_limit"),
+    [
+        ("3", CRASHED, OUT_OF_MEMORY),
+        ("SIGABRT", CRASHED, OUT_OF_MEMORY),
+        ("SIGFPE", CRASHED, CRASHED),
+        ("SIGKILL", LOST, LOST),
+    ],
+)
+async def test_a_real_death_is_read_by_the_table(pool: WorkerPool, how: str, below: DeathCause, at_limit: DeathCause):
+    for megabytes, cause in ((30, below), (94, at_limit)):
+        worker = await pool.worker(LIMIT)
+        worker.start(refer_to(entries.hold_and_end), f"{megabytes} {how}".encode())
+        assert await soon(lambda worker=worker, held=megabytes - 2: worker.used_bytes >= held << 20)
+        worker.send(b"now")
+        ending = await worker.receive()
+        assert death_cause(ending) is cause, ending
