@@ -1,4 +1,4 @@
-"""A few rows for people to look at: as plain text, and as HTML for notebooks. Covers: cutting and escaping.
+"""Shows a few rows to people: as plain text, and as HTML for notebooks. Covers: cutting and escaping.
 
 `visible` is for every text on its way to a terminal that a model, a service or a file may have written: error texts
 (errors), tables, progress, CSV at a terminal. What would steer the terminal is shown as an escape.

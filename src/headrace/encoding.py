@@ -13,7 +13,7 @@ _FIRST_BYTES = 64  # a buffer that is empty at first costs half a microsecond
 
 
 def encode_with(encoder: msgspec.json.Encoder | msgspec.msgpack.Encoder) -> Callable[[object], bytes]:
-    """What `encoder.encode` does, for what may be large and is encoded in a worker."""
+    """Encodes as `encoder.encode` does, but raises MemoryError at a memory limit: for large values in a worker."""
     encode_into = encoder.encode_into
 
     def encode(value: object) -> bytes:

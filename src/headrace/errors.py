@@ -21,7 +21,7 @@
     │   └── PlanMismatch             it belongs to another job
     ├── StorageFull                  no room to journal; everything journaled so far is safe
     ├── BudgetSpent                  max_cost or max_tokens_total is reached; resumable
-    ├── BudgetTooSmall               the memory budget cannot hold even one piece of work
+    ├── BudgetTooSmall               the memory budget cannot hold even one interview or run
     ├── MissingExtra                 an optional package that this call needs is not installed
     ├── InvalidAnswer                a model's answer that its question does not accept
     ├── ProviderError                a model could not be reached or refused
@@ -38,7 +38,7 @@
     ├── EngineClosed                 the engine was left; what is unfinished goes on when it is opened again
     └── RunFailed                    an agent run ended without a result
         ├── RunCancelled             by its owner
-        └── RunUndecided             a side effect has started and nobody knows whether it happened; not ended
+        └── RunUndecided             a side effect has started and may or may not have happened; not ended
     KeyboardInterrupt
     └── Interrupted                  stopped by the user; resumable. Not an Exception: nothing should swallow a Ctrl-C
 
@@ -60,7 +60,7 @@ _LONGEST_NAME = 200  # that is looked for among known ones
 
 
 class Spelled(str):
-    """What an error says to a program, with `command`: the same in the words of the command, which has options."""
+    """A message for programs that also has its wording for the command, as `command`: there, options are flags."""
 
     __slots__ = ("command",)
     command: str
@@ -99,7 +99,7 @@ class HeadraceError(Exception):
 
 
 def _shown(text: str) -> str:
-    """A name in a file may have megabytes: its beginning and its end say as much."""
+    """The text made safe for a terminal, and cut in the middle: a name in a file may have megabytes."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
     return visible(text)
@@ -196,10 +196,10 @@ class PlanMismatch(RunFileError):
         differences: Iterable[str] = (),
     ) -> None:
         parts = [part for part in expected if expected[part] != found.get(part)]
-        told = list(differences) or [f"{p}: {found.get(p)} in the file, {expected[p]} in this job" for p in parts]
-        more = f"; {len(told) - _MOST_DIFFERENCES} more" if len(told) > _MOST_DIFFERENCES else ""
+        listed = list(differences) or [f"{p}: {found.get(p)} in the file, {expected[p]} in this job" for p in parts]
+        more = f"; {len(listed) - _MOST_DIFFERENCES} more" if len(listed) > _MOST_DIFFERENCES else ""
         super().__init__(
-            f"{path} belongs to another job: {'; '.join(told[:_MOST_DIFFERENCES])}{more}.", path=path, fix=fix
+            f"{path} belongs to another job: {'; '.join(listed[:_MOST_DIFFERENCES])}{more}.", path=path, fix=fix
         )
         self.expected = expected
         self.found = found
@@ -289,7 +289,7 @@ class StepRepeated(InvalidInput):
 
 
 class StepChanged(HeadraceError):
-    """What the journal has under a step's name is not what the program means by it; with Engine(strict=True)."""
+    """The journal holds another call under this step's name than the program makes now; with Engine(strict=True)."""
 
     def __init__(self, step: str, what: str, *, fix: str) -> None:
         super().__init__(f"Step {step!r} has changed since it was journaled: {what}.", fix=fix)
@@ -310,7 +310,7 @@ class QueueFull(HeadraceError):
 
 
 class CircuitOpen(HeadraceError):
-    """`retry_after_s` is when the next probe may be submitted, None while one is under way."""
+    """`retry_after_s` is when the next probe may be submitted, None while one is in flight."""
 
     def __init__(self, kind: str, *, retry_after_s: float | None) -> None:
         when = "when the probe under way has succeeded" if retry_after_s is None else f"in {retry_after_s:.1f} s"
@@ -328,11 +328,11 @@ class EngineClosed(HeadraceError):
 
 
 class RunFailed(HeadraceError):
-    """`state` is what became of it, `reason` what it said, with the end of its traceback."""
+    """The run ended as `state`; `reason` is its error's text, with the end of its traceback."""
 
     def __init__(self, name: str, *, state: str, reason: str, fix: str = "") -> None:
-        told = reason.split("\n", 1)[0].rstrip(".")
-        super().__init__(f"The run {name} {state}{f': {told}' if told else ''}.", fix=fix)
+        first_line = reason.split("\n", 1)[0].rstrip(".")
+        super().__init__(f"The run {name} {state}{f': {first_line}' if first_line else ''}.", fix=fix)
         self.run_name = name
         self.state = state
         self.reason = reason

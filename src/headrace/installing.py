@@ -1,4 +1,4 @@
-"""How to get a package into the environment of this very Python, which may have no pip or be on no path."""
+"""Finds the command that installs a package for this very Python, which may have no pip or be on no path."""
 
 from __future__ import annotations
 

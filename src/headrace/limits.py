@@ -1,4 +1,6 @@
-"""Option values: frozen, keyword-only, checked when made. Does not cover: who acts on them (schedule, runtime).
+"""Options as values: frozen, keyword-only, checked when made.
+
+Does not cover: acting on them (models.endpoint, memory.governor, interviews, agents).
 
 Structs and not dataclasses: making these classes took 13 ms of every start.
 """
@@ -31,8 +33,8 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The budget and the levels at which the governor acts, as shares of it: enter at, leave at.
 
     And what protects work from the governor: a run that was preempted runs at least `min_run_s` before it is again,
-    and after `most_preemptions` it runs alone. A run told to stop that has not within `stop_s` no longer keeps the next
-    from being told. Work that would not fit even alone is given up after `hopeless_after_s`.
+    and after `most_preemptions` it runs alone. A run that has not stopped within `stop_s` no longer keeps the next
+    one from being stopped. Work that would not fit even alone is given up after `hopeless_after_s`.
     """
 
     budget_bytes: int
@@ -74,8 +76,8 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
             value, is_budget = getattr(self, name), name == "budget_bytes"
             if isinstance(value, bool) or not isinstance(value, int if is_budget else (int, float)):
                 fix = 'Write 512_000_000, or Engine(..., memory="512MB") with the usual levels.' if is_budget else ""
-                told = "a whole number of bytes" if is_budget else "a number"
-                raise OptionError(f"{name}={value!r} of memory limits must be {told}.", fix=fix)
+                needed = "a whole number of bytes" if is_budget else "a number"
+                raise OptionError(f"{name}={value!r} of memory limits must be {needed}.", fix=fix)
 
 
 class RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,7 +295,7 @@ def _listed(shares: tuple[float, ...]) -> str:
 
 
 def whole_number(name: str, value: Any) -> int:
-    """An option that has to be one, from 1 on."""
+    """Refuses an option that is not a whole number from 1 on."""
     number = _whole(name, value, may_be_none=False)
     assert number is not None
     return number

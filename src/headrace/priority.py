@@ -1,4 +1,4 @@
-"""How much an agent run or a survey matters. Covers: the levels. Does not cover: order within them (waiting)."""
+"""The priority levels of agent runs and surveys. Does not cover: order within a level (agents.scheduler.run_queue)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock that waits are measured by: it begins at the wall clock's time and then goes on evenly.
+"""A clock that measures waits: it begins at the wall clock's time and then goes on evenly.
 
 Setting the wall clock, by hand or by a time service, changes nothing here; time in which the machine is suspended
 counts. A deadline on disk is a time of this clock, and `ClockNote` is what a file keeps so that the clock goes on after

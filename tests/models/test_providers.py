@@ -349,7 +349,7 @@ def test_a_slow_address_gets_less_of_the_work(server):
 def test_all_addresses_away_means_the_network_is_away(service):
     urls = ["http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"]
     (error,) = ask(Model("m", service_name=service, base_url=urls))
-    assert type(error) is NetworkAway
+    assert isinstance(error, NetworkAway)
 
 
 def test_parameters_are_sent(server):

@@ -29,7 +29,7 @@ _MOST_SHOWN = 30
 
 
 def confirmed_job(path: Path, allow: list[str], options: RunOptions) -> tuple[Job, RunOptions]:
-    """The job in a run file and its options, once this user has confirmed what they would do. Contacts nobody."""
+    """The job in a run file and its options, once this user has confirmed what they do. It contacts no service."""
     job = Job.open(path, allow=allow)
     permissions = Permissions.of(job, path.expanduser().resolve(), options)
     is_asked = sys.stdin.isatty() and sys.stderr.isatty()

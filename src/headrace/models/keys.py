@@ -99,7 +99,7 @@ async def _given_by(source: Callable[[], str | Awaitable[str]]) -> str:
     try:
         given = source()
         value = await given if inspect.isawaitable(given) else given
-    except Exception as error:  # noqa: BLE001 - told by its kind alone: its message may hold the key
+    except Exception as error:  # noqa: BLE001 - only its class is shown: its message may hold the key
         raise ModelUnusable(f"The function api_key raised {type(error).__name__}.", fix="Mend it.") from None
     return _checked(value, "the function api_key")
 

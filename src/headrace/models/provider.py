@@ -40,7 +40,7 @@ class Finish(IntEnum):
 
 
 class RateHint(msgspec.Struct, gc=False):
-    """What a service's headers say about its limits; None where they are silent."""
+    """A service's limits as its headers state them; None where they do not."""
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
@@ -58,7 +58,7 @@ class AddressChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class AllAddressesAway(NetworkAway):
-    """None of a model's several addresses was reached; `changes` are those that the endpoint has not heard of."""
+    """None of a model's several addresses was reached; `changes` are those that the limiter does not know yet."""
 
     def __init__(self, message: str, changes: list[AddressChange]) -> None:
         super().__init__(message)
@@ -66,10 +66,10 @@ class AllAddressesAway(NetworkAway):
 
 
 class Reply(msgspec.Struct, gc=False):
-    """What came back. `raw` is the body as received, kept for the record.
+    """A reply. `raw` is the body as received, kept for the record.
 
     `cached_tokens` are among the input's, `reasoning_tokens` among the output's. `cache_key` says where
-    those who call may keep it, `changes` which addresses went away or came back meanwhile.
+    the response cache keeps it, `changes` which addresses went away or came back meanwhile.
     """
 
     text: str

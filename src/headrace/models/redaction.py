@@ -98,8 +98,9 @@ class _SentKey:
         self._plain = [needle for needle in needles if len(rare[needle]) < _LEAST_RARE]
 
     def may_be_in(self, body: bytes, rare: bytes) -> bool:
-        """False where it is not there in any form but behind escapes. `rare` are the body's capitals and digits alone,
-        which are few in most texts: what is not in them is not in the body."""
+        """False where the body holds the key in no form, except perhaps behind escapes. `rare` are the body's capitals
+        and digits alone, which are few in most texts: a key whose own are not among them is not in the body.
+        """
         for needle in self._rare:  # no generator, which takes twice as long
             if needle in rare:
                 return True
@@ -109,7 +110,7 @@ class _SentKey:
         return False
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where it is in a text without escapes."""
+        """The places of the key in a text without escapes."""
         for form in dict.fromkeys((self.key, self.key.lower(), self.key.upper())):
             yield from _found(text, form)
         if self._has_parts:
@@ -126,7 +127,7 @@ class _SentKey:
 
     @cached_property
     def _encoded(self) -> list[str]:
-        """In hex and base64, at each of the three places where it may begin within a longer text."""
+        """The key in hex and in base64, at each of the three offsets where it may begin within a longer text."""
         raw = self.key.encode()
         forms = [raw.hex(), raw.hex().upper()] if self.is_secret else []
         for before in range(3) if self.is_secret else ():
@@ -168,12 +169,12 @@ class _Decoded:
         self.text = "".join(pieces) + text[at:]
 
     def origin(self, place: int) -> int:
-        """Where a letter of `text`, or its end, stands in the original."""
+        """The place in the original of a letter of `text`, or of its end."""
         return place + self._shifts[bisect_right(self._starts, place) - 1]
 
 
 def _escapes_of(letters: frozenset[str]) -> list[tuple[bytes, re.Pattern[bytes]]]:
-    """How an escape of one of these letters is found: what it begins with, and the whole."""
+    """Patterns that find an escape of one of these letters: its first characters, and the whole escape."""
     both = {f"{ord(letter):02{case}}" for letter in letters for case in "xX"}
     codes = "|".join(sorted(both)).encode()
     names = "|".join(_NAMED[letter] for letter in sorted(letters) if letter in _NAMED).encode()
@@ -214,7 +215,7 @@ def _found(text: str, form: str) -> Iterator[tuple[int, int]]:
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """With what was encoded together with the key."""
+    """The span widened by the characters that were encoded together with the key."""
     while start > 0 and text[start - 1] in _OF_BASE64:
         start -= 1
     while end < len(text) and text[end] in _OF_BASE64:

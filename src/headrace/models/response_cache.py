@@ -60,10 +60,10 @@ def cache_key(model_row: bytes, system: str, user: str, schema: Schema, iteratio
     """Sixteen bytes that differ wherever anything differs that the reply may depend on."""
     digest = hashlib.blake2b(digest_size=_KEY_BYTES)
     # The order of a schema's fields is left as it is: a model may answer in that order.
-    told = (model_row, _bytes(system), _bytes(user), msgspec.json.encode(schema))
-    lengths = [len(part) for part in told]
+    parts = (model_row, _bytes(system), _bytes(user), msgspec.json.encode(schema))
+    lengths = [len(part) for part in parts]
     digest.update(b"%d %d %d %d %d " % (*lengths, iteration))  # or one text's end might be the next one's beginning
-    for part in told:
+    for part in parts:
         digest.update(part)
     return digest.digest()
 

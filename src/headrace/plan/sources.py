@@ -331,7 +331,7 @@ def _not_utf8(path: Path) -> ListError:
 
 
 def _with_names(digest: str, rename: dict[str, str]) -> str:
-    """A file's digest, told apart by what its columns were renamed to."""
+    """A file's digest, together with the new names of its columns."""
     return (
         hashlib.blake2b(f"{digest} {sorted(rename.items())}".encode(), digest_size=16).hexdigest() if rename else digest
     )

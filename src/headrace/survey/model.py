@@ -62,8 +62,8 @@ class Model:
         if not callable(function):
             raise ListError(f"{function!r} is not a function.", fix="Give an async function of one request.")
         named = function if hasattr(function, "__name__") else getattr(function, "func", type(function))
-        told = str(getattr(named, "__name__", "function")).strip("<>")
-        return cls(name or told, service_name="function", function=function)
+        own_name = str(getattr(named, "__name__", "function")).strip("<>")
+        return cls(name or own_name, service_name="function", function=function)
 
     @property
     def functions(self) -> dict[str, Any]:

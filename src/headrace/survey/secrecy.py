@@ -79,7 +79,7 @@ def _refuse_in_url(model: str, url: str) -> None:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return  # no address at all: whoever needs one says so
+        return  # no address at all: HttpOptions refuses it
     if "@" in parts.netloc:
         raise ListError(f"Model {model!r}: base_url holds a user or password.", fix=_FIX)
     for field, value in parse_qsl(parts.query):

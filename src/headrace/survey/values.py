@@ -97,7 +97,7 @@ def to_sql(value: object, *, as_bool: bool) -> SqlValue:
     """An answer as one SQL value: plain where SQLite has it, tagged JSON in a BLOB where it does not.
 
     A BLOB can never be mistaken for an answer's own text. A bool is 0 or 1 only in a column of bools:
-    elsewhere it could not be told from the number.
+    elsewhere it would look like the number.
     """
     kind = type(value)
     if kind is str or value is None:

@@ -59,8 +59,8 @@ def memory() -> Iterator[Diagnosis]:
 
 
 def limits() -> Iterator[Diagnosis]:
-    for name, told in enforcement_layers():
-        yield _tried(name) if name in _TRIALS and told == ACTIVE else _layer(name, told)
+    for name, state in enforcement_layers():
+        yield _tried(name) if name in _TRIALS and state == ACTIVE else _layer(name, state)
     yield _file_locks()
     yield _unix_sockets()
 
@@ -81,11 +81,11 @@ def run_files() -> Iterator[Diagnosis]:
     yield Diagnosis(name="disk", state=state, found=f"{format_bytes(free)} free")
 
 
-def _layer(name: str, told: str) -> Diagnosis:
+def _layer(name: str, state: str) -> Diagnosis:
     """The finding for a layer of enforcement, in that layer's own words."""
-    if UNPROVEN in told:
-        return Diagnosis(name=name, state=Health.UNPROVEN, found=told.removeprefix(f"{UNPROVEN}: "))
-    return Diagnosis(name=name, state=Health.OK if told.startswith(ACTIVE) else Health.NONE, found=told)
+    if UNPROVEN in state:
+        return Diagnosis(name=name, state=Health.UNPROVEN, found=state.removeprefix(f"{UNPROVEN}: "))
+    return Diagnosis(name=name, state=Health.OK if state.startswith(ACTIVE) else Health.NONE, found=state)
 
 
 def _tried(name: str) -> Diagnosis:

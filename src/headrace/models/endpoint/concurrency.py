@@ -1,10 +1,10 @@
-"""How many calls may be under way at one endpoint: as many as help, found by trying.
+"""Decides how many calls may be in flight at one endpoint: as many as help, found by trying.
 
 The rule. A round is as many calls as the limit, all begun since the last change. By Little's law the throughput of a
 round is the limit divided by how long its calls took on average. The limit starts small and doubles with each round, as
 long as throughput rises by at least 0.4 of what the limit rose by: where twice the calls take twice as long, they only
 queue. Where doubling does not help, a quarter more is tried; where that does not either, the limit rests where it was,
-and a quarter more is tried again after some rounds, more of them each time it was in vain. A round in which nobody had
+and a quarter more is tried again after some rounds, more of them each time it was in vain. A round in which no call had
 to wait for the limit tells nothing about it.
 
 A busy service or a time-out halves the limit, at most once a round trip: only a call that began after the last cut may
@@ -28,7 +28,7 @@ _NO_TIME_S = 1e-6
 
 
 class Concurrency:
-    """`limit` is what may be under way now, from 1 to `most`."""
+    """`limit` is how many calls may be in flight now, from 1 to `most`."""
 
     __slots__ = (
         "_base_limit",

@@ -53,7 +53,7 @@ class Endpoint:
         self._breaker = Breaker(limits.breaker)
         self._busy = EndpointPause(limits.first_pause_s, limits.longest_pause_s, limits.longest_asked_pause_s)
         self._away = EndpointPause(limits.first_away_s, limits.longest_away_s)
-        self._is_held = False  # an incident is under way, or the endpoint is closed
+        self._is_held = False  # during an incident, or once the endpoint is closed
         self._incidents = 0
         self._probe: Go | None = None
         self._requests, self._tokens = Meter(), Meter()

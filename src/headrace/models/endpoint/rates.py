@@ -1,7 +1,7 @@
 """Requests and tokens per minute: when a call may go out. Covers: limits that were given, limits that replies tell.
 
-The limit in force is the lower of the two. What a reply tells replaces what an earlier one told, so that a limit that
-was raised is seen. Does not cover: how many calls are under way (models.endpoint.concurrency), or pauses
+The limit in force is the lower of the two. The limit that a reply states replaces an earlier one, so that a limit that
+was raised is seen. Does not cover: how many calls are in flight (models.endpoint.concurrency), or pauses
 (models.endpoint.pause).
 """
 
@@ -119,10 +119,10 @@ class Rates:
             bucket.hold_at_most(left, now_s)
 
 
-def _learned(bucket: Bucket | None, given: float | None, told: float | None, now_s: float) -> Bucket | None:
-    if told is None or not 0 < told < math.inf:  # silent, or nonsense
+def _learned(bucket: Bucket | None, given: float | None, stated: float | None, now_s: float) -> Bucket | None:
+    if stated is None or not 0 < stated < math.inf:  # silent, or nonsense
         return bucket
-    limit = told if given is None else min(given, told)
+    limit = stated if given is None else min(given, stated)
     if bucket is None:
         return Bucket(limit)
     if limit != bucket.per_minute:

@@ -171,7 +171,7 @@ async def _beginning(response: ClientResponse, most_bytes: int) -> bytes:
         found += piece
         if len(found) > most_bytes:
             break
-    return bytes(found)  # not cut here: what is left of a key that was cut in two could not be told from other words
+    return bytes(found)  # not cut here: redaction could not recognise half a key
 
 
 def _too_large(most_bytes: int) -> BadReply:

@@ -83,13 +83,13 @@ class About:
     address: str
     key_origin: str
 
-    def told(self, status: int, words: str) -> str:
+    def message(self, status: int, words: str) -> str:
         return f"{self.model} at {self.address} answered {status}: {words or 'no reason given'}"
 
 
 def failure(about: About, status: int, headers: Mapping[str, str], said: Said, *, sent_schema: bool) -> ProviderError:
     """The error that a reply with this status stands for."""
-    message, wait_s = about.told(status, said.words), retry_after_s(headers)
+    message, wait_s = about.message(status, said.words), retry_after_s(headers)
     everything = f"{said.marks} {said.words}"
     match status:
         case 408:
@@ -175,8 +175,8 @@ def _fix(about: About, status: int, headers: Mapping[str, str], everything: str)
 
 
 def _short(words: str) -> str:
-    told = repair_text(" ".join(words.split()))[0].rstrip(".")
-    return told if len(told) <= _LONGEST_WORDS else f"{told[: _LONGEST_WORDS - 3]}..."
+    text = repair_text(" ".join(words.split()))[0].rstrip(".")
+    return text if len(text) <= _LONGEST_WORDS else f"{text[: _LONGEST_WORDS - 3]}..."
 
 
 def _as_json(found: Any) -> str:

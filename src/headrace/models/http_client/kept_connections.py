@@ -8,7 +8,7 @@ HTTP/1.1 has no number that ties a response to its request. What holds instead:
   idle, or unread in the kernel when the next request is about to leave, was not asked for: the connection is closed,
   and no connection of this model is used twice from then on. Calls in flight on a connection that had an earlier
   request fail and are made again: what they would get may be another's.
-- A response that nobody asked for and that arrives after the next request has left looks like its answer. So a server
+- A response without a request that arrives after the next request has left looks like its answer. So a server
   is watched first: until one connection has lain idle for a quarter of a second without a byte, each call has its own.
   After that a connection rests for some milliseconds before it is used again, as long as that at most doubles their
   number. A server that begins later than that to send responses late can still misplace some, until the first is seen.
@@ -74,9 +74,9 @@ _IDLE, _PREPARED, _ASKED, _OVER = _Stage  # looked up with every piece that come
 
 
 class Connections(aiohttp.TCPConnector):
-    """The connections of one model. `on_unasked` is called once, when a server sends what nobody asked for.
+    """The connections of one model. `on_unasked` is called once, when a server sends bytes without a request.
 
-    As many connections as there are calls: whoever calls bounds them.
+    As many connections as there are calls, which the limiter bounds.
     """
 
     def __init__(self, most_bytes: int, timeout_s: float, on_unasked: Callable[[], None]) -> None:
@@ -109,7 +109,7 @@ class Connections(aiohttp.TCPConnector):
             self._sweeping = self._loop.call_later(self._sweep_s, self._sweep)
 
     def distrust(self) -> None:
-        """Bytes came that nobody asked for: no connection is used twice from now on."""
+        """Uses no connection twice from now on: the server sent bytes without a request."""
         if self.reuses:
             self.reuses = False
             self._on_unasked()
@@ -154,7 +154,7 @@ class Exchanges(ResponseHandler):
         self._requests = 0
         self._begun_s = 0.0
         self._silent_since_s: float | None = None  # None while nothing is awaited
-        # Of the response under way.
+        # Of the response that is being read.
         self._answer: tuple[RawResponseMessage, StreamReader] | None = None
         self._wire_bytes = 0
         self._head_bytes = 0
@@ -210,7 +210,7 @@ class Exchanges(ResponseHandler):
         if self._stage is _IDLE and self._requests:
             self.abort()
         elif self._stage is _ASKED and self._requests > 1:
-            self._fail(Misbehaved("its server sent responses that nobody asked for", was_sent=True))
+            self._fail(Misbehaved("its server sent responses without a request", was_sent=True))
 
     def end_if_late(self, begun_before_s: float) -> None:
         if self._begun_s < begun_before_s and self._stage in (_PREPARED, _ASKED):
@@ -277,7 +277,7 @@ class Exchanges(ResponseHandler):
         if self._has_second:
             self._was_unasked()
         elif self._informational or self._head_bytes < len(_END_OF_HEAD) or (final.chunked and not data):
-            self.force_close()  # where its end was cannot be told for sure
+            self.force_close()  # where it ended is not certain
         elif self._goes_on(final, data):
             self._was_unasked()
 

@@ -64,9 +64,9 @@ class Transport:
     async def post(
         self, address: Address, body: bytes, headers: Mapping[str, str], take: Callable[[bytes], bool] | None
     ) -> Answered:
-        """Send one request. A redirection is not followed: the key would go where nobody sent it."""
+        """Send one request. A redirection is not followed: the key would go to another address."""
         session = self._session or self._open()
-        # aiohttp warns of large bodies given as bytes: it would send them in one piece.
+        # aiohttp warns of large bodies given as bytes: it would send them in one write.
         data = body if len(body) < _LARGE_BODY else io.BytesIO(body)
         for tries_left in range(_MOST_UNSENT - 1, -1, -1):
             try:
@@ -110,7 +110,7 @@ class Transport:
 
     def _say_unasked(self) -> None:
         where = ", ".join(self._options.base_urls)
-        _log.warning("%s sent responses that nobody asked for: its connections are not used twice any more.", where)
+        _log.warning("%s sent responses without a request: its connections are not used twice any more.", where)
 
 
 def network_problem(error: Exception, model: str, address: str) -> ProviderError:

@@ -123,7 +123,7 @@ class Messages(Dialect):
 
 
 class _MessageStream(Stream):
-    """Gathers the pieces of one streamed reply."""
+    """Joins the events of one streamed reply."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []  # bounded by max_response_bytes

@@ -27,7 +27,7 @@ class FunctionProvider:
         if isinstance(function, MissingFunction):
             function()
         if not _is_async(function):
-            # A plain function that waits would hold up every other call, and nobody would see why.
+            # A plain function that waits would hold up every other call, and the cause would be hard to see.
             raise ListError(
                 f"Model {model.name!r} is no async function.",
                 fix="Write `async def`, with `await asyncio.to_thread(...)` around what blocks;"

@@ -116,7 +116,7 @@ class ChatCompletions(Dialect):
 
 
 class _ChatStream(Stream):
-    """Gathers the pieces of one streamed reply."""
+    """Joins the events of one streamed reply."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []  # bounded by max_response_bytes
@@ -182,8 +182,8 @@ def _logprobs(given: dict[str, Any]) -> dict[str, Any]:
 def _response_format(envelope: Schema) -> bytes:
     """The end of a body. Strict where strict mode can say the schema, else as it is, for the service to do its best."""
     strict = strict_form(envelope)
-    told = {"name": "answer", "strict": strict is not None, "schema": strict or envelope}
-    return b',"response_format":' + _encode({"type": "json_schema", "json_schema": told}) + b"}"
+    enforced = {"name": "answer", "strict": strict is not None, "schema": strict or envelope}
+    return b',"response_format":' + _encode({"type": "json_schema", "json_schema": enforced}) + b"}"
 
 
 def _text(content: Any) -> str:

@@ -30,7 +30,7 @@ class Question(ABC):
     question_text: str
 
     kind: ClassVar[str]
-    is_made_by_jobs: ClassVar[bool] = False  # by Job.map, and by nobody else
+    is_made_by_jobs: ClassVar[bool] = False  # by Job.map only
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:

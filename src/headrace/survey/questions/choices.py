@@ -65,7 +65,7 @@ def as_options(question_name: str, given: object) -> Options:
 
 
 def shown_option(option: Any) -> str:
-    """An option as the model reads it; two options that look alike could not be told apart in an answer."""
+    """An option as the model reads it; an answer could not choose between two that look alike."""
     return str(option).strip()
 
 
