@@ -1,4 +1,4 @@
-"""What a program says when Ctrl-C stops its run: one line at once, and one line at the end instead of a traceback.
+"""Prints what Ctrl-C does to a run: one line at once, and one line at the end instead of a traceback.
 
 Covers: both lines, on standard error, for every program that runs a job, and that the key reaches `run` and `stream`
 also where asyncio has taken it over: while they block its event loop, and in a thread (`asyncio.to_thread(job.run)`).
@@ -24,9 +24,9 @@ _EXIT_STATUS = 130
 
 
 def say_stopping(in_flight: int, *, may_repeat: bool = True) -> None:
-    """That the key was heard, and what it does: calls in flight may take minutes to end."""
-    told = f"stopping: {in_flight:,} in flight" if in_flight else "stopping"
-    _say(f"{told}; again to stop now" if may_repeat else told)
+    """Print at once what the key does: calls in flight may take minutes to end."""
+    line = f"stopping: {in_flight:,} in flight" if in_flight else "stopping"
+    _say(f"{line}; again to stop now" if may_repeat else line)
 
 
 def say_stopping_now() -> None:
@@ -41,7 +41,7 @@ class AsyncioKey:
 
     @property
     def is_pressed(self) -> bool:
-        # asyncio tells nobody else why it cancels.
+        # asyncio shows nowhere else why it cancels.
         return getattr(self._runner, "_interrupt_count", 0) > 0
 
     @property
@@ -51,8 +51,8 @@ class AsyncioKey:
 
 
 @contextmanager
-def heard() -> Generator[None]:
-    """While this thread waits for a run: a Ctrl-C is a KeyboardInterrupt here also under `asyncio.run`, whose handler
+def receiving_ctrl_c() -> Generator[None]:
+    """While this thread waits for a run, a Ctrl-C is a KeyboardInterrupt here also under `asyncio.run`, whose handler
     cancels the main task, which the blocked event loop cannot deliver. Any other handler of the program stays.
     """
     before = signal.getsignal(signal.SIGINT)
@@ -87,13 +87,13 @@ _under_asyncio = ""
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    told = (
+    line = (
         str(error) if isinstance(error, Interrupted) else _under_asyncio if _is_raised_by_asyncio(kind, trace) else ""
     )
-    if not told:
+    if not line:
         sys.__excepthook__(kind, error, trace)
         return
-    _say(told)
+    _say(line)
     if not hasattr(sys, "ps1") and not sys.flags.interactive:  # at a prompt, the next command comes
         raise SystemExit(_EXIT_STATUS)  # as a shell has it for a program that Ctrl-C ended
 

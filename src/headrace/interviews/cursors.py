@@ -1,4 +1,4 @@
-"""Which interview comes next. Covers: one cursor a model, so that each can be stopped by itself.
+"""Decides which interview comes next: one cursor a model, so that each can be held by itself. Pure.
 
 Does not cover: how many may be in flight (interviews.window).
 """

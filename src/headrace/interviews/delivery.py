@@ -1,4 +1,4 @@
-"""Results as they arrive at the caller, in its own thread or on its own event loop.
+"""Delivers results to the caller as they are committed, in its own thread or on its own event loop.
 
 Covers: starting a run, taking its committed rows, and ending it whatever happens to the caller; and showing a notebook
 how far it is meanwhile, which only the caller's side can do.
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from headrace.errors import Interrupted
-from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, heard, say_stopping, say_stopping_now
+from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, receiving_ctrl_c, say_stopping, say_stopping_now
 from headrace.interviews.open_chunks import CommittedRow
 from headrace.interviews.standalone import OpenedRun, StandaloneRun
 from headrace.limits import RunOptions
@@ -64,7 +64,7 @@ class Delivery:
 
     def start(self) -> OpenedRun:
         self._run.start()
-        with heard():
+        with receiving_ctrl_c():
             opened = self._run.opened.result()
         _show(self._display, self._run)
         return opened
@@ -74,12 +74,12 @@ class Delivery:
             try:
                 for row in batch:
                     yield as_result(row, header)
-                    self._run.check_is_here()  # whoever got the result may have forked, and be the fork
+                    self._run.check_is_here()  # the caller may have forked, and this may be the fork
             finally:
                 self._run.delivered(len(batch))
 
     def finish(self) -> None:
-        with heard():
+        with receiving_ctrl_c():
             while wait([self._run.ended], self._look_every_s).not_done:
                 self._look()
         self._run.ended.result()
@@ -94,13 +94,13 @@ class Delivery:
         self._run.check_is_here()
         while True:
             self._look()
-            with heard(), suppress(Empty):
+            with receiving_ctrl_c(), suppress(Empty):
                 return self._queue.get(timeout=self._look_every_s)
 
     def _wait_for_end(self) -> None:
         while self._run.is_running:
             try:
-                with heard():
+                with receiving_ctrl_c():
                     self._run.ended.exception()
             except KeyboardInterrupt:
                 say_stopping_now()
@@ -175,7 +175,7 @@ class AsyncDelivery:
             try:
                 for row in batch:
                     yield as_result(row, header)
-                    self._run.check_is_here()  # whoever got the result may have forked, and be the fork
+                    self._run.check_is_here()  # the caller may have forked, and this may be the fork
             finally:
                 self._run.delivered(len(batch))
 
@@ -186,7 +186,7 @@ class AsyncDelivery:
         try:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, batch)
         except RuntimeError:
-            self._run.stop()  # the caller's loop is gone: nobody will take this, or anything after it
+            self._run.stop()  # the caller's loop is closed: nothing can be delivered any more
 
 
 def _in_flight(run: StandaloneRun) -> int:

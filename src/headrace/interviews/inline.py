@@ -1,4 +1,4 @@
-"""Runs interviews in this process, on this event loop. Covers: the executor contract for chunks of interviews.
+"""Conducts interviews in this process, on this event loop: the executor contract for chunks of interviews.
 
 A fixed number of workers take interviews as they come; one that must wait for a busy model gives its worker back and
 returns later. Does not cover: hard memory limits, which need processes of their own.
@@ -125,21 +125,21 @@ class InlineExecutor:
     async def open(self, spec: Spec) -> None:
         models = [Model.from_row(row, functions) for row, functions in zip(spec.models, self._functions, strict=True)]
         self._providers = [provider_for(model) for model in models]
-        self._models = [self._calls(place, model, spec) for place, model in enumerate(models)]
+        self._models = [self._calls(position, model, spec) for position, model in enumerate(models)]
         self._outbox.compress = DetailPacker(spec.dictionary).compress
         self._interviewer = Interviewer(Survey.from_row(spec.survey), self._models, spec.retry)
 
-    def _calls(self, place: int, model: Model, spec: Spec) -> ModelCalls:
-        provider = self._providers[place]
+    def _calls(self, position: int, model: Model, spec: Spec) -> ModelCalls:
+        provider = self._providers[position]
         if model.service_name == "test":
-            return PlainCalls(provider, spec.prices[place] if "price" in model.parameters else None)
+            return PlainCalls(provider, spec.prices[position] if "price" in model.parameters else None)
         limiter = self._endpoints.limiter(model)
-        listener = partial(self._outbox.observe, place)
+        listener = partial(self._outbox.observe, position)
         limiter.listen(listener)
         self._listening.append((limiter, listener))
         # As the controller names it: a script's function has another module's name in a process of its own.
-        named = Model.from_row(spec.models[place])
-        return ServiceCalls(named, provider, limiter, spec.prices[place], self._cache, self._on_charged)
+        named = Model.from_row(spec.models[position])
+        return ServiceCalls(named, provider, limiter, spec.prices[position], self._cache, self._on_charged)
 
     @property
     def is_instant(self) -> bool:
@@ -276,7 +276,7 @@ class InlineExecutor:
     def _answer_taker(
         self, begun: _ChunkInProgress, interview: InterviewInProgress
     ) -> Callable[[int, AnswerRecord], None] | None:
-        """Who is told each answer as it comes; nobody where the interview will have ended before anyone could look."""
+        """The function that gets each answer as it comes; None for a model that never waits: interviews end at once."""
         if self._models[interview.given.model].is_instant:
             return None
         return lambda ordinal, record: self._outbox.add_answer(begun.chunk, ordinal, record)

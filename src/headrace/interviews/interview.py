@@ -1,4 +1,4 @@
-"""One interview: a survey's questions put to one agent, about one scenario, by one model.
+"""Conducts one interview: puts a survey's questions to one agent, about one scenario, through one model.
 
 Covers: the order of questions, what overlaps, reading answers, and turning what goes wrong into data.
 Does not cover: which interviews run and where (interviews.inline), or how a call is made (providers).
@@ -39,7 +39,7 @@ _ANSWERED, _FAILED = (
 
 
 class InterviewInProgress:
-    """One interview in progress: who answers what, and the records so far. It holds one place in the window."""
+    """One interview in progress: what it was given, and its records so far. It holds one permit of the window."""
 
     __slots__ = (
         "context",
@@ -134,7 +134,7 @@ class Interviewer:
             if not await self._ask(interview, asked):
                 return
             if on_answer is None:
-                continue  # a model that never waits: nobody could look, or stop it, in between
+                continue  # a model that never waits: nothing can look at it, or stop it, in between
             record = interview.records[asked.position]
             if record is not None and record.attempts:
                 on_answer(interview.given.ordinal, record)

@@ -1,4 +1,4 @@
-"""What a job has cost so far, and how much of its budget is left. Covers: counting, and how many interviews it affords.
+"""Counts what a job has cost so far, and how many interviews the rest of its budget affords.
 
 Counted over all runs of the file, so that a run that was killed and started again spends no more than was allowed.
 Does not cover: prices (plan.prices), or stopping (interviews.run).
@@ -70,10 +70,10 @@ class Spending:
         paid = f"${cost:,.4f}, " if cost and not self._before.unpriced + self.run.unpriced else ""
         given = {"max_cost": self._most_cost, "max_tokens_total": self._most_tokens}
         limits = {name: most for name, most in given.items() if most is not None}
-        told, named = " or ".join(f"{{{name}}}" for name in limits), ", ".join(f"{{{name}}}" for name in limits)
+        either, named = " or ".join(f"{{{name}}}" for name in limits), ", ".join(f"{{{name}}}" for name in limits)
         return BudgetSpent(
             spelled(
-                f"The budget is spent: {told} has no room for another interview after {done:,} of {total:,}"
+                f"The budget is spent: {either} has no room for another interview after {done:,} of {total:,}"
                 f" ({paid}{counted(tokens, 'token')}).",
                 **limits,
             ),

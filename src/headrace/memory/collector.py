@@ -1,4 +1,4 @@
-"""Python's collector of cyclic garbage, while calls are under way.
+"""Makes Python's garbage collector run less often while calls are in flight.
 
 Every call in flight is some hundred objects, none of them garbage. By default the collector looks through the young
 ones after every 700: at a thousand calls in flight that is 150 us a call, nearly as much as the call itself. Does not
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 _YOUNG_OBJECTS = 20_000  # about as many as a few hundred calls; as garbage, some megabytes
 _lock = threading.Lock()
-_before: list[tuple[int, int, int]] = []  # what each run that is under way found
+_before: list[tuple[int, int, int]] = []  # the thresholds that each run in progress found
 
 
 @contextmanager

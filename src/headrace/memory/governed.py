@@ -1,4 +1,4 @@
-"""The memory budget that a survey runs in: its readings and its pressure level, from one place.
+"""The memory budget that a survey runs in: one source of readings and of the pressure level.
 
     a survey by itself      OwnMemory: takes readings when asked, has a governor, reclaims when the level rises
     a survey in an engine   the engine's readings and level, handed in (agents.engine.engine_memory)

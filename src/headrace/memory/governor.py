@@ -1,4 +1,4 @@
-"""How hard memory presses, with hysteresis. Covers: levels from readings.
+"""Decides the pressure level from memory readings, with hysteresis. Pure.
 
 Does not cover: taking readings (memory.gauge), or what a level means for admission (interviews.window).
 """

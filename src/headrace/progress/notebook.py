@@ -1,4 +1,4 @@
-"""Progress in a notebook: a small block below the cell, in text and in HTML. No widgets.
+"""Shows progress in a notebook: a small block below the cell, in text and in HTML. No widgets.
 
 It is drawn in the caller's thread (interviews.delivery): what another thread displays goes to whichever cell ran last,
 and past whatever captures the output of this one. Does not cover: the words (progress.text).

@@ -1,4 +1,4 @@
-"""How far a run is, and how fast it goes. Covers: one reading of it, and the pace that readings make. No clock, no I/O.
+"""Measures how far a run is and how fast it goes: one reading, and the pace over several. No clock, no I/O.
 
 Does not cover: saying it in words (progress.text), or showing it (progress.refresh, progress.notebook).
 """
@@ -38,7 +38,7 @@ class Progress:
 
 
 class Pace:
-    """Interviews a second over the last seconds: what came long ago says little about what is left."""
+    """Interviews a second over the last seconds: earlier ones say little about the rest."""
 
     def __init__(self, window_s: float = _WINDOW_S) -> None:
         self._window_s = window_s

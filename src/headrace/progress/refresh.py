@@ -1,4 +1,4 @@
-"""Progress shown as often as is good, and no oftener, whoever calls. Covers: the pace, the clock, a canvas that fails.
+"""Draws progress no more often than its canvas wants. Covers: the pace, the clock, a canvas that fails.
 
 Does not cover: the canvases (progress.terminal_line, progress.notebook), or the words on them (progress.text).
 """

@@ -1,4 +1,4 @@
-"""Progress on standard error: drawn over itself on a terminal, or as plain lines for a log.
+"""Shows progress on standard error: drawn over itself on a terminal, or as plain lines for a log.
 
 Does not cover: how often (progress.refresh), or the words (progress.text).
 """

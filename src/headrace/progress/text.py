@@ -1,4 +1,4 @@
-"""Progress in words: which figures there are, and which of them fit a width. Pure.
+"""Puts progress into words: chooses the figures that fit a width. Pure.
 
 Covers: one line, several lines, and the line of a log. Does not cover: where and when they are shown
 (progress.refresh, progress.notebook).
@@ -69,12 +69,12 @@ def one_line(progress: Progress, pace: Pace, width: int, *, is_ascii: bool) -> L
     """As many figures as fit, the important ones first; the bar takes what they leave."""
     figures = _figures(progress, pace)
     fitting = _fitting(figures, _BY_IMPORTANCE, width)
-    told = _of(figures, *(figure for figure in _Figure if figure in fitting))
-    length = min(_LONGEST_BAR, width - len(plain(told)) - len(_GAP))
+    line = _of(figures, *(figure for figure in _Figure if figure in fitting))
+    length = min(_LONGEST_BAR, width - len(plain(line)) - len(_GAP))
     if length < _SHORTEST_BAR:
-        return told
+        return line
     length -= length % _BAR_STEP  # a figure that grows by a letter should not make the whole line jump
-    return [*_bar(_share(progress.done, progress.total), length, is_ascii=is_ascii), StyledText(_GAP), *told]
+    return [*_bar(_share(progress.done, progress.total), length, is_ascii=is_ascii), StyledText(_GAP), *line]
 
 
 def several_lines(progress: Progress, pace: Pace, width: int, *, is_ascii: bool) -> list[Line]:
@@ -112,7 +112,7 @@ def plain(line: Line) -> str:
 def _figures(progress: Progress, pace: Pace) -> dict[_Figure, str]:
     """In the order of the enum; one that has nothing to say is left out."""
     per_s = pace.overall_per_s if progress.is_over else pace.recent_per_s
-    sayings = {
+    texts = {
         _Figure.COUNT: f"{progress.done:>{len(f'{progress.total:,}')},}/{progress.total:,}",
         _Figure.NOTICE: _notice_text(progress),
         _Figure.LEFT: _time_text(progress, pace),
@@ -124,7 +124,7 @@ def _figures(progress: Progress, pace: Pace) -> dict[_Figure, str]:
         _Figure.COST: f"${progress.cost:,.2f}" if progress.cost is not None else "",
         _Figure.MEMORY: _amount_within(progress.memory_bytes, progress.budget_bytes),
     }
-    return {figure: text for figure, text in sayings.items() if text}
+    return {figure: text for figure, text in texts.items() if text}
 
 
 def _notice_text(progress: Progress) -> str:

@@ -10,7 +10,7 @@ import os
 import sys
 
 from headrace.memory.measure.cgroups import MemoryGroups
-from headrace.memory.measure.hidden_shared_memory import tells_in_flight
+from headrace.memory.measure.hidden_shared_memory import shows_in_flight
 from headrace.memory.measure.os_limits import ON_LINUX, resource
 from headrace.memory.measure.socket_buffers import can_read_buffers
 
@@ -51,7 +51,7 @@ def _shared_memory() -> str:
     """Memory that no process shows as its own: memfds in flight are counted only where the kernel shows them."""
     if not ON_LINUX:
         return f"not on {sys.platform}: only what is mapped counts"
-    return ACTIVE if tells_in_flight() else f"{ACTIVE}, but for memfds in flight: this kernel does not tell of them"
+    return ACTIVE if shows_in_flight() else f"{ACTIVE}, but for memfds in flight: this kernel does not tell of them"
 
 
 def _buffers() -> str:

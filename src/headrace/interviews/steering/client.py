@@ -1,4 +1,4 @@
-"""Asking a run that goes on in another process. Covers: one exchange with it, and saying why there is none.
+"""Sends a steering request to a run in another process, and explains why it cannot.
 
 Does not cover: the messages (interviews.steering.messages), or who answers (interviews.steering.server).
 """

@@ -1,4 +1,4 @@
-"""What may be asked of a run from another process, and how it travels. Covers: messages, the socket's name.
+"""The requests and replies that steer a run from another process, and the socket they travel through.
 
     <run file>.sock     a Unix socket beside the run file, mode 0600, there while the run goes on
     a message           a frame (headrace.framing) with a msgpack body
@@ -23,7 +23,7 @@ import msgspec
 from headrace.framing import framed
 from headrace.interviews.run import Progress
 
-# Whoever asks waits longer than it takes to be rid of clients that came before and say nothing.
+# A client waits longer than it takes to close the connections of silent clients before it.
 ANSWER_WITHIN_S = 5.0
 SERVE_WITHIN_S = 2.0
 MOST_REQUEST_BYTES = 1_000
@@ -38,7 +38,7 @@ class StateRequest(msgspec.Struct, frozen=True, tag="state"):
 
 
 class PauseRequest(msgspec.Struct, frozen=True, tag="pause"):
-    """Admit nothing more, let what is in flight end, and wait."""
+    """Admit nothing more, let interviews in flight end, and wait."""
 
 
 class ResumeRequest(msgspec.Struct, frozen=True, tag="resume"):
@@ -52,7 +52,7 @@ class TuneRequest(msgspec.Struct, frozen=True, tag="tune"):
 
 
 class StopRequest(msgspec.Struct, frozen=True, tag="stop"):
-    """As Ctrl-C does there: once, what is in flight ends; twice, stop now."""
+    """As Ctrl-C does there: once, interviews in flight end; twice, stop now."""
 
 
 SteeringRequest: TypeAlias = StateRequest | PauseRequest | ResumeRequest | TuneRequest | StopRequest
@@ -87,7 +87,7 @@ def socket_path(run_path: Path) -> Path:
 
 @contextmanager
 def short_name(path: Path) -> Generator[Path]:
-    """A name for the same place that a socket's address has room for, with two bytes to spare."""
+    """A path to the same file that a socket's address has room for, with two bytes to spare."""
     if len(os.fsencode(path)) + 2 <= _MOST_ADDRESS_BYTES:
         yield path
         return
@@ -101,5 +101,5 @@ def is_same_user(connection: socket.socket) -> bool:
     """Whether our own user is at the other end. Where the system does not say, the socket's mode has to do."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
-    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return _CREDENTIALS.unpack(told)[1] == os.geteuid()
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return _CREDENTIALS.unpack(credentials)[1] == os.geteuid()

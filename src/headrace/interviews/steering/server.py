@@ -1,6 +1,6 @@
-"""A run answers to its owner: the socket beside a run file. Covers: making it, answering, taking it away.
+"""Answers steering requests of a run through a socket beside its run file: makes it, answers, removes it.
 
-It lives on the engine's loop and costs nothing while nobody connects. A client gets a few seconds and a few hundred
+It lives on the engine's loop and costs nothing without clients. A client gets a few seconds and a few hundred
 bytes, and at most a handful are served at a time: whatever they do, the run does not notice. Where no socket can be
 made (no such thing on this system or file system), the run goes on without one.
 Does not cover: the messages (interviews.steering.messages), or asking (interviews.steering.client).
@@ -49,28 +49,28 @@ _requests: msgspec.msgpack.Decoder[SteeringRequest] = msgspec.msgpack.Decoder(St
 @asynccontextmanager
 async def steerable(run_path: Path, run: SurveyRun) -> AsyncGenerator[None]:
     """While the block runs, the run can be steered. The caller holds the file's lock: a socket found is a dead one."""
-    place = socket_path(run_path)
-    listener = _listen_at(place)
+    path = socket_path(run_path)
+    listener = _listen_at(path)
     if listener is None:
         yield
         return
-    answering = asyncio.create_task(_Control(listener, run).answer())
+    answering = asyncio.create_task(_SteeringServer(listener, run).answer())
     try:
         yield
     finally:
         answering.cancel()
         await asyncio.wait([answering])
         listener.close()
-        with suppress(OSError):  # gone, or not ours to remove any more: nobody answers there
-            place.unlink()
+        with suppress(OSError):  # gone, or not ours to remove any more
+            path.unlink()
 
 
-def _listen_at(place: Path) -> socket.socket | None:
+def _listen_at(path: Path) -> socket.socket | None:
     if not hasattr(socket, "AF_UNIX"):
         return None
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        _bind(listener, place)
+        _bind(listener, path)
         listener.listen(_BACKLOG)
         listener.setblocking(False)
     except OSError:
@@ -79,30 +79,30 @@ def _listen_at(place: Path) -> socket.socket | None:
     return listener
 
 
-def _bind(listener: socket.socket, place: Path) -> None:
-    # A mode can only be set after binding, and a umask is the whole process's: so it is bound where nobody else can
-    # go, and gets its name, in place of a dead one, when its mode is right.
+def _bind(listener: socket.socket, path: Path) -> None:
+    # A mode can only be set after binding, and a umask is the whole process's: so it is bound in a private
+    # directory, and gets its name, replacing a dead one, when its mode is right.
     with (
-        tempfile.TemporaryDirectory(prefix=".headrace-", dir=place.parent) as private,
+        tempfile.TemporaryDirectory(prefix=".headrace-", dir=path.parent) as private,
         short_name(Path(private)) as short,
     ):
         listener.bind(str(short / "s"))
         bound = Path(private) / "s"
         bound.chmod(0o600)
-        bound.replace(place)
+        bound.replace(path)
 
 
-class _Control:
+class _SteeringServer:
     def __init__(self, listener: socket.socket, run: SurveyRun) -> None:
         self._listener = listener
         self._run = run
-        self._places = asyncio.Semaphore(_MOST_CLIENTS)
+        self._free_clients = asyncio.Semaphore(_MOST_CLIENTS)
 
     async def answer(self) -> None:
-        """Until cancelled."""
+        """Serve clients until cancelled."""
         async with asyncio.TaskGroup() as clients:
             while True:
-                await self._places.acquire()
+                await self._free_clients.acquire()
                 clients.create_task(self._serve(await self._next_client()))
 
     async def _next_client(self) -> socket.socket:
@@ -120,7 +120,7 @@ class _Control:
                         reply = await self._reply_to(connection)
                         await asyncio.get_running_loop().sock_sendall(connection, encoded(reply))
         finally:
-            self._places.release()
+            self._free_clients.release()
 
     async def _reply_to(self, connection: socket.socket) -> SteeringReply:
         try:
@@ -128,9 +128,7 @@ class _Control:
         except (BadFrame, msgspec.DecodeError) as error:
             return RefusalReply(str(error))
         if _has_left(connection):
-            raise ConnectionResetError(
-                "the client was told that nobody answers: what it asked for must not happen later"
-            )
+            raise ConnectionResetError("the client has given up: its request must not be carried out later")
         self._carry_out(request)
         run = self._run
         return StateReply(os.getpid(), run.concurrency, run.was_stopped, run.progress())

@@ -1,7 +1,13 @@
 """Measures and limits memory through the operating system. These are the only modules that read /proc and cgroups.
 
-A tree's memory is the controller's and the warden's resident memory plus what each worker has above its size at the
-fork, corrected by PSS (proportional set size) once a second. What plain sizes do not show has a module each:
+    process        sizes and children of one process: by id, or through kept descriptors
+      ├─ own_tree      this process and its descendants: opened and closed for each reading (memory.gauge)
+      └─ tree          a worker's tree: kept open, read up to a thousand times a second by the warden
+           └─ shared_pages, shared_files, hidden_shared_memory, socket_buffers: what plain sizes do not show
+    host_memory    what the host and the container have (cgroups finds their groups)
+
+A budget's tree counts the resident memory of all its processes, less what workers had when they were forked, corrected
+by PSS (proportional set size) once a second. For a worker's own limit:
 
 - `shared_pages`: pages that forks share are counted once. Bounds from plain sizes decide; only where they leave the
   answer open is the tree stopped for the milliseconds that exact sizes take.

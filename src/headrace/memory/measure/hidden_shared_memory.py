@@ -1,8 +1,9 @@
-"""Shared memory that no open file leads to: memfds mapped and closed, memfds in flight over a socket, SysV segments.
+"""Charges trees with shared memory that no open file leads to: memfds mapped and closed, memfds in flight over a
+socket, SysV segments.
 
 SysV segments are listed by the kernel with the process that made them. The other two are seen only in the host's total:
-what is left of it without files on tmpfs, open memfds and segments. Growth of that rest is charged to the trees that
-show a trace of hiding memory (a closed memfd in their mappings, descriptors in a socket's queue), and to none more than
+the rest of it, without files on tmpfs, open memfds and segments. Growth of that rest is charged to the trees that show
+a trace of hiding memory (a closed memfd in their mappings, descriptors in a socket's queue), and to none more than
 its CPU time can have filled: other processes of the host have shared memory, too.
 Does not cover: open memfds and files on tmpfs (memory.measure.shared_files), mapped pages (memory.measure.tree).
 """
@@ -37,20 +38,20 @@ class Segment(NamedTuple):
     resident_bytes: int
 
 
-class Cpu(NamedTuple):
-    """Of a tree. Memory is filled on a CPU, and in the kernel: `system_s` is told in ticks."""
+class CpuTime(NamedTuple):
+    """The CPU time of a tree, which bounds the memory it can have filled. The kernel counts `system_s` in ticks."""
 
     run_s: float = 0.0
     system_s: float = 0.0
 
-    def can_have_filled(self, before: Cpu, hidden_bytes: int) -> int:
-        """Bytes at most, since `before` and beside those that it is charged already."""
+    def can_have_filled(self, before: CpuTime, hidden_bytes: int) -> int:
+        """The most bytes that it can have filled since `before`, without those that it is charged already."""
         since_then = int((self.run_s - before.run_s) * _FILLED_BYTES_PER_S)
         ever = int((self.system_s + _TICK_S) * _FILLED_BYTES_PER_S) - hidden_bytes
         return max(0, min(since_then, ever))
 
 
-class HiddenMemory:
+class HiddenSharedMemory:
     """`charge` brings each watch's `hidden_bytes` and `segment_bytes` up to date."""
 
     def __init__(self, rest_bytes: int) -> None:
@@ -59,7 +60,7 @@ class HiddenMemory:
         self._others = {segment.id for segment in segments}  # made before any worker: never ours to remove
         self._owners: dict[int, int] = {}  # root of the tree that made it, by segment
         self._rest_bytes = rest_bytes - sum(segment.resident_bytes for segment in segments)
-        self._cpu: dict[int, Cpu] = {}  # by root, at the last look
+        self._cpu: dict[int, CpuTime] = {}  # by root, at the last look
 
     def charge(
         self, watches: list[MeasuredTree], rest_bytes: int, memfds: dict[int, Inodes], closed_bytes: dict[int, int]
@@ -79,14 +80,14 @@ class HiddenMemory:
             _give_back(watches, -grown_bytes)
         elif grown_bytes:
             for watch in sorted(watches, key=lambda each: -each.hidden_bytes):
-                filled = self._cpu[watch.pid].can_have_filled(before.get(watch.pid, Cpu()), watch.hidden_bytes)
+                filled = self._cpu[watch.pid].can_have_filled(before.get(watch.pid, CpuTime()), watch.hidden_bytes)
                 charged = min(grown_bytes, filled + closed_bytes[watch.pid])
                 if charged and _hides_memory(watch.tree.pids(), memfds[watch.pid]):
                     watch.hidden_bytes += charged
                     grown_bytes -= charged
 
     def ended(self, watch: MeasuredTree) -> None:
-        """Nothing of its tree is left: what was hidden is free, and segments that nobody uses are removed."""
+        """Every process of the tree has ended: its hidden memory is free; its segments are removed unless in use."""
         self._rest_bytes -= watch.hidden_bytes
         watch.hidden_bytes = 0
         self._cpu.pop(watch.pid, None)
@@ -99,7 +100,7 @@ class HiddenMemory:
                     watch.segment_bytes -= segment.resident_bytes
 
     def _claimed(self, watches: list[MeasuredTree]) -> list[Segment]:
-        """All of the host; those that a process of these trees has made, or used first, are theirs from now on."""
+        """The host's segments. One that a process of these trees has made, or used first, is theirs from now on."""
         segments = listed_segments()
         there = {segment.id for segment in segments}
         self._others &= there
@@ -115,7 +116,7 @@ class HiddenMemory:
 
 
 def listed_segments() -> list[Segment]:
-    """Of the whole host, which bounds their number; none where the kernel has no SysV memory."""
+    """The segments of the whole host, which bounds their number; none where the kernel has no SysV memory."""
     try:
         with open(_SEGMENTS, "rb") as listed:  # noqa: PTH123 - pathlib is more than this needs
             lines = listed.read(_MOST_LISTED_BYTES).splitlines()
@@ -158,16 +159,16 @@ def _maps_closed_memfd(pid: int, open_inodes: set[int]) -> bool:
 
 
 def _has_in_flight(pid: int) -> bool:
-    """Whether a queue of one of its Unix sockets holds descriptors; told by the kernel from Linux 5.16 on."""
+    """Whether a queue of one of its Unix sockets holds descriptors; Linux shows it from 5.16 on."""
     try:
         numbers = os.listdir(f"/proc/{pid}/fdinfo")  # noqa: PTH208
     except OSError:
         return False
-    told = (contents(f"/proc/{pid}/fdinfo/{number}") for number in numbers)
-    return any(b"scm_fds:" in each and each.rpartition(b"scm_fds:")[2].split()[0] != b"0" for each in told)
+    infos = (contents(f"/proc/{pid}/fdinfo/{number}") for number in numbers)
+    return any(b"scm_fds:" in info and info.rpartition(b"scm_fds:")[2].split()[0] != b"0" for info in infos)
 
 
-def tells_in_flight() -> bool:
+def shows_in_flight() -> bool:
     """Whether this kernel says how many descriptors a socket's queue holds."""
     ends = socket.socketpair()
     try:
@@ -177,18 +178,18 @@ def tells_in_flight() -> bool:
             end.close()
 
 
-def _cpu(pids: list[int]) -> Cpu:
+def _cpu(pids: list[int]) -> CpuTime:
     used = [_cpu_of(pid) for pid in pids]
-    return Cpu(sum(each.run_s for each in used), sum(each.system_s for each in used))
+    return CpuTime(sum(each.run_s for each in used), sum(each.system_s for each in used))
 
 
-def _cpu_of(pid: int) -> Cpu:
-    """Of its threads to the nanosecond, of children that it has waited for in ticks."""
+def _cpu_of(pid: int) -> CpuTime:
+    """CPU time of a process: its threads' to the nanosecond, that of children it has waited for in ticks."""
     fields = contents(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     if len(fields) <= _CHILDRENS_SYSTEM_TIME:
-        return Cpu(0.0, 0.0)
+        return CpuTime(0.0, 0.0)
     ticks = [int(each) for each in fields[_USER_TIME : _CHILDRENS_SYSTEM_TIME + 1]]
-    return Cpu(_threads_s(pid) + sum(ticks[2:]) * _TICK_S, (ticks[1] + ticks[3]) * _TICK_S)
+    return CpuTime(_threads_s(pid) + sum(ticks[2:]) * _TICK_S, (ticks[1] + ticks[3]) * _TICK_S)
 
 
 def _threads_s(pid: int) -> float:
@@ -196,5 +197,5 @@ def _threads_s(pid: int) -> float:
         threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
     except OSError:
         return 0.0
-    told = (contents(f"/proc/{pid}/task/{thread}/schedstat").split() for thread in threads)
-    return sum(int(each[0]) for each in told if each) / 1e9
+    times = (contents(f"/proc/{pid}/task/{thread}/schedstat").split() for thread in threads)
+    return sum(int(each[0]) for each in times if each) / 1e9

@@ -1,4 +1,5 @@
-"""What a process tree is charged with, beyond the memory that its processes show: files, hidden memory, buffers.
+"""The figures that a process tree is charged with, beyond the memory that its processes show: files, hidden memory,
+buffers.
 
 Covers: the figures. Does not cover: finding them (shared_files, hidden_shared_memory, socket_buffers).
 """

@@ -1,6 +1,6 @@
-"""What the operating system holds a process to. Covers: limits, process groups, who dies with whom, stacks, layers.
+"""Sets what the operating system holds a process to: limits, signals, who ends with whom, stacks.
 
-Everything here is for the process that calls it, before it runs anybody's code. Does not cover: readings and kills,
+A process calls these for itself, before it runs the user's code. Does not cover: readings and kills,
 which come from outside (workers.warden.warden). Where a platform lacks something, it is left out and
 `enforcement_layers` says so: Windows has none of it, macOS neither RLIMIT_DATA nor /proc.
 """

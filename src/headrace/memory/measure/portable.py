@@ -1,6 +1,6 @@
-"""What a process and its descendants use, where there is no /proc: through psutil, by resident memory.
+"""Reads process trees and the host's memory where there is no /proc: through psutil, by resident memory.
 
-Covers: macOS, where workers are started from nothing and share nothing with the warden. Slower than process_tree, and
+Covers: macOS, where workers are started from nothing and share nothing with the warden. Slower than measure.tree, and
 blind to files in memory. Does not cover: orphans that left their worker's tree before they were seen.
 """
 

@@ -1,6 +1,7 @@
-"""Memory that is a file: memfds, and files on tmpfs such as /dev/shm. No limit on a process counts it.
+"""Charges trees with memory that is a file: memfds, and files on tmpfs such as /dev/shm. No limit on a process
+counts it.
 
-Covers: whose it is. An open file is its holder's. What was written and closed leaves no trace of its writer, so growth
+An open file is charged to the tree that has it open. A file that was written and closed shows no writer, so growth
 of a tmpfs is charged to the trees that can have caused most of it, and to none more than that: other processes of the
 host write there, too. What a tree that has ended leaves stays, and counts until it is removed. Looks closely only when
 the host's shared memory has moved. Does not cover: shared memory that is mapped, which
@@ -15,7 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TypeAlias
 
-from headrace.memory.measure.hidden_shared_memory import HiddenMemory, Inodes
+from headrace.memory.measure.hidden_shared_memory import HiddenSharedMemory, Inodes
 from headrace.memory.measure.measured_tree import MeasuredTree
 from headrace.memory.measure.process import contents
 
@@ -33,21 +34,21 @@ class SharedFiles:
 
     def __init__(self) -> None:
         self.abandoned_bytes = 0
-        self._places = tuple(_tmpfs_mounts())
-        # One file system may be mounted in several places, or twice in one; its bytes are there once.
-        self._mounts = {os.stat(place).st_dev: place for place in self._places}  # noqa: PTH116
+        self._mount_points = tuple(_tmpfs_mounts())
+        # One file system may be mounted at several points, or twice at one; its bytes are there once.
+        self._mounts = {os.stat(point).st_dev: point for point in self._mount_points}  # noqa: PTH116
         self._library = ctypes.CDLL(None)
-        self._told = (ctypes.c_ulong * 32)()
+        self._sysinfo = (ctypes.c_ulong * 32)()
         self._seen_bytes = self._host_bytes()
         self._closed_bytes = self._mounted_bytes()
         self._written: dict[int, int] = {}
         self._open: dict[int, int] = {}  # bytes of files on tmpfs, by the root that has them open
         self._looks = 0
         self._mapped: dict[int, int] = {}  # by root
-        self._hidden = HiddenMemory(self._seen_bytes - self._closed_bytes)
+        self._hidden = HiddenSharedMemory(self._seen_bytes - self._closed_bytes)
 
     def charge(self, watches: Iterable[MeasuredTree]) -> None:
-        """Bring every watch's `held_bytes` and `left_bytes` up to date, if anything has moved."""
+        """Bring every tree's `held_bytes` and `left_bytes` up to date, if the host's shared memory has changed."""
         self._looks += 1
         if self._has_moved():
             self._charge(list(watches))
@@ -55,7 +56,7 @@ class SharedFiles:
             self._written = _written_by_each(watches)
 
     def abandon(self, ended: MeasuredTree, others: Iterable[MeasuredTree]) -> None:
-        """It has just ended, and nothing that it started is there: its files are closed, and stay."""
+        """Every process of a tree has ended: its files are closed, and stay until they are removed."""
         self._hidden.ended(ended)
         open_bytes = self._open.get(ended.pid, 0)
         if not (self._has_moved() or open_bytes or ended.left_bytes):
@@ -112,7 +113,7 @@ class SharedFiles:
             self._removed(watches, -grown_bytes)
 
     def _removed(self, watches: list[MeasuredTree], gone_bytes: int) -> None:
-        """Nobody knows whose they were. Of those that live first: none of them is to be killed for another's files."""
+        """The deleted files' owner is unknown: credit live trees first, so that none is killed for another's files."""
         for owner in sorted(watches, key=lambda watch: -watch.left_bytes):
             taken = min(owner.left_bytes, gone_bytes)
             owner.left_bytes -= taken
@@ -125,7 +126,7 @@ class SharedFiles:
         files: Sizes = {}
         for pid in pids:
             for path, target in _open_files(pid):
-                kept = memfds if target.startswith(_MEMFD) else files if target.startswith(self._places) else None
+                kept = memfds if target.startswith(_MEMFD) else files if target.startswith(self._mount_points) else None
                 if kept is not None:
                     _count(path, kept)
         return memfds, files
@@ -134,16 +135,16 @@ class SharedFiles:
         total = 0
         for mount in self._mounts.values():
             try:
-                told = os.statvfs(mount)
+                status = os.statvfs(mount)
             except OSError:
                 continue  # unmounted meanwhile
-            total += (told.f_blocks - told.f_bfree) * told.f_frsize
+            total += (status.f_blocks - status.f_bfree) * status.f_frsize
         return total
 
     def _host_bytes(self) -> int:
         """All shared memory of the host; about a microsecond."""
-        self._library.sysinfo(self._told)
-        return self._told[_SHARED_AT]
+        self._library.sysinfo(self._sysinfo)
+        return self._sysinfo[_SHARED_AT]
 
 
 def _tmpfs_mounts() -> list[str]:
@@ -169,16 +170,16 @@ def _open_files(pid: int) -> list[tuple[str, str]]:
 
 def _count(path: str, kept: Sizes) -> None:
     try:
-        told = os.stat(path)  # noqa: PTH116
+        status = os.stat(path)  # noqa: PTH116
     except OSError:
         return
-    kept[told.st_dev, told.st_ino] = told.st_blocks * _BLOCK_BYTES
+    kept[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK_BYTES
 
 
 def _mapped_by(pids: Iterable[int]) -> int:
     """Shared pages that these processes have touched; those of forks as often as they have."""
-    told = (contents(f"/proc/{pid}/status") for pid in pids)
-    return sum(int(each.partition(b"RssShmem:")[2].split(None, 1)[0]) << 10 for each in told if b"RssShmem:" in each)
+    texts = (contents(f"/proc/{pid}/status") for pid in pids)
+    return sum(int(each.partition(b"RssShmem:")[2].split(None, 1)[0]) << 10 for each in texts if b"RssShmem:" in each)
 
 
 def _written_by_each(watches: Iterable[MeasuredTree]) -> dict[int, int]:
@@ -187,11 +188,11 @@ def _written_by_each(watches: Iterable[MeasuredTree]) -> dict[int, int]:
 
 def _written_by(pid: int) -> int:
     """Without what has gone to a disk's file system, which tmpfs is not: pages are counted there when they are filled.
-    Pages that are filled again, and what goes into a pipe or a socket, cannot be told from tmpfs.
+    Pages that are filled again, and what goes into a pipe or a socket, cannot be distinguished from tmpfs.
     """
     try:
-        with open(f"/proc/{pid}/io", "rb", buffering=0) as told:  # noqa: PTH123
-            numbers = told.read(512).split()[1::2]  # rchar, wchar, syscr, syscw, read_bytes, write_bytes
+        with open(f"/proc/{pid}/io", "rb", buffering=0) as counters:  # noqa: PTH123
+            numbers = counters.read(512).split()[1::2]  # rchar, wchar, syscr, syscw, read_bytes, write_bytes
             return int(numbers[1]) - int(numbers[5])
     except (OSError, IndexError):
         return 0

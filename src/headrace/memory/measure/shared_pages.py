@@ -1,4 +1,4 @@
-"""Memory that the processes of one tree share, counted once.
+"""Counts memory that the processes of one tree share once.
 
 Covers: forks, which share private memory until they write to it, and shared mappings. Exact sizes are slow to read, and
 wait for a process that is just mapping memory, tens of milliseconds on a busy host; bounds cost a few microseconds. So
@@ -37,7 +37,7 @@ class SharedPages:
     def counted_once(
         self, used_bytes: int, walked: Sequence[tuple[Process, Sample]], enough_bytes: int, too_much_bytes: int
     ) -> int:
-        """What is in use, where plain sizes add up to `used_bytes`; up to `enough_bytes` nobody need know better."""
+        """The bytes in use, where plain sizes add up to `used_bytes`; up to `enough_bytes` that sum is exact enough."""
         if used_bytes <= enough_bytes:
             return used_bytes
         least, most = self._bounds(walked)

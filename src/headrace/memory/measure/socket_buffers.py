@@ -1,4 +1,4 @@
-"""Memory in pipes and sockets: what was written into them and not yet read. No process shows it.
+"""Charges trees with memory in pipes and sockets: bytes written into them and not yet read. No process shows it.
 
 Covers: the buffers that a tree has open, each counted once. A tree with few descriptors cannot hold much there and is
 passed by after one short look. Buffers are asked for their fill through a copy of the descriptor, for a microsecond.
@@ -22,8 +22,8 @@ _SHARE_OF_TIME, _SHARE_WHEN_FILLING = 20, 3
 _MORE = 16
 
 
-class BufferedMemory:
-    """`charge` brings a watch's `buffered_bytes` up to date."""
+class SocketBuffers:
+    """`charge` brings a tree's `buffered_bytes` up to date."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None, use_errno=True)
@@ -70,20 +70,21 @@ class BufferedMemory:
             return 0  # closed meanwhile, or a sandbox forbids it
         try:
             if not is_socket:
-                return self._told(copy, _UNREAD)
-            # What one end of a local socket has not read is what the other has sent: counted there.
-            return self._told(copy, _UNSENT) + (0 if self._is_local(copy) else self._told(copy, _UNREAD))
+                return self._bytes_by_ioctl(copy, _UNREAD)
+            # Bytes that one end of a local socket has not read are those that the other has sent: counted there.
+            unread = 0 if self._is_local(copy) else self._bytes_by_ioctl(copy, _UNREAD)
+            return self._bytes_by_ioctl(copy, _UNSENT) + unread
         finally:
             os.close(copy)
 
-    def _told(self, descriptor: int, what: int) -> int:
-        is_told = self._library.ioctl(descriptor, what, ctypes.byref(self._number)) == 0
-        return max(0, self._number.value) if is_told else 0
+    def _bytes_by_ioctl(self, descriptor: int, which: int) -> int:
+        is_known = self._library.ioctl(descriptor, which, ctypes.byref(self._number)) == 0
+        return max(0, self._number.value) if is_known else 0
 
     def _is_local(self, descriptor: int) -> bool:
         size = ctypes.c_uint(ctypes.sizeof(self._number))
-        told = (descriptor, 1, _SO_DOMAIN, ctypes.byref(self._number), ctypes.byref(size))
-        return self._library.getsockopt(*told) == 0 and self._number.value == 1
+        arguments = (descriptor, 1, _SO_DOMAIN, ctypes.byref(self._number), ctypes.byref(size))
+        return self._library.getsockopt(*arguments) == 0 and self._number.value == 1
 
 
 def can_read_buffers() -> bool:
@@ -91,7 +92,7 @@ def can_read_buffers() -> bool:
     reader, writer = os.pipe()
     try:
         os.write(writer, b"tide")
-        return BufferedMemory().of([os.getpid()]) >= len(b"tide")
+        return SocketBuffers().of([os.getpid()]) >= len(b"tide")
     finally:
         os.close(reader)
         os.close(writer)

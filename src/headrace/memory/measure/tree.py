@@ -1,4 +1,4 @@
-"""What a process and its descendants use, above what the first of them shared when it was forked.
+"""Reads a worker's tree: how much a process and its descendants use, above the memory that the first had when forked.
 
 Covers: walking the tree and adding up plain sizes. Does not cover: sizes of one process (memory.measure.process), what
 several share (memory.measure.shared_pages), what follows from a reading (workers.warden.watch).
@@ -98,7 +98,7 @@ class ProcessTree:
         is_stopped = False
         walked = self._walk()
         if not walked:
-            return self._reading  # it has ended and is about to be reaped: what it had last tells why
+            return self._reading  # it has ended and is about to be reaped: its last reading says why
         for process, sample in walked:
             shared += sample.shared_bytes
             if process.pid != self._root:

@@ -20,7 +20,7 @@ from pathlib import Path
 from headrace.memory.measure.cgroups import MemoryGroups
 from headrace.memory.measure.os_limits import ON_LINUX, limit_data
 from headrace.memory.measure.shared_files import SharedFiles
-from headrace.memory.measure.socket_buffers import BufferedMemory
+from headrace.memory.measure.socket_buffers import SocketBuffers
 from headrace.memory.measure.tree import new_tree
 from headrace.workers.progress_page import ProgressPage, WorkerCounters
 from headrace.workers.warden.children import ExitStatus, kill_tree, send_signal
@@ -56,7 +56,7 @@ class Watchdog:
         if self._groups is not None:
             self._groups.sweep()
         self._files = SharedFiles() if ON_LINUX else None
-        self._buffers = BufferedMemory() if ON_LINUX else None
+        self._buffers = SocketBuffers() if ON_LINUX else None
         self._watches: dict[int, Watch] = {}  # by pid
         self._counters: dict[int, WorkerCounters] = {}  # by pid, of workers
         self._loops: dict[int, LoopWatch] = {}  # by pid, of workers
