@@ -225,8 +225,8 @@ def test_the_public_names_are_these() -> None:
     assert expressions.__all__ == sorted(expressions.__all__)
     assert set(expressions.__all__) == {
         "Column",
+        "ColumnKind",
         "Expression",
-        "Kind",
         "Sql",
         "Value",
         "compile_closure",

@@ -220,8 +220,10 @@ def take_at_once(port, payload):
 
 def take_in_threads(port, payload):
     errors = []
+    have_started = threading.Barrier(4)  # a thread that cannot start for lack of memory is a RuntimeError
 
     def take():
+        have_started.wait()
         try:
             take_bytearrays(port, payload)
         except MemoryError as error:
