@@ -25,7 +25,8 @@
 - Programs that are not Python (`command`) have the same limits and the same watchdog; their streams are files.
 - An event loop that is stuck in a worker (`watched_loop`): the worker counts its loop's turns in a shared page
   (`progress_page`); the warden asks one that does not turn for its stack, by a signal whose handler is C.
+- What a worker's death means (`deaths`) is one table: out of memory, crashed, hung, or lost to a signal from outside.
 
-Does not cover: what interviews and agent runs say to their workers, and what a death means for them
+Does not cover: what interviews and agent runs say to their workers, and what follows for them from a death
 (`interviews.workers`, `agents.workers`).
 """

@@ -7,9 +7,10 @@
 Each worker is an `InlineExecutor` and owns nothing: the controller's limiters let each call through, its response cache
 answers lookups, and sealed interviews come back as flat values that the journal's statements take as they are.
 `assignment` decides which worker gets what, `chunks_in_flight` keeps chunks, `merged_events` puts the workers' events
-into one order, `interview_deaths` reads a death. A worker's limit is an equal share of what the budget leaves.
+into one order, `interview_deaths` has the words for a death. A worker's limit is an equal share of what the budget
+leaves.
 
-What a death means: an interview fails only for what it did itself.
+What follows from a death (`workers.deaths` has the causes): an interview fails only for what it did itself.
 1. The worker ended by its own doing (its memory limit, SIGSEGV, an exit) and did not name the interview: those in
    flight are tried again in halves (`chunk_parts`), each alone in a new worker.
 2. An interview that ends its worker there too gets the only worker with all the memory there is, where that may help,
