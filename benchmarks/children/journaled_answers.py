@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.processes import print_figures
 from headrace import Agent, AgentList, Model, QuestionFreeText, Survey
-from headrace.store.run_file.row_batches import RowBatch
+from headrace.store.run_file.rows import RowBatch
 from headrace.store.run_file.run_journal import Journal
 from headrace.survey.record import AnswerRecord
 

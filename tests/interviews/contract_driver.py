@@ -20,7 +20,7 @@ from headrace.interviews.contract import (
 )
 from headrace.limits import RetryLimits
 from headrace.store.run_file.creation import detail_dictionary
-from headrace.store.run_file.row_batches import BatchRow
+from headrace.store.run_file.rows import BatchRow
 from headrace.survey.record import AnswerRecord, Usage
 
 SURVEY = Survey(

@@ -15,8 +15,7 @@ from headrace.interviews import contract
 from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEvent, Lease, Rows, Spec
 from headrace.models.limiter import EndpointState
 from headrace.models.provider import Request
-from headrace.store.run_file.row_batches import row_batch
-from headrace.store.run_file.rows import DetailPacker, Row, Status
+from headrace.store.run_file.rows import DetailPacker, Row, Status, row_batch
 from headrace.survey.record import AnswerRecord, AnswerState, Cause, Failure, Usage
 from tests.interviews.contract_driver import Controller, chunk, spec_for
 from tests.interviews.executors import EXECUTORS, NETWORK_EXECUTORS

@@ -9,8 +9,7 @@ from typing import Any
 from headrace.limits import RunOptions
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
-from headrace.store.run_file.row_batches import row_batch
-from headrace.store.run_file.rows import ANSWER_COLUMNS, DetailPacker, Row, Status
+from headrace.store.run_file.rows import ANSWER_COLUMNS, DetailPacker, Row, Status, row_batch
 from headrace.store.run_file.run_file import RunFile
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from headrace.results.results import Results
-from headrace.store.run_file.row_batches import row_batch
+from headrace.store.run_file.rows import row_batch
 from headrace.survey.agent import Agent
 from tests.results import files
 
@@ -15,7 +15,7 @@ PEOPLE = 3_000
 WRITER = f"""
 import sys
 from pathlib import Path
-from headrace.store.run_file.row_batches import row_batch
+from headrace.store.run_file.rows import row_batch
 from tests.results import files, test_live
 
 with files.opened(Path(sys.argv[1]), test_live.job()) as file:

@@ -11,7 +11,7 @@ from headrace.results.result import Result, Tokens
 from headrace.results.results import Results
 from headrace.store.connections import open_writer
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.row_batches import row_batch
+from headrace.store.run_file.rows import row_batch
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
 from headrace.survey.scenario import Scenario

@@ -29,7 +29,7 @@ from headrace import (
     task,
 )
 from headrace.errors import RunFailed
-from headrace.store.run_file.row_batches import row_batch
+from headrace.store.run_file.rows import row_batch
 from headrace.survey.record import AnswerRecord, AnswerState
 from tests.results.files import city, job, opened, row, survey
 

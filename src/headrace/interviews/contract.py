@@ -22,7 +22,7 @@ from headrace.exit_causes import ExitCause
 from headrace.limits import RetryLimits
 from headrace.models.limiter import EndpointState
 from headrace.plan.prices import Price
-from headrace.store.run_file.row_batches import RowBatch
+from headrace.store.run_file.rows import RowBatch
 from headrace.survey.record import AnswerRecord, Usage
 
 

@@ -14,8 +14,7 @@ from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import Answers, Chunk, ChunkEnded, InterviewEvent, Observed, Rows
 from headrace.models.limiter import EndpointState
 from headrace.outbox import Outbox
-from headrace.store.run_file.row_batches import row_batch
-from headrace.store.run_file.rows import Row
+from headrace.store.run_file.rows import Row, row_batch
 from headrace.survey.record import AnswerRecord
 
 _MOST_ROWS_PER_BATCH = 1000

@@ -15,7 +15,7 @@ from headrace.interviews.contract import Chunk, Interview, InterviewEvent, Rows,
 from headrace.limits import RetryLimits
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of
-from headrace.store.run_file.row_batches import BatchRow
+from headrace.store.run_file.rows import BatchRow
 from headrace.store.run_file.run_file import RunFile
 
 

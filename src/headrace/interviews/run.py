@@ -41,7 +41,7 @@ from headrace.plan.job import Job
 from headrace.plan.portion import Portion
 from headrace.progress.pace import Progress
 from headrace.store.disk_errors import translated_errors
-from headrace.store.run_file.row_batches import RowBatch
+from headrace.store.run_file.rows import RowBatch
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.writer_thread import WriterThread
 

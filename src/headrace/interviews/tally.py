@@ -16,7 +16,7 @@ from headrace.interviews.spending import Spending
 from headrace.memory.governed import GovernedMemory
 from headrace.plan.job import Job
 from headrace.progress.pace import Progress
-from headrace.store.run_file.row_batches import RowBatch
+from headrace.store.run_file.rows import RowBatch
 from headrace.store.run_file.run_file import RunFile
 
 

@@ -27,8 +27,7 @@ from headrace.store.run_file.interview_rows import (
     Fetched,
 )
 from headrace.store.run_file.reader import Reader
-from headrace.store.run_file.row_batches import BatchRow
-from headrace.store.run_file.rows import DetailPacker, Row, Status
+from headrace.store.run_file.rows import BatchRow, DetailPacker, Row, Status
 from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, AnswerState, Detail, ServiceUsage
 from headrace.survey.values import Fields, SqlValue, decode_fields

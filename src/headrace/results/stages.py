@@ -3,7 +3,7 @@
 Every page is a short read of its own, so it shows the file as it is at that moment. An order is kept in a temporary
 table on disk:
 
-    all interviews ──► _Stage: filters ──► sorted ordinals in a temporary table (a RowSet) ──► _Stage: pages of rows
+    all interviews ──► stage: filters ──► sorted ordinals in a temporary table (a RowSet) ──► stage: pages of rows
 
 Does not cover: what a page's rows become (results), or the SQL (store.run_file.interview_rows).
 """
@@ -86,22 +86,22 @@ class OpenView:
             return EVERYTHING
         parent = self.view.parent
         row_set = EVERYTHING if parent is None else self._of(parent).as_row_set(own)
-        stage = _Stage(self, own, row_set)
+        stage = _ViewStage(self, own, row_set)
         return stage.choose(self.view.keys, self.view.start, self.view.stop)
 
     @contextmanager
-    def _stage(self) -> Generator[tuple[_Stage, int, int | None]]:
+    def _stage(self) -> Generator[tuple[_ViewStage, int, int | None]]:
         """A stage to read the view from, and the window that is still to be applied to it."""
         view = self.view
         if view.parent is None and not view.keys:
-            yield _Stage(self, self.reader, EVERYTHING), view.start, view.stop
+            yield _ViewStage(self, self.reader, EVERYTHING), view.start, view.stop
             return
         own = self.reader.twin()  # temporary tables go when it is closed
         try:
             if view.keys:
-                yield _Stage(self._of(View()), own, self.as_row_set(own)), 0, None
+                yield _ViewStage(self._of(View()), own, self.as_row_set(own)), 0, None
             else:
-                yield _Stage(self, own, self._of(view.parent or View()).as_row_set(own)), view.start, view.stop
+                yield _ViewStage(self, own, self._of(view.parent or View()).as_row_set(own)), view.start, view.stop
         finally:
             own.close()
 
@@ -109,7 +109,7 @@ class OpenView:
         return replace(self, view=view)
 
 
-class _Stage:
+class _ViewStage:
     """One level of a view: the interviews of a row set that pass its filters. `reader` holds the row set's table."""
 
     def __init__(self, opened: OpenView, reader: Reader, row_set: RowSet) -> None:

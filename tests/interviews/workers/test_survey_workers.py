@@ -43,8 +43,7 @@ from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import Chunk, Lease, Rows
 from headrace.interviews.workers import survey_workers
 from headrace.interviews.workers.survey_workers import worker_limit_bytes
-from headrace.store.run_file.row_batches import row_batch
-from headrace.store.run_file.rows import Row, Status
+from headrace.store.run_file.rows import Row, Status, row_batch
 from headrace.survey.record import Cause, Usage
 from headrace.workers.hosting.executor_wire import EventsSent
 from headrace.workers.lender import LEAST_WORKER_BYTES

@@ -14,8 +14,7 @@ from headrace.interviews.contract import Chunk, ChunkEnded, Interview, Interview
 from headrace.interviews.interview import Interviewer
 from headrace.interviews.workers.chunk_parts import ChunkInFlight, ChunkPart
 from headrace.outbox import Outbox
-from headrace.store.run_file.row_batches import row_batch
-from headrace.store.run_file.rows import DetailPacker, Row
+from headrace.store.run_file.rows import DetailPacker, Row, row_batch
 from headrace.survey.prompts import persona
 from headrace.survey.record import Cause, Usage
 from headrace.survey.survey import Survey

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import apsw
 
 from headrace.expressions import ColumnKind
 from headrace.plan.census import MOST_FIELDS
 from headrace.store.contents import one_value, typed_rows
-from headrace.store.run_file.creation import bits_to_kinds
 from headrace.store.run_file.rows import ANSWER_COLUMNS
+
+_KIND_BITS = {kind: 1 << position for position, kind in enumerate(ColumnKind)}
+# The kinds that a value may have which SQLite stores as this type.
+KINDS_OF_TYPE: dict[type, frozenset[ColumnKind]] = {
+    type(None): frozenset({ColumnKind.NULL}),
+    int: frozenset({ColumnKind.INT}),
+    float: frozenset({ColumnKind.REAL}),
+    str: frozenset({ColumnKind.TEXT}),
+    bytes: frozenset({ColumnKind.JSON, ColumnKind.TAGGED}),
+}
+
+
+def kinds_to_bits(kinds: Iterable[ColumnKind]) -> int:
+    return sum(_KIND_BITS[kind] for kind in set(kinds))
+
+
+def bits_to_kinds(bits: int) -> frozenset[ColumnKind]:
+    return frozenset(kind for kind, bit in _KIND_BITS.items() if bits & bit)
 
 
 def field_names(connection: apsw.Connection, owner: str) -> list[str]:

@@ -7,7 +7,7 @@ cover: answers (run_journal).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
@@ -15,7 +15,6 @@ from pathlib import Path
 import apsw
 
 from headrace.errors import PlanMismatch, spelled
-from headrace.expressions import ColumnKind
 from headrace.limits import Budgets
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
@@ -23,6 +22,7 @@ from headrace.plan.product import Plan
 from headrace.plan.sources import RowSource
 from headrace.store.contents import one_value
 from headrace.store.run_file.checksums import CHECK, counters_checksum, fields_checksum, plan_checksum
+from headrace.store.run_file.column_kinds import kinds_to_bits
 from headrace.store.run_file.kept_budgets import write_budgets
 from headrace.store.run_file.run_schema import create_tables, create_view
 from headrace.store.transactions import transaction
@@ -31,16 +31,7 @@ from headrace.survey.record import AnswerRecord, AnswerState, Detail, Usage, enc
 
 _BATCH = 10_000
 _MOST_DICTIONARY_BYTES = 64_000
-_KIND_BITS = {kind: 1 << position for position, kind in enumerate(ColumnKind)}
 COUNTERS = ("done", "failed", *Usage.__struct_fields__)
-
-
-def kinds_to_bits(kinds: Iterable[ColumnKind]) -> int:
-    return sum(_KIND_BITS[kind] for kind in set(kinds))
-
-
-def bits_to_kinds(bits: int) -> frozenset[ColumnKind]:
-    return frozenset(kind for kind, bit in _KIND_BITS.items() if bits & bit)
 
 
 def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budgets, pause: Callable[[], None]) -> None:

@@ -20,7 +20,7 @@ from headrace.store.hardening import scratch
 from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.survey.values import SqlValue
 
-# One interview as read: its key, the table's first columns (row_batches.HEAD), the rows of its lists with their
+# One interview as read: its key, the table's first columns (rows.HEAD), the rows of its lists with their
 # checksums, its own checksum, then the projection answers and those beyond the columns.
 Fetched: TypeAlias = tuple[Any, ...]
 (

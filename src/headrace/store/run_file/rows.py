@@ -1,15 +1,23 @@
-"""A Row is what an interview leaves in the run file, already encoded. Covers: its shape, and compressing its detail."""
+"""Rows: what interviews leave in the run file, already encoded by the executor that conducted them.
+
+    Row, one interview ──► RowBatch, rows of a chunk, flat, as the journal's INSERT takes them ──► run_journal
+                                └─ iterating over it gives BatchRow: for listeners
+
+Covers: the shapes, and compressing details. Does not cover: writing them (run_journal).
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import IntEnum
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import msgspec
 import zstandard
 
+from headrace.store.run_file.checksums import interview_checksum
 from headrace.survey.record import Detail, Failure, Usage, decode_detail
 
 # SQLite stops at 2000 columns, in a table and in a view; the answers beyond this many share one JSON column.
@@ -18,6 +26,10 @@ ANSWER_COLUMNS = 1000
 _SHORT_LEVEL, _LONG_LEVEL, _LONG_BYTES = -1, 3, 2_000
 # Of a detail unpacked. Beyond the first it must have been large when it was packed, too: texts are, bombs are not.
 _SMALL_BYTES, _MOST_TIMES_SMALLER, _MOST_DETAIL_BYTES = 64_000_000, 100, 512_000_000
+# Of a row's values, before its answers, what is beyond their columns, and the checksum.
+HEAD = ("ordinal", "iteration", "agent", "scenario", "model", "status")
+_STATUS = HEAD.index("status")
+_SIZES_LOOKED_AT = 8
 
 
 class Status(IntEnum):
@@ -46,6 +58,79 @@ class Row(msgspec.Struct, array_like=True, gc=False):
         """About how much memory this row holds; only parts that can be large are counted."""
         answers = sum([len(value) for value in self.answers if type(value) is str or type(value) is bytes])
         return len(self.detail) + answers + len(self.more or "")
+
+
+class BatchRow(NamedTuple):
+    """One row read out of a batch; Row explains the fields."""
+
+    ordinal: int
+    iteration: int
+    agent: int
+    scenario: int
+    model: int
+    status: Status
+    answers: list[Any]
+    more: str | None
+    detail: bytes
+
+
+class RowBatch(msgspec.Struct, array_like=True):
+    """Finished rows of one chunk.
+
+    `values` are those of all rows one after the other, as the table `interviews` has them; `details` has one entry a
+    row. `failures` are (ordinal, question, cause, message), `usage` is the sum over all rows, `largest_bytes` estimates
+    the memory that the largest row holds.
+    """
+
+    values: list[Any]  # of SqlValue: msgspec decodes no union of text and bytes
+    details: list[bytes]
+    failures: list[tuple[int, int, str, str]]
+    usage: Usage
+    largest_bytes: int
+
+    def __len__(self) -> int:
+        return len(self.details)
+
+    @property
+    def width(self) -> int:
+        return len(self.values) // len(self.details)
+
+    @property
+    def ordinals(self) -> list[int]:
+        return self.values[:: self.width]
+
+    @property
+    def failed(self) -> int:
+        return sum(self.values[_STATUS :: self.width])
+
+    def __iter__(self) -> Iterator[BatchRow]:
+        width, values = self.width, self.values
+        for place, detail in enumerate(self.details):
+            ordinal, iteration, agent, scenario, model, status, *answers, more, _ = values[
+                place * width : (place + 1) * width
+            ]
+            yield BatchRow(ordinal, iteration, agent, scenario, model, Status(status), answers, more, detail)
+
+
+def row_batch(rows: list[Row]) -> RowBatch:
+    """Make a batch of at least one row."""
+    return RowBatch(
+        list(chain.from_iterable([_values(row) for row in rows])),
+        [row.detail for row in rows],
+        [(row.ordinal, f.question, f.cause.value, f.message) for row in rows for f in row.failures],
+        _total([row.usage for row in rows]),
+        max([row.held_bytes() for row in rows[:_SIZES_LOOKED_AT]]),
+    )
+
+
+def _values(row: Row) -> tuple[Any, ...]:
+    head = (row.ordinal, row.iteration, row.agent, row.scenario, row.model, int(row.status))
+    values = (*head, *row.answers, row.more)
+    return (*values, interview_checksum(values, row.detail))
+
+
+def _total(usages: list[Usage]) -> Usage:
+    return Usage(*map(sum, zip(*map(msgspec.structs.astuple, usages), strict=True)))
 
 
 class DetailPacker:

@@ -1,7 +1,7 @@
 """RunFile: a run file opened to be written, from `open` to `close`.
 
 Covers: making it or checking it against the job, and what a run reads from it. Does not cover: how a stored plan grows
-(growth), which interviews are finished (finished), writing rows (run_journal), or reading for results (reader).
+(stored_plan), which interviews are finished (finished), writing rows (run_journal), reading for results (reader).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from headrace.store.live_file import LiveFile, make_where_missing, opening
 from headrace.store.run_file import creation
 from headrace.store.run_file.details import read_counters, stored_detail
 from headrace.store.run_file.finished import check_record, read_finished, read_pending
-from headrace.store.run_file.growth import find_growth
 from headrace.store.run_file.header import read_dictionary
 from headrace.store.run_file.kept_budgets import read_budgets, write_budgets
 from headrace.store.run_file.removal import set_aside
@@ -31,7 +30,7 @@ from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_journal import Journal
 from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums
 from headrace.store.run_file.stored_lists import StoredLists
-from headrace.store.run_file.stored_plan import check_fits, read_plan
+from headrace.store.run_file.stored_plan import check_fits, find_growth, read_plan
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, AnswerState, Usage
 
 

@@ -6,31 +6,24 @@ One thread at a time. Does not cover: when a group is written (interviews.run), 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import chain
 
 import apsw
 
+from headrace.errors import RunFileBusy
 from headrace.expressions import ColumnKind
 from headrace.plan.bitmap import Bitmap
+from headrace.steady_clock import SteadyClock
 from headrace.store.live_file import LiveFile
 from headrace.store.run_file.checksums import CHECK, counters_checksum, record_checksum
-from headrace.store.run_file.creation import kinds_to_bits
+from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, kinds_to_bits
 from headrace.store.run_file.details import read_counters
-from headrace.store.run_file.row_batches import HEAD, RowBatch
-from headrace.store.run_file.rows import ANSWER_COLUMNS
-from headrace.store.run_file.run_note import RunNote
+from headrace.store.run_file.rows import ANSWER_COLUMNS, HEAD, RowBatch
 from headrace.survey.record import AnswerRecord, Usage, encode_record
 from headrace.survey.values import SqlValue
 
-KINDS_OF_TYPE: dict[type, frozenset[ColumnKind]] = {
-    type(None): frozenset({ColumnKind.NULL}),
-    int: frozenset({ColumnKind.INT}),
-    float: frozenset({ColumnKind.REAL}),
-    str: frozenset({ColumnKind.TEXT}),
-    bytes: frozenset({ColumnKind.JSON, ColumnKind.TAGGED}),
-}
-
-
+_NOTED_EVERY_S = 1.0
 _MOST_ROWS_AT_ONCE = 16
 _MOST_PARAMETERS = 30_000  # SQLite stops at 32,766
 
@@ -152,3 +145,37 @@ class _Insert:
         for first in range(0, len(values), step):
             some = values[first : first + step]
             connection.execute(self._statements[len(some) // self._columns], some)
+
+
+class RunNote:
+    """The entry of one run in the table `runs`: its start and end, highest memory, endpoints' statistics.
+
+    It is on disk when it is made. The end moves with the journal's commits, at most once a second: after a kill the
+    file says until when the run went on.
+    """
+
+    def __init__(self, live: LiveFile, reused: int) -> None:
+        self._live = live
+        self._connection = live.connection
+        self._clock = SteadyClock.from_wall()
+        self._noted_at = self._clock.now()
+        with live.transaction():
+            self._connection.execute("INSERT INTO runs(started_at, reused) VALUES(?, ?)", (self._noted_at, reused))
+            self._number = self._connection.last_insert_rowid()
+
+    def still_running(self) -> None:
+        """Move the end to now, inside a transaction of the journal."""
+        now = self._clock.now()
+        if now - self._noted_at >= _NOTED_EVERY_S:
+            self._noted_at = now
+            self._connection.execute("UPDATE runs SET ended_at = ? WHERE number = ?", (now, self._number))
+
+    def ended(self, peak_bytes: int, outcome: str, endpoints: str) -> None:
+        """Note the end. On a full disk, or in a file that another process has taken over, the note is lost and nothing
+        else: the run's own error must stand.
+        """
+        with suppress(apsw.FullError, apsw.IOError, RunFileBusy), self._live.transaction():
+            self._connection.execute(
+                "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ?, endpoints = ? WHERE number = ?",
+                (self._clock.now(), peak_bytes, outcome, endpoints, self._number),
+            )

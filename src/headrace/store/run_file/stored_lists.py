@@ -19,7 +19,8 @@ from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.checksums import fields_checksum
-from headrace.store.run_file.creation import bits_to_kinds, read_identity, read_meta
+from headrace.store.run_file.column_kinds import bits_to_kinds
+from headrace.store.run_file.creation import read_identity, read_meta
 from headrace.store.run_file.header import RunHeader, has_checked_rows
 from headrace.store.run_file.kept_budgets import read_budgets
 from headrace.store.run_file.reader import open_run_file
