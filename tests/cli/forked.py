@@ -16,7 +16,7 @@ import pytest
 # A fork does not come back into the loop: it ends like any program, with all that is done then.
 _PROGRAM = """
 import json, os, runpy, signal, sys
-import headrace.cli.run_files, headrace.cli.file_commands, headrace.cli.run_commands
+import headrace.cli.run_files, headrace.cli.file_commands, headrace.cli.job_commands
 import headrace.cli.output, headrace.cli.main, headrace.cli.steering_commands, headrace.interviews.api
 while order := sys.stdin.readline():
     asked = json.loads(order)

@@ -1,6 +1,6 @@
 """The `headrace` command: the same jobs, runs and results as from Python, typed at a terminal.
 
-    main ──► run_commands (run, map, resume) ──► arguments: the job ──► job.run ──► output
+    main ──► job_commands (run, map, resume) ──► arguments: the job ──► job.run ──► output
          ├─► steering_commands (status, pause, tune, stop) ──► run_status ──► the run's file and its process
          ├─► file_commands (results, runs, copy, verify) ──► output, run_files, damage_report
          └─► demo/, doctor/

@@ -16,8 +16,8 @@ import typer
 
 from headrace.cli.error_messages import show_log_records, with_error_messages
 from headrace.cli.file_commands import copy, results, runs, verify
+from headrace.cli.job_commands import map_rows, resume, run
 from headrace.cli.options import DEBUG, Json
-from headrace.cli.run_commands import map_rows, resume, run
 from headrace.cli.steering_commands import pause, status, stop, tune
 
 

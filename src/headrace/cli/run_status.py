@@ -1,7 +1,7 @@
 """Prints the status of a run that goes on elsewhere, for `status`, `pause`, `tune`, `stop` and `resume`.
 
 Covers: reading a run's status from its file and from its process, once or until it ends. Does not cover: the commands
-(cli.steering_commands, cli.run_commands), or how a process is asked (interviews.steering.client).
+(cli.steering_commands, cli.job_commands), or how a process is asked (interviews.steering.client).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The commands that watch and steer a run in another process: `status`, `pause`, `tune`, `stop`.
 
-Does not cover: `resume`, which may have to run the job itself (cli.run_commands), or what is printed (cli.run_status).
+Does not cover: `resume`, which may have to run the job itself (cli.job_commands), or what is printed (cli.run_status).
 """
 
 from __future__ import annotations

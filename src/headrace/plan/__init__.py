@@ -1,5 +1,10 @@
 """A plan is the lazy product of agents, scenarios, models and iterations. Nothing here grows with the job.
 
+    Survey + lists of agents, scenarios, models ──► Job ──► identity: digests that a run file is compared with
+                                                     │
+                                                     ├─► product: ordinal <-> (iteration, agent, scenario, model)
+                                                     └─► portion: the ordinals that this run does; bitmap: those done
+
 Why: a job of a million interviews must not build one of them before it is asked. An interview is therefore an ordinal,
 and arithmetic (`product`) turns the ordinal into positions in four lists.
 

@@ -1,5 +1,12 @@
 """What protocols over HTTP share. `http_provider` sends a request and reads a reply for any protocol (a `Dialect`).
 
+    Request ──► Dialect.body ──► addresses: the least busy ──► transport ──► kept_connections ──► the service
+    Reply   ◄── Dialect.reply ◄── decoding ◄── redaction takes the key out ◄── bodies ◄───────────────┘
+            └── or a ProviderError by failures; rates by rate_headers
+
+Why not the services' own clients: with 1,000 calls in flight, aiohttp and msgspec took about 0.1 ms of CPU for each,
+httpx 1.9 to 18 ms and the openai client 1.3 to 5 ms.
+
 - It asks the least busy address, adds the key, states the schema in words where an endpoint does not take one, and
   turns every failure into one kind of ProviderError (`failures` reads status codes such as 429, `rate_headers` the
   headers about rates).

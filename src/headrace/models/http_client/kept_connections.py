@@ -63,14 +63,14 @@ class Misbehaved(aiohttp.ClientError):
         self.was_sent = was_sent
 
 
-class _Stage(Enum):
+class _ConnectionStage(Enum):
     IDLE = 0
     PREPARED = 1  # a request is about to leave
     ASKED = 2
     OVER = 3  # closed from here; nothing that comes counts
 
 
-_IDLE, _PREPARED, _ASKED, _OVER = _Stage  # looked up with every piece that comes
+_IDLE, _PREPARED, _ASKED, _OVER = _ConnectionStage  # looked up with every piece that comes
 
 
 class Connections(aiohttp.TCPConnector):
