@@ -4,7 +4,6 @@ import os
 import apsw
 import pytest
 
-from headrace.agents.engine.backlog import KeyFilter
 from headrace.errors import RunFileError, StorageFull
 from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import MOST_EVENTS_KEPT, Effect, RunState
@@ -82,15 +81,6 @@ def test_the_events_kept_are_bounded(file):
     write(file, *(writes.notes.event(0.0, None, "w", str(number), None) for number in range(MOST_EVENTS_KEPT + 3000)))
     kept = file.connection.execute("SELECT count(*), max(reason + 0) FROM events").fetchall()
     assert kept == [(MOST_EVENTS_KEPT, MOST_EVENTS_KEPT + 2999)]
-
-
-def test_a_key_filter_never_misses_a_key_it_was_given():
-    keys = [number.to_bytes(16, "little") * 1 for number in range(1000)]
-    filled = KeyFilter(keys[:500])
-    assert not any(filled.add(key) for key in keys[:500])
-    filled.add(keys[600])
-    assert not filled.add(keys[600])
-    assert KeyFilter([]).add(keys[1])
 
 
 def test_a_path_where_no_engine_file_can_be_is_refused_in_words(tmp_path):

@@ -44,13 +44,13 @@ _STOPPED = "Stopped. Everything journaled is saved; run the same program again t
 
 
 class Engine:
-    """Use it as `async with Engine("agents.run") as engine:`. Leaving the block parks what is unfinished.
+    """Use it as `async with Engine("agents.run") as engine:`. Leaving the block parks unfinished runs.
 
     Agents run in `slots` worker processes, each held to its memory by the operating system. `preload` names modules
     that workers need, imported once; no file that a worker writes may become larger than `largest_file`.
     isolation="inline" runs agents in this process: any function will do, and a memory limit is best effort. That is the
-    default where the platform has no such processes. A run that goes on and finds a step changed since it was
-    journaled, in function, arguments or the name of a side effect, is told of in events and log; with strict=True it
+    default where the platform has no such processes. A step that changed since it was journaled, in function,
+    arguments or the name of a side effect, is reported in events and log when its run goes on; with strict=True the run
     fails instead.
     """
 
@@ -103,7 +103,7 @@ class Engine:
         if kind is None:
             ended.result()
         else:
-            ended.exception()  # looked at: the caller's own error goes on from here
+            ended.exception()  # retrieved: the caller's own error goes on from here
 
     async def submit(
         self,
@@ -113,7 +113,7 @@ class Engine:
         key: str | None = _BY_ARGUMENTS,
         **keywords: Any,
     ) -> Run:
-        """Have an agent run, durable when this returns; waits while the queue of its priority is full.
+        """Submit an agent run, durable when this returns; waits while the queue of its priority is full.
 
         The same key is the same run, finished or not; by default the function and its arguments are the key. None
         makes a new run each time.
@@ -128,7 +128,7 @@ class Engine:
         key: str | None = _BY_ARGUMENTS,
         **keywords: Any,
     ) -> Run:
-        """The same, but QueueFull where there is no room."""
+        """Submit an agent run, or raise QueueFull where there is no room."""
         return await self._submit(function, args, keywords, priority, key, waits=False)
 
     async def run(
@@ -154,8 +154,8 @@ class Engine:
     ) -> None:
         """Call a function in a rhythm, at LOW priority: skipped above 70 % of the budget, and that is no failure.
 
-        One that takes an argument gets a `ctx`, whose steps are not journaled. A `name` that is given again changes
-        what beats under it.
+        A function that takes an argument gets a `ctx`, whose steps are not journaled. A `name` that is given again
+        replaces its function.
         """
         shown = checked_name(name) or getattr(function, "__qualname__", repr(function))
         if name is None and self._heartbeats.get(shown, function) is not function:
@@ -179,7 +179,7 @@ class Engine:
         self._heartbeats.pop(name, None)
 
     def register(self, *functions: Callable[..., Any]) -> None:
-        """Go on with unfinished runs of these functions, without submitting any."""
+        """Let unfinished runs of these functions go on, without submitting any."""
         for function in functions:
             kind = self._kind_of(function)
             self._access.tell(lambda loop, kind=kind: loop.register(kind))
@@ -203,11 +203,11 @@ class Engine:
         return Run(self._access, status.id, status.name)
 
     async def events(self, most: int = 1000) -> list[EngineEvent]:
-        """What the engine did lately and why: oldest first, at most so many."""
+        """What the engine did lately and why: oldest first, at most `most` events."""
         return [EngineEvent.from_row(row) for row in await self._access.call(lambda loop: loop.requests.events(most))]
 
     def status(self) -> EngineStatus:
-        """How things stand."""
+        """The engine's state now: runs, memory, heartbeats, circuits, and counts since it was opened."""
         return self._access.look(lambda loop: loop.status())
 
     @property

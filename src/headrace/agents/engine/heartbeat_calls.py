@@ -44,7 +44,7 @@ _CANCEL_EVERY_S = 1.0
 
 @dataclass(slots=True, kw_only=True)
 class Heartbeat:
-    """One heartbeat, and how it went lately. Times are in seconds since 1970."""
+    """A heartbeat, and how its calls went lately. Times are in seconds since 1970."""
 
     name: str
     every_s: float
@@ -99,7 +99,7 @@ class EngineHeartbeats:
 
     def add(self, heartbeat: Heartbeat) -> None:
         self.by_name[heartbeat.name] = heartbeat
-        # Where in its period it beats: a hundred of them must not strike together.
+        # A random place in its period: a hundred heartbeats must not run at the same moment.
         place = random.random() * heartbeat.jitter
         self._driver.send(
             HeartbeatAdded(

@@ -56,7 +56,7 @@ class RunStatus:
 
 
 class Run:
-    """Made by `engine.submit`; several of one run are the same run."""
+    """A handle made by `engine.submit`; several handles may stand for one run."""
 
     def __init__(self, access: LoopAccess, id: int, name: str) -> None:
         self._access = access
@@ -86,11 +86,11 @@ class Run:
         return RunStatus.from_row(self._access.look(lambda loop: loop.requests.row_now(self.id)))
 
     async def cancel(self) -> None:
-        """End it for good, with its children; what it has journaled stays to be looked at."""
+        """End the run for good, with its children; its journaled steps stay in the file."""
         await self._access.call(lambda loop: loop.requests.cancel(self.id))
 
     async def send(self, message: Any) -> None:
-        """Give it a message, durable when this returns; `ctx.receive()` takes them in order."""
+        """Send the run a message, durable when this returns; `ctx.receive()` takes messages in order."""
         payload = encode_kept(message, "A message")
         await self._access.call(lambda loop: loop.requests.send(self.id, payload))
 
@@ -104,11 +104,11 @@ class Run:
         await self._access.call(lambda loop: loop.requests.resolve(self.id, step, encoded))
 
     async def retry(self) -> None:
-        """Have one that has failed go on behind its last step, once the cause is gone; its failed children with it."""
+        """Let a failed run go on after its last journaled step, once the cause is gone; its failed children too."""
         await self._access.call(lambda loop: loop.requests.retry(self.id))
 
     async def events(self) -> AsyncGenerator[Any]:
-        """What the run emits from now on, until it ends. One who does not keep up misses the oldest."""
+        """Yield events that the run emits from now on, until it ends. A reader that is too slow misses the oldest."""
         loop, unheard = asyncio.get_running_loop(), asyncio.Queue[bytes | None]()
 
         def put(payload: bytes | None) -> None:

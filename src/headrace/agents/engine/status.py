@@ -14,7 +14,7 @@ from headrace.units import format_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatStatus:
-    """How a heartbeat went lately. Times are in seconds since 1970."""
+    """How a heartbeat's calls went lately. Times are in seconds since 1970."""
 
     name: str
     every_s: float

@@ -15,7 +15,7 @@ world and print the shortest one that breaks a rule; twenty-three changed rules 
     circuits          kinds that fail, and the runs held back               reservations   memory needs of each kind
 
 - Order (`run_queue`): CRITICAL first, then by arrival, where `aging_s` of waiting is worth one level. The first run
-  starts or none does; only runs that memory keeps out are passed: a level, or for `aging_s` a run that was pushed out.
+  starts or none does; only runs that memory keeps out are passed: a level, or for `aging_s` one that pressure stopped.
 - What a kind needs is learned (`reservations`): its first run starts alone, or after 10 s of waiting for that beside
   others with a slot's memory; then at most twice as many start within 10 s as have ended (`placing`).
 - A child runs in its parent's slot, and starts at once or together with its parent (`children`).

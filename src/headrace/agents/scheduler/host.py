@@ -61,7 +61,7 @@ class Host:
         return level >= _ADMITTED[self.pressure]
 
     def admits(self, run: ScheduledRun) -> bool:
-        """Whether the run's level may start. A run that pressure pushed out must wait until that level is left, or
+        """Whether the run's level may start. A run that pressure stopped must wait until that level is left, or
         until the reading has fallen and no other run would suffer if it rises again.
         """
         pressure = self.governor.pressure

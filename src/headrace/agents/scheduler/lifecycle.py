@@ -239,7 +239,7 @@ def _leave_children(state: SchedulerState, run: ScheduledRun, now_s: float) -> N
 
 
 def _returns_below(run: ScheduledRun) -> int:
-    """The level below which a stopped run may start again, once memory has pushed it out."""
+    """The level below which a stopped run may start again, where memory pressure stopped it."""
     if run.stopping is StopReason.PRESSURE or (
         run.stopping is StopReason.EMERGENCY and run.priority is not Priority.CRITICAL
     ):

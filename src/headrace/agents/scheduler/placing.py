@@ -1,7 +1,7 @@
 """Decides which run starts on which host, with how much memory, alone or beside others.
 
 The first run in order starts, or none does: a later, smaller run that slipped past it would starve it. Passed over are
-only runs that memory pressure keeps out: those of a level, or for `aging_s` a run that was pushed out. Does not cover:
+only runs that memory pressure keeps out: those of a level, or for `aging_s` one that pressure stopped. Does not cover:
 what happens to runs afterwards (`lifecycle`).
 """
 
@@ -102,7 +102,7 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
 
 
 def _is_passed_no_more(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
-    """Whether a run that was pushed out has waited `aging_s`: runs that start past it may keep the pressure up."""
+    """Whether a run that pressure stopped has waited `aging_s`: runs that start past it may keep the pressure up."""
     is_kept_out_alone = any(host.admits_level(run.priority) for host in state.hosts.values())
     return is_kept_out_alone and now_s - run.out_since_s >= state.limits.aging_s
 

@@ -2,7 +2,7 @@
 
 CRITICAL comes first. Of the others, the earliest comes first, after a head start for each level above LOW: having
 waited `aging_s` longer is worth one level. That order never changes while runs wait, so each level has a deque that is
-kept in order. Runs that pressure has pushed out have deques of their own: the pressure that keeps them out need not
+kept in order. Runs that pressure has stopped have deques of their own: the pressure that keeps them out need not
 keep out those behind them.
 """
 
@@ -65,7 +65,7 @@ class RunQueue:
         return found
 
     def of(self, level: Priority) -> Iterator[ScheduledRun]:
-        """All runs of a level; those that were pushed out come last."""
+        """All runs of a level; those that pressure stopped come last."""
         for line in (self._lines[level], self._lines[level + _LEVELS]):
             yield from (entry[2] for entry in line)
 
@@ -77,8 +77,8 @@ class RunQueue:
         return runs
 
     def _line(self, run: ScheduledRun) -> deque[Entry]:
-        was_pushed_out = run.returns_below != NEVER_KEPT_OUT
-        return self._lines[run.priority + _LEVELS if was_pushed_out else run.priority]
+        was_stopped = run.returns_below != NEVER_KEPT_OUT
+        return self._lines[run.priority + _LEVELS if was_stopped else run.priority]
 
     def _entry(self, run: ScheduledRun) -> Entry:
         return run.submitted_s + self._head_starts[run.priority], run.arrival, run
