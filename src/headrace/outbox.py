@@ -26,7 +26,7 @@ class EventSource(Protocol):
 
 
 class Outbox(Generic[SomeEvent]):
-    """`has_room` is set while no more bytes are held than `bound` allows: whoever makes events waits for it."""
+    """`has_room` is set while no more bytes are held than `bound` allows: those who make events wait for it."""
 
     def __init__(self) -> None:
         self.last_seq = 0
@@ -73,7 +73,7 @@ class Outbox(Generic[SomeEvent]):
         await waiter.on_disk
 
     def count_bytes(self, size_bytes: int) -> None:
-        """So many more bytes are held; `free_with_last` says until when."""
+        """So many more bytes are held; `free_with_last` defines until when."""
         self._held_bytes += size_bytes
         self._note_room()
 
@@ -87,7 +87,7 @@ class Outbox(Generic[SomeEvent]):
         self._ready.set()
 
     def ack(self, upto: int) -> None:
-        """Events up to this number are on disk: tell their sources, each once, and free their bytes."""
+        """Events up to this number are on disk: acknowledge them to their sources, each once, and free their bytes."""
         acknowledged: dict[EventSource, int] = {}
         while self._sources and self._sources[0][0] <= upto:
             _, source, source_seq = self._sources.popleft()

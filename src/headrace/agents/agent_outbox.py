@@ -33,7 +33,7 @@ class AgentOutbox(Outbox[AgentEvent]):
         """A run is about to take a step. In the controller's own process there is nobody to notify."""
 
     def effect_raised(self, id: int, epoch: int, step: str) -> None:
-        """A side effect is over, as an event will say too: at once, also where the function lets no other run."""
+        """A side effect is over. An event follows, but only when the loop turns, which this function may prevent."""
 
     def _collect(self) -> None:
         self._emitted = self._emitted_bytes = 0

@@ -82,7 +82,7 @@ class StepStarting(Event):
 
 
 class StepRaised(Event):
-    """A step whose start was told raised: nothing of it is under way any more, and whether it happened is open."""
+    """A step that had started raised: it is no longer under way, and whether its side effect happened is unknown."""
 
     step: str
 

@@ -81,7 +81,7 @@ class Answers(Event):
 
 
 class Spent(Event):
-    """Calls that were paid for and that no row or answer tells of: their worker has ended, or their interview was given
+    """Calls that were paid for and that no row or answer counts: their worker has ended, or their interview was given
     up. Of the calls in `usage`, `unanswered` had no reply yet: what they took is not known. Where it is acknowledged,
     `Lease.affordable` counts it.
     """

@@ -34,7 +34,7 @@ class _ChunkRows:
         self.held_bytes = 0
 
     def take(self) -> tuple[list[Row], int]:
-        """The first of them, as many as are of a bearable size together, with their bytes."""
+        """Remove and return the first rows that together stay below the size of one event, with their bytes."""
         if self.held_bytes <= _MOST_ROWS_BYTES:
             taken, taken_bytes = self.rows, self.held_bytes
             self.rows, self.held_bytes = [], 0

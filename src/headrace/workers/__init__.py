@@ -4,11 +4,14 @@
          │  ◄─────────────── readings, deaths ───────────     │ forks, watches
          │                                                    ▼
          └── socket pair (handle, channel) ─────────────►  worker: a function called for each task
+             WorkerTask, TaskMessage ►    ◄ TaskMessage, TaskDone, TaskFailed, TaskOutOfMemory
 
 - The controller makes each worker's socket pair and passes one end through the warden, so tasks never go through it.
 - The channel is non-blocking at both ends (`channel`, `worker_channel`): each end queues what does not leave at once
   and goes on reading, so messages of any size cross. A worker that is behind waits: the controller reads only as fast
   as it can write to disk, and that is all the backpressure there is.
+- A worker numbers its tasks. A message of an earlier task, from a thread that it left behind, is refused.
+- A task may host an executor behind a wire (`hosting/`): interviews and agent runs are two vocabularies on it.
 - A limit counts what a worker uses above what it was forked with. RLIMIT_DATA bounds private memory and is met as a
   MemoryError inside the worker; the warden adds up the worker's whole tree and kills it above the limit.
 - Limits are lent (`lending` decides how much, `lender` does it): each busy worker has what it uses and what its work
@@ -27,6 +30,6 @@
   (`progress_page`); the warden asks one that does not turn for its stack, by a signal whose handler is C.
 - What a worker's death means (`deaths`) is one table: out of memory, crashed, hung, or lost to a signal from outside.
 
-Does not cover: what interviews and agent runs say to their workers, and what follows for them from a death
+Does not cover: the messages of interviews and of agent runs, and what follows from a death for them
 (`interviews.workers`, `agents.workers`).
 """

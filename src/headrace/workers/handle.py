@@ -86,10 +86,10 @@ class Worker(LimitedProcess):
             self.channel.pause(True)
 
     def _closed(self, reason: str) -> None:
-        """Its death follows, unless it closed the descriptor or spoke nonsense: then it must not go on unheard."""
+        """Wait for the death that follows; kill a worker that lives on without its channel, or that sent nonsense."""
         self.is_spoiled = True
-        asyncio.get_running_loop().call_later(_DEATH_FOLLOWS_S, self._end_unheard, reason)
+        asyncio.get_running_loop().call_later(_DEATH_FOLLOWS_S, self._end_unreachable, reason)
 
-    def _end_unheard(self, reason: str) -> None:
+    def _end_unreachable(self, reason: str) -> None:
         if not self.ended.done():
             self.kill(reason=reason, kind=DeathKind.LOST)

@@ -1,7 +1,7 @@
 """Memory limits that move between busy workers. Covers: lending, taking back, and doing the second before the first.
 
 The sum of all limits stays below `room_bytes`, what the budget leaves to workers: before one limit rises, others have
-come down, as far as the warden says that they hold. Does not cover: how much each should have (workers.lending).
+come down, as far as the warden confirms. Does not cover: how much each should have (workers.lending).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Lender:
         return loan
 
     async def settle(self) -> None:
-        """Share out anew: somebody is nearly full, or has gone."""
+        """Divide the room again: a worker is nearly full, or has ended."""
         async with self._lock:
             await self._move()
 

@@ -22,7 +22,7 @@ class Borrower(NamedTuple):
 
 
 def limits_within(room_bytes: int, borrowers: Sequence[Borrower]) -> list[int]:
-    """A limit for each, in order; nobody's is below what it uses."""
+    """Return a limit for each borrower, in order, and none below what the borrower uses."""
     wants = [_at_least(borrower, borrower.used_bytes + _SLACK_BYTES) for borrower in borrowers]
     spare_bytes = room_bytes - sum(wants)
     if spare_bytes >= 0:
@@ -47,14 +47,14 @@ def _cut(floors: list[int], wants: list[int], spare_bytes: int) -> list[int]:
 def _share_out(spare_bytes: int, borrowers: Sequence[Borrower], limits: list[int]) -> list[int]:
     """Until nothing is left, or all are at their ceilings: at most one round for each."""
     for _ in borrowers:
-        open_ones = [place for place, each in enumerate(borrowers) if limits[place] < each.ceiling_bytes]
-        weight = sum(borrowers[place].used_bytes + _WEIGHT_BYTES for place in open_ones)
+        open_ones = [index for index, each in enumerate(borrowers) if limits[index] < each.ceiling_bytes]
+        weight = sum(borrowers[index].used_bytes + _WEIGHT_BYTES for index in open_ones)
         given = 0
-        for place in open_ones:
-            borrower = borrowers[place]
+        for index in open_ones:
+            borrower = borrowers[index]
             share = spare_bytes * (borrower.used_bytes + _WEIGHT_BYTES) // weight
-            share = min(share, borrower.ceiling_bytes - limits[place])
-            limits[place] += share
+            share = min(share, borrower.ceiling_bytes - limits[index])
+            limits[index] += share
             given += share
         spare_bytes -= given
         if not given:

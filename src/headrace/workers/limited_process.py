@@ -1,6 +1,6 @@
 """A process that the warden watches, as the controller sees it. Covers: its limit, its last reading, its end.
 
-Does not cover: what is said to it (workers.handle), or how it is made (workers.pool).
+Does not cover: messages to it (workers.handle), or how it is made (workers.pool).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LimitedProcess:
         return await asked
 
     def kill(self, number: int = signal.SIGKILL, reason: str = "", kind: DeathKind = DeathKind.HUNG) -> None:
-        """Its whole tree. With a reason its death is of this kind, and tells it."""
+        """Kill its whole process tree. With a reason, its death has this kind and this reason."""
         self._order(KillWorker(self.id, number, reason, kind))
 
     def limit_holds(self, limit_bytes: int) -> None:
@@ -54,5 +54,5 @@ class LimitedProcess:
 
     def _answer_limit(self) -> None:
         asked = self._limits_asked.popleft()
-        if not asked.done():  # whoever asked may have been cancelled
+        if not asked.done():  # the caller may have been cancelled
             asked.set_result(self.limit_bytes)

@@ -1,8 +1,8 @@
 """Workers with hard memory limits. Covers: starting the warden, asking it for workers, and using them again.
 
-A worker that ends costs its task only; where the warden itself ends, its workers end with it, everyone who waits is
-told, and the next worker asked for starts another warden. Does not cover: which task runs when, and how much memory it
-is lent (schedule, runtime), or what tasks mean.
+A worker that ends costs its task only. Where the warden itself ends, its workers end with it, each with a death, and
+the next request for a worker starts another warden. Does not cover: how much memory a worker is lent (workers.lender),
+or what tasks mean.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _NEARLY = 0.95
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOptions:
     """`preload`: modules that every worker needs, imported once. `hang_s`: how long a task may be at 95 %
-    of its limit without a step. `stuck_after_s`: when an event loop that does not turn is told, None for never.
+    of its limit without a step. `stuck_after_s`: when an event loop that does not turn is reported, None for never.
     `largest_file_bytes`: no file that a worker writes may become larger, 0 for no cap. A worker is replaced after
     `tasks_per_worker`, or when it has kept `growth_bytes` after a task.
     """
@@ -82,7 +82,7 @@ class PoolOptions:
 
 class WorkerPool:
     """`on_reading` gets (worker, bytes) as the warden reads them, where they changed: about five times a second, and
-    up to fifty from 80 % of a worker's limit on. `on_stuck` gets what the warden tells of a loop that is stuck.
+    up to fifty from 80 % of a worker's limit on. `on_stuck` gets the warden's report of a loop that is stuck.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class WorkerPool:
                 raise
         self._ready = asyncio.get_running_loop().create_future()
         self._halts_of_this = 0
-        self._control = Channel(ours, FromWarden, self._told, self._warden_ended)
+        self._control = Channel(ours, FromWarden, self._take_report, self._warden_ended)
         self._control.send(self._setup())
         try:
             ready = await asyncio.wait_for(asyncio.shield(self._ready), self._options.start_within_s)
@@ -268,7 +268,7 @@ class WorkerPool:
         if not worker.ended.done():
             worker.kill()
 
-    def _told(self, report: FromWarden) -> None:
+    def _take_report(self, report: FromWarden) -> None:
         match report:
             case Ready():
                 if self._ready is not None and not self._ready.done():
@@ -360,7 +360,7 @@ class WorkerPool:
 
 
 def _resolve(waited: asyncio.Future[None] | None) -> None:
-    if waited is not None and not waited.done():  # whoever waited may have been cancelled
+    if waited is not None and not waited.done():  # the caller may have been cancelled
         waited.set_result(None)
 
 

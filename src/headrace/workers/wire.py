@@ -1,4 +1,4 @@
-"""What controller, warden and workers say to each other: msgspec messages over unix sockets.
+"""The messages between controller, warden and workers, sent with msgspec over unix sockets.
 
 Covers: the messages, and their bytes. Does not cover: frames (headrace.framing), sockets (workers.channel), or what a
 task's payload means, which only its entry function knows. A worker has one task at a time; `Message` goes both ways
@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.framing import HEADER, BadFrame, with_header
 
-MEMORY_EXIT_CODE = 71  # of a worker that met its memory limit where it could not say so
+MEMORY_EXIT_CODE = 71  # of a worker that met its memory limit where it could send no message
 
 
 class FunctionReference(msgspec.Struct, frozen=True, array_like=True):
@@ -77,7 +77,7 @@ class DeathKind(Enum):
     HUNG = "hung"
     STOPPED = "stopped"  # by SIGSTOP, for longer than the warden waits
     TOO_MUCH_OUTPUT = "too much output"
-    LOST = "lost"  # nobody saw how: the warden is gone, or never started it
+    LOST = "lost"  # the cause is unknown: the warden is gone, or never started it
 
 
 class Setup(msgspec.Struct, tag=True, array_like=True):
@@ -120,7 +120,7 @@ class SetLimit(msgspec.Struct, tag=True, array_like=True):
 
 
 class KillWorker(msgspec.Struct, tag=True, array_like=True):
-    """To the whole tree of a worker. Where there is a `reason`, its death is of this `kind`, and tells it."""
+    """Send a signal to the whole tree of a worker. Where there is a `reason`, its death has it, and this `kind`."""
 
     worker: int
     signal: int
@@ -129,7 +129,7 @@ class KillWorker(msgspec.Struct, tag=True, array_like=True):
 
 
 class Ready(msgspec.Struct, tag=True, array_like=True):
-    """`not_preloaded` says of each module that could not be why."""
+    """`not_preloaded` has, for each module that could not be imported, the reason."""
 
     pid: int
     not_preloaded: dict[str, str]
@@ -164,7 +164,7 @@ class Readings(msgspec.Struct, tag=True, array_like=True):
 
 
 class Stuck(msgspec.Struct, tag=True, array_like=True):
-    """A worker's event loop has not turned for so long; `stack` is what faulthandler says of it, if anything."""
+    """A worker's event loop has not turned for so long; `stack` is faulthandler's, empty where there is none."""
 
     worker: int
     seconds: float

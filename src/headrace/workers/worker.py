@@ -1,7 +1,7 @@
-"""A worker: takes one task after another from its channel, calls the task's function, and tells how it ended.
+"""A worker takes one task after another from its channel, calls the task's function, and reports how it ended.
 
 Covers: the loop, and the port through which a function speaks with the controller while it runs. A function may be sync
-or async. A worker that met its memory limit says so and ends: nobody knows what its libraries made of that. Does not
+or async. A worker that met its memory limit reports it and ends: the state of its libraries is unknown. Does not
 cover: how messages travel (workers.worker_channel), what payloads mean, and limits, which are set from outside
 (workers.warden.warden).
 """
@@ -30,11 +30,11 @@ from headrace.workers.worker_channel import WorkerChannel
 
 _Ending: TypeAlias = TaskDone | TaskFailed | TaskOutOfMemory
 _LONGEST_REASON = 4000
-_LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to say so
+_LAST_WORDS_BYTES = 16 << 20  # lent to a worker that has met its limit, to report it
 
 
 class Port:
-    """What a task's function is given: messages to and from whoever started it. Each one sent counts as a step."""
+    """A task's connection to its controller, given to the task's function. Each message sent counts as a step."""
 
     def __init__(self, line: WorkerChannel, task: WorkerTask, counters: WorkerCounters | None) -> None:
         self._line = line
@@ -108,7 +108,7 @@ def work(channel: int, counters: WorkerCounters | None = None) -> int:
         _set_busy(counters, True)
         ending = _performed(message, line, counters)
         _set_busy(counters, False)
-        if isinstance(_said(line, message, ending), TaskOutOfMemory):
+        if isinstance(_report(line, message, ending), TaskOutOfMemory):
             return 0
     return 0
 
@@ -118,7 +118,7 @@ def _performed(task: WorkerTask, line: WorkerChannel, counters: WorkerCounters |
         function = find_function(task.entry)
         payload = _called(function, Port(line, task, counters), task.payload, counters)
         return TaskDone(task.epoch, payload if payload is not None else b"")
-    except BaseException as error:  # noqa: BLE001 - even SystemExit is told with its task; the worker goes on
+    except BaseException as error:  # noqa: BLE001 - even SystemExit is reported with its task; the worker goes on
         if is_out_of_memory(error):
             return _out_of_memory(task, error)
         reason = describe_error(error)
@@ -153,13 +153,13 @@ def _out_of_memory(task: WorkerTask, error: BaseException) -> TaskOutOfMemory:
 
 
 def lend_last_words() -> tuple[int, int]:
-    """For a worker that has met its limit: as much memory as it takes to say so. Returns what it had used by then."""
+    """Raise the limit of a worker that has met it, by what a report takes. Return what it had used and reserved."""
     peak, reserved = own_data_bytes()
     allow_data(reserved + _LAST_WORDS_BYTES)
     return peak, reserved
 
 
-def _said(line: WorkerChannel, task: WorkerTask, ending: _Ending) -> _Ending:
+def _report(line: WorkerChannel, task: WorkerTask, ending: _Ending) -> _Ending:
     """Send how a task ended; what was sent may be less, where the result itself cannot be."""
     try:
         line.write(ending)

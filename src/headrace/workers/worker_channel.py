@@ -75,7 +75,7 @@ class WorkerChannel:
     # Out.
 
     def write(self, message: FromWorker) -> None:
-        """Returns when this message and all before it have left; a ConnectionError says that the controller is gone."""
+        """Return when this message and all before it have left; raise ConnectionError where the controller is gone."""
         if self._is_sent_at_once(message):
             return
         while not self._pushed():

@@ -215,7 +215,7 @@ async def test_a_late_event_of_a_part_that_was_given_out_again_is_refused():
         (part,) = slot.parts.values()
         row = Row(0, 0, 0, 0, 0, Status.DONE, ["late", "late"], None, b"", [], Usage(1, 1, 1))
         late = Rows(id=part.id, epoch=1, seq=1, rows=row_batch([row]))
-        executor._heard(slot, EventsSent(Batch(1, [late])), 100)
+        executor._take_message(slot, EventsSent(Batch(1, [late])), 100)
         controller = Controller(executor)
         await controller.read_until(lambda: 1 in controller.ended)
     finally:

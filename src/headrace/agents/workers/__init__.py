@@ -1,7 +1,18 @@
 """Agent runs in worker processes: the executor contract once more. A worker holds one run and its children.
 
+    engine loop                                                  a slot's worker
+       │ AgentRun     ▲ Batch: steps, checkpoints, requests      InlineAgents, on a loop of its own
+       ▼              │                                             ▲ acknowledged: the step goes on
+    IsolatedAgents ───┴─ AgentOutbox: merged                        │
+       │ a loan of memory, then a worker (_AgentSlot)               ▼
+    HostedExecutor ══ one socket ═══════════════════════════════ HostLink (agent_worker)
+                  BeginRun, StepAnswer, SignalWork, AckEvents, LeaveWorker ►
+                  ◄ EventsSent, StepEntered, EffectRaised, KindRegistered
+
 The worker is the inline executor behind a wire (`agent_worker`); `agent_executor` is the controller's side, from the
-loan to its return; `engine_workers` owns the processes of an engine and the memory lent to them.
+loan to its return; `engine_workers` owns the processes of an engine and the memory lent to them. The wire, and keeping
+and acknowledging events, is `workers.hosting`. An attempt at a run has an epoch; late messages of an earlier one are
+refused.
 
 What follows from a death (`workers.deaths` has the causes, `agent_deaths` the words): a run that was out of memory is
 tried once more, alone and with all there is, then set aside with the reading, the step and the advice. Any other death

@@ -131,7 +131,7 @@ class IsolatedAgents:
         try:
             function = refer_to(self._kinds[work.kind].function)
         except HeadraceError as error:
-            self._tell_end(_Attempt(work.id, work.epoch), ExitCause.FAILED, str(error))
+            self._add_end(_Attempt(work.id, work.epoch), ExitCause.FAILED, str(error))
             return
         if slot is None:
             slot = self._slots[work.slot] = _AgentSlot(work.slot, work.memory_bytes)
@@ -159,7 +159,7 @@ class IsolatedAgents:
     def put(self, id: int, epoch: int, step: str, data: bytes | None, error: RemoteError | None = None) -> None:
         slot, run = self._found(id, epoch)
         if slot is not None and run is not None:
-            run.effects.discard(step)  # of a program: its end is told here, not by the worker
+            run.effects.discard(step)  # of a program: its end is known here, not in the worker
             slot.send(StepAnswer(id, epoch, step, data, error))
 
     def events(self) -> AsyncIterator[Batch[AgentEvent]]:
@@ -178,7 +178,7 @@ class IsolatedAgents:
                     self._settle_soon()
 
     def stuck(self, worker: int, seconds: float, stack: str) -> None:
-        """Told of the newest run in the slot: a parent is mostly waiting for its child."""
+        """Report it for the newest run in the slot: a parent is mostly waiting for its child."""
         for slot in self._slots.values():
             if slot.worker is not None and slot.worker.id == worker and slot.runs:
                 run = next(reversed(slot.runs.values()))
@@ -215,7 +215,7 @@ class IsolatedAgents:
         except HeadraceError as error:
             for run in list(slot.runs.values()):
                 self._end_with(slot, run, ExitCause.LOST, str(error))
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody may be left waiting for these runs
+        except Exception as error:  # noqa: BLE001 - whatever it is, each of these runs must end with an event
             reason = f"what its worker said could not be understood: {type(error).__name__}: {error}"
             for run in list(slot.runs.values()):
                 self._end_with(slot, run, ExitCause.FAILED, reason)
@@ -241,14 +241,14 @@ class IsolatedAgents:
         assert host is not None
         is_over = False
         try:
-            ending = await host.listen(decode_from_worker, partial(self._hear, slot), self._outbox.has_room)
+            ending = await host.listen(decode_from_worker, partial(self._take, slot), self._outbox.has_room)
             is_over = isinstance(ending, TaskDone) and ending.payload != SPOILED
             return ending
         finally:
             host.close()
             host.worker.is_spoiled |= not is_over
 
-    def _hear(self, slot: _AgentSlot, message: FromAgentWorker, _size_bytes: int) -> None:
+    def _take(self, slot: _AgentSlot, message: FromAgentWorker, _size_bytes: int) -> None:
         match message:
             case EventsSent():
                 for event in message.batch.events:
@@ -292,14 +292,14 @@ class IsolatedAgents:
             self._forget(slot, run)
 
     def _end_with(self, slot: _AgentSlot, run: _Attempt, cause: ExitCause, reason: str) -> None:
-        """A run's worker has ended; one that was told to stop has done so."""
+        """End a run whose worker has ended. A run that had been signalled has stopped as asked."""
         if run.signal is not None and cause is ExitCause.LOST:
             cause = _STOPPED_AS[run.signal]
             reason = ""
-        self._tell_end(run, cause, reason)
+        self._add_end(run, cause, reason)
         self._forget(slot, run)
 
-    def _tell_end(self, run: _Attempt, cause: ExitCause, reason: str) -> None:
+    def _add_end(self, run: _Attempt, cause: ExitCause, reason: str) -> None:
         self._outbox.add(RunEnded(id=run.id, epoch=run.epoch, seq=0, cause=cause, reason=reason, step=run.step))
 
     def _forget(self, slot: _AgentSlot, run: _Attempt) -> None:
@@ -309,7 +309,7 @@ class IsolatedAgents:
             self._leave(slot)
 
     def _leave(self, slot: _AgentSlot) -> None:
-        """Nobody lives here any more."""
+        """Let the worker of an empty slot end its task."""
         del self._slots[slot.number]
         if slot.keeper is not None:
             self._leaving.add(slot.keeper)

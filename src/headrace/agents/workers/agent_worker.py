@@ -50,7 +50,7 @@ _THREADS_THAT_END = (_THREAD_NAME, "asyncio_")  # the second are joined when the
 
 
 async def host_runs(port: Port, payload: bytes) -> bytes:
-    """The entry: until the controller says that no run is left."""
+    """Host a slot's runs until the controller sends LeaveWorker: the entry of the worker's task."""
     asyncio.get_running_loop().set_exception_handler(_end_where_memory_did)
     forget_peak()  # of the task before
     return await _HostedRuns(port, Path(os.fsdecode(payload))).until_left()
@@ -103,14 +103,14 @@ class _MeasuredAgents(InlineAgents):
     met_limit = False
     base_bytes = 0
 
-    def end(self, link: AgentLink, cause: ExitCause, **told: Any) -> None:
+    def end(self, link: AgentLink, cause: ExitCause, **details: Any) -> None:
         if cause is ExitCause.OUT_OF_MEMORY:
             self.met_limit = True
             lend_last_words()
         if not link.stopping.is_closed:
             peak = max(0, own_data_bytes()[0] - self.base_bytes)
             self._outbox.add(MemoryUsed(id=link.id, epoch=link.epoch, seq=0, memory_bytes=peak))
-        super().end(link, cause, **told)
+        super().end(link, cause, **details)
 
 
 class _StepOutbox(AgentOutbox):
@@ -163,7 +163,7 @@ def _refuse_functions(model: Model) -> None:
 
 
 def _end_where_memory_did(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A MemoryError where no run can be told of it leaves the loop in a state that nobody knows."""
+    """End the worker: after a MemoryError in no run's own code, the state of the loop is unknown."""
     if isinstance(context.get("exception"), MemoryError):
         os._exit(MEMORY_EXIT_CODE)
     loop.default_exception_handler(context)

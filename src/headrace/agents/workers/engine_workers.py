@@ -21,7 +21,7 @@ from headrace.workers.lender import Lender
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.wire import Stuck
 
-# What runs agents, and what whoever defines agents imports: 0.2 s for each worker if it were not there already.
+# The executor of agent runs, and the module that every agent's own module imports: 0.2 s a worker, if not preloaded.
 _NEEDED_BY_ALL = ("headrace.agents.workers.agent_worker", "headrace.agents.engine.engine")
 
 _MUCH_LEFT_BYTES = 16 << 20
@@ -57,8 +57,8 @@ class EngineWorkers:
         self.is_isolated = options.isolation == "process"
         self._limits = limits
         self._agents: IsolatedAgents | None = None
-        self._told_left_bytes = 0
-        self._told_halts = 0
+        self._reported_left_bytes = 0
+        self._reported_halts = 0
         pool_options = PoolOptions(
             preload=(*_NEEDED_BY_ALL, *options.preload),
             most_idle=options.slots,
@@ -88,19 +88,19 @@ class EngineWorkers:
         return self._agents
 
     def files_left(self) -> str | None:
-        """What to say of files that ended workers have left in memory, where there is much more than was said."""
+        """Describe the files that ended workers have left in memory, where they have grown much since last time."""
         left_bytes = self._abandoned_bytes()
-        if abs(left_bytes - self._told_left_bytes) < _MUCH_LEFT_BYTES:
+        if abs(left_bytes - self._reported_left_bytes) < _MUCH_LEFT_BYTES:
             return None
-        self._told_left_bytes = left_bytes
+        self._reported_left_bytes = left_bytes
         return f"{format_bytes(left_bytes)} of memory in files on tmpfs, /dev/shm for one, that ended workers have left"
 
     def halted(self) -> str | None:
-        """What to say of a warden that was stopped since this was last asked."""
+        """Describe how often the warden was stopped, where it was since the last report."""
         halts = self.pool.halts if self.pool is not None else 0
-        if halts == self._told_halts:
+        if halts == self._reported_halts:
             return None
-        self._told_halts = halts
+        self._reported_halts = halts
         return f"by a signal, {halts} times so far; each time it was continued, or ended with its workers"
 
     def lend_within(self, budget_bytes: int) -> None:
@@ -120,7 +120,7 @@ class EngineWorkers:
         return self.pool.not_preloaded if self.pool is not None else {}
 
     def layers(self) -> dict[str, str]:
-        """What holds workers to their limits, each by name with its state."""
+        """The mechanisms that hold workers to their limits, by name, each with its state."""
         if not self.is_isolated:
             return {"isolation": "inline: nothing but the governor holds an agent to its memory"}
         return dict(self.pool.layers if self.pool is not None else enforcement_layers())
@@ -135,6 +135,6 @@ class EngineWorkers:
         if self._agents is not None:
             self._agents.read(worker, used_bytes)
 
-    def _stuck(self, told: Stuck) -> None:
+    def _stuck(self, report: Stuck) -> None:
         if self._agents is not None:
-            self._agents.stuck(told.worker, told.seconds, told.stack)
+            self._agents.stuck(report.worker, report.seconds, report.stack)

@@ -1,14 +1,24 @@
 """Interviews in worker processes (`job.run(workers=2)`): the executor contract once more.
 
-    controller: interview_executor ── parts of chunks ──► worker: InlineExecutor behind a wire (interview_worker)
-        ▲  limiters, response cache  ◄── may I call? ──      │
-        └──────────── rows, answers, usage ──────────────────┘
+    SurveyRun                                                    each worker
+       │ Chunk        ▲ Batch: rows, answers, Spent              InlineExecutor
+       ▼              │                                             ▲ its limiters and cache ask the controller
+    IsolatedExecutor ─┴─ Outbox: merged                             │
+       │ parts of chunks (assignment, chunks_in_flight)             │
+       ▼                                                            ▼
+    WorkerSlot ══ one socket ═══════════════════════════════════ CallLink (interview_worker)
+                  StartChunk, SetLease, SignalWork, AckEvents ►
+                  ◄ ChunkTaken, EventsSent
+                  ◄ TurnWanted, CallsBegun, CallEnded, Charged     TurnGranted, TurnRefused ►
+                  ◄ CacheLookup, CacheReply                        CacheAnswer ►
 
 Each worker is an `InlineExecutor` and owns nothing: the controller's limiters let each call through, its response cache
-answers lookups, and sealed interviews come back as flat values that the journal's statements take as they are.
-`assignment` decides which worker gets what, `chunks_in_flight` keeps chunks, `merged_events` puts the workers' events
-into one order, `interview_deaths` has the words for a death. A worker's limit is an equal share of what the budget
-leaves.
+answers lookups, and ended interviews come back as flat values that the journal's statements take as they are.
+`assignment` decides which worker gets what, `chunks_in_flight` keeps chunks, an `Outbox` puts the workers' events into
+one order, `interview_deaths` describes a death. The wire, and keeping and acknowledging events, is `workers.hosting`. A
+worker's limit is an equal share of what the budget leaves.
+
+A part that is given out again after its worker's death has the next epoch; late events of an earlier one are refused.
 
 What follows from a death (`workers.deaths` has the causes): an interview fails only for what it did itself.
 1. The worker ended by its own doing (its memory limit, SIGSEGV, an exit) and did not name the interview: those in
@@ -20,7 +30,7 @@ What follows from a death (`workers.deaths` has the causes): an interview fails 
 4. Any other signal came from outside: the interviews are conducted again, after a pause that doubles. An interview that
    was lost ten times alone is left for a later run, and a run whose workers never live to end one stops.
 
-What a dead worker has paid for is counted (`unreported_usage`): the worker reports each request when it begins and each
+What a dead worker has paid for is counted (`worker_slot`): the worker reports each request when it begins and each
 call's usage when it ends. Usage that no row or answer counts becomes the event Spent, and its interviews are conducted
 again only when that is on disk, as far as the budget then affords.
 """

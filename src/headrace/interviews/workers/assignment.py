@@ -1,6 +1,6 @@
 """Which worker gets which interviews, and when a chunk must wait.
 
-Covers: what no worker has yet, in order; room in workers; interviews of a dead worker, handed out again once its
+Covers: parts that no worker has yet, in order; room in workers; interviews of a dead worker, given out again once its
 spending is on disk, as far as the budget affords, those it may have died of one by one in the end. Does not cover: who
 is suspected (interviews.workers.chunk_parts), one worker (interviews.workers.worker_slot), what comes back
 (interviews.workers.interview_executor).
@@ -94,7 +94,7 @@ class Assignment:
         self.assign()
 
     def again(self, slot: WorkerSlot, ending: TaskEnd) -> None:
-        """Hand the interviews of a dead worker out again: those it may have died of one by one in the end."""
+        """Give the interviews of a dead worker out again: those that may have killed it one by one in the end."""
         lost, slot.parts = slot.parts, {}
         cause = death_cause(ending) if slot.opened.is_set() else DeathCause.LOST
         may_need_more = may_need_more_memory(ending) and slot.limit_bytes < self._all_bytes
@@ -139,7 +139,7 @@ class Assignment:
         self._room.set()
 
     def stop(self) -> None:
-        """Nobody need wait any more: there are no workers to wait for."""
+        """Release those who wait in `start`: there are no workers any more."""
         self._is_over = True
         self._room.set()
 

@@ -1,16 +1,16 @@
 """Parts of a chunk, as they are handed to workers, and what becomes of them when a worker dies.
 
-A worker that ended by its own doing was ended by one of its interviews, and unless it said which, all are suspects.
+A worker that ended by its own doing was ended by one of its interviews, and unless it named that one, all are suspects.
 They are tried again in halves, each half alone in a new worker, down to one interview. One that ends its worker there
 too is tried a last time where memory may be the cause: in the only worker, with all the memory that workers may have.
 Only then has it failed.
 
-A worker that was killed from outside says nothing about its interviews: they are conducted again. After a few kills
-they are tried in halves too, so that the others need not be paid again with them, and an interview that has been lost
-many times is left undone for a later run. It never fails for that.
+A worker that was killed from outside gives no reason to suspect its interviews: they are conducted again. After a few
+kills they are tried in halves too, so that the others need not be paid again with them, and an interview that has been
+lost many times is left undone for a later run. It never fails for that.
 
 So whatever interviews do, and whatever is done to workers, each interview costs a bounded number of workers.
-Covers: decisions. Does not cover: doing it (interviews.workers.assignment).
+Covers: decisions. Does not cover: carrying them out (interviews.workers.assignment).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _MOST_KILLS = 10
 
 @dataclass(slots=True)
 class ChunkInFlight:
-    """A chunk as the controller started it; `parts` are those that have not ended. `undone` says why an interview was
-    left for a later run.
+    """A chunk as the controller started it; `parts` counts those that have not ended. `undone` is the reason why
+    an interview was left for a later run.
     """
 
     chunk: Chunk

@@ -78,7 +78,7 @@ class ChunksInFlight:
         return in_flight.parts == 0
 
     def spent(self, in_flight: ChunkInFlight, usage: Usage, unanswered: int = 0) -> int:
-        """Tell of calls that no row of this chunk will tell of. Returns the event's number, 0 where there were none."""
+        """Report calls that no row of this chunk will count. Return the event's number, 0 where there were none."""
         usage.calls += unanswered
         if not usage.calls:
             return 0

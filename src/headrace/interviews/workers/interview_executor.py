@@ -3,7 +3,7 @@
     SurveyRun ── Chunk ──► IsolatedExecutor ── parts ──► WorkerSlot ══ worker: InlineExecutor
               ◄── Batch ──  merged, renumbered ◄── EventsSent ── ══ worker: InlineExecutor
 
-Covers: the contract, keeping workers alive, and taking in what they tell. Does not cover: which worker gets what, also
+Covers: the contract, keeping workers alive, and taking their events. Does not cover: which worker gets what, also
 after another's death (interviews.workers.assignment), chunks and their endings (interviews.workers.chunks_in_flight),
 merging events (outbox), one worker (interviews.workers.worker_slot), its inside
 (interviews.workers.interview_worker), or how memory is divided (interviews.workers.survey_workers).
@@ -98,7 +98,7 @@ class IsolatedExecutor:
 
     async def open(self, spec: Spec) -> None:
         models = [Model.from_row(row) for row in spec.models]
-        limiters = [self._limiter(place, model) for place, model in enumerate(models)]
+        limiters = [self._limiter(position, model) for position, model in enumerate(models)]
         opening = Opening(
             spec,
             self._functions,
@@ -250,7 +250,7 @@ class IsolatedExecutor:
 
     # What comes back.
 
-    def _heard(self, slot: WorkerSlot, message: SlotMessage, size_bytes: int) -> None:
+    def _take_message(self, slot: WorkerSlot, message: SlotMessage, size_bytes: int) -> None:
         match message:
             case EventsSent():
                 before = self._outbox.last_seq
@@ -302,13 +302,13 @@ class IsolatedExecutor:
 
     def _slot(self, opening: bytes, limiters: list[Limiter | None]) -> WorkerSlot:
         has_room = self._outbox.has_room
-        return WorkerSlot(self._pool, self._limit_bytes, opening, limiters, self._cache, self._heard, has_room)
+        return WorkerSlot(self._pool, self._limit_bytes, opening, limiters, self._cache, self._take_message, has_room)
 
-    def _limiter(self, place: int, model: Model) -> Limiter | None:
+    def _limiter(self, position: int, model: Model) -> Limiter | None:
         if model.service_name == "test":
             return None
         limiter = self._endpoints.limiter(model)
-        listener = partial(self._observed, place)
+        listener = partial(self._observed, position)
         limiter.listen(listener)
         self._listening.append((limiter, listener))
         return limiter

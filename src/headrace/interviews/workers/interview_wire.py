@@ -95,7 +95,7 @@ class ChunkTaken(msgspec.Struct, tag=True, array_like=True):
 
 
 class TurnWanted(msgspec.Struct, tag=True, array_like=True):
-    """`model` is its place in the spec, `tokens` what the call is expected to take."""
+    """`model` is its position in the spec, `tokens` what the call is expected to take."""
 
     call: int
     model: int
@@ -107,7 +107,7 @@ class TurnGivenUp(msgspec.Struct, tag=True, array_like=True):
 
 
 class CallsBegun(msgspec.Struct, tag=True, array_like=True):
-    """Their turns have been used: whatever becomes of the worker, these were requests."""
+    """Their turns have been used. They count as requests even where the worker dies before they end."""
 
     calls: list[int]
 
@@ -119,7 +119,7 @@ class CallEnded(msgspec.Struct, tag=True, array_like=True):
 
 
 class Charged(msgspec.Struct, tag=True, array_like=True):
-    """What the calls for one question of an interview took so far; takes the place of what was said of it before."""
+    """What the calls for one question of an interview took so far; replaces an earlier figure of that question."""
 
     ordinal: int
     question: int

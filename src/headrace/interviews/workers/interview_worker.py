@@ -130,7 +130,7 @@ class CallLink(HostLink[FromSurveyWorker]):
     def answered(self, message: TurnGranted | TurnRefused | CacheAnswer) -> None:
         answer = self.forget(message.call)
         if answer is None or answer.done():
-            return  # given up meanwhile; the controller has been told, or is about to be
+            return  # given up meanwhile; a TurnGivenUp is on its way
         match message:
             case TurnGranted():
                 self._note_begun(message.call)
@@ -187,7 +187,7 @@ class RemoteLimiter:
                 answer.set_exception(CallNotMade("the run is stopping"))
 
     def listen(self, listener: Callable[[EndpointState, str], None]) -> None:
-        pass  # the controller's limiter tells the controller
+        pass  # the controller listens to its own limiter
 
     def unlisten(self, listener: Callable[[EndpointState, str], None]) -> None:
         pass
@@ -198,10 +198,10 @@ class RemoteLimiter:
 
 
 class RemoteLimiters:
-    """One for each endpoint, which the controller knows by the place of one of its models in the spec."""
+    """One for each endpoint, which the controller knows by the position of one of its models in the spec."""
 
     def __init__(self, link: CallLink, models: list[Model]) -> None:
-        self._limiters = {endpoint_key(model): RemoteLimiter(link, place) for place, model in enumerate(models)}
+        self._limiters = {endpoint_key(model): RemoteLimiter(link, position) for position, model in enumerate(models)}
 
     def limiter(self, model: Model) -> RemoteLimiter:
         return self._limiters[endpoint_key(model)]

@@ -1,4 +1,4 @@
-"""One place for a worker that conducts interviews, as the controller sees it: when a worker ends, another takes it.
+"""A slot for a worker that conducts interviews, on the controller's side: when a worker ends, another one fills it.
 
 Covers: a worker's life, what is sent to it, and the turns and cached replies it asks for, which are given back when it
 dies. Does not cover: which interviews it gets, and what becomes of them after its death
@@ -8,7 +8,7 @@ dies. Does not cover: which interviews it gets, and what becomes of them after i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -40,10 +40,10 @@ from headrace.interviews.workers.interview_wire import (
     outcome_of_call,
 )
 from headrace.interviews.workers.interview_worker import conduct_surveys
-from headrace.interviews.workers.unreported_usage import UnreportedUsage
 from headrace.models.endpoint.call_results import Go
 from headrace.models.limiter import ABANDONED, Limiter
 from headrace.models.response_cache import ResponseCache
+from headrace.survey.record import Usage
 from headrace.workers.functions import refer_to
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.hosting.executor_wire import EventsSent, SignalWork
@@ -55,8 +55,40 @@ SlotMessage: TypeAlias = ChunkTaken | EventsSent[InterviewEvent] | RowTooLarge
 _DIES_WITHIN_S = 10.0
 
 
+class UnreportedUsage:
+    """What the calls of a worker's interviews were charged and no row or answer has counted yet: its death would hide
+    it. The event Spent reports it then.
+    """
+
+    def __init__(self) -> None:
+        self._usage: dict[int, dict[int, Usage]] = {}  # by ordinal and question; bounded by the window
+
+    def charge(self, ordinal: int, question: int, usage: Usage) -> None:
+        """`usage` is of all calls for the question so far."""
+        self._usage.setdefault(ordinal, {})[question] = usage
+
+    def answered(self, ordinal: int, question: int) -> None:
+        """An answer has come that counts its own calls."""
+        if (questions := self._usage.get(ordinal)) is not None:
+            questions.pop(question, None)
+
+    def sealed(self, ordinals: Iterable[int]) -> None:
+        """Rows have come that count all of their calls."""
+        if self._usage:  # not with models that charge nothing
+            for ordinal in ordinals:
+                self._usage.pop(ordinal, None)
+
+    def take(self, ordinals: Iterable[int]) -> Usage:
+        """Remove and return the usage of these interviews, which no row will count."""
+        taken = Usage()
+        for ordinal in ordinals:
+            for usage in self._usage.pop(ordinal, {}).values():
+                taken.include(usage)
+        return taken
+
+
 class WorkerSlot:
-    """`on_heard` gets what the worker says of interviews, with the size of the message. While `may_read` is not set,
+    """`on_message` gets the worker's messages about interviews, with their size. While `may_read` is not set,
     nothing is read, and the worker waits. `suspect` is the interview that it has named before it ended, `unanswered`
     counts the calls that it had in flight then.
     """
@@ -68,7 +100,7 @@ class WorkerSlot:
         opening: bytes,
         limiters: list[Limiter | None],
         cache: ResponseCache | None,
-        on_heard: Callable[[WorkerSlot, SlotMessage, int], None],
+        on_message: Callable[[WorkerSlot, SlotMessage, int], None],
         may_read: asyncio.Event,
     ) -> None:
         self._pool = pool
@@ -76,7 +108,7 @@ class WorkerSlot:
         self._opening = opening
         self._limiters = limiters
         self._cache = cache
-        self._on_heard = on_heard
+        self._on_message = on_message
         self._may_read = may_read
         self._lease: Lease | None = None
         self.host: HostedExecutor[FromSurveyWorker] | None = None
@@ -130,7 +162,7 @@ class WorkerSlot:
                 self.post(SetLease(self._lease))
             for part in self.parts.values():
                 self._send_part(part)
-            return await host.listen(decode_from_worker, self._hear, self._may_read)
+            return await host.listen(decode_from_worker, self._take, self._may_read)
         except msgspec.DecodeError as error:
             return TaskFailed(worker.tasks, f"It sent what makes no sense: {error}")
         finally:
@@ -159,7 +191,7 @@ class WorkerSlot:
         self._send_part(part)
 
     def renew(self) -> None:
-        """Have another worker in place of one that has done something, and may hold on to what that left."""
+        """Replace a worker that has conducted interviews: it may hold on to memory of theirs."""
         if self.is_used:
             self.restart(self.limit_bytes)
 
@@ -194,55 +226,54 @@ class WorkerSlot:
         if self.host is not None:
             self.host.worker.kill(reason=reason, kind=kind)
 
-    def tick(self, most_ticks: int, told: str) -> None:
-        """Ping the worker, and kill it, with `told` as the reason, after `most_ticks` calls of this without a message.
-
-        Calls are counted instead of time, so that a controller that was itself stopped blames no worker.
+    def tick(self, most_ticks: int, reason: str) -> None:
+        """Ping the worker, and kill it after so many ticks without a Pong. Ticks are counted, not time: a controller
+        that was stopped itself kills no worker for that.
         """
         if self.host is None:
             return
         if not self._may_read.is_set():
-            self._silent_ticks = 0  # it cannot be heard
+            self._silent_ticks = 0  # its Pong cannot be read
             return
         if self._silent_ticks == 0:
             self.post(Ping())
         self._silent_ticks += 1
         if self._silent_ticks > most_ticks:
-            self.kill(told, DeathKind.HUNG)
+            self.kill(reason, DeathKind.HUNG)
 
     def _send_part(self, part: ChunkPart) -> None:
         if self.host is not None:
             self.is_used = True
             self.host.send([StartChunk(part.as_chunk())])
 
-    def _hear(self, told: FromSurveyWorker, size_bytes: int) -> None:
-        match told:
+    def _take(self, message: FromSurveyWorker, size_bytes: int) -> None:
+        match message:
             case EventsSent() | ChunkTaken() | RowTooLarge():
-                self._on_heard(self, told, size_bytes)
+                self._on_message(self, message, size_bytes)
             case TurnWanted():
-                self._waiting[told.call] = asyncio.create_task(self._have_turn(told))
+                self._waiting[message.call] = asyncio.create_task(self._have_turn(message))
             case CallsBegun():
-                self._begun.update(told.calls)
+                self._begun.update(message.calls)
             case CallEnded():
-                self._begun.discard(told.call)
-                if turn := self._turns.pop(told.call, None):
-                    turn[0].ended(turn[1], outcome_of_call(told))
+                self._begun.discard(message.call)
+                if turn := self._turns.pop(message.call, None):
+                    turn[0].ended(turn[1], outcome_of_call(message))
             case Charged():
-                self.charges.charge(told.ordinal, told.question, told.usage)
+                self.charges.charge(message.ordinal, message.question, message.usage)
             case TurnGivenUp():
-                self._give_turn_back(told.call)
+                self._give_turn_back(message.call)
             case CacheLookup():
-                self.post(CacheAnswer(told.call, self._cache.get(told.key) if self._cache is not None else None))
+                self.post(CacheAnswer(message.call, self._cache.get(message.key) if self._cache is not None else None))
             case CacheReply():
                 if self._cache is not None:
-                    self._cache.put(told.key, told.reply)
+                    self._cache.put(message.key, message.reply)
             case Pong():
                 self._silent_ticks = 0
             case WorkerOpened():
-                self.is_instant = told.is_instant
+                self.is_instant = message.is_instant
                 self.opened.set()
             case InterviewSuspected():
-                self.suspect = told.ordinal
+                self.suspect = message.ordinal
 
     async def _have_turn(self, wanted: TurnWanted) -> None:
         limiter = self._limiters[wanted.model]
@@ -267,7 +298,7 @@ class WorkerSlot:
             limiter.ended(go, ABANDONED)
 
     def _give_turns_back(self) -> None:
-        """A dead worker's calls tell nothing, and hold nobody back."""
+        """Give back the turns of a dead worker's calls, so that they block no other call."""
         for call in [*self._waiting, *self._turns]:
             self._give_turn_back(call)
 

@@ -9,13 +9,13 @@
         └──────────── EventsSent, the vocabulary's own ◄────────────────────────────────────────────┘
         │ hear(message, size)
         ▼
-    Outbox: merged, numbered anew ── batches ──► journal ── ack ──► HostedExecutor.acknowledge, of each event's worker
+    Outbox: merged, renumbered ── batches ──► journal ── ack ──► HostedExecutor.acknowledge, of each event's worker
 
 Why: interviews and agent runs need the same from a worker: messages in order, backpressure, events that are kept until
 they are on disk, and refusing what comes late. Only their words differ.
 
 - **Messages** (`executor_wire`). A payload is a list of typed messages; those of one turn of an event loop travel
-  together. `SignalWork`, `AckEvents` and `EventsSent` are everyone's; a vocabulary is a union of these and its own.
+  together. `SignalWork`, `AckEvents` and `EventsSent` are shared; a vocabulary is a union of these and its own.
 - **The worker's side** (`executor_host`). One loop obeys messages, one sends batches of events. Sending waits while the
   controller does not read. A batch that is too large for one message is sent event by event.
 - **The controller's side** (`hosted_executor`). One object a worker. While the outbox is full nothing is read.

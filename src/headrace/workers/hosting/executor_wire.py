@@ -4,7 +4,7 @@
       SignalWork, AckEvents ---------------------------> the executor contract, as messages
       <---------------------------------- EventsSent ---  a batch of the executor's events
 
-A payload is a list of messages: what was said in one turn of an event loop travels together. Interviews and agent runs
+A payload is a list of messages: those of one turn of an event loop travel together. Interviews and agent runs
 add their own messages to these (interviews.workers.interview_wire, agents.workers.agent_wire). Does not cover: how a
 payload travels (workers.wire), or what the events mean.
 """

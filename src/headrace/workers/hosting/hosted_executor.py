@@ -1,7 +1,7 @@
 """An executor behind a wire, inside a worker: the controller's side.
 
 Covers: one worker from the start of its task to its end: messages to it, messages from it, and acknowledgements of its
-events. A worker that takes its place is another object, so an acknowledgement for a dead worker goes nowhere. Does not
+events. Its successor is another object, so an acknowledgement for a dead worker goes nowhere. Does not
 cover: the worker's side (workers.hosting.executor_host), or merging the events of several workers (outbox).
 """
 
