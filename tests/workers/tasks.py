@@ -57,7 +57,11 @@ async def stop(worker: Worker, *, terminate_after_s: float, kill_after_s: float,
 
 async def end_workers(pool: WorkerPool) -> None:
     """Kill all of them, idle and busy; the warden stays."""
-    for pid in pool.pids:
-        with suppress(ProcessLookupError):  # it has just ended, and its death is on its way
-            os.killpg(pid, signal.SIGKILL)
-    assert await soon(lambda: not pool.pids), "a killed worker's death was not told"
+
+    def have_ended() -> bool:
+        for pid in pool.pids:
+            with suppress(ProcessLookupError):  # just forked, without a group of its own yet; or just ended
+                os.killpg(pid, signal.SIGKILL)
+        return not pool.pids
+
+    assert await soon(have_ended), "the death of a killed worker was not reported"
