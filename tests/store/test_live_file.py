@@ -15,11 +15,15 @@ import pytest
 
 from headrace import Agent, AgentList, Engine, Job, Model, QuestionFreeText, Results, Survey
 from headrace.errors import LogMissing, OptionError, RunFileBusy, RunFileGone
+from headrace.limits import RunOptions
+from headrace.store import write_ahead_log
 from headrace.store.engine_file.engine_file import EngineFile
 from headrace.store.live_file import LiveFile
 from headrace.store.lock import WriterLock
+from headrace.store.run_file.run_file import RunFile
 from headrace.store.whole_files import copy_file
 from headrace.store.write_ahead_log import WriteAheadLog
+from tests.results import files
 from tests.trouble.children import Child, run_child, until
 from tests.trouble.programs.town import town_job
 
@@ -393,3 +397,17 @@ def test_a_reader_that_leaves_while_a_run_ends_leaves_no_log_behind(
         monkeypatch.undo()
         assert 0 < sum(waits) < 1  # nobody waits long for a reader that stays
         assert Path(f"{path}-wal").exists() != leaves
+
+
+def test_extending_long_lists_keeps_the_log_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_ahead_log, "_MOST_PAGES", 50)
+    path, asked = tmp_path / "a.run", files.survey("one")
+    with files.opened(path, files.job(asked)):
+        pass
+    longer = files.job(asked, [Agent(name="ada"), *(Agent(name=f"p{number}") for number in range(50_000))])
+    log_bytes: list[int] = []
+    log = path.with_name("a.run-wal")
+    file = RunFile.open(path, longer, RunOptions(extend=True), lambda: log_bytes.append(log.stat().st_size))
+    file.close()
+    assert len(log_bytes) >= 5
+    assert max(log_bytes) < 3 * log_bytes[0]
