@@ -29,7 +29,7 @@ a slow consumer.
   changes a confirmed file can change whom it asks about, not where it asks, with which key, how often or for how much.
 - `session` is a run from open to close, the same for `job.run` (`standalone`: a thread of its own, the caller's side of
   it) and for `engine.run(job)` (`agents.engine.surveys`): what differs is handed in as a `SessionHost`. `run` is the
-  loop inside, with `open_chunks` and `tally`. `api` has the four ways in, `delivery` the results on
+  loop inside, with `open_chunks`, `tally` and `stopping`. `api` has the four ways in, `delivery` the results on
   their way to the caller.
 - Ctrl-C (`ctrl_c`, `delivery`): `run` and `stream` call back in the caller's thread, where Ctrl-C arrives as
   KeyboardInterrupt; no signal handler is installed, but while they wait inside `asyncio.run`, Python's own takes the

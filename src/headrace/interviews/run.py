@@ -14,11 +14,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import TypeAlias
 
 from headrace.errors import HeadraceError, RunFileGone
-from headrace.executor import Batch, Signal
+from headrace.executor import Batch
 from headrace.interviews.admission import Admission
 from headrace.interviews.contract import (
     Answers,
@@ -33,6 +33,7 @@ from headrace.interviews.contract import (
 from headrace.interviews.cursors import Cursors
 from headrace.interviews.endpoint_states import EndpointStates
 from headrace.interviews.open_chunks import CommittedRow, OpenChunks, spec_of
+from headrace.interviews.stopping import RunStop
 from headrace.interviews.tally import Tally
 from headrace.interviews.window import Window
 from headrace.limits import RunOptions
@@ -46,7 +47,6 @@ from headrace.store.run_file.run_file import RunFile
 from headrace.store.writer_thread import WriterThread
 
 _READING_EVERY_S = 0.1
-_KILL_WITHIN_S = 5.0
 _log = logging.getLogger("headrace")
 
 Listener: TypeAlias = Callable[[list[CommittedRow]], None]
@@ -80,18 +80,15 @@ class SurveyRun:
         self._chunks = OpenChunks(file)
         self.tally = Tally(job, file, self._endpoints, reused=self.portion.count(file.done), total=self.portion.total)
         self._admission.afford(self.tally.spending.affordable())
-        self._changed = asyncio.Event()  # something may be admitted
+        self._changed = asyncio.Event()  # something may be admitted, or the run may have ended
+        self._stop = RunStop(self._admission, self._chunks, executor, self._changed)
         self._ahead = 0  # interviews that wait in the executor, beside those in flight
-        self._stops = 0
-        self._background: set[asyncio.Future[None]] = set()  # the loop itself would not keep them alive
-        self._is_abandoned = False
         self._undelivered = 0
-        self._failure: HeadraceError | None = None
         memory.read(time.monotonic())  # what there is before any work
 
     @property
     def was_stopped(self) -> bool:
-        return self._stops > 0
+        return self._stop.requests > 0
 
     @property
     def concurrency(self) -> int:
@@ -133,8 +130,8 @@ class SurveyRun:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await self._executor.close()
-        if self._failure is not None:
-            raise self._failure
+        if self._stop.failure is not None:
+            raise self._stop.failure
 
     def request_stop(self) -> None:
         """Stop, because the caller has gone: nothing more is delivered, and undelivered rows release their permits."""
@@ -144,8 +141,7 @@ class SurveyRun:
 
     def stop(self) -> None:
         """Once: admit nothing more, and let interviews in flight end. Twice: stop now; what is journaled stays."""
-        self._stops += 1
-        self._stop(Signal.CANCEL if self._stops == 1 else Signal.KILL)
+        self._stop.request()
 
     def pause(self) -> None:
         """Admit nothing more, let interviews in flight end, and wait."""
@@ -163,7 +159,7 @@ class SurveyRun:
     def keep_concurrency(self, concurrency: int) -> None:
         """Tune, because the user wants it, and have the file keep it for later runs."""
         self.tune(concurrency)
-        self._do_beside(self._write_concurrency(concurrency))
+        self._stop.do_beside(self._writer.call(self._file.keep_concurrency, concurrency))
 
     def delivered(self, count: int) -> None:
         """The listener is done with so many rows."""
@@ -178,35 +174,8 @@ class SurveyRun:
             self._window.observe(self._memory.used_bytes, self._memory.pressure, now_s)
             self._changed.set()
 
-    async def _write_concurrency(self, concurrency: int) -> None:
-        try:
-            await self._writer.call(self._file.keep_concurrency, concurrency)
-        except HeadraceError as error:
-            self._fail(error)
-
-    def _fail(self, error: HeadraceError) -> None:
-        """End the run with this error, unless it has another; interviews in flight, which are paid for, get rows."""
-        self._failure = self._failure or error
-        self._stop(Signal.CANCEL)
-
-    def _stop(self, what: Signal) -> None:
-        self._admission.stop()
-        self._changed.set()
-        self._do_beside(self._signal_all(what))
-
-    async def _signal_all(self, what: Signal) -> None:
-        signals = (self._executor.signal(chunk.id, chunk.epoch, what, _KILL_WITHIN_S) for chunk in self._chunks)
-        if any(await asyncio.gather(*signals, return_exceptions=True)):
-            self._is_abandoned = True  # a chunk would not even be killed: end without it
-            self._changed.set()
-
-    def _do_beside(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-
     async def _feed(self) -> None:
-        while not self._admission.finished and not self._is_abandoned:
+        while not self._admission.finished and not self._stop.is_abandoned:
             ordinals = self._admission.next_chunk()
             if ordinals:
                 with translated_errors(self._file.path):
@@ -255,10 +224,10 @@ class SurveyRun:
 
     def _note_rows(self, row_batches: list[RowBatch]) -> None:
         self.tally.add_rows(row_batches)
-        if self._options.stop_on_exception and self._failure is None:
+        if self._options.stop_on_exception and self._stop.failure is None:
             failed = self.tally.failure_among(row_batches)
             if failed is not None:
-                self._fail(failed)
+                self._stop.fail(failed)
         self._admission.afford(self.tally.spending.affordable())
         self._window.ended(max(rows.largest_bytes for rows in row_batches))
         if self._window.wants_reading(sum(map(len, row_batches)), time.monotonic()):
@@ -288,7 +257,7 @@ class SurveyRun:
 
     def _check_file_is_in_place(self) -> None:
         """A file that is not at its path any more gets the rows of interviews in flight and nothing else."""
-        if self._failure is not None:
+        if self._stop.failure is not None:
             return
         try:
             self._file.live.check_is_in_place()
@@ -296,7 +265,7 @@ class SurveyRun:
             # What became of it and where its contents are is in the error; calls in flight may take minutes first.
             lost = "the file or its log was moved, removed or replaced"
             _log.warning("%s: %s; stopping: %d in flight", gone.path, lost, self.in_flight)
-            self._fail(gone)
+            self._stop.fail(gone)
 
     def _release(self, count: int) -> None:
         self._admission.release(count)

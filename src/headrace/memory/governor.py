@@ -33,11 +33,9 @@ class Governor:
         self.budget_bytes = limits.budget_bytes
         self.zero_bytes = 0
         self.share = 0.0
-        self.peak_bytes = 0
         self._below_since_s: float | None = None
 
     def observe(self, used_bytes: int, now_s: float) -> Pressure:
-        self.peak_bytes = max(self.peak_bytes, used_bytes)
         self.share = share = (used_bytes - self.zero_bytes) / max(1, self.budget_bytes - self.zero_bytes)
         entered = self._entered(share)
         if entered >= self.pressure:

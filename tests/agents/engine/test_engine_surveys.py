@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from headrace import Agent, AgentList, Engine, Model, Priority, QuestionFreeText, Results, Survey
-from headrace.errors import EngineClosed, OptionError, RunFileError, RunFileGone, SurveyError
+from headrace.errors import EngineClosed, HeadraceError, OptionError, RunFileError, RunFileGone, SurveyError
 from headrace.interviews.steering.client import ask
 from headrace.interviews.steering.messages import StateRequest, StopRequest
 from tests.agents.engine import isolated_functions as functions
@@ -55,6 +55,26 @@ async def test_a_survey_that_cannot_be_asked_is_refused_and_the_engine_goes_on(t
         with pytest.raises(OptionError, match="no option"):
             await engine.run(job_of(1), tmp_path / "s.run", concurency=5)
         assert await (await engine.submit(short, -1)).result() == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "settings"),
+    [
+        ({"colour": "red"}, "s.run", {}),
+        ({}, None, {"extend": True}),
+    ],
+    ids=["parameter", "path"],
+)
+async def test_an_engine_refuses_what_a_job_refuses_in_the_same_words(tmp_path, monkeypatch, model, path, settings):
+    monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "home"))
+    job, where = job_of(2, **model), path and tmp_path / path
+    with pytest.raises(HeadraceError) as by_itself:
+        await job.run_async(where, **settings)
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        with pytest.raises(HeadraceError) as in_engine:
+            await engine.run(job, where, **settings)
+    assert (type(in_engine.value), str(in_engine.value)) == (type(by_itself.value), str(by_itself.value))
+    assert not (tmp_path / "s.run").exists()
 
 
 async def test_an_engine_whose_file_and_survey_are_taken_away_says_so_and_logs_nothing_raw(tmp_path, caplog):
