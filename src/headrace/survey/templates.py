@@ -68,7 +68,7 @@ class Template:
                 _rendering.begin(self._size(context), self._weight)
             return self._render(_NAME, **context)
         except minijinja.TemplateError as error:
-            raise CannotRender(_told(error), is_in_text=error.kind.startswith("Unknown")) from None
+            raise CannotRender(_reason(error), is_in_text=error.kind.startswith("Unknown")) from None
         except RenderedTooLarge as error:
             raise CannotRender(f"the text is too large to write: {error}") from None
         except RecursionError:
@@ -127,7 +127,7 @@ def _found(context: Any, name: str) -> Any:
     return cast(Any, found)
 
 
-def _told(error: minijinja.TemplateError) -> str:
+def _reason(error: minijinja.TemplateError) -> str:
     message = _WHERE.sub("", error.message)
     if error.kind == "OutOfFuel":
         return "the text takes too long to write"

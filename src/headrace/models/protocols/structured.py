@@ -87,8 +87,8 @@ def strict_form(schema: Schema) -> Schema | None:
 def _closed(schema: Schema) -> Schema | None:
     """Strict modes want objects with nothing optional and nothing further, and a type for everything else."""
     if schema.get("type") != "object":
-        is_told = any(word in schema for word in ("type", "anyOf", "$ref", "const"))
-        return schema if is_told and (schema.get("type") != "array" or "items" in schema) else None
+        has_type = any(word in schema for word in ("type", "anyOf", "$ref", "const"))
+        return schema if has_type and (schema.get("type") != "array" or "items" in schema) else None
     properties = cast("dict[str, Any]", schema.get("properties", {}))
     if not properties or set(schema.get("required", ())) != set(properties):
         return None
