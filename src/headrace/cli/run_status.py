@@ -34,7 +34,7 @@ from headrace.units import format_bytes, format_duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _RunStatus:
+class _FoundStatus:
     """A run at one moment. `live` is what its process says; `holder` is that process, which may not say anything."""
 
     path: Path
@@ -46,7 +46,7 @@ class _RunStatus:
     holder: str | None
 
     @classmethod
-    def at(cls, path: Path) -> _RunStatus:
+    def at(cls, path: Path) -> _FoundStatus:
         live, holder = None, None
         try:
             live = state_of(path)
@@ -91,7 +91,7 @@ class _RunStatus:
 
 
 def show_status(path: Path, *, as_json: bool) -> None:
-    look = _RunStatus.at(path)
+    look = _FoundStatus.at(path)
     if as_json:
         print_json(look.as_dict())
     else:
@@ -153,9 +153,9 @@ def _say(path: Path, live: StateReply, *, as_json: bool) -> None:
         say(hint)
 
 
-def _statuses(path: Path) -> Iterator[_RunStatus]:
+def _statuses(path: Path) -> Iterator[_FoundStatus]:
     """The run's status once a second, and once more when it has ended."""
-    while (look := _RunStatus.at(path)).goes_on:
+    while (look := _FoundStatus.at(path)).goes_on:
         yield look
         time.sleep(WATCH_EVERY_S)
     yield look
@@ -180,7 +180,7 @@ def _redraw(path: Path) -> None:
             screen.update(Text(visible("\n".join(_lines(look)))), refresh=True)
 
 
-def _lines(look: _RunStatus) -> Iterator[str]:
+def _lines(look: _FoundStatus) -> Iterator[str]:
     stats = look.stats
     yield f"{look.path}: {look.counted}"
     if look.live is not None:

@@ -7,7 +7,7 @@ import pytest
 
 from headrace.agents.scheduler import exits, heartbeats, lifecycle, placing, preemption, relief, survey_permits
 from headrace.agents.scheduler.host import Host
-from headrace.agents.scheduler.host_memory import HostMemory
+from headrace.agents.scheduler.host_budget import HostBudget
 from headrace.agents.scheduler.run_queue import Entry, RunQueue
 from headrace.agents.scheduler.scheduled_runs import NEVER_KEPT_OUT, ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
@@ -74,7 +74,7 @@ class Mutation(NamedTuple):
 MUTATIONS = {
     "one slot too many": Mutation(Host, "slots_now", lambda host: host.slot_count + 1, "never above the slots"),
     "reservations are not counted": Mutation(
-        HostMemory, "room_bytes", lambda memory: BUDGET, "admitted reservations never above the budget"
+        HostBudget, "room_bytes", lambda memory: BUDGET, "admitted reservations never above the budget"
     ),
     "first come, whatever its priority": Mutation(RunQueue, "heads", first_come, "CRITICAL never waits behind others"),
     "age counts for nothing": Mutation(

@@ -18,7 +18,7 @@ world and print the shortest one that breaks a rule; twenty-three changed rules 
   starts or none does; only runs that memory keeps out are passed: a level, or for `aging_s` one that pressure stopped.
 - What a kind needs is learned (`reservations`): its first run starts alone, or after 10 s of waiting for that beside
   others with a slot's memory; then at most twice as many start within 10 s as have ended (`placing`).
-- A child runs in its parent's slot, and starts at once or together with its parent (`children`).
+- A child runs in its parent's slot, and starts at once or together with its parent (`child_runs`).
 - LOW runs that memory pressure keeps out are recorded as skipped (`skipped_runs`), once an episode, stay in the queue
   and start when the pressure has fallen.
 - A memory reading leads to reclaiming, preempting or killing (`relief` decides which, `preemption` whom). From 85 % of

@@ -91,23 +91,23 @@ class MemoryReading(Struct, frozen=True):
     pressure: Pressure
 
 
-class _Event(Struct, frozen=True, kw_only=True, gc=False):
+class _TimedEvent(Struct, frozen=True, kw_only=True, gc=False):
     now_s: float
 
 
-class HostJoined(_Event, frozen=True, kw_only=True):
+class HostJoined(_TimedEvent, frozen=True, kw_only=True):
     host: str
     slots: int
     limits: MemoryLimits
 
 
-class HostLost(_Event, frozen=True, kw_only=True):
+class HostLost(_TimedEvent, frozen=True, kw_only=True):
     """A host has left: all its runs are lost at once, its surveys are closed."""
 
     host: str
 
 
-class Submitted(_Event, frozen=True, kw_only=True):
+class Submitted(_TimedEvent, frozen=True, kw_only=True):
     """`epoch`, `preemptions`, `deaths` and `executed_s` come from the file, for a run that was here before."""
 
     id: int
@@ -122,37 +122,37 @@ class Submitted(_Event, frozen=True, kw_only=True):
     executed_s: float = 0.0
 
 
-class Cancelled(_Event, frozen=True, kw_only=True):
+class Cancelled(_TimedEvent, frozen=True, kw_only=True):
     id: int
 
 
-class AttemptStarted(_Event, frozen=True, kw_only=True):
+class AttemptStarted(_TimedEvent, frozen=True, kw_only=True):
     id: int
     epoch: int
 
 
-class EffectStarting(_Event, frozen=True, kw_only=True):
+class EffectStarting(_TimedEvent, frozen=True, kw_only=True):
     """A side effect begins; others of the same run may be in flight beside it."""
 
     id: int
     epoch: int
 
 
-class EffectEnded(_Event, frozen=True, kw_only=True):
+class EffectEnded(_TimedEvent, frozen=True, kw_only=True):
     """A side effect is over: its result is journaled, or it raised."""
 
     id: int
     epoch: int
 
 
-class StepJournaled(_Event, frozen=True, kw_only=True):
+class StepJournaled(_TimedEvent, frozen=True, kw_only=True):
     """A step or a checkpoint is journaled."""
 
     id: int
     epoch: int
 
 
-class AttemptEnded(_Event, frozen=True, kw_only=True):
+class AttemptEnded(_TimedEvent, frozen=True, kw_only=True):
     """`peak_bytes` is the most memory that the attempt was seen to use, 0 where it was not measured."""
 
     id: int
@@ -161,7 +161,7 @@ class AttemptEnded(_Event, frozen=True, kw_only=True):
     peak_bytes: int = 0
 
 
-class MemoryMeasured(_Event, frozen=True, kw_only=True):
+class MemoryMeasured(_TimedEvent, frozen=True, kw_only=True):
     """`budget_bytes` is the budget in effect, None for the host's limit. `by_run` is the memory of each run, where runs
     are measured one by one; children share a worker with their parent, and one entry may stand for all of them.
     """
@@ -172,7 +172,7 @@ class MemoryMeasured(_Event, frozen=True, kw_only=True):
     by_run: tuple[tuple[int, int], ...] = ()
 
 
-class SurveyOpened(_Event, frozen=True, kw_only=True):
+class SurveyOpened(_TimedEvent, frozen=True, kw_only=True):
     """A survey opens on one host. It wants `wanted` permits; an interview takes `permit_bytes`."""
 
     survey: str
@@ -182,17 +182,17 @@ class SurveyOpened(_Event, frozen=True, kw_only=True):
     permit_bytes: int = 0
 
 
-class SurveyUsage(_Event, frozen=True, kw_only=True):
+class SurveyUsage(_TimedEvent, frozen=True, kw_only=True):
     survey: str
     in_use: int
     permit_bytes: int
 
 
-class SurveyClosed(_Event, frozen=True, kw_only=True):
+class SurveyClosed(_TimedEvent, frozen=True, kw_only=True):
     survey: str
 
 
-class HeartbeatAdded(_Event, frozen=True, kw_only=True):
+class HeartbeatAdded(_TimedEvent, frozen=True, kw_only=True):
     """`jitter` (0 to 1) is the moment within its period when it runs."""
 
     name: str
@@ -202,20 +202,20 @@ class HeartbeatAdded(_Event, frozen=True, kw_only=True):
     jitter: float
 
 
-class HeartbeatRemoved(_Event, frozen=True, kw_only=True):
+class HeartbeatRemoved(_TimedEvent, frozen=True, kw_only=True):
     name: str
 
 
-class HeartbeatEnded(_Event, frozen=True, kw_only=True):
+class HeartbeatEnded(_TimedEvent, frozen=True, kw_only=True):
     name: str
     epoch: int
 
 
-class Tick(_Event, frozen=True, kw_only=True):
+class Tick(_TimedEvent, frozen=True, kw_only=True):
     """Time has passed. Due at `Scheduler.next_tick_s`; earlier or later does no harm."""
 
 
-class Closing(_Event, frozen=True, kw_only=True):
+class Closing(_TimedEvent, frozen=True, kw_only=True):
     pass
 
 

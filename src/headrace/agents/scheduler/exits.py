@@ -5,7 +5,7 @@
     any, after a cancellation or timeout    the run ends as cancelled or timed out
     preempted, or killed beside others      it starts again: journaled work is never repeated
     out of memory, or killed alone          it starts again once, alone and with more memory where there is more, and a
-                                            child together with its parent (`children`); then it ends as out of memory
+                                            child together with its parent (`child_runs`); then it ends as out of memory
     lost                                    it starts again a few times, as the fault may be its own; then ends as lost
     parked, undecided                       it waits on disk for its time, its message or a decision
 

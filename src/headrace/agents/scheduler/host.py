@@ -1,13 +1,13 @@
 """`Host`: the slots and surveys that share one memory budget. Covers: whether a run may start here, entering, leaving.
 
-Does not cover: how much memory is left (`host_memory`), which run is next (`run_queue`), which must stop
+Does not cover: how much memory is left (`host_budget`), which run is next (`run_queue`), which must stop
 (`preemption`).
 """
 
 from __future__ import annotations
 
 from headrace.agents.scheduler.events import GrantPermits, MemoryReading
-from headrace.agents.scheduler.host_memory import HostMemory
+from headrace.agents.scheduler.host_budget import HostBudget
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.survey_permits import HostSurveys, SurveyThrottle
 from headrace.limits import MemoryLimits
@@ -29,7 +29,7 @@ class Host:
         self.limits = limits
         self.slots: dict[int, Slot] = {}  # in use, by number; at most `slot_count`
         self.surveys = HostSurveys(name, turn_s)
-        self.memory = HostMemory(limits, self.slots, self.surveys)
+        self.memory = HostBudget(limits, self.slots, self.surveys)
         self.governor = self.memory.governor
         self.throttle = SurveyThrottle.NONE
         self.preempted_at_s: float | None = None

@@ -5,7 +5,7 @@ Does not cover: when and where a run starts (`placing`), what an exit cause mean
 
 from __future__ import annotations
 
-from headrace.agents.scheduler.children import enter_slot, join_parent, live_ancestor
+from headrace.agents.scheduler.child_runs import enter_slot, join_parent, live_ancestor
 from headrace.agents.scheduler.events import (
     AttemptEnded,
     AttemptStarted,

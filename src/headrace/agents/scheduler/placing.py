@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from headrace.agents.scheduler.children import enter_slot
+from headrace.agents.scheduler.child_runs import enter_slot
 from headrace.agents.scheduler.events import PreemptRun, SkipRun, StopReason
 from headrace.agents.scheduler.host import Host
 from headrace.agents.scheduler.lifecycle import settle

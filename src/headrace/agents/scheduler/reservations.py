@@ -16,7 +16,7 @@ class Reservations:
     """One bounded sample for each kind; kinds are functions of a program, so there are few."""
 
     def __init__(self) -> None:
-        self._samples: dict[str, _Sample] = {}
+        self._samples: dict[str, _LatestPeaks] = {}
 
     def knows(self, kind: str) -> bool:
         """Whether a run of this kind has ended, or was measured: the first one starts alone."""
@@ -31,7 +31,7 @@ class Reservations:
         """Add a run's peak, 0 where it was not measured."""
         sample = self._samples.get(kind)
         if sample is None:
-            sample = self._samples[kind] = _Sample()
+            sample = self._samples[kind] = _LatestPeaks()
         sample.ended += 1
         if peak_bytes > 0:
             sample.add(peak_bytes)
@@ -41,7 +41,7 @@ class Reservations:
         return sample.high_bytes if sample else None
 
 
-class _Sample:
+class _LatestPeaks:
     def __init__(self) -> None:
         self._latest: deque[int] = deque()
         self._ordered: list[int] = []  # the same ones: at most _SAMPLE

@@ -37,7 +37,7 @@ _NUMBERS: dict[str, tuple[float, float, float]] = {
 }
 
 
-class _Usage(msgspec.Struct):
+class _LocalUsage(msgspec.Struct):
     class Cached(msgspec.Struct):
         cached_tokens: int = 0
 
@@ -50,7 +50,7 @@ class _Message(msgspec.Struct):
     content: str | None = None
 
 
-class _Choice(msgspec.Struct):
+class _LocalChoice(msgspec.Struct):
     message: _Message
     finish_reason: str | None = None
 
@@ -63,8 +63,8 @@ class _Trouble(msgspec.Struct):
 class _Chat(msgspec.Struct):
     """What llama.cpp replies: the OpenAI form, or an error."""
 
-    choices: list[_Choice] = []
-    usage: _Usage = msgspec.field(default_factory=_Usage)
+    choices: list[_LocalChoice] = []
+    usage: _LocalUsage = msgspec.field(default_factory=_LocalUsage)
     error: _Trouble | None = None
 
 

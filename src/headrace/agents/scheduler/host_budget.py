@@ -1,4 +1,4 @@
-"""`HostMemory`: one host's memory budget. Covers: what runs and surveys are charged, the room that is left, the floor.
+"""`HostBudget`: one host's memory budget. Covers: what runs and surveys are charged, the room that is left, the floor.
 
     budget  ┌───────────────────────────────┐
             │ room                          │  kept free from estimates and surveys: what is above `preempt_at`
@@ -24,7 +24,7 @@ from headrace.memory.governor import Governor
 from headrace.priority import CRITICAL
 
 
-class HostMemory:
+class HostBudget:
     """`slots` and `surveys` are the host's own, and hold its memory."""
 
     def __init__(self, limits: MemoryLimits, slots: dict[int, Slot], surveys: HostSurveys) -> None:
