@@ -75,7 +75,8 @@ class Outbox(Generic[SomeEvent]):
     def count_bytes(self, size_bytes: int) -> None:
         """So many more bytes are held; `free_with_last` defines until when."""
         self._held_bytes += size_bytes
-        self._note_room()
+        if self._held_bytes > self._most_bytes:
+            self.has_room.clear()
 
     def free_with_last(self, size_bytes: int) -> None:
         """So many bytes are free once the event that was added last is on disk."""
