@@ -33,7 +33,7 @@ class Signal(Enum):
     KILL = "kill"  # stop now, with as much time to clean up as the deadline gives
 
 
-class Event(msgspec.Struct, tag=True, kw_only=True):
+class ExecutorEvent(msgspec.Struct, tag=True, kw_only=True):
     """`id` and `epoch` are the work's, `seq` counts up by one over all events of an executor."""
 
     id: int
@@ -41,8 +41,8 @@ class Event(msgspec.Struct, tag=True, kw_only=True):
     seq: int
 
 
-SomeEvent = TypeVar("SomeEvent", bound=Event)
-SomeEventOut = TypeVar("SomeEventOut", bound=Event, covariant=True)
+SomeEvent = TypeVar("SomeEvent", bound=ExecutorEvent)
+SomeEventOut = TypeVar("SomeEventOut", bound=ExecutorEvent, covariant=True)
 
 
 class Batch(msgspec.Struct, Generic[SomeEventOut]):

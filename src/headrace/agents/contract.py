@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from headrace.executor import Event, Executor
+from headrace.executor import Executor, ExecutorEvent
 from headrace.exit_causes import ExitCause
 
 
@@ -71,7 +71,7 @@ class RemoteError(msgspec.Struct, frozen=True):
     fix: str = ""
 
 
-class StepStarting(Event):
+class StepStarting(ExecutorEvent):
     """An agent run is about to take a step whose start must be durable first; `runs_program` where a CommandWanted
     follows.
     """
@@ -81,43 +81,43 @@ class StepStarting(Event):
     mark: bytes = b""
 
 
-class StepRaised(Event):
+class StepRaised(ExecutorEvent):
     """A step that had started raised: it is no longer under way, and whether its side effect happened is unknown."""
 
     step: str
 
 
-class StepDone(Event):
+class StepDone(ExecutorEvent):
     step: str
     result: bytes
     mark: bytes = b""
 
 
-class StepDiffers(Event):
+class StepDiffers(ExecutorEvent):
     """A step is not what the journal has: how, in words."""
 
     step: str
     what: str
 
 
-class Checkpoint(Event):
+class Checkpoint(ExecutorEvent):
     state: bytes
     number: int = 1
 
 
-class ResultWanted(Event):
+class ResultWanted(ExecutorEvent):
     """The result of a step that did not travel with the run; answered by `put`."""
 
     step: str
 
 
-class Receiving(Event):
+class Receiving(ExecutorEvent):
     """The run wants its next message, journaled as this step's result; answered by `put`, None where there is none."""
 
     step: str
 
 
-class ChildWanted(Event):
+class ChildWanted(ExecutorEvent):
     """The run wants the result of another, in its own slot and with its own priority, as this step's result; answered
     by `put` when that has ended.
     """
@@ -128,7 +128,7 @@ class ChildWanted(Event):
     mark: bytes = b""
 
 
-class AskWanted(Event):
+class AskWanted(ExecutorEvent):
     """The run wants a model's reply, journaled as this step's result; answered by `put`, with None where the call was
     not made because the run is to stop. Limits, breaker and money are the controller's.
     """
@@ -140,7 +140,7 @@ class AskWanted(Event):
     mark: bytes = b""
 
 
-class CommandWanted(Event):
+class CommandWanted(ExecutorEvent):
     """The run wants a program to be run, and how it ended as this step's result; answered by `put`."""
 
     step: str
@@ -148,17 +148,17 @@ class CommandWanted(Event):
     mark: bytes = b""
 
 
-class Emitted(Event):
+class Emitted(ExecutorEvent):
     payload: bytes
 
 
-class MemoryUsed(Event):
+class MemoryUsed(ExecutorEvent):
     """What the slot of an agent run uses, or has used at most where the run is about to end."""
 
     memory_bytes: int
 
 
-class LoopStuck(Event):
+class LoopStuck(ExecutorEvent):
     """The event loop that an agent run lives in has not turned for so long: `stack` is what blocks it, as faulthandler
     writes it, empty where it could not be had.
     """
@@ -167,7 +167,7 @@ class LoopStuck(Event):
     stack: str
 
 
-class RunEnded(Event):
+class RunEnded(ExecutorEvent):
     """The last event of an attempt: its `result`; where the run sleeps, until when; where it is undecided, `step` says
     which side effect it met.
     """

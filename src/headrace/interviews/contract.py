@@ -17,7 +17,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from headrace.executor import Event, Executor
+from headrace.executor import Executor, ExecutorEvent
 from headrace.exit_causes import ExitCause
 from headrace.limits import RetryLimits
 from headrace.models.limiter import EndpointState
@@ -68,19 +68,19 @@ class Lease(msgspec.Struct, frozen=True):
     affordable: int | None = None
 
 
-class Rows(Event):
+class Rows(ExecutorEvent):
     """Interviews that ended, as the store's statements take them."""
 
     rows: RowBatch
 
 
-class Answers(Event):
+class Answers(ExecutorEvent):
     """Answers of interviews still in flight: (ordinal, record)."""
 
     answers: list[tuple[int, AnswerRecord]]
 
 
-class Spent(Event):
+class Spent(ExecutorEvent):
     """Calls that were paid for and that no row or answer counts: their worker has ended, or their interview was given
     up. Of the calls in `usage`, `unanswered` had no reply yet: what they took is not known. Where it is acknowledged,
     `Lease.affordable` counts it.
@@ -90,7 +90,7 @@ class Spent(Event):
     unanswered: int = 0
 
 
-class Observed(Event):
+class Observed(ExecutorEvent):
     """The state of a model's endpoint has changed. This event belongs to no chunk: `id` and `epoch` are 0."""
 
     model: int
@@ -98,7 +98,7 @@ class Observed(Event):
     reason: str = ""
 
 
-class ChunkEnded(Event):
+class ChunkEnded(ExecutorEvent):
     """The last event of a chunk. `reason` says why interviews of it were left for a later run, where some were."""
 
     cause: ExitCause
