@@ -47,14 +47,14 @@ class _ChatMessage(msgspec.Struct, gc=False):
     content: str
 
 
-class _Said(msgspec.Struct, gc=False):
+class _ChatText(msgspec.Struct, gc=False):
     content: Any = None  # a text, or parts of one
     refusal: str | None = None
 
 
 class _ChatChoice(msgspec.Struct, gc=False):
-    message: _Said | None = None
-    delta: _Said | None = None
+    message: _ChatText | None = None
+    delta: _ChatText | None = None
     finish_reason: str | None = None
 
 
@@ -108,7 +108,7 @@ class ChatCompletions(Dialect):
         if not found.choices:
             raise _nothing_in(found)
         choice = found.choices[0]
-        said = choice.message or _Said()
+        said = choice.message or _ChatText()
         return _reply(_text(said.content), said.refusal, choice.finish_reason, found.usage, body, repaired)
 
     def stream(self) -> Stream:
@@ -137,7 +137,7 @@ class _ChatStream(Stream):
         self._repaired |= repaired
         self._usage = found.usage or self._usage
         for choice in (found.choices or ())[:1]:
-            said = choice.delta or _Said()
+            said = choice.delta or _ChatText()
             self._pieces.append(_text(said.content))
             self._refusals.append(said.refusal or "")
             self._finish = choice.finish_reason or self._finish
