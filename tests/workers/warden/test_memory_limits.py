@@ -60,14 +60,14 @@ async def ending_and_highest(pool: WorkerPool, entry, payload: bytes = b"", limi
 )
 async def test_the_hard_limit_is_met_as_a_memory_error(pool, entry):
     ending, highest = await ending_and_highest(pool, entry)
-    assert isinstance(ending, TaskOutOfMemory)
+    assert isinstance(ending, TaskOutOfMemory), ending
     assert ending.used_bytes > LIMIT // 2
     assert highest <= MOST
 
 
 async def test_a_limit_that_is_hit_by_one_huge_array_says_that_little_was_used(pool):
     ending, _ = await ending_and_highest(pool, entries.take_at_once)
-    assert isinstance(ending, TaskOutOfMemory)
+    assert isinstance(ending, TaskOutOfMemory), ending
     assert "8.00 GiB" in ending.reason
     assert ending.used_bytes < LIMIT
 
