@@ -33,7 +33,7 @@ class AgentCommands:
         self._spools = spools
 
     async def run(self, command: ProgramCall) -> bytes:
-        """The encoded CommandEnd."""
+        """Run a program and return its encoded CommandEnd; raise where it was ended by a limit or a timeout."""
         if self._pool is None:
             raise OptionError(f"Programs cannot be run under a memory limit on {sys.platform}.")
         result = await self._ended(self._pool, command)

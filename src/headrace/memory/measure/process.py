@@ -93,7 +93,7 @@ class Process:
         self.first: Sample | None = None
 
     def read(self) -> Sample | None:
-        """None once it has ended, also as a zombie: that holds no memory."""
+        """Read the sizes of the process; None once it has ended, also as a zombie, which holds no memory."""
         try:
             sizes = os.pread(self._sizes, 128, 0)
             self._reads += 1
