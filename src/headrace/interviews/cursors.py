@@ -18,7 +18,7 @@ class Cursors:
         self._turn = 0
 
     def take(self, count: int) -> list[int]:
-        """At most `count` ordinals; fewer only where all cursors are held or at their end."""
+        """Take at most `count` ordinals; fewer only where all cursors are held or at their end."""
         taken: list[int] = []
         ended = 0
         while len(taken) < count and ended < len(self._cursors):

@@ -32,7 +32,7 @@ _POLL_EVERY_S = 0.2
 
 
 class Delivery:
-    """In the caller's thread. Leaving the block before its end is a first Ctrl-C; a Ctrl-C while leaving, a second."""
+    """Delivers in the caller's thread. Leaving the block early is a first Ctrl-C, another meanwhile a second."""
 
     def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
         self._queue: SimpleQueue[list[CommittedRow] | None] = SimpleQueue()
@@ -113,7 +113,7 @@ class Delivery:
 
 
 class AsyncDelivery:
-    """On the caller's event loop. Leaving the block before its end is a first Ctrl-C."""
+    """Delivers on the caller's event loop. Leaving the block before its end is a first Ctrl-C."""
 
     def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, listening: bool) -> None:
         self._loop = asyncio.get_running_loop()

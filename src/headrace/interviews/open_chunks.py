@@ -95,7 +95,7 @@ class OpenChunks:
 
 
 def spec_of(job: Job, file: RunFile) -> Spec:
-    """What all chunks of a job share."""
+    """Describe what all chunks of a job share."""
     return Spec(
         survey=job.survey.to_row(),
         models=[model.to_row() for model in job.models],

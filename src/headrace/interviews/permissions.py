@@ -105,7 +105,7 @@ class Permissions:
 
 
 def _unconfirmed(job: Job, confirmed: tuple[tuple[str, str | None], ...]) -> tuple[Contact, ...]:
-    """What the job's models from a file would contact without this user's word, now or earlier."""
+    """List the contacts of models from a file that this user has allowed neither now nor earlier."""
     return tuple(
         contact
         for model in job.models
@@ -123,7 +123,7 @@ def _has_confirmed_limits(options: RunOptions, kept: Budgets, before: Confirmed)
 
 
 def _given_prices(job: Job) -> tuple[str, ...]:
-    """In words. Of a plan's identity they are no part, and a file that says its model is free spends without limit."""
+    """Put given prices into words. They are no part of a plan's identity, and a file with a free model has no limit."""
     priced = [(model.name, price_of(model)) for model in job.models if model.parameters.get("price") is not None]
     return tuple(
         dict.fromkeys(

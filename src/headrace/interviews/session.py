@@ -91,7 +91,7 @@ class Session:
         check_priced(job, self.permissions.budgets)
 
     async def run(self, host: SessionHost) -> None:
-        """Until the plan is complete; raises what keeps it from that. Everything journaled by then stays."""
+        """Return when the plan is complete; raise what keeps it from that. Everything journaled by then stays."""
         self.permissions.remember()
         file = await asyncio.to_thread(self._open, host)
         try:

@@ -40,7 +40,7 @@ class Spending:
         return self._most_cost is not None or self._most_tokens is not None
 
     def add(self, usage: Usage, interviews: int) -> None:
-        """What so many more interviews took together."""
+        """Count what so many more interviews took together."""
         self._interviews += interviews
         self.run.include(usage)
 
@@ -83,13 +83,13 @@ class Spending:
         )
 
     def _unseen(self, spent: float) -> float:
-        """What calls without a reply have taken, if each was like those with one."""
+        """Estimate what calls without a reply have taken, if each was like those with one."""
         answered = self.run.calls - self._unanswered
         return spent / answered * self._unanswered if answered > 0 else 0.0
 
     def _mean(self, spent: float, expected: float) -> float:
-        """What an interview without cached answers takes, from those that ended; before any has taken something, from
-        earlier runs or the estimate.
+        """Estimate what an interview without cached answers takes, from those that ended; before any has taken
+        something, from earlier runs or the estimate.
         """
         each = _uncached(self.run, self._lost.calls)
         return spent / self._interviews * each if self._interviews and each else expected

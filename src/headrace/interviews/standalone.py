@@ -91,7 +91,7 @@ class StandaloneRun:
             self._thread.call(self._run.delivered, count)
 
     def check_is_here(self) -> None:
-        """In a fork nothing more would ever arrive."""
+        """Refuse to wait in a fork, where nothing more would ever arrive."""
         if self._thread.is_elsewhere:
             path = self._session.path
             raise HeadraceError(

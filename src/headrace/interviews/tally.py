@@ -49,7 +49,7 @@ class Tally:
                 self._file.done.add(ordinal)
 
     def add_lost(self, spent: Iterable[Spent]) -> None:
-        """What ended workers have paid for."""
+        """Count what ended workers have paid for."""
         for event in spent:
             self.spending.add_lost(event.usage, event.unanswered)
 

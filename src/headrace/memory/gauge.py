@@ -44,7 +44,7 @@ class TreeGauge:
         return max(0, self._plain_bytes() + self.correction_bytes) + self._file_bytes()
 
     def read_without(self, pids: Collection[int]) -> int:
-        """The same without these and their children, and uncorrected: they may come to own what they share now."""
+        """Read without these and their children, and uncorrected: they may come to own what they share now."""
         return tree_bytes(without=pids)
 
     def correct(self) -> None:

@@ -56,7 +56,7 @@ class Governor:
         return self._below_since_s is not None
 
     def start_over(self, zero_bytes: int) -> None:
-        """What is in use becomes the new zero, and with it the pressure."""
+        """Make what is in use the new zero, and with it start without pressure."""
         self.zero_bytes = zero_bytes
         self.pressure = Pressure.NORMAL
         self._below_since_s = None

@@ -107,7 +107,7 @@ class TerminalLine:
 
 
 def _size_of(terminal: int) -> tuple[int, int]:
-    """Of this very terminal: rich would believe COLUMNS, or ask standard input."""
+    """Ask this very terminal for its size: rich would believe COLUMNS, or ask standard input."""
     columns, rows = os.get_terminal_size(terminal)
     return columns or _USUAL_SIZE[0], rows or _USUAL_SIZE[1]
 

@@ -36,7 +36,7 @@ Line: TypeAlias = list[StyledText]
 
 
 class _Figure(Enum):
-    """What there is to say, in the order it is said in."""
+    """The figures of a progress line, in their order."""
 
     COUNT = "count"
     NOTICE = "notice"
@@ -66,7 +66,7 @@ _BY_IMPORTANCE = (
 
 
 def one_line(progress: Progress, pace: Pace, width: int, *, is_ascii: bool) -> Line:
-    """As many figures as fit, the important ones first; the bar takes what they leave."""
+    """Make a line of as many figures as fit, the important ones first; the bar takes what they leave."""
     figures = _figures(progress, pace)
     fitting = _fitting(figures, _BY_IMPORTANCE, width)
     line = _of(figures, *(figure for figure in _Figure if figure in fitting))
@@ -110,7 +110,7 @@ def plain(line: Line) -> str:
 
 
 def _figures(progress: Progress, pace: Pace) -> dict[_Figure, str]:
-    """In the order of the enum; one that has nothing to say is left out."""
+    """Write each figure, in the order of the enum; an empty one is left out."""
     per_s = pace.overall_per_s if progress.is_over else pace.recent_per_s
     texts = {
         _Figure.COUNT: f"{progress.done:>{len(f'{progress.total:,}')},}/{progress.total:,}",
@@ -171,7 +171,7 @@ def _of(figures: dict[_Figure, str], *wanted: _Figure) -> Line:
 
 
 def _fitting(figures: dict[_Figure, str], by_importance: tuple[_Figure, ...], width: int) -> list[_Figure]:
-    """Up to the first that does not fit: a lesser one in its place would come and go."""
+    """Choose figures up to the first that does not fit: a lesser one instead would come and go."""
     chosen = [figure for figure in by_importance if figure in figures]
     while chosen and _length(figures, chosen) > width:
         chosen.pop()

@@ -52,7 +52,7 @@ class TuneRequest(msgspec.Struct, frozen=True, tag="tune"):
 
 
 class StopRequest(msgspec.Struct, frozen=True, tag="stop"):
-    """As Ctrl-C does there: once, interviews in flight end; twice, stop now."""
+    """Stop as Ctrl-C does: once, interviews in flight end; twice, stop now."""
 
 
 SteeringRequest: TypeAlias = StateRequest | PauseRequest | ResumeRequest | TuneRequest | StopRequest

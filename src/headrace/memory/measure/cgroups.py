@@ -66,7 +66,7 @@ class MemoryGroups:
         return int(counts.get("oom_kill", "0")) > 0
 
     def remove(self, worker: int) -> None:
-        """What is still in it is killed, also what has left its worker's process group."""
+        """Kill every process that is still in the leaf, also one that has left its worker's process group."""
         leaf = self._leaves.pop(worker, None)
         if leaf is not None:
             with suppress(OSError):  # kernels before 5.14 cannot; the watchdog ends the others

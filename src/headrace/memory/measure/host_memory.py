@@ -16,17 +16,17 @@ _MOST_STAT_BYTES = 1 << 16
 
 
 def available_bytes() -> int:
-    """What the container or host has left, whichever is less."""
+    """Read how much the container or host has left, whichever is less."""
     return max(0, min(host_bytes()[1], *(limit - used for limit, used in _container_limits()), _UNLIMITED_BYTES))
 
 
 def total_bytes() -> int:
-    """What the container or host has in all, whichever is less."""
+    """Read how much the container or host has in all, whichever is less."""
     return min(host_bytes()[0], *(limit for limit, _ in _container_limits()), _UNLIMITED_BYTES)
 
 
 def host_bytes() -> tuple[int, int]:
-    """What the host has in all, and what of it is free."""
+    """Read how much the host has in all, and how much is free."""
     lines = contents("/proc/meminfo").splitlines()
     if not lines:
         from headrace.memory.measure.portable import portable_host_bytes
@@ -37,7 +37,7 @@ def host_bytes() -> tuple[int, int]:
 
 
 def container_bytes() -> tuple[int, int] | None:
-    """What the container may use, and what of it is in use; None where it has no limit of its own."""
+    """Read how much the container may use, and how much is in use; None where it has no limit of its own."""
     return min(_container_limits(), default=None, key=lambda group: group[0] - group[1])
 
 

@@ -41,7 +41,7 @@ _OOM_SCORE = b"800"  # of 1000: before the controller, after nothing that the us
 
 
 def adopt_orphans() -> bool:
-    """Descendants whose parent ends become this process's children instead of init's."""
+    """Make descendants whose parent ends become this process's children instead of init's."""
     return ON_LINUX and _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -54,14 +54,14 @@ def die_with_parent(parent: int) -> None:
 
 
 def return_large_blocks() -> None:
-    """The C library would learn to keep them: a worker through which large answers went would stay as large."""
+    """Have the C library return large blocks. It would learn to keep them, and a worker stay as large."""
     set_option = getattr(_c_library(), "mallopt", None) if ON_LINUX else None
     if set_option is not None:  # musl has none, and returns them anyway
         set_option(_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
 
 
 def small_stacks() -> None:
-    """Of threads made from now on, Python's and others: 8 MB each would count against RLIMIT_DATA."""
+    """Give threads made from now on, Python's and others, 1 MiB of stack: 8 MB each would count against RLIMIT_DATA."""
     import threading
 
     threading.stack_size(THREAD_STACK_BYTES)
@@ -74,7 +74,7 @@ def small_stacks() -> None:
 
 
 def limit_files(largest_file_bytes: int) -> None:
-    """No core dumps, and no file above the cap: a write beyond it fails with EFBIG in Python."""
+    """Allow no core dumps, and no file above the cap: a write beyond it fails with EFBIG in Python."""
     if resource is None:
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
@@ -85,7 +85,7 @@ def limit_files(largest_file_bytes: int) -> None:
 
 
 def limit_data(pid: int, data_bytes: int) -> bool:
-    """The soft limit of any process of ours: it can be lent more later."""
+    """Set the soft limit of a process of ours, which can be lent more later."""
     if resource is None or not ON_LINUX:
         return False
     try:
@@ -98,7 +98,7 @@ def limit_data(pid: int, data_bytes: int) -> bool:
 
 
 def allow_data(data_bytes: int) -> None:
-    """At least so much for this process: a limit that is higher stays."""
+    """Raise this process's own limit to at least so much; a higher one stays."""
     if resource is None or not ON_LINUX:
         return
     soft = resource.getrlimit(resource.RLIMIT_DATA)[0]
@@ -107,7 +107,7 @@ def allow_data(data_bytes: int) -> None:
 
 
 def own_limits() -> tuple[tuple[int, int], ...]:
-    """Of this process, but for RLIMIT_DATA: that one is moved from outside."""
+    """Read this process's limits but for RLIMIT_DATA, which the warden moves."""
     if resource is None:
         return ()
     names = ("AS", "CPU", "FSIZE", "NOFILE", "NPROC", "STACK")
@@ -115,13 +115,13 @@ def own_limits() -> tuple[tuple[int, int], ...]:
 
 
 def forget_peak() -> None:
-    """The most that was ever resident is counted anew."""
+    """Have the kernel count the most that was ever resident anew."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_bytes(b"5")
 
 
 def first_to_go() -> None:
-    """If the host runs out of memory, the kernel takes this process before others."""
+    """Have the kernel end this process before others if the host runs out of memory."""
     if ON_LINUX:
         with suppress(OSError):
             score = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
@@ -132,7 +132,7 @@ def first_to_go() -> None:
 
 
 def ahead_of_workers() -> int:
-    """A watchdog that waits for its turn behind those it watches is late. Returns the niceness to give them back."""
+    """Schedule this process before those it watches, or it would be late. Returns the niceness to give them back."""
     before = os.getpriority(os.PRIO_PROCESS, 0)
     with suppress(OSError):  # needs a privilege that most have not
         os.setpriority(os.PRIO_PROCESS, 0, min(before, -10))
@@ -142,8 +142,8 @@ def ahead_of_workers() -> int:
 
 
 def all_descriptors() -> int:
-    """As many as this process may have: a watchdog keeps three open for each process it watches. Returns how many it
-    could have before, to give them back to workers.
+    """Raise the limit on descriptors as far as it goes: a watchdog keeps three open for each process. Returns
+    how many it could have before, to give them back to workers.
     """
     if resource is None:
         return 0

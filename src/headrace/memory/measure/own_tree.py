@@ -26,7 +26,7 @@ def tree_bytes(without: Collection[int] = ()) -> int:
 
 
 def proportional_tree_bytes() -> int:
-    """The same with shared pages counted once (PSS): exact, at 20 us for each megabyte. 0 where there is no /proc."""
+    """The same with shared pages counted once (PSS), exact, at 20 us for each megabyte; 0 where there is no /proc."""
     return sum(map(proportional_bytes_of, _tree())) if ON_LINUX else 0
 
 

@@ -43,7 +43,7 @@ class PortableTree:
         return list(self._known)
 
     def living(self) -> list[int]:
-        """Those seen before are kept: a process may have left its parents."""
+        """List the tree's processes; one seen before stays in it, as it may have left its parents."""
         with suppress(self._gone):
             self._known |= {child.pid: child for child in self._root.children(recursive=True)}
         self._known = {pid: process for pid, process in self._known.items() if process.is_running()}
@@ -75,7 +75,7 @@ def portable_resident_bytes(pid: int) -> int:
 
 
 def portable_host_bytes() -> tuple[int, int]:
-    """What the host has in all, and what of it is free."""
+    """Read how much the host has in all, and how much is free."""
     import psutil  # pyright: ignore[reportMissingModuleSource]
 
     memory = psutil.virtual_memory()

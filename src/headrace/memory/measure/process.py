@@ -53,7 +53,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def own_data_bytes() -> tuple[int, int]:
-    """Of this process: the most that was ever resident, and what RLIMIT_DATA counts now."""
+    """Read the most that was ever resident of this process, and what RLIMIT_DATA counts now."""
     status = contents("/proc/self/status")
     return _number(status, b"\nVmHWM:") << 10, _number(status, b"\nVmData:") << 10
 

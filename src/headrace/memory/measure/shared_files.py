@@ -142,7 +142,7 @@ class SharedFiles:
         return total
 
     def _host_bytes(self) -> int:
-        """All shared memory of the host; about a microsecond."""
+        """Read all shared memory of the host; about a microsecond."""
         self._library.sysinfo(self._sysinfo)
         return self._sysinfo[_SHARED_AT]
 

@@ -52,7 +52,9 @@ class SharedPages:
         return guess
 
     def _bounds(self, walked: Sequence[tuple[Process, Sample]]) -> tuple[int, int]:
-        """From sizes read anew. A fork owns what it took since it was seen, and no more pages than it had faults."""
+        """Bound what the tree uses, by sizes read anew. A fork owns what it took since it was seen, and no more pages
+        than it had faults.
+        """
         if (now := self._root.read()) is not None:
             self._last, self._layout = now, self._root.origin()[0]  # kept: its forks may outlive it for a moment
         inherited = self._last.anonymous_bytes

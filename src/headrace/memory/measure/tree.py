@@ -81,7 +81,7 @@ class ProcessTree:
         return sample is not None and sample.threads == 1
 
     def read(self, limit_bytes: int) -> TreeReading:
-        """What processes share is counted once only where it matters: near the limit."""
+        """Read the tree. Memory that processes share is counted once only near the limit, where it matters."""
         if len(self._processes) == 1 and self._is_as_before():
             return self._reading
         self._reading = self._read(limit_bytes)
@@ -115,7 +115,7 @@ class ProcessTree:
         return reading._replace(used_bytes=self._shared.counted_once(used, walked, enough, too_much))
 
     def pids(self) -> list[int]:
-        """Of the last reading."""
+        """List the processes of the last reading."""
         return list(self._processes)
 
     def living(self) -> list[int]:
