@@ -7,7 +7,7 @@ One enum for three boundaries, so that nothing has to be translated on the way:
                  agents.scheduler.events.EndRun.cause         how a run ended for good, all attempts considered
     disk, user   RunState (store.engine_file.engine_schema)   a run's state; the final ones have the values used here
 
-Does not cover: how a worker process ended (workers.wire.Death), from which a cause is concluded.
+Does not cover: how a worker process ended (workers.wire.Death), and what that means (workers.deaths).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 from headrace.cli.doctor import installed
 from headrace.cli.doctor.diagnosis import Health
 from headrace.installing import install_command
-from headrace.workers.enforcement import enforcement_layers
+from headrace.workers.limit_mechanisms import enforcement_layers
 from tests.cli.terminals import headrace
 
 SECTIONS = ["python", "core_libraries", "extras", "models", "memory", "limits", "run_files"]

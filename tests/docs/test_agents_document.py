@@ -7,7 +7,7 @@ from pathlib import Path
 from headrace import Engine
 from headrace.agents.context import AgentContext
 from headrace.limits import MemoryLimits
-from headrace.workers.enforcement import enforcement_layers
+from headrace.workers.limit_mechanisms import enforcement_layers
 from tests.docs.documents import DOCS, files, run_program, sections, tables
 
 DOCUMENT = (DOCS / "agents.md").read_text("utf-8")

@@ -22,7 +22,7 @@ for name in ("fork", "setsid", "killpg", "getpriority", "register_at_fork"):
     delattr(os, name)
 import headrace.workers.pool, headrace.workers.command, headrace.workers.worker, headrace.workers.warden.warden
 import headrace.workers.warden.standby
-from headrace.workers.enforcement import enforcement_layers
+from headrace.workers.limit_mechanisms import enforcement_layers
 from headrace.errors import OptionError
 print(enforcement_layers())
 try:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from headrace.workers.enforcement import enforcement_layers
 from headrace.workers.functions import refer_to
 from headrace.workers.handle import Worker
+from headrace.workers.limit_mechanisms import enforcement_layers
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.wire import DeathKind, TaskDone, TaskFailed, TaskMessage, TaskOutOfMemory
 from tests.workers import entries

@@ -36,7 +36,7 @@ class Terminal(Console):
         return self.encoding.startswith("utf")
 
     def say(self, line: str) -> None:
-        """Prints a line that may be copied: the terminal wraps it, we never do."""
+        """Print a line with control characters escaped. Only the terminal wraps it, so that it can be copied whole."""
         self.print(visible(line), soft_wrap=True)
 
     def on_broken_pipe(self) -> None:

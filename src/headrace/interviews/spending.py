@@ -88,8 +88,8 @@ class Spending:
         return spent / answered * self._unanswered if answered > 0 else 0.0
 
     def _mean(self, spent: float, expected: float) -> float:
-        """Estimate what an interview without cached answers takes, from those that ended; before any has taken
-        something, from earlier runs or the estimate.
+        """Estimate what the next interview takes, of money or tokens, if the cache holds none of its answers: the mean
+        of those that ended, scaled up by their cache hits; `expected` until one has made a call.
         """
         each = _uncached(self.run, self._lost.calls)
         return spent / self._interviews * each if self._interviews and each else expected

@@ -43,7 +43,9 @@ def canvas_for(wanted: ProgressBar) -> Canvas | None:
 
 
 def say_reused(progress: Progress, last_run_at: float | None) -> None:
-    """One line at a terminal, asked for or not: a run that ends at once would surprise otherwise."""
+    """Print how many interviews are reused, and from when, at a terminal. Also without a progress line: a run that ends
+    at once would surprise otherwise.
+    """
     stream = _standard_error()
     if stream is None or not stream.isatty() or not progress.reused:
         return

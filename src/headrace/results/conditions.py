@@ -17,7 +17,7 @@ from headrace.results.columns import Catalog, Group, ResultColumn, column_kinds,
 from headrace.results.records import STATUS_TEXTS, Record, getter
 from headrace.store.quoting import has_path, json_field
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_rows import (
+from headrace.store.run_file.interview_queries import (
     ITERATION_COLUMN,
     ORDINAL_COLUMN,
     TRUE,

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, assert_never
 
 from headrace.results.columns import Group, ResultColumn, model_value
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_rows import (
+from headrace.store.run_file.interview_queries import (
     AGENT,
     ANSWERS,
     ITERATION,

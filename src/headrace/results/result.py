@@ -15,7 +15,7 @@ from headrace.errors import InvalidInput, nearest
 from headrace.store.contents import decoding
 from headrace.store.run_file.details import stored_detail
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_rows import (
+from headrace.store.run_file.interview_queries import (
     AGENT,
     ANSWERS,
     ITERATION,
@@ -112,7 +112,7 @@ class Result:
 
     @classmethod
     def from_fetched(cls, row: Fetched, header: RunHeader, reader: Reader) -> Result:
-        """An interview read from the file with all its answers (interview_rows.everything_of)."""
+        """An interview read from the file with all its answers (interview_queries.everything_of)."""
         return cls(
             place=(row[ORDINAL], row[ITERATION], row[MODEL], row[STATUS]),
             answers=(list(row[ANSWERS:MORE]), row[MORE]),

@@ -26,7 +26,7 @@ from headrace.results.views import SortKey, View
 from headrace.store.contents import decoding
 from headrace.store.run_file.details import failures_after, failures_of
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_rows import ORDINAL, Projection, everything_of
+from headrace.store.run_file.interview_queries import ORDINAL, Projection, everything_of
 from headrace.store.run_file.reader import Reader, check_is_set_up
 from headrace.survey.values import kind_of
 

@@ -5,7 +5,7 @@ table on disk:
 
     all interviews ──► stage: filters ──► sorted ordinals in a temporary table (a RowSet) ──► stage: pages of rows
 
-Does not cover: what a page's rows become (results), or the SQL (store.run_file.interview_rows).
+Does not cover: what a page's rows become (results), or the SQL (store.run_file.interview_queries).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from headrace.results.records import Getter, Record, getter, projection_of
 from headrace.results.views import SortKey, View
 from headrace.store.contents import decoding
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_rows import (
+from headrace.store.run_file.interview_queries import (
     EVERYTHING,
     KEY,
     ORDINAL,

@@ -25,9 +25,9 @@ from typing import Self
 from headrace.errors import HeadraceError, OptionError
 from headrace.memory.measure.os_limits import ENVIRONMENT, ON_LINUX
 from headrace.workers.channel import Channel
-from headrace.workers.enforcement import can_isolate, enforcement_layers
 from headrace.workers.functions import has_imported_script, script_starts_again
 from headrace.workers.handle import Worker
+from headrace.workers.limit_mechanisms import can_isolate, enforcement_layers
 from headrace.workers.limited_process import LimitedProcess
 from headrace.workers.warden.standby import continue_if_stopped
 from headrace.workers.wire import (

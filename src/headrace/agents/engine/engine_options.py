@@ -19,8 +19,8 @@ from headrace.memory.measure.own_tree import tree_bytes
 from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.units import format_bytes, parse_bytes
-from headrace.workers.enforcement import can_isolate
 from headrace.workers.lender import LEAST_WORKER_BYTES
+from headrace.workers.limit_mechanisms import can_isolate
 
 _LEAST_SLOT_BYTES = 1_000_000
 

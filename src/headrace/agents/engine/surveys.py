@@ -58,7 +58,9 @@ class EngineSurveys:
         self.running: dict[str, SurveyRun] = {}  # as many as the program runs at once
 
     async def run(self, job: Job, path: str | Path | None, priority: Priority, options: RunOptions) -> Path:
-        """Until it is complete; raises what `job.run` would."""
+        """Run a survey until it is complete, and return its file. Raises what `job.run` would, but EngineClosed where
+        that raises Interrupted; refuses workers, and a file that this engine is running already.
+        """
         if options.workers not in (None, NONE):
             raise OptionError(
                 "A survey inside an engine has no workers of its own.",

@@ -2,7 +2,7 @@
 
 A child has its parent's slot, memory and worker, and starts at once, since its parent may be waiting for it. Where the
 parent has been stopped, the child is held and starts with it; the same where the child ran out of memory, since it
-needs more than the slot has. Does not cover: the first run in a slot (`placing`).
+needs more than the slot has. Does not cover: which slot a first run gets (`placing`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def join_parent(state: SchedulerState, run: ScheduledRun, parent: ScheduledRun, 
 
 
 def enter_slot(state: SchedulerState, run: ScheduledRun, slot: Slot) -> None:
-    """Start a run in a slot: the first one, or a child that shares its memory."""
+    """Start the next attempt of a run in a slot: of its first run, or of a child that shares its memory."""
     run.epoch += 1
     run.phase, run.slot, run.held_by = RUNNING, slot, None
     slot.running[run.id] = run

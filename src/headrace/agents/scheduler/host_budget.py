@@ -91,8 +91,10 @@ class HostBudget:
         """Whether a single slot holds all memory above the floor."""
         return len(self._slots) == 1 and self._surveys.are_at_rest
 
-    def should_reclaim(self) -> bool:
-        """Once, when nothing runs and pressure stays: only memory that is held after that is a floor."""
+    def begin_reclaim(self) -> bool:
+        """Return True at the first call since a slot was last charged, and note it. The caller has found that nothing
+        runs and pressure stays; memory that is still held after this one reclaim is the floor.
+        """
         was_reclaimed, self._was_reclaimed = self._was_reclaimed, True
         return not was_reclaimed
 

@@ -78,7 +78,7 @@ def _is_wanted(state: SchedulerState, host: Host) -> bool:
 
 def _start_over(state: SchedulerState, host: Host) -> None:
     """Pressure that never falls must not end all progress: reclaim, then count what is in use as zero from here on."""
-    if host.memory.should_reclaim():
+    if host.memory.begin_reclaim():
         state.commands.append(Reclaim(host=host.name))
         return
     host.memory.make_floor_the_zero()

@@ -28,7 +28,7 @@ class Reservations:
         return sample.ended if sample else 0
 
     def seen(self, kind: str, peak_bytes: int) -> None:
-        """Add a run's peak, 0 where it was not measured."""
+        """Count a run of this kind, ended or measured, and add its peak to the sample; a peak of 0 was not measured."""
         sample = self._samples.get(kind)
         if sample is None:
             sample = self._samples[kind] = _LatestPeaks()

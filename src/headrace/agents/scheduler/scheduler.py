@@ -104,7 +104,7 @@ class Scheduler:
         return len(self._state.runs)
 
     def has_room(self, level: Priority) -> bool:
-        """Whether a submission would not be refused for the queue's depth."""
+        """Return whether the queue of this level takes another submission: not while closing, nor at its depth."""
         return not self._state.is_closing and self._state.queue.count(level) < self._state.limits.queue_depth
 
     def refuses(self, kind: str, now_s: float) -> bool:

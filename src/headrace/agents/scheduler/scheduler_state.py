@@ -62,7 +62,7 @@ class SchedulerState:
         return self._deadlines[0][0] if self._deadlines else None
 
     def overdue(self, now_s: float) -> list[ScheduledRun]:
-        """Take out the runs whose timeout is over."""
+        """Remove the deadlines that have passed, and return the runs that are still in those attempts."""
         found: list[ScheduledRun] = []
         while self._deadlines and self._deadlines[0][0] <= now_s:
             if run := self.running(*heapq.heappop(self._deadlines)[1:]):

@@ -16,8 +16,8 @@ from headrace.agents.workers.agent_executor import IsolatedAgents
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import TreeGauge
 from headrace.units import format_bytes
-from headrace.workers.enforcement import can_isolate, enforcement_layers
 from headrace.workers.lender import Lender
+from headrace.workers.limit_mechanisms import can_isolate, enforcement_layers
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.wire import Stuck
 

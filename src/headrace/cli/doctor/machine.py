@@ -22,7 +22,7 @@ from headrace.memory.measure.own_tree import tree_bytes
 from headrace.store.home import home
 from headrace.store.run_file.removal import disk_bytes
 from headrace.units import format_bytes
-from headrace.workers.enforcement import ACTIVE, GROUP, HARD_LIMIT, UNPROVEN, enforcement_layers
+from headrace.workers.limit_mechanisms import ACTIVE, GROUP, HARD_LIMIT, UNPROVEN, enforcement_layers
 
 _LIKELY_ENOUGH_BYTES = 1_000_000_000
 _TRIAL_S = 20

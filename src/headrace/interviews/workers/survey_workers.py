@@ -22,9 +22,9 @@ from headrace.plan.job import Job
 from headrace.survey.known_services import SERVICES
 from headrace.survey.model import MissingFunction
 from headrace.units import format_bytes
-from headrace.workers.enforcement import can_isolate
 from headrace.workers.functions import refer_to
 from headrace.workers.lender import LEAST_WORKER_BYTES
+from headrace.workers.limit_mechanisms import can_isolate
 from headrace.workers.pool import PoolOptions, WorkerPool
 from headrace.workers.wire import FunctionReference
 

@@ -1,4 +1,4 @@
-"""Measures and limits memory through the operating system. These are the only modules that read /proc and cgroups.
+"""Measures and limits memory through the operating system. Only these modules read memory from /proc and cgroups.
 
     process        sizes and children of one process: by id, or through kept descriptors
       ├─ own_tree      this process and its descendants: opened and closed for each reading (memory.gauge)

@@ -1,4 +1,5 @@
-"""Reads the body of a response: a small one in RAM, a larger one on disk, one above the cap not at all.
+"""Reads the body of a response: a small one in RAM, a larger one on disk, one above the cap not at all. Cuts a stream
+into its events.
 
 Does not cover: what it means (models.protocols.openai_chat, models.protocols.anthropic_messages).
 """

@@ -19,7 +19,7 @@ How data flows through the modules:
     executor: Row (rows) ──► RowBatch ──► Journal.commit (run_journal) ──► interviews, details, failures
               answers in flight ───────────────────────────────────────────────────────► pending
     a run begins: RunFile.open ──► finished (what has a row, what is pending) ──► stored_lists (agents and scenarios)
-    a reader: Reader ──► RunHeader (header) ──► interview_rows, pages ──► row_check ──► results
+    a reader: Reader ──► RunHeader (header) ──► interview_queries, pages ──► row_check ──► results
     everything: run_verification
 
 - Rows are keyed by plan ordinal, so they are appended: 1.8 us a row, where a random key would cost ten times as much.

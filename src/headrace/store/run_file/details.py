@@ -1,4 +1,4 @@
-"""Details, failures, counters and runs of a run file, read and checked. Does not cover: answers (interview_rows)."""
+"""Details, failures, counters and runs of a run file, read and checked. Does not cover: answers (interview_queries)."""
 
 from __future__ import annotations
 

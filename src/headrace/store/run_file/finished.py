@@ -13,7 +13,7 @@ from headrace.plan.bitmap import Bitmap
 from headrace.plan.product import Plan
 from headrace.store.contents import damaged, typed_rows
 from headrace.store.run_file.checksums import record_checksum
-from headrace.store.run_file.interview_rows import check_none_is_missing
+from headrace.store.run_file.interview_queries import check_none_is_missing
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, decode_record
 
 

@@ -1,7 +1,7 @@
 """Reading a run file, also while it is being written. Covers: the connection, and short reads.
 
 A read transaction never stays open while its rows are used: one held open would keep the writer's log growing without
-bound. Does not cover: the queries (interview_rows, details, column_kinds), or writing (run_journal).
+bound. Does not cover: the queries (interview_queries, details, column_kinds), or writing (run_journal).
 """
 
 from __future__ import annotations

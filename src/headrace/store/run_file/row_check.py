@@ -18,7 +18,7 @@ from headrace.errors import RunFileDamaged
 from headrace.store.contents import UNREADABLE, one_value, short_message
 from headrace.store.run_file.checksums import fields_checksum, has_values
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_rows import (
+from headrace.store.run_file.interview_queries import (
     AGENT,
     AGENT_AT,
     AGENT_CHECKSUM,

@@ -160,7 +160,9 @@ class RunFile:
         return not self.retry_failed and record.failure.cause not in OUTSIDE_CAUSES
 
     def close(self) -> None:
-        """Leave one plain file behind, unless a reader is in the way."""
+        """Leave one plain file behind, unless a reader is in the way, and release its lock. Raises RunFileGone where
+        the file was moved, removed or replaced.
+        """
         self._lists.close()
         self.live.close()
 

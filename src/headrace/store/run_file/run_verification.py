@@ -21,7 +21,7 @@ from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, bits_to_kinds
 from headrace.store.run_file.creation import read_identity, read_meta
 from headrace.store.run_file.details import read_counters
 from headrace.store.run_file.header import RunHeader, has_checked_rows
-from headrace.store.run_file.interview_rows import (
+from headrace.store.run_file.interview_queries import (
     AGENT_AT,
     ANSWERS,
     CHECKSUM,

@@ -16,7 +16,7 @@ import apsw
 from headrace.store.contents import decoding
 from headrace.store.hardening import scratch
 from headrace.store.quoting import quote_name
-from headrace.store.run_file.interview_rows import EVERYTHING, RowSet
+from headrace.store.run_file.interview_queries import EVERYTHING, RowSet
 from headrace.store.run_file.run_schema import view_columns
 
 QueryRow: TypeAlias = tuple[Any, ...]

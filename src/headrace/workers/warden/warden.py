@@ -213,7 +213,7 @@ def main(descriptor: int, liveness: LivenessPage) -> None:
     small_stacks()
     not_preloaded = preload(setup)
     warden = Warden(control, setup, liveness)
-    from headrace.workers.enforcement import enforcement_layers
+    from headrace.workers.limit_mechanisms import enforcement_layers
 
     control.send(Ready(os.getpid(), not_preloaded, enforcement_layers()))
     worker = _served(warden)

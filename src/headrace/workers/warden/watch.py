@@ -69,7 +69,8 @@ class Watch(MeasuredTree):
         """Return whether this look at the tree may be left out: the worker has waited for a task since the last one.
 
         A single thread that waits takes no memory. The worker's counters, which are shared memory, show at once that a
-        task has begun, or has begun and ended.
+        task has begun, or has begun and ended. Never for longer than IDLE_LOOK_S, nor while the tree is hot, has
+        children or threads, or is being killed.
         """
         is_waiting = not is_busy and steps == self.steps and self.kill_reason is None
         return is_waiting and now - self.looked_at < IDLE_LOOK_S and self.tree.is_alone and not self.is_hot
