@@ -168,11 +168,11 @@ class SurveyRun:
         self._release(count)
 
     def read_memory(self) -> None:
-        """Let the window follow a new reading, where there is one."""
+        """Take a reading, and let the window follow it."""
         now_s = time.monotonic()
-        if self._memory.read(now_s):
-            self._window.observe(self._memory.used_bytes, self._memory.pressure, now_s)
-            self._changed.set()
+        self._memory.read(now_s)
+        self._window.observe(self._memory.used_bytes, self._memory.pressure, now_s)
+        self._changed.set()
 
     async def _feed(self) -> None:
         while not self._admission.finished and not self._stop.is_abandoned:

@@ -31,8 +31,8 @@ class GovernedMemory(Protocol):
     @property
     def pressure(self) -> Pressure: ...
 
-    def read(self, now_s: float) -> bool:
-        """Bring the figures up to date; whether there is a reading that was not there before."""
+    def read(self, now_s: float) -> None:
+        """Take a reading, and bring the figures up to date."""
         ...
 
     async def correct(self) -> None:
@@ -65,7 +65,7 @@ class OwnMemory:
     def pressure(self) -> Pressure:
         return self._governor.pressure
 
-    def read(self, now_s: float) -> bool:
+    def read(self, now_s: float) -> None:
         readings, before = self._readings, self._governor.pressure
         used = readings.read(now_s)
         if readings.looks_at_host(now_s):
@@ -74,7 +74,6 @@ class OwnMemory:
         # The first reading says what there was before any work: nothing of that can be given back.
         if self._governor.observe(used, now_s) > before and readings.taken > 1:
             reclaim_memory()
-        return True
 
     async def correct(self) -> None:
         if self._is_correction_due:

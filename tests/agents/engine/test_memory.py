@@ -10,8 +10,11 @@ import pytest
 
 import headrace
 from headrace import Engine, Priority
+from headrace.agents.engine.engine_memory import EngineSurveyMemory
 from headrace.errors import BudgetTooSmall
 from headrace.limits import MemoryLimits
+from headrace.memory.gauge import BudgetReadings, TreeGauge
+from headrace.memory.governor import Pressure
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.memory.reclaiming import reclaim_memory
 from headrace.store.engine_file.engine_schema import RunState
@@ -162,3 +165,12 @@ async def test_critical_work_goes_before_what_waits_at_lower_levels(tmp_path):
         for run in (first, *runs):
             await run.result()
     assert order == ["first", "CRITICAL", "HIGH", "NORMAL", "LOW"]
+
+
+def test_a_reading_that_a_survey_asks_for_is_a_new_one_of_the_engines():
+    readings = BudgetReadings(TreeGauge(), MemoryLimits(budget_bytes=1 << 30))
+    memory = EngineSurveyMemory(readings, lambda: Pressure.NORMAL, lambda: readings.read(0.0))
+    for taken in (1, 2, 3):  # its window opens a step with each, and would wait for the engine's own otherwise
+        memory.read(0.0)
+        assert readings.taken == taken
+    assert memory.used_bytes == readings.used_bytes > 0

@@ -86,12 +86,16 @@ class EngineMemory:
 
 
 class EngineSurveyMemory:
-    """One survey's view: it takes no reading of its own, and reclaims nothing, which the engine does for all."""
+    """One survey's view. A reading that it asks for is the engine's, `take_reading`, for all that runs in the engine: a
+    window opens a step with each calm one. It reclaims nothing, which the engine does for all.
+    """
 
-    def __init__(self, readings: BudgetReadings, pressure: Callable[[], Pressure]) -> None:
+    def __init__(
+        self, readings: BudgetReadings, pressure: Callable[[], Pressure], take_reading: Callable[[], None]
+    ) -> None:
         self._readings = readings
         self._pressure = pressure
-        self._seen = 0
+        self._take_reading = take_reading
         self.peak_bytes = 0
 
     @property
@@ -110,11 +114,9 @@ class EngineSurveyMemory:
     def pressure(self) -> Pressure:
         return self._pressure()
 
-    def read(self, now_s: float) -> bool:
-        """Whether the engine has taken a reading since the last call."""
-        is_new, self._seen = self._seen != self._readings.taken, self._readings.taken
+    def read(self, now_s: float) -> None:
+        self._take_reading()
         self.peak_bytes = max(self.peak_bytes, self._readings.used_bytes)
-        return is_new
 
     async def correct(self) -> None:
         """The engine corrects its gauge by itself."""

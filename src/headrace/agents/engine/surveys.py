@@ -38,7 +38,7 @@ from headrace.units import NONE
 
 
 class EngineSurveys:
-    """`read_memory` is called when a survey opens: grants follow a reading."""
+    """`read_memory` takes a reading of the engine's memory, which grants of permits follow."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class EngineSurveys:
         self.cache = cache
         self.readings = readings
         self._driver = driver
-        self._read_memory = read_memory
+        self.read_memory = read_memory
         self.running: dict[str, SurveyRun] = {}  # as many as the program runs at once
 
     async def run(self, job: Job, path: str | Path | None, priority: Priority, options: RunOptions) -> Path:
@@ -79,7 +79,7 @@ class EngineSurveys:
         self._driver.send(
             SurveyOpened(now_s=time.monotonic(), survey=str(path), host=self.host, wanted=wanted, priority=priority)
         )
-        self._read_memory()
+        self.read_memory()
 
     def close(self, path: Path) -> None:
         del self.running[str(path)]
@@ -89,9 +89,8 @@ class EngineSurveys:
         return self._driver.scheduler.pressure(self.host)
 
     def report(self, survey: str) -> None:
-        """Have a survey follow the engine's last reading, and tell the scheduler what it uses."""
+        """Report to the scheduler what a survey uses."""
         if run := self.running.get(survey):
-            run.read_memory()
             used, each = run.in_flight, run.interview_bytes
             self._driver.send(SurveyUsage(now_s=time.monotonic(), survey=survey, in_use=used, permit_bytes=each))
 
@@ -119,7 +118,7 @@ class _EngineHost:
         self._surveys = surveys
         self._session = session
         self._priority = priority
-        self.memory = EngineSurveyMemory(surveys.readings, surveys.pressure)
+        self.memory = EngineSurveyMemory(surveys.readings, surveys.pressure, surveys.read_memory)
         self.limiters = surveys.limiters
 
     def check_wanted(self) -> None:
