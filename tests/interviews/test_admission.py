@@ -7,13 +7,13 @@ from headrace.interviews.window import Window
 from headrace.limits import MemoryLimits
 from headrace.memory.governor import Pressure
 from headrace.plan.bitmap import Bitmap
-from headrace.plan.product import Cell, Plan
+from headrace.plan.product import Coordinates, Plan
 
 WIDE_OPEN = 20  # readings: enough to open any window here
 
 
 def admitting(interviews: int, concurrency: int, models: int = 1) -> tuple[Admission, Window]:
-    plan = Plan.of(Cell(1, interviews, 1, models))
+    plan = Plan.of(Coordinates(1, interviews, 1, models))
     window = Window(MemoryLimits(budget_bytes=1_000_000_000), concurrency)
     window.answered(1)  # so small that they narrow nothing
     return Admission(Cursors(plan, Bitmap(len(plan)), len(plan)), window), window

@@ -3,18 +3,18 @@ from hypothesis import strategies as st
 
 from headrace.interviews.cursors import Cursors
 from headrace.plan.bitmap import Bitmap
-from headrace.plan.product import Cell, Plan
+from headrace.plan.product import Coordinates, Plan
 
 
 @given(
-    st.builds(Cell, st.integers(1, 3), st.integers(1, 5), st.integers(1, 4), st.integers(1, 4)),
+    st.builds(Coordinates, st.integers(1, 3), st.integers(1, 5), st.integers(1, 4), st.integers(1, 4)),
     st.integers(0, 3),
     st.sets(st.integers(0, 300)),
     st.integers(1, 400),
     st.integers(1, 7),
 )
 def test_each_unfinished_ordinal_is_taken_exactly_once(
-    shape: Cell, more_agents: int, finished: set[int], stop: int, at_once: int
+    shape: Coordinates, more_agents: int, finished: set[int], stop: int, at_once: int
 ):
     plan = Plan.of(shape).grown(shape._replace(agent=shape.agent + more_agents))
     done = Bitmap(len(plan))
@@ -30,6 +30,6 @@ def test_each_unfinished_ordinal_is_taken_exactly_once(
 
 
 def test_models_take_turns():
-    plan = Plan.of(Cell(1, 10, 1, 2))
+    plan = Plan.of(Coordinates(1, 10, 1, 2))
     cursors = Cursors(plan, Bitmap(len(plan)), len(plan))
-    assert [plan.cell(ordinal).model for ordinal in cursors.take(6)] == [0, 1, 0, 1, 0, 1]
+    assert [plan.coordinates(ordinal).model for ordinal in cursors.take(6)] == [0, 1, 0, 1, 0, 1]

@@ -55,7 +55,7 @@ def opened(path: Path, of: Job, **options: Any) -> Iterator[RunFile]:
 
 def row(file: RunFile, of: Job, ordinal: int, answers: list[Any]) -> Row:
     """A sealed interview; each answer is a value, MISSING or SKIPPED."""
-    cell = file.plan.cell(ordinal)
+    cell = file.plan.coordinates(ordinal)
     records = [_record(of, position, value) for position, value in enumerate(answers)]
     values = [None if answer in (MISSING, SKIPPED) else answer for answer in answers]
     more = encode_value(values[ANSWER_COLUMNS:]).decode() if len(values) > ANSWER_COLUMNS else None

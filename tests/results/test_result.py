@@ -72,10 +72,10 @@ def test_a_fresh_result_equals_the_stored_one(tmp_path: Path) -> None:
     of = files.job(files.survey("a", "b"), [Agent({"x": math.inf}, name="n")], [Scenario(tags=["t"])])
     path = tmp_path / "fresh.run"
     with files.opened(path, of) as file:
-        sealed = files.row(file, of, 0, [["list"], files.MISSING])
+        batch = row_batch([files.row(file, of, 0, [["list"], files.MISSING])])
         agent, scenario = encode_fields({"agent_name": "n", "x": math.inf})[0], encode_fields({"tags": ["t"]})[0]
-        fresh = Result.from_row(sealed, agent, scenario, RunHeader.load(file.connection, file.path))
-        file.journal.commit([row_batch([sealed])], [])
+        fresh = Result.from_row(next(iter(batch)), agent, scenario, RunHeader.load(file.connection, file.path))
+        file.journal.commit([batch], [])
     with Results.open(path) as results:
         for part in ("ordinal", "iteration", "status", "answer", "agent", "scenario", "model", "prompts", "tokens"):
             assert fresh[part] == results[0][part], part

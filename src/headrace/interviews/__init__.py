@@ -15,7 +15,7 @@ a slow consumer.
   is at least once and in order of `seq`; an event of a replaced attempt is refused by its epoch. Only the controller
   writes the store and owns the state of endpoints. A chunk lists its interviews one by one rather than as a range:
   finished ones leave holes, a plan may have grown, and every model has its own cursor.
-- The window (`admission`) opens from two interviews to `concurrency`, doubling with each calm reading, because nothing
+- The window (`window`) opens from two interviews to `concurrency`, doubling with each calm reading, because nothing
   tells beforehand how large answers are; until one is seen, an interview is taken to hold 2 MB. Once some have come, it
   is never wider than what fits of that size. Finished rows that wait for the disk are bounded in bytes as well.
 - Each model has a cursor of its own (`cursors`), so a model that cannot be asked stops only itself.
@@ -31,6 +31,18 @@ a slow consumer.
   it) and for `engine.run(job)` (`agents.engine.surveys`): what differs is handed in as a `SessionHost`. `run` is the
   loop inside, with `open_chunks`, `tally` and `stopping`. `api` has the four ways in, `delivery` the results on
   their way to the caller.
+- An interview has one shape for each boundary that it crosses:
+
+      plan.product        Coordinates           ordinal ◄─► position in each list: arithmetic, nothing is stored
+      contract            Interview in a Chunk  controller ──► executor, as bytes: with answers that it has already
+      interview           InterviewInProgress   inside an executor: its records so far
+      survey.record       AnswerRecord, Detail  executor ──► file: what was asked and said, packed beside the row
+      store rows          Row, RowBatch         executor ──► journal, as bytes: one finished; many, flat, for one INSERT
+      store rows          BatchRow              one row out of a batch that is committed
+      open_chunks         CommittedRow          the run's thread ──► the caller's: that row, its agent and scenario
+      store queries       Fetched               file ──► reader: the columns of one SELECT
+      results             Result                what users hold: made in the caller's thread, details when looked at
+
 - Ctrl-C (`ctrl_c`, `delivery`): `run` and `stream` call back in the caller's thread, where Ctrl-C arrives as
   KeyboardInterrupt; no signal handler is installed, but while they wait inside `asyncio.run`, Python's own takes the
   place of asyncio's, which a blocked loop would not hear. `run_async` and `astream` do the same on the caller's loop. A

@@ -88,7 +88,7 @@ class OpenChunks:
         return known is not None and known.chunk.epoch == event.epoch
 
     def _interview(self, ordinal: int) -> Interview:
-        interview = Interview(ordinal, *self._file.plan.cell(ordinal))
+        interview = Interview(ordinal, *self._file.plan.coordinates(ordinal))
         if self._file.has_answers(ordinal):
             interview.kept, interview.uncounted = self._file.answers_kept(ordinal)
         return interview

@@ -20,7 +20,7 @@ from headrace.plan.fitting import check_fit
 from headrace.plan.identity import Identity, identity_of
 from headrace.plan.lists import AgentList, ModelList, ScenarioList, as_list, gathered
 from headrace.plan.mapping import mapped_agent, mapped_survey, rows_of
-from headrace.plan.product import Cell
+from headrace.plan.product import Coordinates
 from headrace.survey.agent import Agent
 from headrace.survey.known_services import key_names
 from headrace.survey.scenario import Scenario
@@ -96,9 +96,9 @@ class Job:
         """The number of interviews, for one iteration."""
         return len(self.agents) * len(self.scenarios) * len(self.models)
 
-    def shape(self, n: int) -> Cell:
+    def shape(self, n: int) -> Coordinates:
         """How far each digit of the plan's ordinals counts, for `n` iterations."""
-        return Cell(n, len(self.agents), len(self.scenarios), len(self.models))
+        return Coordinates(n, len(self.agents), len(self.scenarios), len(self.models))
 
     def identity(self) -> Identity:
         """Digests of the survey and of the three lists, by which a run file knows its plan."""

@@ -1,7 +1,7 @@
 """Turns ordinals into (iteration, agent, scenario, model) and back, by arithmetic. A plan grows without moving one.
 
 A plan is a row of boxes. The first box is the whole product as it was first run; each growth (more iterations, more
-agents, more scenarios) appends the box of its new cells, so an ordinal once given never moves. Within a box the
+agents, more scenarios) appends the box of its new interviews, so an ordinal once given never moves. Within a box the
 iteration is the slowest digit and the model the fastest: the first few interviews meet every model.
 """
 
@@ -13,8 +13,8 @@ from math import prod
 from typing import NamedTuple
 
 
-class Cell(NamedTuple):
-    """One interview of the plan, by position in each list."""
+class Coordinates(NamedTuple):
+    """Where an interview stands in the plan: its position in each list."""
 
     iteration: int
     agent: int
@@ -23,10 +23,10 @@ class Cell(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The cells from `low` up to, not including, `high`, in every dimension."""
+    """The interviews from `low` up to, not including, `high`, in every dimension."""
 
-    low: Cell
-    high: Cell
+    low: Coordinates
+    high: Coordinates
 
     @property
     def sides(self) -> tuple[int, int, int, int]:
@@ -42,21 +42,21 @@ class Box(NamedTuple):
 class Plan:
     """`shape` is the number of iterations, agents, scenarios and models that all boxes together cover."""
 
-    shape: Cell
+    shape: Coordinates
     boxes: tuple[Box, ...]
     bases: tuple[int, ...]
     _sides: tuple[tuple[int, int, int, int], ...]
 
     @classmethod
-    def of(cls, shape: Cell) -> Plan:
-        return cls._from_boxes(shape, (Box(Cell(0, 0, 0, 0), shape),))
+    def of(cls, shape: Coordinates) -> Plan:
+        return cls._from_boxes(shape, (Box(Coordinates(0, 0, 0, 0), shape),))
 
     @classmethod
     def from_boxes(cls, boxes: tuple[Box, ...]) -> Plan:
-        return cls._from_boxes(Cell(*(max(box.high[axis] for box in boxes) for axis in range(4))), boxes)
+        return cls._from_boxes(Coordinates(*(max(box.high[axis] for box in boxes) for axis in range(4))), boxes)
 
     @classmethod
-    def _from_boxes(cls, shape: Cell, boxes: tuple[Box, ...]) -> Plan:
+    def _from_boxes(cls, shape: Coordinates, boxes: tuple[Box, ...]) -> Plan:
         bases = [0]
         for box in boxes:
             bases.append(bases[-1] + box.size)
@@ -70,8 +70,8 @@ class Plan:
     def __len__(self) -> int:
         return self.bases[-1]
 
-    def cell(self, ordinal: int) -> Cell:
-        """The interview that has this ordinal."""
+    def coordinates(self, ordinal: int) -> Coordinates:
+        """Return where the interview with this ordinal stands in each list."""
         if not 0 <= ordinal < self.bases[-1]:
             raise IndexError(f"ordinal {ordinal} is outside a plan of {self.bases[-1]}")
         number = bisect_right(self.bases, ordinal) - 1
@@ -79,24 +79,24 @@ class Plan:
         rest, model = divmod(ordinal - self.bases[number], sides[3])
         rest, scenario = divmod(rest, sides[2])
         iteration, agent = divmod(rest, sides[1])
-        return Cell(low[0] + iteration, low[1] + agent, low[2] + scenario, low[3] + model)
+        return Coordinates(low[0] + iteration, low[1] + agent, low[2] + scenario, low[3] + model)
 
-    def ordinal(self, cell: Cell) -> int:
+    def ordinal(self, at: Coordinates) -> int:
         """The ordinal of an interview."""
         for base, (low, high) in zip(self.bases, self.boxes, strict=False):
-            if all(low[axis] <= cell[axis] < high[axis] for axis in range(4)):
+            if all(low[axis] <= at[axis] < high[axis] for axis in range(4)):
                 sides = [high[axis] - low[axis] for axis in range(4)]
-                i, a, s, m = (cell[axis] - low[axis] for axis in range(4))
+                i, a, s, m = (at[axis] - low[axis] for axis in range(4))
                 return base + ((i * sides[1] + a) * sides[2] + s) * sides[3] + m
-        raise IndexError(f"{cell} is outside a plan of shape {self.shape}")
+        raise IndexError(f"{at} is outside a plan of shape {self.shape}")
 
-    def grown(self, shape: Cell) -> Plan:
-        """This plan and the cells that `shape` adds, appended axis by axis: agents, scenarios, then iterations."""
+    def grown(self, shape: Coordinates) -> Plan:
+        """This plan and the interviews that `shape` adds, appended axis by axis: agents, scenarios, then iterations."""
         boxes, covered = list(self.boxes), list(self.shape)
         for axis in (1, 2, 0):
             if shape[axis] > covered[axis]:
                 low, high = [0, 0, 0, 0], list(covered)
                 low[axis], high[axis] = covered[axis], shape[axis]
-                boxes.append(Box(Cell(*low), Cell(*high)))
+                boxes.append(Box(Coordinates(*low), Coordinates(*high)))
                 covered[axis] = shape[axis]
-        return self._from_boxes(Cell(*covered), tuple(boxes))
+        return self._from_boxes(Coordinates(*covered), tuple(boxes))

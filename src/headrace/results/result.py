@@ -27,7 +27,7 @@ from headrace.store.run_file.interview_queries import (
     Fetched,
 )
 from headrace.store.run_file.reader import Reader
-from headrace.store.run_file.rows import BatchRow, DetailPacker, Row, Status
+from headrace.store.run_file.rows import BatchRow, DetailPacker, Status
 from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, AnswerState, Detail, ServiceUsage
 from headrace.survey.values import Fields, SqlValue, decode_fields
@@ -100,7 +100,7 @@ class Result:
         self._detail: Detail | Callable[[], Detail] = detail  # unpacked when first asked for
 
     @classmethod
-    def from_row(cls, row: Row | BatchRow, agent: bytes, scenario: bytes, header: RunHeader) -> Result:
+    def from_row(cls, row: BatchRow, agent: bytes, scenario: bytes, header: RunHeader) -> Result:
         """An interview that was just committed; `agent` and `scenario` are their rows as stored."""
         return cls(
             place=(row.ordinal, row.iteration, row.model, row.status),

@@ -133,7 +133,7 @@ class _Interviews:
             seen.add(type(cast(object, value)))
         if not 0 <= row[ORDINAL] < self._plan.size:
             return "it is none of the plan"
-        if self._plan.cell(row[ORDINAL]) != (row[ITERATION], row[AGENT_AT], row[SCENARIO_AT], row[MODEL]):
+        if self._plan.coordinates(row[ORDINAL]) != (row[ITERATION], row[AGENT_AT], row[SCENARIO_AT], row[MODEL]):
             return "its positions are not those of the plan"
         try:
             self._header.answers(list(row[ANSWERS:MORE]), row[MORE])

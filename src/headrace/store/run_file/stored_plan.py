@@ -17,7 +17,7 @@ from headrace.errors import OptionError, RunFileError, spelled
 from headrace.limits import RunOptions
 from headrace.plan import differences
 from headrace.plan.job import Job
-from headrace.plan.product import Box, Cell, Plan
+from headrace.plan.product import Box, Coordinates, Plan
 from headrace.store.contents import damaged, decoding, typed_rows
 from headrace.store.live_file import LiveFile
 from headrace.store.run_file import creation
@@ -29,7 +29,7 @@ from headrace.units import format_bytes
 
 _MOST_BOXES = 10_000
 _MOST_INTERVIEWS = 2**62
-_AXES = len(Cell._fields)
+_AXES = len(Coordinates._fields)
 # What is finished, what has a row, and copies of both while a run begins.
 _BITS_EACH = 6
 
@@ -39,7 +39,7 @@ def read_plan(connection: apsw.Connection, path: Path) -> Plan:
         corners = typed_rows(
             connection, tuple[str, str], "SELECT low, high FROM boxes ORDER BY number LIMIT ?", (_MOST_BOXES + 1,)
         )
-        boxes = tuple(Box(_cell(low), _cell(high)) for low, high in corners)
+        boxes = tuple(Box(_coordinates(low), _coordinates(high)) for low, high in corners)
         plan = Plan.from_boxes(boxes)
     if len(boxes) > _MOST_BOXES or not _has_grown(boxes) or not 0 < plan.size <= _MOST_INTERVIEWS:
         raise damaged(path, "its plan is none that Headrace makes")
@@ -70,19 +70,19 @@ def check_fits(plan: Plan, path: Path, budget_bytes: int) -> None:
         )
 
 
-def _cell(text: str) -> Cell:
-    return Cell(*map(int, text.split(",")))
+def _coordinates(text: str) -> Coordinates:
+    return Coordinates(*map(int, text.split(",")))
 
 
 def _has_grown(boxes: tuple[Box, ...]) -> bool:
     """Whether these are boxes that a plan can have: the first one at zero, each later one what one longer axis adds."""
     first = boxes[0]
-    if first.low != Cell(0, 0, 0, 0) or min(first.high) < 1:
+    if first.low != Coordinates(0, 0, 0, 0) or min(first.high) < 1:
         return False
     covered = list(first.high)
     for box in boxes[1:]:
         longer = [axis for axis in range(_AXES) if box.low[axis]]
-        if len(longer) != 1 or longer[0] == Cell._fields.index("model"):
+        if len(longer) != 1 or longer[0] == Coordinates._fields.index("model"):
             return False
         (axis,) = longer
         expected_low = [covered[axis] if each == axis else 0 for each in range(_AXES)]
