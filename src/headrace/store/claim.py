@@ -103,8 +103,12 @@ def _file(path: Path) -> str:
 
 
 def _start_of(pid: int) -> str:
-    """When a process started, in the kernel's clock ticks; empty where there is no such process."""
+    """When a process started, in the kernel's clock ticks; empty where there is no such process, or only its zombie:
+    where nobody waits for its children, as in a container without an init, a killed writer stays one for good.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        is_zombie = fields[0] in "ZX" and int(fields[17]) <= 1  # with more threads than the first, it is still ending
+        return "" if is_zombie else fields[19]
     except (OSError, IndexError):
         return ""
