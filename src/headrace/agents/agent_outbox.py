@@ -30,7 +30,7 @@ class AgentOutbox(Outbox[AgentEvent]):
             self.add(event)
 
     def entering(self, id: int, epoch: int, step: str) -> None:
-        """A run is about to take a step. In the controller's own process there is nobody to notify."""
+        """Do nothing: a worker overrides this to report the step that a run enters, should the worker die in it."""
 
     def effect_raised(self, id: int, epoch: int, step: str) -> None:
         """A side effect is over. An event follows, but only when the loop turns, which this function may prevent."""

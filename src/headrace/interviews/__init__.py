@@ -1,4 +1,4 @@
-"""A survey being run: the loop that admits interviews, has an executor conduct them, and journals their rows.
+"""Runs a survey: the run loop admits interviews, an executor conducts them, the journal commits their rows.
 
     run file ──rows of agents──► SurveyRun (run) ◄── next ordinals ── Admission, Cursors (pure)
        ▲                            │        ▲

@@ -179,7 +179,7 @@ class Job:
         return f"Job({self.survey!r} x {self.agents!r} x {self.scenarios!r} x {counted(len(self.models), 'model')})"
 
     def _repr_html_(self) -> str:
-        """What is asked of whom, about what: the first few of each. A list that was not given is not shown."""
+        """Render the survey and the first few agents, scenarios and models; a list that was not given is left out."""
         parts = (self.survey, self._agents, self._scenarios, self._models)
         count = "no model yet" if self._models is None else first_of(len(self), len(self), "interview")
         tables = [part._repr_html_() for part in parts if part is not None]  # pyright: ignore[reportPrivateUsage] # Jupyter's name

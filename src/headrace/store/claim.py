@@ -103,8 +103,8 @@ def _file(path: Path) -> str:
 
 
 def _start_of(pid: int) -> str:
-    """When a process started, in the kernel's clock ticks; empty where there is no such process, or only its zombie:
-    where nobody waits for its children, as in a container without an init, a killed writer stays one for good.
+    """Return when a process started, in the kernel's clock ticks; empty where it has ended. A zombie has ended: in a
+    container without an init, a killed writer stays a zombie for good.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""Event loops in threads of their own, calls between them, and noticing that a loop is stuck.
+"""Runs event loops in threads of their own, passes calls between them, and notices a loop that is stuck.
 
     caller's thread                             the run's thread (loop_thread)
     ────────────────                            ──────────────────────────────

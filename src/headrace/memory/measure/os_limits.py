@@ -1,4 +1,4 @@
-"""Sets what the operating system holds a process to: limits, signals, who ends with whom, stacks.
+"""Sets the limits of a process in the operating system: resource limits, signals, parent-death signal, stack sizes.
 
 A process calls these for itself, before it runs the user's code. Does not cover: readings and kills,
 which come from outside (workers.warden.warden). Where a platform lacks something, it is left out and

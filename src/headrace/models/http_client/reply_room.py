@@ -1,4 +1,4 @@
-"""Room in memory for a large reply, in a process with a hard limit: it waits on disk until it fits.
+"""Keeps a large reply on disk until it fits into the memory that a process with a hard limit has left.
 
 Replies that were asked for together arrive together, and each exists several times at once while it is decoded, kept
 and sent on. In a worker that is death, and all of them are paid again. So a body that has come whole stays in its file
