@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from headrace.results.results import Results
     from headrace.survey.agent import Agent
     from headrace.survey.model import Model
+    from headrace.survey.questions.choice import QuestionLinearScale, QuestionMultipleChoice, QuestionYesNo
     from headrace.survey.questions.free_text import QuestionFreeText
-    from headrace.survey.questions.linear_scale import QuestionLinearScale
-    from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
-    from headrace.survey.questions.numerical import QuestionNumerical
-    from headrace.survey.questions.yes_no import QuestionYesNo
+    from headrace.survey.questions.number import QuestionNumerical
     from headrace.survey.scenario import Scenario
     from headrace.survey.survey import Survey
 
@@ -58,10 +56,10 @@ _HOMES = {
     "ModelList": "plan.lists",
     "Priority": "priority",
     "QuestionFreeText": "survey.questions.free_text",
-    "QuestionLinearScale": "survey.questions.linear_scale",
-    "QuestionMultipleChoice": "survey.questions.multiple_choice",
-    "QuestionNumerical": "survey.questions.numerical",
-    "QuestionYesNo": "survey.questions.yes_no",
+    "QuestionLinearScale": "survey.questions.choice",
+    "QuestionMultipleChoice": "survey.questions.choice",
+    "QuestionNumerical": "survey.questions.number",
+    "QuestionYesNo": "survey.questions.choice",
     "Result": "results.result",
     "Results": "results.results",
     "Scenario": "survey.scenario",

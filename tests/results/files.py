@@ -13,8 +13,8 @@ from headrace.store.run_file.rows import ANSWER_COLUMNS, DetailPacker, Row, Stat
 from headrace.store.run_file.run_file import RunFile
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
+from headrace.survey.questions.choice import QuestionMultipleChoice
 from headrace.survey.questions.free_text import QuestionFreeText
-from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
 from headrace.survey.record import AnswerRecord, AnswerState, Cause, Detail, Failure, Usage, encode_detail
 from headrace.survey.scenario import Scenario
 from headrace.survey.survey import Survey

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from headrace import (
@@ -137,8 +139,8 @@ def test_options_may_name_data():
     pick = QuestionMultipleChoice(
         question_name="pick", question_text="Which?", question_options=["{{ scenario.first }}", "Other"]
     )
-    prompt, options = AskedQuestion(Survey([pick]), 0).write({"scenario": {"first": "Oslo"}, "agent": {}})
-    assert options == ("Oslo", "Other")
+    prompt, filled = AskedQuestion(Survey([pick]), 0).write({"scenario": {"first": "Oslo"}, "agent": {}})
+    assert filled == replace(pick, question_options=("Oslo", "Other"))
     assert "- Oslo\n- Other" in prompt
 
 
@@ -147,8 +149,10 @@ def test_options_may_be_a_list_of_the_data():
         question_name="pick", question_text="Which?", question_options="{{ scenario.brands }}"
     )
     asked = AskedQuestion(Survey([pick]), 0)
-    assert asked.write({"scenario": {"brands": ["a", "b"]}, "agent": {}})[1] == ("a", "b")
-    for bad in ("ab", ["a"], ["a", "a"], None):
+    for brands in (["a", "b"], ["{{ agent.age }}", "{% if %}"]):
+        filled = asked.write({"scenario": {"brands": brands}, "agent": {}})[1]
+        assert filled == replace(pick, question_options=tuple(brands))
+    for bad in ("ab", ["a"], ["a", "a"], None, "{{ scenario.brands }}"):
         with pytest.raises(CannotRender):
             asked.write({"scenario": {"brands": bad}, "agent": {}})
 

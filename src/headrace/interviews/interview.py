@@ -21,7 +21,7 @@ from headrace.models.limiter import CallNotMade
 from headrace.models.provider import Finish, Reply, Request
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Row, Status
 from headrace.survey.prompts import AskedQuestion, Context
-from headrace.survey.questions.base import Options
+from headrace.survey.questions import Question
 from headrace.survey.record import AnswerRecord, AnswerState, Cause, Detail, Failure, Usage, encode_detail
 from headrace.survey.replies import NoAnswer
 from headrace.survey.survey import Survey
@@ -183,10 +183,10 @@ class Interviewer:
         try:
             if asked.is_conditional and self._is_settled(interview, asked, record):
                 return self._keep(interview, record)
-            record.prompt, options = asked.write(interview.context)
-            reason = await self._call(interview, asked, record, options)
+            record.prompt, question = asked.write(interview.context)
+            reason = await self._call(interview, asked, record, question)
             if reason is not None:
-                await self._ask_again(interview, asked, record, options, reason)
+                await self._ask_again(interview, asked, record, question, reason)
         except CannotRender as error:
             _fail(record, Cause.DATA, error.message)
         except (CallNotMade, ModelUnusable):
@@ -202,13 +202,13 @@ class Interviewer:
         return self._keep(interview, record)
 
     async def _call(
-        self, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord, options: Options
+        self, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord, question: Question
     ) -> InvalidAnswer | NoAnswer | None:
         """Call the model once. None where its answer was accepted, else why not."""
         given, context = interview.given, interview.context
         record.attempts += 1
         request = Request(
-            asked.name, interview.system, record.prompt, asked.schema(options),
+            asked.name, interview.system, record.prompt, asked.schema(question),
             context["agent"], context["scenario"], given.iteration, record.attempts,
         )  # fmt: skip
         model = self._models[given.model]
@@ -225,8 +225,8 @@ class Interviewer:
         if reply.finish is not _STOP:
             return _cut_short(reply)
         try:
-            answer, record.comment = asked.question.read(reply.text)
-            record.value = to_sql(asked.question.accept(answer, options), as_bool=self._bools[asked.position])
+            answer, record.comment = question.read(reply.text)
+            record.value = to_sql(question.accept(answer), as_bool=self._bools[asked.position])
         except (InvalidAnswer, NoAnswer) as error:
             return error
         model.accepted(reply)
@@ -237,14 +237,14 @@ class Interviewer:
         interview: InterviewInProgress,
         asked: AskedQuestion,
         record: AnswerRecord,
-        options: Options,
+        question: Question,
         reason: InvalidAnswer | NoAnswer,
     ) -> None:
         """Tell the model why its answer was not accepted, a few times, then record that as the failure."""
         prompt = record.prompt
         for _ in range(self._retry.answer_attempts - 1):
             record.prompt = f"{prompt}\n\nYour last answer was not accepted: {reason.message}."
-            again = await self._call(interview, asked, record, options)
+            again = await self._call(interview, asked, record, question)
             if again is None:
                 return
             reason = again

@@ -44,7 +44,7 @@ def estimate(job: Job, interviews: int) -> Estimate:
     questions = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
     questions = [asked for asked in questions if not asked.is_derived]
     prompt_chars = _mean_prompt_chars(job, questions)
-    output_tokens = sum(_answer_tokens(asked.question.schema(_options(asked))) for asked in questions)
+    output_tokens = sum(_answer_tokens(asked.question.schema()) for asked in questions)
     text_bytes = prompt_chars + output_tokens * _CHARS_PER_TOKEN
     return Estimate(
         interviews=interviews,
@@ -95,11 +95,6 @@ def _prompt_chars(questions: list[AskedQuestion], context: Context, system: str)
             chars += len(asked.specimen())
         chars += len(system)
     return chars
-
-
-def _options(asked: AskedQuestion) -> tuple[object, ...]:
-    options = asked.question.options
-    return () if isinstance(options, str) else options
 
 
 def _answer_tokens(schema: Schema) -> int:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from headrace.errors import SurveyError
 from headrace.expressions import compile_closure, is_true
 from headrace.survey.agent import INSTRUCTION, NAME
 from headrace.survey.questions import Question
-from headrace.survey.questions.base import Options, Schema
+from headrace.survey.questions.base import Schema
 from headrace.survey.survey import Survey
-from headrace.survey.templates import CannotRender, Template
+from headrace.survey.templates import CannotRender, Template, is_template
 from headrace.survey.values import Fields
 
 # What a text may name: "agent" and "scenario" with their fields, and each answered question with its "answer".
@@ -47,82 +47,91 @@ class AskedQuestion:
         self.is_derived = self.question.is_derived
         self._names_row = self.question.names_row
         self._text = Template(self.question.question_text, f"Question {self.name!r}")
-        self._options = _options_writer(self.question)
-        options = self.question.options
-        fixed = not isinstance(options, str) and all(Template(o, "").is_static for o in options if isinstance(o, str))
-        self._fixed: tuple[Options, str] | None = None
-        if fixed:
-            self._fixed = self._options({}), self._ending(self._options({}))
-        self._schema = self.question.schema(self._fixed[0]) if self._fixed else None
+        self._templates = _SettingTemplates(self.question)
+        # Where only the text has templates, the question is the same in every interview.
+        self._fixed: tuple[str, Schema] | None = None
+        if not self._templates.are_any:
+            self._fixed = _ending(self.question), self.question.schema()
         # The whole prompt, where nothing in it depends on the interview.
-        self._static = self._text.source + self._fixed[1] if self._fixed and self._text.is_static else None
+        self._static = self._text.source + self._fixed[0] if self._fixed and self._text.is_static else None
 
-    def write(self, context: Context) -> tuple[str, Options]:
-        """The prompt for one interview, and the options an answer is chosen from."""
+    def write(self, context: Context) -> tuple[str, Question]:
+        """The prompt for one interview, and the question with its settings filled, which accepts the answer."""
+        if self._static is not None:
+            return self._static, self.question
+        text = self._text.render(context["scenario"] if self._names_row else context)
         if self._fixed is not None:
-            options, ending = self._fixed
-            return self._static or self._text.render(self._named(context)) + ending, options
-        options = self._options(context)
-        return self._text.render(self._named(context)) + self._ending(options), options
+            return text + self._fixed[0], self.question
+        question = self._templates.filled(context)
+        return text + _ending(question), question
 
     def derive(self, context: Context) -> Any:
         """The answer of a question that is not asked, from the answer its text names."""
         (needed,) = self._text.names
         return self.question.derive(context[needed.partition(".")[0]]["answer"])
 
-    def schema(self, options: Options) -> Schema:
-        """The JSON schema of an answer; made once where the options are fixed."""
-        return self.question.schema(options) if self._schema is None else self._schema
+    def schema(self, question: Question) -> Schema:
+        """The JSON schema of an answer to the filled question; made once where it is the same in every interview."""
+        return question.schema() if self._fixed is None else self._fixed[1]
 
     def specimen(self) -> str:
         """The prompt with its names unfilled: what all prompts of this question have in common."""
-        return self._text.source + (self._fixed[1] if self._fixed else "")
-
-    def _named(self, context: Context) -> Context:
-        return context["scenario"] if self._names_row else context
-
-    def _ending(self, options: Options) -> str:
-        instructions = self.question.instructions(options)
-        return f"\n\n{instructions}" if instructions else ""
+        return self._text.source + (self._fixed[0] if self._fixed else "")
 
 
-def _options_writer(question: Question) -> Callable[[Context], Options]:
-    options = question.options
-    where = f"Question {question.question_name!r}, question_options"
-    if isinstance(options, str):
-        return _named_list(question, options, where)
-    templates = [Template(option, where) if isinstance(option, str) else option for option in options]
-    if all(not isinstance(template, Template) or template.is_static for template in templates):
-        return lambda _: options
-
-    def written(context: Context) -> Options:
-        filled = tuple(t.render(context) if isinstance(t, Template) else t for t in templates)
-        return _checked(question, filled)
-
-    return written
+def _ending(question: Question) -> str:
+    instructions = question.instructions()
+    return f"\n\n{instructions}" if instructions else ""
 
 
-def _named_list(question: Question, template: str, where: str) -> Callable[[Context], Options]:
-    match = _ONE_NAME.fullmatch(template.strip())
-    if match is None:
-        raise SurveyError(f"{where}: {template!r} does not name one list.", fix='Write "{{ scenario.brands }}".')
-    look_up = name_getter(match[1])
+class _SettingTemplates:
+    """The templates among a question's settings, its text apart, compiled once."""
 
-    def found(context: Context) -> Options:
-        value = look_up(context)
-        if not isinstance(value, list):
-            raise CannotRender(f"{match[1]} is not a list of options")
-        return _checked(question, tuple(cast("list[Any]", value)))
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._compiled: dict[str, Template] = {}
+        self._named: dict[str, Callable[[Context], Any]] = {}
+        for place, text in question.templates():
+            if place == "question_text":
+                continue
+            self._compiled[text] = Template(text, f"Question {question.question_name!r}, {place}")
+            if match := _ONE_NAME.fullmatch(text.strip()):
+                self._named[text] = name_getter(match[1])
 
-    return found
+    @property
+    def are_any(self) -> bool:
+        return bool(self._compiled)
+
+    def filled(self, context: Context) -> Question:
+        """The question for one interview; CannotRender where its settings do not fit."""
+        try:
+            return self._question.filled(_InterviewFilling(self._compiled, self._named, context))
+        except SurveyError as error:
+            raise CannotRender(error.message) from None
 
 
-def _checked(question: Question, options: Options) -> Options:
-    try:
-        question.check_options(options)
-    except SurveyError as error:
-        raise CannotRender(error.message) from None
-    return options
+class _InterviewFilling:
+    """Renders the templates of a question's settings with one interview's data."""
+
+    def __init__(
+        self, compiled: dict[str, Template], named: dict[str, Callable[[Context], Any]], context: Context
+    ) -> None:
+        self._compiled = compiled
+        self._named = named
+        self._context = context
+
+    def text(self, template: str) -> str:
+        compiled = self._compiled.get(template)
+        return template if compiled is None else compiled.render(self._context)
+
+    def value(self, template: str) -> Any:
+        look_up = self._named.get(template)
+        if look_up is None:
+            return self.text(template)
+        found = look_up(self._context)
+        if isinstance(found, str) and is_template(found):  # data is no template, whatever it looks like
+            raise CannotRender(f"{template} is a text, where a list or a number is needed")
+        return found
 
 
 def _skip_test(survey: Survey, name: str) -> Callable[[Context], bool] | None:

@@ -145,7 +145,7 @@ class Survey:
 
 
 def _choices(question: Question) -> str:
-    options = question.options
+    options = getattr(question, "question_options", None) or getattr(question, "options", ())
     return options if isinstance(options, str) else ", ".join(map(str, options))
 
 

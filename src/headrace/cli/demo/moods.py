@@ -10,9 +10,9 @@ from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
+from headrace.survey.questions.choice import QuestionMultipleChoice
 from headrace.survey.questions.free_text import QuestionFreeText
-from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
-from headrace.survey.questions.numerical import QuestionNumerical
+from headrace.survey.questions.number import QuestionNumerical
 from headrace.survey.survey import Survey
 
 MOODS = ("Good", "Mixed", "Bad")

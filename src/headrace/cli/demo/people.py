@@ -10,9 +10,8 @@ from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
+from headrace.survey.questions.choice import QuestionLinearScale, QuestionMultipleChoice
 from headrace.survey.questions.free_text import QuestionFreeText
-from headrace.survey.questions.linear_scale import QuestionLinearScale
-from headrace.survey.questions.multiple_choice import QuestionMultipleChoice
 from headrace.survey.survey import Survey
 
 _PEOPLE = (

@@ -1,7 +1,11 @@
 """A question has a name, a text, and an answer with a schema. Covers: the contract of a kind.
 
-A kind says what it asks (`instructions`), the JSON schema of its answer (`schema`) and how an answer is accepted
+A kind says how to answer (`instructions`), the JSON schema of its answer (`schema`) and how an answer is accepted
 (`accept`). Kinds register themselves by being defined.
+
+Every setting may hold templates. `filled` returns the question with these rendered: with the data of one interview, or
+with a scenario that makes one question of many (`loop`). The three methods above are called on a question that is
+filled, so they speak of its own settings alone.
 """
 
 from __future__ import annotations
@@ -9,19 +13,32 @@ from __future__ import annotations
 import dataclasses
 import keyword
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 from headrace.errors import SurveyError, nearest
 from headrace.survey.replies import read_reply
+from headrace.survey.templates import is_template
 
 Schema: TypeAlias = dict[str, Any]
 Options: TypeAlias = tuple[Any, ...]
 
+# Settings whose templates are always texts, never the value that one name stands for.
+_TEXTS = frozenset({"question_name", "question_text", "answering_instructions", "question_presentation"})
 _kinds: dict[str, type[Question]] = {}
 _RESERVED = frozenset({"agent", "scenario", "answer", "model", "iteration", "interview", "self", "loop"})
 _CONSTANTS = frozenset({"true", "false", "none", "null"})  # of templates, rules or SQL
+
+
+class Filling(Protocol):
+    """Renders templates with somebody's data."""
+
+    def text(self, template: str) -> str: ...
+
+    def value(self, template: str) -> Any:
+        """The value that a template of one name stands for: a list, a number; else its text."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +48,7 @@ class Question(ABC):
 
     kind: ClassVar[str]
     is_made_by_jobs: ClassVar[bool] = False  # by Job.map only
+    literal_settings: ClassVar[frozenset[str]] = frozenset()  # whose texts are no templates
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
@@ -53,21 +71,16 @@ class Question(ABC):
         return False
 
     @property
-    def options(self) -> Options | str:
-        """What the answer is chosen from: a tuple whose texts may be templates, or one template that names a list."""
-        return ()
-
-    @property
     def holds_bools(self) -> bool:
         """Whether every answer is a bool, so that its column may hold 0 and 1."""
         return False
 
     @abstractmethod
-    def instructions(self, options: Options) -> str:
+    def instructions(self) -> str:
         """How to answer, in words; follows the question's text in the prompt."""
 
     @abstractmethod
-    def schema(self, options: Options) -> Schema:
+    def schema(self) -> Schema:
         """The JSON schema of an accepted answer."""
 
     def read(self, text: str) -> tuple[Any, str | None]:
@@ -83,25 +96,30 @@ class Question(ABC):
         return type(self).derive is not Question.derive
 
     @abstractmethod
-    def accept(self, given: Any, options: Options) -> Any:
+    def accept(self, given: Any) -> Any:
         """The answer in its own type, or InvalidAnswer. `given` is text, or the JSON value a model sent."""
 
-    def check_options(self, options: Options) -> None:
-        """Refuse options that cannot be asked; called when they are known, which may be in the interview."""
-        del options
-
     def templates(self) -> Iterator[tuple[str, str]]:
-        """Each text that may name data, with the place it stands in, for error messages."""
-        yield "question_text", self.question_text
-        options = self.options
-        if isinstance(options, str):
-            yield "question_options", options
-        else:
-            yield from (("question_options", option) for option in options if isinstance(option, str))
+        """Each template among its settings, with the place it stands in, for error messages."""
+        for name, value in self._settings():
+            if name not in self.literal_settings:
+                yield from ((name, text) for text in _texts(value) if is_template(text))
+
+    def filled(self, filling: Filling) -> Self:
+        """This question with the templates among its settings rendered; the same one where it has none."""
+        changed: dict[str, Any] = {}
+        for name, value in self._settings():
+            if name not in self.literal_settings:
+                new = _filled(value, filling, as_text=name in _TEXTS)
+                if new is not value:
+                    changed[name] = new
+        return dataclasses.replace(self, **changed) if changed else self
 
     def to_dict(self) -> dict[str, Any]:
-        settings = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {"kind": self.kind, **settings}
+        return {"kind": self.kind, **dict(self._settings())}
+
+    def _settings(self) -> Iterator[tuple[str, Any]]:
+        return ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
 
 
 def kinds_for_files() -> list[type[Question]]:
@@ -124,6 +142,34 @@ def question_from_dict(settings: dict[str, Any]) -> Question:
         if is_required and name not in given:
             raise SurveyError(f"A {kind} question needs {name!r}.", fix="Add it.")
     return _kinds[kind](**given)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a setting, at any depth."""
+    match value:
+        case str():
+            yield value
+        case list() | tuple():
+            for item in cast("list[Any]", value):
+                yield from _texts(item)
+        case Mapping():
+            for key, item in cast("Mapping[Any, Any]", value).items():
+                yield from _texts(key)
+                yield from _texts(item)
+        case _:
+            pass
+
+
+def _filled(value: Any, filling: Filling, *, as_text: bool) -> Any:
+    """The setting with its templates rendered; the same object where it has none."""
+    if not any(map(is_template, _texts(value))):
+        return value
+    if isinstance(value, str):
+        return filling.text(value) if as_text else filling.value(value)
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+        return {_filled(key, filling, as_text=True): _filled(item, filling, as_text=True) for key, item in items}
+    return [_filled(item, filling, as_text=True) for item in cast("list[Any]", value)]
 
 
 def _check_name(name: object) -> None:

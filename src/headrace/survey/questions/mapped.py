@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from headrace.errors import InvalidAnswer, SurveyError
-from headrace.survey.questions.base import Options, Question, Schema
+from headrace.survey.questions.base import Question, Schema
 from headrace.survey.replies import NoAnswer, read_reply, unfenced, without_thoughts
 from headrace.survey.schemas import SchemaCheck
 
@@ -27,6 +27,7 @@ class MappedPrompt(Question):
 
     kind = "map"
     is_made_by_jobs = True
+    literal_settings = frozenset({"output_schema"})
 
     output_schema: Schema | None = None
 
@@ -38,10 +39,10 @@ class MappedPrompt(Question):
     def holds_bools(self) -> bool:
         return self.output_schema is not None and self.output_schema.get("type") == "boolean"
 
-    def instructions(self, options: Options) -> str:
+    def instructions(self) -> str:
         return ""
 
-    def schema(self, options: Options) -> Schema:
+    def schema(self) -> Schema:
         return self.output_schema or _PLAIN_TEXT
 
     def read(self, text: str) -> tuple[Any, str | None]:
@@ -60,7 +61,7 @@ class MappedPrompt(Question):
             raise
         return self._in_its_type(given), comment
 
-    def accept(self, given: Any, options: Options) -> Any:
+    def accept(self, given: Any) -> Any:
         return given if self.output_schema is None else self._check.accept(given)
 
     @cached_property
@@ -86,6 +87,7 @@ class MappedProperty(Question):
 
     kind = "property"
     is_made_by_jobs = True
+    literal_settings = frozenset({"question_name", "of", "value_type"})
 
     of: str
     value_type: str | None = None
@@ -108,13 +110,13 @@ class MappedProperty(Question):
     def derive(self, answer: Any) -> Any:
         return cast("dict[str, Any]", answer).get(self.question_name) if isinstance(answer, dict) else None
 
-    def instructions(self, options: Options) -> str:
+    def instructions(self) -> str:
         return ""
 
-    def schema(self, options: Options) -> Schema:
+    def schema(self) -> Schema:
         return {}
 
-    def accept(self, given: Any, options: Options) -> Any:
+    def accept(self, given: Any) -> Any:
         return given
 
 

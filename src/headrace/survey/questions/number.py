@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import InvalidAnswer, SurveyError
-from headrace.survey.questions.base import Options, Question, Schema
+from headrace.survey.questions.base import Question, Schema
 
 _WHOLE = re.compile(r"[-+]?\d{1,4000}")
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
@@ -33,7 +33,7 @@ class QuestionNumerical(Question):
                 fix="Exchange them.",
             )
 
-    def instructions(self, options: Options) -> str:
+    def instructions(self) -> str:
         match (self.min_value, self.max_value):
             case (None, None):
                 bounds = ""
@@ -45,11 +45,11 @@ class QuestionNumerical(Question):
                 bounds = f" between {low} and {high}"
         return f"Answer with one number{bounds} and nothing else."
 
-    def schema(self, options: Options) -> Schema:
+    def schema(self) -> Schema:
         bounds = {"minimum": self.min_value, "maximum": self.max_value}
         return {"type": "number", **{name: bound for name, bound in bounds.items() if bound is not None}}
 
-    def accept(self, given: Any, options: Options) -> int | float:
+    def accept(self, given: Any) -> int | float:
         number = as_number(given)
         if self.min_value is not None and number < self.min_value:
             raise InvalidAnswer(f"{number} is below the least value {self.min_value}")
