@@ -39,12 +39,13 @@ class Channel:
         self._drained: asyncio.Event = asyncio.Event()
         self._drained.set()
         self._reads = True
+        self._is_heard = True
         self.is_open = True
         self._loop.add_reader(connection, self.read)
 
     def send(self, message: msgspec.Struct, descriptors: Sequence[int] = ()) -> None:
         """Descriptors are duplicated while they wait; the caller may close them at once."""
-        if not self.is_open:
+        if not self.is_open or not self._is_heard:
             return
         data = frame(message)
         is_next = not self._waiting
@@ -102,13 +103,9 @@ class Channel:
         if not self.is_open:
             return
         self.is_open = False
+        self._stop_sending()
         self._loop.remove_reader(self._connection)
-        self._loop.remove_writer(self._connection)
         self._connection.close()
-        for _, descriptors in self._waiting:
-            _close(descriptors)
-        self._waiting.clear()
-        self._drained.set()
 
     def _sent_at_once(self, data: bytearray) -> int:
         """How much of it. Nearly every message leaves whole, and has nothing to wait for."""
@@ -126,8 +123,8 @@ class Channel:
                 self._drained.clear()
                 self._loop.add_writer(self._connection, self._flush)
                 return
-            except OSError as error:
-                self._end(str(error))
+            except OSError:
+                self._stop_sending()
                 return
             _close(descriptors)
             self._waiting[0] = data[sent:], ()
@@ -136,6 +133,15 @@ class Channel:
         if not self._drained.is_set():
             self._loop.remove_writer(self._connection)
             self._drained.set()
+
+    def _stop_sending(self) -> None:
+        """Nobody hears what is sent from here on. What the other side wrote before it ended is still to be read."""
+        self._is_heard = False
+        self._loop.remove_writer(self._connection)
+        for _, descriptors in self._waiting:
+            _close(descriptors)
+        self._waiting.clear()
+        self._drained.set()
 
     def _end(self, reason: str) -> None:
         self.close()
