@@ -4,7 +4,8 @@ Covers: reading an expression (`parse`), running it on a row (`compile_closure`)
 in SQLite (`compile_sql`). Does not cover: what a name stands for (the caller's `resolve` and `column`), nor
 rendering prompts (`survey`).
 
-What can be written: dotted names, also as `{{ mood.answer }}`; None, True, False, numbers, texts, and lists
+What can be written: dotted names, also as `{{ mood.answer }}`, and `scenario["Review Text"]` for a name with a space;
+items, `brands.answer[0]`; None, True, False, numbers, texts, and lists
 of these; `and or not`, `== != < <= > >=` (chained too), `in`, `not in`, `is None`, `is not None`,
 `+ - * / // %`, `a if c else b`; and the functions abs, contains, endswith, float, int, len, lower, round,
 startswith, str, upper.
@@ -19,6 +20,7 @@ One meaning, in a closure and in SQL:
   joins two texts.
 - `and`, `or`, `not` give True or False. False are None, 0, and empty texts, lists and dicts; NaN is true.
 - `in` looks for an item of a list, a key of a dict or a part of a text, and is False for anything else.
+- An item is None where the list, text or dict has none.
 - A function gives None where its argument does not suit it; contains, startswith and endswith give False.
 - No value of a row makes an expression fail.
 """

@@ -17,6 +17,7 @@ from headrace.expressions.meaning import (
     UNARY,
     Value,
     is_true,
+    item_of,
     negate,
 )
 from headrace.expressions.nodes import (
@@ -26,6 +27,7 @@ from headrace.expressions.nodes import (
     Compare,
     Comparison,
     Expression,
+    Item,
     Joint,
     Literal,
     Logic,
@@ -80,6 +82,8 @@ class _ClosureCompiler(Generic[Row]):
                 return _apply_two(OPERATIONS[operation], self.node(left), self.node(right))
             case Choice(condition, then, otherwise):
                 return _choose(self.node(condition), self.node(then), self.node(otherwise))
+            case Item(operand, key):
+                return _item(self.node(operand), key)
             case Call(function, (argument,)):
                 return _apply(UNARY[function], self.node(argument))
             case Call(function, arguments):
@@ -94,6 +98,10 @@ def _constant(value: Value) -> Callable[[Row], Value]:
         # A caller may keep and change what it is given; the expression's own list must not change with it.
         return lambda _row: deepcopy(value)
     return lambda _row: value
+
+
+def _item(operand: Callable[[Row], Value], key: int | str) -> Callable[[Row], Value]:
+    return lambda row: item_of(operand(row), key)
 
 
 def _not(operand: Callable[[Row], Value]) -> Callable[[Row], Value]:

@@ -164,6 +164,18 @@ OPERATIONS: Mapping[Operation, Callable[[Value, Value], Value]] = {
 }
 
 
+# --- items
+
+
+def item_of(value: Value, key: int | str) -> Value:
+    """The item of a list or a text by its position, of a dict by its key; None where there is none."""
+    if isinstance(value, dict):
+        return value.get(key) if isinstance(key, str) else None
+    if isinstance(key, str) or not isinstance(value, (list, str)):
+        return None
+    return value[key] if -len(value) <= key < len(value) else None
+
+
 # --- functions
 
 

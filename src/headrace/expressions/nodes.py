@@ -47,7 +47,7 @@ class Operation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A dotted name such as `answer.rating`."""
+    """A dotted name such as `answer.rating`; `scenario["Review Text"]` is the name `scenario.Review Text`."""
 
     name: str
 
@@ -115,7 +115,15 @@ class Call:
     arguments: tuple[Node, ...]
 
 
-Node: TypeAlias = Name | Literal | Not | Negate | Logic | Compare | Arithmetic | Choice | Call
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`operand[0]`: one item of a list, a text or a dict."""
+
+    operand: Node
+    key: int | str
+
+
+Node: TypeAlias = Name | Literal | Not | Negate | Logic | Compare | Arithmetic | Choice | Call | Item
 
 
 @dataclass(frozen=True, slots=True)

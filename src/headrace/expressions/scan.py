@@ -20,9 +20,11 @@ _TOKEN = re.compile(
     r"""
       (?P<quotes> '{3} | "{3} )
     | (?P<text> '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" )
-    | (?P<name> \{\{ \s* [^\W\d]\w* (?:\.[^\W\d]\w*)* \s* \}\} )
+    | (?P<name> \{\{ \s* [^\W\d]\w*
+          (?: \.[^\W\d]\w* | \[ \s* (?: -?\d{1,9} | "[^"\\{}\r\n]*" | '[^'\\{}\r\n]*' ) \s* \] )* \s* \}\} )
     | (?P<habit> =(?!=) | !(?!=) | \{\{ | && | \|\| | \# )
-    | (?P<trailer> [)\]}] \s* [(\[{.] )
+    | (?P<trailer> [)}] \s* [(\[{.] | \] \s* [({] )
+    | (?P<link> \] \s* (?=[\[.]) )
     | (?P<opening> [(\[{] )
     | (?P<closing> [)\]}] )
     | (?P<operator> \bnot\b | << | >> | [-+*/%@^&|~.] )
@@ -37,7 +39,7 @@ _SPACE = re.compile(r"\s")
 _HABITS = {
     "{{": (
         "{{ }} around something that is not one dotted name",
-        "Write {{ mood.answer }}, or leave the braces out.",
+        'Write {{ mood.answer }}, {{ mood.answer[0] }} or {{ scenario["Review Text"] }}, or leave the braces out.',
     ),
     "&&": ("&& is not an operator here", "Write 'and'."),
     "||": ("|| is not an operator here", "Write 'or'."),
@@ -108,6 +110,8 @@ def _check_depth(source: str) -> None:
                 depth += 1
             case "closing":
                 depth -= 1
+            case "link":
+                depth, chain = depth - 1, chain + 1
             case "operator":
                 chain += 1
             case "separator":

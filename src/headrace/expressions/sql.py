@@ -22,6 +22,7 @@ from headrace.expressions.nodes import (
     Compare,
     Comparison,
     Expression,
+    Item,
     Joint,
     Literal,
     Logic,
@@ -127,7 +128,7 @@ class _SqlCompiler:
                 return _find("= 1", self.node(start), self.node(text))
             case Call("contains", (container, item)):
                 return self._step(item, Comparison.IN, container)
-            case Call():
+            case Call() | Item():
                 raise _InexactError
             case _:
                 assert_never(node)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from headrace.errors import ExpressionError, nearest
@@ -19,6 +20,7 @@ from headrace.expressions.nodes import (
     Compare,
     Comparison,
     Expression,
+    Item,
     Joint,
     Literal,
     Logic,
@@ -73,7 +75,8 @@ _NAMED_OUTSIDERS: Mapping[type[ast.AST], str] = {
     ast.Set: "A set",
     ast.SetComp: "A comprehension",
     ast.Starred: "A starred value",
-    ast.Subscript: "A subscript in square brackets",
+    ast.Slice: "A slice",
+    ast.Subscript: "This subscript in square brackets",
     ast.UAdd: "A plus sign before a value",
     ast.Yield: "yield",
 }
@@ -83,7 +86,7 @@ _INSTEAD: Mapping[type[ast.AST], str] = {
     ast.BitOr: "Write 'or'.",
     ast.Invert: "Write 'not'.",
     ast.Set: "Write a list in square brackets, or {{ name }} for a name.",
-    ast.Subscript: "Write a dotted name such as agent.age.",
+    ast.Subscript: 'Write one number or one text in the brackets: mood.answer[0], scenario["Review Text"].',
     ast.UAdd: "Leave the plus sign out.",
 }
 
@@ -132,7 +135,7 @@ class _SyntaxReader:
         if depth > DEEPEST_NESTING:
             raise too_deep(self._source)
         match node:
-            case ast.Name() | ast.Attribute():
+            case ast.Name() | ast.Attribute() | ast.Subscript():
                 return self._name(node)
             case ast.Constant() | ast.List() | ast.Tuple():
                 return Literal(self._literal(node, depth))
@@ -153,20 +156,40 @@ class _SyntaxReader:
             case _:
                 raise self._outsider(node, node)
 
-    def _name(self, node: ast.Name | ast.Attribute) -> Name:
-        parts: list[str] = []
+    def _name(self, node: ast.Name | ast.Attribute | ast.Subscript) -> Node:
+        """A name, and the items of its value: a key in brackets is a part of the name until a number comes."""
+        keys: list[str | int] = []
         rest: ast.expr = node
-        while isinstance(rest, ast.Attribute):
-            parts.append(rest.attr)
+        while isinstance(rest, (ast.Attribute, ast.Subscript)):
+            keys.append(rest.attr if isinstance(rest, ast.Attribute) else self._key(rest))
             rest = rest.value
         if not isinstance(rest, ast.Name):
             raise self._outsider(node, node)
-        parts.append(rest.id)
-        if any(part.startswith("__") for part in parts):
+        if len(keys) > DEEPEST_NESTING:
+            raise too_deep(self._source)
+        keys = [rest.id, *reversed(keys)]
+        if any(isinstance(key, str) and key.startswith("__") for key in keys):
             raise self._error(node, "A name may not begin with two underscores", "Use another name.")
-        name = ".".join(reversed(parts))
+        parts = list(takewhile(lambda key: isinstance(key, str), keys))
+        name = ".".join(map(str, parts))
         self.names.add(name)
-        return Name(name)
+        found: Node = Name(name)
+        for key in keys[len(parts) :]:
+            found = Item(found, key)
+        return found
+
+    def _key(self, node: ast.Subscript) -> str | int:
+        match node.slice:
+            case ast.Constant(value=str() as key) if key:
+                return key
+            case ast.Constant(value=int() as number) if not isinstance(number, bool):
+                return number
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as number)) if not isinstance(
+                number, bool
+            ):
+                return -number
+            case _:
+                raise self._outsider(node, node)
 
     def _literal(self, node: ast.expr, depth: int) -> Value:
         if depth > DEEPEST_NESTING:
