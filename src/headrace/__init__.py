@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headrace.agents.engine.engine import Engine
     from headrace.agents.task import task
-    from headrace.errors import HeadraceError
-    from headrace.plan.job import Job
+    from headrace.errors import HeadraceError, HeadraceWarning
+    from headrace.plan.job import Job, Jobs
     from headrace.plan.lists import AgentList, ModelList, ScenarioList
     from headrace.priority import Priority
     from headrace.results.result import Result
@@ -28,7 +28,9 @@ __all__ = [
     "AgentList",
     "Engine",
     "HeadraceError",
+    "HeadraceWarning",
     "Job",
+    "Jobs",
     "Model",
     "ModelList",
     "Priority",
@@ -51,7 +53,9 @@ _HOMES = {
     "AgentList": "plan.lists",
     "Engine": "agents.engine.engine",
     "HeadraceError": "errors",
+    "HeadraceWarning": "errors",
     "Job": "plan.job",
+    "Jobs": "plan.job",
     "Model": "survey.model",
     "ModelList": "plan.lists",
     "Priority": "priority",

@@ -41,6 +41,8 @@
         └── RunUndecided             a side effect has started and may or may not have happened; not ended
     KeyboardInterrupt
     └── Interrupted                  stopped by the user; resumable. Not an Exception: nothing should swallow a Ctrl-C
+    UserWarning
+    └── HeadraceWarning              said once: what was written has no effect here, or another one than elsewhere
 
 Does not cover: failures inside one interview that become data. Those are recorded (survey.record).
 """
@@ -96,6 +98,10 @@ class HeadraceError(Exception):
         self.fix = _shown(str(fix))
         self.at_command = f"{_shown(_at_command(message))} {_shown(_at_command(fix))}".rstrip()
         super().__init__(f"{self.message} {self.fix}".rstrip())
+
+
+class HeadraceWarning(UserWarning):
+    """What a program wrote has no effect here, or another one than the reader may expect."""
 
 
 def _shown(text: str) -> str:

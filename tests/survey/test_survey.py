@@ -113,19 +113,12 @@ def test_lists_that_cannot_be_used_are_refused(given, told: str):
         Survey([free("a")]).by(given)
 
 
-def test_agents_given_twice_are_refused():
-    with pytest.raises(ListError, match="already has agents"):
-        Survey([free("a")]).by(Agent()).by(Agent())
-
-
 def test_single_items_of_a_kind_given_together_are_a_list():
     job = Survey([free("a")]).by(
         Model("a", service_name="test"), Agent(name="x"), Model("b", service_name="test"), Agent()
     )
     assert ([model.name for model in job.models], len(job.agents)) == (["a", "b"], 2)
     assert len(Survey([free("a")]).by({"city": "Oslo"}, Scenario({"city": "Lima"})).scenarios) == 2
-    with pytest.raises(ListError, match=r"already has models. Give all models in one call of by\(\)"):
-        job.by(Model("test"))
 
 
 def test_template_syntax_in_data_is_data():

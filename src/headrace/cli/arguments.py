@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from headrace.errors import HeadraceError, OptionError, SurveyError
+from headrace.errors import HeadraceError, SurveyError
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.survey_file import read_survey
 from headrace.survey.model import Model
+from headrace.survey.model_text import model_from_text
 from headrace.survey.survey import Survey
 from headrace.survey.written_files import read_written
 
@@ -28,13 +27,17 @@ def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: l
         job = job.by(AgentList.from_file(agents))
     if scenarios is not None:
         job = job.by(ScenarioList.from_file(scenarios))
-    return job.by(ModelList(map(model_from, models))) if models else job
+    return job.by(ModelList(_models(models))) if models else job
 
 
 def mapped_job_from(template: str, data: Path, schema: Path | None, system: str | None, models: list[str]) -> Job:
     """Makes the job of `headrace map`."""
     job = Job.map(_text_from(template), data, schema=schema, system_prompt=system)
-    return job.by(ModelList(map(model_from, models))) if models else job
+    return job.by(ModelList(_models(models))) if models else job
+
+
+def _models(written: list[str]) -> Iterator[Model]:
+    return (model_from_text(text, "--model") for text in written)
 
 
 def _text_from(template: str) -> str:
@@ -62,35 +65,3 @@ def survey_from(text: str) -> Survey:
     if not isinstance(found, Survey):
         raise SurveyError(f"{text} is a {type(found).__name__}, not a Survey.", fix="Name a Survey of that module.")
     return found
-
-
-def model_from(text: str) -> Model:
-    """Makes a model of `test,canned_response=Good,latency_s=0.1`; values are JSON where they can be."""
-    name, *parameters = _parts(text)
-    given: dict[str, Any] = {}
-    for parameter in parameters:
-        key, equals, value = parameter.partition("=")
-        if not equals or not key.isidentifier():
-            raise OptionError(f"--model {text!r}: {parameter!r} is not a parameter.", fix="Write name,key=value,...")
-        given[key] = _value(value)
-    return Model(name, **given)
-
-
-def _parts(text: str) -> list[str]:
-    """Splits at commas, but not at those inside a JSON value."""
-    parts, depth, is_quoted = [""], 0, False
-    for before, letter in zip(" " + text, text, strict=False):
-        is_quoted ^= letter == '"' and before != "\\"
-        depth += 0 if is_quoted else (letter in "[{") - (letter in "]}")
-        if letter == "," and depth <= 0 and not is_quoted:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return parts
-
-
-def _value(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text

@@ -7,14 +7,14 @@ and `run`, `stream`, `open` and the like (interviews.api).
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from headrace.display import counted, first_of, html_note
-from headrace.errors import ListError, Spelled
+from headrace.errors import ListError, SurveyError
 from headrace.limits import Lifted, ProgressBar, RunOptions
+from headrace.plan.combining import crossed_agents, crossed_scenarios, replaced_models
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit
 from headrace.plan.identity import Identity, identity_of
@@ -22,7 +22,8 @@ from headrace.plan.lists import AgentList, ModelList, ScenarioList, as_list, gat
 from headrace.plan.mapping import mapped_agent, mapped_survey, rows_of
 from headrace.plan.product import Coordinates
 from headrace.survey.agent import Agent
-from headrace.survey.known_services import key_names
+from headrace.survey.model import Model
+from headrace.survey.model_text import default_model
 from headrace.survey.scenario import Scenario
 from headrace.survey.survey import Survey
 
@@ -54,11 +55,14 @@ class RunSettings(TypedDict, total=False):
 class Job:
     """A job, made by `survey.by(...)`. No interview is built until it runs, and then never all at once."""
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: Survey, agents: Any = None, models: Any = None, scenarios: Any = None) -> None:
+        if not isinstance(survey, Survey):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SurveyError(f"A job cannot be made of {survey!r}.", fix="Give a Survey.")
         self.survey = survey.copy()
         self._agents: AgentList | None = None
         self._scenarios: ScenarioList | None = None
         self._models: ModelList | None = None
+        self._take(as_list(given) for given in (agents, models, scenarios) if given is not None)
         self.origin: Path | None = None  # the run file that it was read from: where it goes on, given no path
 
     @property
@@ -76,7 +80,7 @@ class Job:
     @property
     def models(self) -> ModelList:
         if self._models is None:
-            raise ListError("The job has no model.", fix=_models_at_hand())
+            self._models = ModelList([default_model()])
         return self._models
 
     @property
@@ -85,11 +89,13 @@ class Job:
         return all(model.service_name == "test" for model in self.models)
 
     def by(self, *what: Any) -> Job:
-        """A job with these agents, scenarios or models added: lists of them, or single ones."""
-        job = Job(self.survey)
-        job._agents, job._scenarios, job._models = self._agents, self._scenarios, self._models
-        for given in gathered(what):
-            job._take(given)
+        """A job with these agents, scenarios or models added: lists of them or single ones, in any order and mix.
+
+        Single items of a kind in one call are one list. A second list of agents or scenarios is crossed with the
+        first; later models replace earlier ones, with a warning (plan.combining).
+        """
+        job = Job(self.survey, self._agents, self._models, self._scenarios)
+        job._take(map(as_list, gathered(what)))
         return job
 
     def __len__(self) -> int:
@@ -169,8 +175,8 @@ class Job:
     @staticmethod
     def of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList, origin: Path) -> Job:
         """The job that was read from the run file `origin`."""
-        job = Job(survey)
-        job._agents, job._scenarios, job._models, job.origin = agents, scenarios, models, origin
+        job = Job(survey, agents, models, scenarios)
+        job.origin = origin
         return job
 
     def __repr__(self) -> str:
@@ -185,36 +191,30 @@ class Job:
         tables = [part._repr_html_() for part in parts if part is not None]  # pyright: ignore[reportPrivateUsage] # Jupyter's name
         return "".join([html_note(f"A job: {count}"), *tables])
 
-    def _take(self, given: Any) -> None:
-        match as_list(given):
-            case AgentList() as agents:
-                self._agents = _only_once("agents", self._agents, agents)
-            case ScenarioList() as scenarios:
-                self._scenarios = _only_once("scenarios", self._scenarios, scenarios)
-            case ModelList() as models:
-                self._models = _only_once("models", self._models, models)
+    def _take(self, lists: Iterable[AgentList | ScenarioList | ModelList]) -> None:
+        models: list[Model] = []  # bounded by what a person writes in one call
+        for given in lists:
+            match given:
+                case AgentList():
+                    before, agents = self._agents, _filled("agents", given)
+                    self._agents = agents if before is None else crossed_agents(before, agents)
+                case ScenarioList():
+                    before, scenarios = self._scenarios, _filled("scenarios", given)
+                    self._scenarios = scenarios if before is None else crossed_scenarios(before, scenarios)
+                case ModelList():
+                    models += _filled("models", given)
+        if models:
+            chosen = ModelList(models)
+            self._models = chosen if self._models is None else replaced_models(self._models, chosen)
 
 
-def _only_once(what: str, before: Any, given: Any) -> Any:
-    if before is not None:
-        raise ListError(f"The job already has {what}.", fix=f"Give all {what} in one call of by().")
+Jobs = Job  # EDSL's name for it
+
+
+def _filled(what: str, given: Any) -> Any:
     if not len(given):
         raise ListError(f"The list of {what} is empty.", fix="Give at least one item.")
     return given
-
-
-def _models_at_hand() -> Spelled:
-    """The fix of a job without a model: how to add one, and which services have a key here."""
-    looked_for = key_names()
-    found = [name for name in looked_for if os.environ.get(name)]
-    keys = f"found {', '.join(found)}" if found else f"none is set of {', '.join(looked_for)}"
-    words = (
-        "Add one with {}: {} needs no key and no network, {} answers what you tell it to, and {} or another service's"
-        f" reads its key from the environment ({keys})."
-    )
-    program = words.format("job.by(...)", 'Model("local")', 'Model("test", canned_response="...")', 'Model("gpt-4o")')
-    command = words.format("--model", "local", "test,canned_response=...", "gpt-4o")
-    return Spelled(program, command=command)
 
 
 def _api() -> Any:

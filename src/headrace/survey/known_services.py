@@ -51,21 +51,37 @@ _PREFIXES = {
     "openai": ("gpt-", "chatgpt-", "ft:gpt-", "o1", "o3", "o4"),
     "anthropic": ("claude-",),
 }
-# Only for "did you mean": services have many more, and any name is sent to its service as it is written.
+# Of models without an address only: one with a base_url is a server of the user's own, whatever runs there.
+_PREFIXES_WITHOUT_ADDRESS = {
+    "deepseek": ("deepseek-chat", "deepseek-reasoner"),
+    "google": ("gemini-",),
+    "mistral": ("codestral-", "magistral-", "ministral-", "mistral-", "open-mistral-", "pixtral-"),
+    "xai": ("grok-",),
+}
+_EDSL_NAMES = {"deep_infra": "deepinfra", "open_router": "openrouter", "openai_v2": "openai"}
+# For `Model.available` and "did you mean": services have many more, and any name is sent to its service as written.
 WELL_KNOWN_MODELS = (
     "chatgpt-4o-latest", "claude-3-5-haiku-latest", "claude-3-7-sonnet-latest", "claude-haiku-4-5", "claude-opus-4-1",
-    "claude-opus-4-5", "claude-sonnet-4-0", "claude-sonnet-4-5", "gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4.1",
-    "gpt-4.1-mini", "gpt-4.1-nano", "gpt-4o", "gpt-4o-mini", "gpt-5", "gpt-5-mini", "gpt-5-nano", "local", "o1", "o3",
-    "o3-mini", "o4-mini", "test",
+    "claude-opus-4-5", "claude-sonnet-4-0", "claude-sonnet-4-5", "deepseek-chat", "deepseek-reasoner",
+    "gemini-2.0-flash", "gemini-2.5-flash", "gemini-2.5-flash-lite", "gemini-2.5-pro", "gpt-3.5-turbo", "gpt-4",
+    "gpt-4-turbo", "gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano", "gpt-4o", "gpt-4o-mini", "gpt-5", "gpt-5-mini",
+    "gpt-5-nano", "grok-3", "grok-3-mini", "grok-4", "local", "ministral-8b-latest", "mistral-large-latest",
+    "mistral-medium-latest", "mistral-small-latest", "o1", "o3", "o3-mini", "o4-mini", "test",
 )  # fmt: skip
 
 
 def service_of(name: str, *, has_address: bool) -> str:
     """The service that a model's name implies; else the name itself, which `models.services` refuses."""
-    for service, prefixes in _PREFIXES.items():
+    tables = (_PREFIXES,) if has_address else (_PREFIXES, _PREFIXES_WITHOUT_ADDRESS)
+    for service, prefixes in (item for table in tables for item in table.items()):
         if name.startswith(prefixes):
             return service
     return COMPATIBLE if has_address and name not in {"test", "local"} else name
+
+
+def known_as(service_name: str | None) -> str | None:
+    """A service's name here, given that or EDSL's name for it."""
+    return service_name if service_name is None else _EDSL_NAMES.get(service_name, service_name)
 
 
 def key_names() -> list[str]:

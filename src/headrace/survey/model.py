@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.errors import ListError
 from headrace.survey.function_reference import function_reference
-from headrace.survey.known_services import service_of
+from headrace.survey.known_services import known_as, service_of
 from headrace.survey.secrecy import refuse_secrets
 from headrace.survey.values import UnusableValue, decode_value, encode_value
+
+if TYPE_CHECKING:
+    from headrace.plan.lists import ModelList, ScenarioList
 
 _FUNCTION = "function"
 _ABOUT_CALLING = frozenset(
@@ -37,19 +40,25 @@ class FromFile(NamedTuple):
 class Model:
     """`Model("test", canned_response="Good")`: a model by name, with whatever parameters its service knows.
 
-    `service_name` follows from the name where it can: gpt-... is OpenAI's, claude-... is Anthropic's.
+    `service_name` follows from the name where it can: gpt-... is OpenAI's, claude-... is Anthropic's, gemini-...
+    Google's. `model=` is another way to give the name. Without a name it is the model that HEADRACE_MODEL names.
     """
 
     __slots__ = ("name", "origin", "parameters", "service_name")
 
-    def __init__(self, name: str, *, service_name: str | None = None, **parameters: Any) -> None:
+    def __init__(self, name: str | None = None, service_name: str | None = None, **parameters: Any) -> None:
+        name = _one_name(name, parameters)
+        if name is None:
+            default = _default_model()
+            name, service_name = default.name, service_name or default.service_name
+            parameters = {**default.parameters, **parameters}
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ListError(f"{name!r} is not the name of a model.", fix='Write it like Model("test").')
         if service_name is not None and not isinstance(service_name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ListError(f"Model {name!r}: service_name={service_name!r} is not the name of a service.")
         refuse_secrets(name, parameters)
         self.name = name
-        self.service_name = service_name or service_of(name, has_address="base_url" in parameters)
+        self.service_name = known_as(service_name) or service_of(name, has_address="base_url" in parameters)
         self.parameters: dict[str, Any] = parameters
         self.origin: FromFile | None = None  # None: this program wrote it
 
@@ -64,6 +73,41 @@ class Model:
         named = function if hasattr(function, "__name__") else getattr(function, "func", type(function))
         own_name = str(getattr(named, "__name__", "function")).strip("<>")
         return cls(name or own_name, service_name="function", function=function)
+
+    @staticmethod
+    def available(
+        search_term: str | None = None,
+        service_name: str | None = None,
+        *,
+        local_only: bool = False,
+        output_format: str = "model_list",
+        **without_effect: Any,
+    ) -> ModelList | ScenarioList:
+        """List the models whose names Headrace knows, without asking any service; services have many more.
+
+        With `local_only`, those of services that need no key or have one here. `output_format` is "model_list" or
+        "scenario_list".
+        """
+        from headrace.plan.model_lists import available
+
+        return available(search_term, service_name, local_only, output_format, without_effect)
+
+    @staticmethod
+    def services() -> ScenarioList:
+        """List the services that Headrace can reach, as scenarios with one field, `service`."""
+        from headrace.plan.model_lists import services
+
+        return services()
+
+    @property
+    def model(self) -> str:
+        """The model's name, by the word that results use: `model.model`."""
+        return self.name
+
+    @property
+    def inference_service(self) -> str:
+        """The service's name, by the word that results use: `model.inference_service`."""
+        return self.service_name
 
     @property
     def functions(self) -> dict[str, Any]:
@@ -112,6 +156,21 @@ class Model:
     def __repr__(self) -> str:
         shown = "".join(f", {name}={_shown(value)}" for name, value in self.parameters.items())
         return f"Model({self.name!r}{shown})"
+
+
+def _one_name(name: str | None, parameters: dict[str, Any]) -> str | None:
+    """The name, out of the three ways to give it."""
+    given = [name, parameters.pop("model", None), parameters.pop("model_name", None)]
+    names = [each for each in given if each is not None]
+    if len(names) > 1:
+        raise ListError(f"The model is named twice: {names[0]!r} and {names[1]!r}.", fix="Leave one out.")
+    return names[0] if names else None
+
+
+def _default_model() -> Model:
+    from headrace.survey.model_text import default_model  # made with this class
+
+    return default_model()
 
 
 class MissingFunction:

@@ -16,7 +16,10 @@ from headrace.survey.templates import Template
 from headrace.survey.values import UnusableValue, decode_value, encode_value
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from headrace.plan.job import Job
+    from headrace.results.results import Results
 
 _DATA_ROOTS = ("agent", "scenario")
 
@@ -91,6 +94,10 @@ class Survey:
         from headrace.plan.job import Job
 
         return Job(self).by(*what)
+
+    def run(self, path: str | Path | None = None, **settings: Any) -> Results:
+        """`self.by().run(...)`: with the model that HEADRACE_MODEL names, no agents and no scenarios."""
+        return self.by().run(path, **settings)
 
     def copy(self) -> Survey:
         """A survey that later rules do not reach; a job keeps one."""

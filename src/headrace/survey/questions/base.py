@@ -15,11 +15,17 @@ import keyword
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 from headrace.errors import SurveyError, nearest
 from headrace.survey.replies import read_reply
 from headrace.survey.templates import is_template
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headrace.plan.job import Job
+    from headrace.results.results import Results
 
 Schema: TypeAlias = dict[str, Any]
 Options: TypeAlias = tuple[Any, ...]
@@ -117,6 +123,16 @@ class Question(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, **dict(self._settings())}
+
+    def by(self, *what: Any) -> Job:
+        """A job that asks this question alone: `question.by(agents).by(model)`."""
+        from headrace.survey.survey import Survey  # which is made of questions
+
+        return Survey([self]).by(*what)
+
+    def run(self, path: str | Path | None = None, **settings: Any) -> Results:
+        """`self.by().run(...)`: with the model that HEADRACE_MODEL names, no agents and no scenarios."""
+        return self.by().run(path, **settings)
 
     def _settings(self) -> Iterator[tuple[str, Any]]:
         return ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
