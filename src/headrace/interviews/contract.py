@@ -34,6 +34,7 @@ class Spec(msgspec.Struct, frozen=True):
     prices: list[Price | None]
     dictionary: bytes
     retry: RetryLimits
+    agent_settings: bytes = b""  # a SettingsTable
 
 
 class Interview(msgspec.Struct, array_like=True):

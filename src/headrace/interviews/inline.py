@@ -26,9 +26,11 @@ from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.store.run_file.rows import DetailPacker, Row
 from headrace.survey.model import Model
+from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.prompts import persona
 from headrace.survey.record import AnswerRecord, Cause
 from headrace.survey.survey import Survey
+from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, decode_fields
 
 # How many interviews of a model that never waits run before the loop gets a turn.
@@ -41,18 +43,21 @@ _GATHERED_PART = 4
 class _ChunkInProgress:
     """A chunk, its decoded rows, and how much of it is left."""
 
-    def __init__(self, chunk: Chunk) -> None:
+    def __init__(self, chunk: Chunk, settings: SettingsTable) -> None:
         self.chunk = chunk
+        self._settings = settings
         self.left = len(chunk.interviews)
         self.signal: Signal | None = None
         self._agents: dict[int, tuple[Fields, str]] = {}
         self._scenarios: dict[int, Fields] = {}
 
     def agent(self, position: int) -> tuple[Fields, str]:
-        """An agent's fields and its persona; shared by the interviews of the chunk."""
+        """An agent's fields and its persona; shared by the interviews of the chunk. CannotRender where its traits do
+        not fit its template.
+        """
         if position not in self._agents:
             fields = decode_fields(self.chunk.agents[position])
-            self._agents[position] = fields, persona(fields)
+            self._agents[position] = fields, persona(fields, self._settings.of(fields))
         return self._agents[position]
 
     def scenario(self, position: int) -> Fields:
@@ -116,6 +121,7 @@ class InlineExecutor:
         self._interviewer: Interviewer | None = None
         self._outbox = InterviewOutbox()
         self._most_workers = 1
+        self._agent_settings = SettingsTable()
         self._chunks: dict[int, _ChunkInProgress] = {}
         self._waiting: deque[tuple[_ChunkInProgress, Interview | InterviewInProgress]] = deque()
         self._later: dict[asyncio.TimerHandle, _ChunkInProgress] = {}
@@ -128,6 +134,7 @@ class InlineExecutor:
         self._models = [self._calls(position, model, spec) for position, model in enumerate(models)]
         self._outbox.compress = DetailPacker(spec.dictionary).compress
         self._interviewer = Interviewer(Survey.from_row(spec.survey), self._models, spec.retry)
+        self._agent_settings = SettingsTable.from_row(spec.agent_settings)
 
     def _calls(self, position: int, model: Model, spec: Spec) -> ModelCalls:
         provider = self._providers[position]
@@ -159,7 +166,7 @@ class InlineExecutor:
         self._staff()  # a wider lease serves what already waits
 
     async def start(self, chunk: Chunk) -> None:
-        begun = self._chunks[chunk.id] = _ChunkInProgress(chunk)
+        begun = self._chunks[chunk.id] = _ChunkInProgress(chunk, self._agent_settings)
         self._waiting.extend((begun, interview) for interview in chunk.interviews)
         self._staff()
 
@@ -244,7 +251,10 @@ class InlineExecutor:
         if begun.signal is not None:
             return self._count_down(begun)
         interviewer = self._opened
-        interview = self._begin(begun, task) if isinstance(task, Interview) else task
+        try:
+            interview = self._begin(begun, task) if isinstance(task, Interview) else task
+        except CannotRender as error:
+            return self._refuse(begun, task.given if isinstance(task, InterviewInProgress) else task, error)
         self._workers[worker] = begun
         try:
             row = await interviewer.conduct(interview, self._answer_taker(begun, interview), begun.is_preempted)
@@ -264,6 +274,14 @@ class InlineExecutor:
     def _begin(self, begun: _ChunkInProgress, interview: Interview) -> InterviewInProgress:
         fields, system = begun.agent(interview.agent)
         return self._opened.begin(interview, fields, begun.scenario(interview.scenario), system, begun.is_stopping)
+
+    def _refuse(self, begun: _ChunkInProgress, interview: Interview, error: CannotRender) -> None:
+        """Record an interview whose agent cannot be told to a model: its template names a trait that it lacks."""
+        fields = decode_fields(begun.chunk.agents[interview.agent])
+        scenario = begun.scenario(interview.scenario)
+        refused = self._opened.begin(interview, fields, scenario, "", begun.is_stopping)
+        message = f"the agent's traits_presentation_template does not fit its traits: {error.message}"
+        self._conducted(begun, refused, self._opened.failed(refused, Cause.DATA, message))
 
     def _conducted(self, begun: _ChunkInProgress, interview: InterviewInProgress, row: Row | None) -> None:
         if row is not None:

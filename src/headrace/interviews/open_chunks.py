@@ -102,4 +102,5 @@ def spec_of(job: Job, file: RunFile) -> Spec:
         prices=[price_of(model) for model in job.models],
         dictionary=file.dictionary,
         retry=RetryLimits(),
+        agent_settings=job.agents.settings.to_row(),
     )

@@ -35,6 +35,12 @@ class FieldCensus:
         for name, value in fields.items():
             self.see(name, kind_of(value))
 
+    def forget(self, name: str) -> None:
+        """Leave out a field that rows have for our own use."""
+        self.kinds.pop(name, None)
+        if self.always is not None:
+            self.always.discard(name)
+
     def see(self, name: str, kind: ColumnKind) -> None:
         if name not in self.kinds and len(self.kinds) >= MOST_FIELDS:
             raise ListError(

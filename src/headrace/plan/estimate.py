@@ -14,7 +14,7 @@ from headrace.plan.sources import RowSource
 from headrace.survey.prompts import AskedQuestion, Context, persona
 from headrace.survey.questions.base import Schema
 from headrace.survey.templates import CannotRender
-from headrace.survey.values import decode_fields
+from headrace.survey.values import Fields, decode_fields
 
 if TYPE_CHECKING:
     from headrace.plan.job import Job
@@ -81,9 +81,16 @@ def _mean_prompt_chars(job: Job, questions: list[AskedQuestion]) -> float:
         agent = decode_fields(agents[position % len(agents)])
         scenario = decode_fields(scenarios[position % len(scenarios)])
         answers = {asked.name: {"answer": "an answer", "comment": ""} for asked in questions}
-        total += _prompt_chars(questions, {"agent": agent, "scenario": scenario, **answers}, persona(agent))
+        total += _prompt_chars(questions, {"agent": agent, "scenario": scenario, **answers}, _system(job, agent))
         sampled += 1
     return total / max(sampled, 1)
+
+
+def _system(job: Job, agent: Fields) -> str:
+    try:
+        return persona(agent, job.agents.settings.of(agent))
+    except CannotRender:
+        return ""
 
 
 def _prompt_chars(questions: list[AskedQuestion], context: Context, system: str) -> int:

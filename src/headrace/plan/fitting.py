@@ -33,7 +33,20 @@ def check_fit(job: Job) -> None:
         # One agent's gap is a failure of its own; a gap in data to be mapped is mended before anything is spent.
         if job.survey.is_mapped and census.always is not None and field not in census.always:
             _check_rows_without(job, field)
+    _check_agents_template(job)
     _try_templates(job)
+
+
+def _check_agents_template(job: Job) -> None:
+    """Refuse a template of the agents that names a trait which none of them has."""
+    traits = job.agents.source.census.kinds
+    for settings in job.agents.settings.entries:
+        for name in sorted(settings.trait_names):
+            if name not in traits:
+                raise SurveyError(
+                    f"The agents' traits_presentation_template names {name!r}, and no agent has such a trait.",
+                    fix=nearest(name, traits),
+                )
 
 
 def _missing(job: Job, question: str, place: str, root: str, field: str) -> str:

@@ -54,8 +54,8 @@ def identity_of(survey: Survey, agents: AgentList, scenarios: ScenarioList, mode
     model_rows = b"\n".join(model.identity_row() for model in models)
     return Identity(
         survey=_described(len(survey), "question", digest(survey.to_row())),
-        agents=_described(len(agents), "agent", agents.source.digest),
-        scenarios=_described(len(scenarios), "scenario", scenarios.source.digest),
+        agents=_described(len(agents), "agent", agents.digest),
+        scenarios=_described(len(scenarios), "scenario", scenarios.digest),
         models=_described(len(models), "model", digest(model_rows)),
     )
 

@@ -5,16 +5,18 @@ Covers: what users make and pass to `by`. Does not cover: reading files (plan.so
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import HeadraceError, ListError
+from headrace.plan.identity import digest
 from headrace.plan.sources import CsvSource, JsonlSource, RowSource, Spool
 from headrace.survey.agent import NAME, Agent
 from headrace.survey.model import Model
+from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings, SettingsTable
 from headrace.survey.scenario import Scenario
 from headrace.survey.values import Fields, decode_fields
 
@@ -28,7 +30,7 @@ class RowList(Generic[Item]):
     what: str
     also: str = ""  # what else an item may be given as
 
-    def __init__(self, items: Iterable[Item]) -> None:
+    def __init__(self, items: Iterable[Item] = ()) -> None:
         if not isinstance(items, Iterable) or isinstance(items, (str, bytes)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ListError(f"A list of {self.what}s cannot be made of {items!r}.", fix="Give a list of them.")
         self.source: RowSource = Spool(self._fields(items), self.what)
@@ -45,11 +47,19 @@ class RowList(Generic[Item]):
         made.source = source
         return made
 
+    @property
+    def digest(self) -> str:
+        """What the list holds, as a digest: by it a plan knows its lists."""
+        return self.source.digest
+
     def __len__(self) -> int:
         return self.source.length
 
     def __iter__(self) -> Iterator[Item]:
-        return (self.item.from_fields(decode_fields(row)) for row in self.source.rows())
+        return map(self._item, self.source.rows())
+
+    def _item(self, row: bytes) -> Item:
+        return self.item.from_fields(decode_fields(row))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({counted(len(self), self.what)})"
@@ -70,7 +80,10 @@ class RowList(Generic[Item]):
                     f"{self.what} {position} of the list is a {type(item).__name__}.",
                     fix=f"Give {self.item.__name__} objects{self.also}.",
                 )
-            yield item.to_fields()
+            yield self._row(item)
+
+    def _row(self, item: Item) -> Fields:
+        return item.to_fields()
 
 
 def _source(path: str | Path, rename: dict[str, str]) -> RowSource:
@@ -86,23 +99,80 @@ def _source(path: str | Path, rename: dict[str, str]) -> RowSource:
 
 
 class AgentList(RowList[Agent]):
+    """Agents, any number. `codebook` and `traits_presentation_template` are given to each; the list holds them once."""
+
     item, what = Agent, "agent"
 
+    def __init__(
+        self,
+        items: Iterable[Agent] = (),
+        codebook: Mapping[str, str] | None = None,
+        traits_presentation_template: str | None = None,
+    ) -> None:
+        self.settings = SettingsTable()
+        self._shared = _shared_settings(codebook, traits_presentation_template)
+        super().__init__(items)
+        self.source.census.forget(SETTINGS)  # it is no trait
+        self._digest = _digest_with(self.settings, self.source)
+
     @classmethod
-    def from_csv(cls, path: str | Path, *, name_field: str | None = None) -> Self:
+    def of(cls, source: RowSource, settings: SettingsTable | None = None, digest: str | None = None) -> Self:
+        """A list of the rows of this source, whose agents have these settings; `digest` where it is known."""
+        made = super().of(source)
+        made.settings, made._shared = settings or SettingsTable(), PLAIN
+        made._digest = digest or _digest_with(made.settings, source)
+        return made
+
+    @property
+    def digest(self) -> str:
+        return self._digest
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | Path,
+        name_field: str | None = None,
+        codebook: Mapping[str, str] | None = None,
+        instructions: str | None = None,
+    ) -> Self:
         """One agent a row. A column `agent_name`, or the one called `name_field`, becomes the agent's name."""
-        return cls.of(CsvSource(Path(path), {name_field: NAME} if name_field else {}))
+        return cls._from_rows(CsvSource(Path(path), {name_field: NAME} if name_field else {}), codebook, instructions)
 
     @classmethod
-    def from_jsonl(cls, path: str | Path, *, name_field: str | None = None) -> Self:
+    def from_jsonl(
+        cls,
+        path: str | Path,
+        name_field: str | None = None,
+        codebook: Mapping[str, str] | None = None,
+        instructions: str | None = None,
+    ) -> Self:
         """One agent a line, each a JSON object; names as in `from_csv`."""
-        return cls.of(JsonlSource(Path(path), {name_field: NAME} if name_field else {}))
+        return cls._from_rows(JsonlSource(Path(path), {name_field: NAME} if name_field else {}), codebook, instructions)
 
     @classmethod
-    def from_list(cls, trait: str, values: Iterable[Any]) -> Self:
+    def from_list(cls, trait_name: str, values: Iterable[Any], codebook: Mapping[str, str] | None = None) -> Self:
         """One agent for each value of one trait."""
         _refuse_text(values)
-        return cls(Agent({trait: value}) for value in values)
+        return cls((Agent({trait_name: value}) for value in values), codebook)
+
+    @classmethod
+    def _from_rows(cls, source: RowSource, codebook: Mapping[str, str] | None, instructions: str | None) -> Self:
+        if SETTINGS in source.census.kinds:
+            raise ListError(f"The file has a column {SETTINGS!r}.", fix="Give it another name: that one is taken.")
+        listed = cls.of(source, SettingsTable([_shared_settings(codebook, None)]))
+        return listed if instructions is None else cls(_instructed(listed, instructions))
+
+    def _item(self, row: bytes) -> Agent:
+        fields = decode_fields(row)
+        return Agent.from_fields(fields, self.settings.of(fields))
+
+    def _row(self, item: Agent) -> Fields:
+        settings, shared = item.settings, self._shared
+        if shared is not PLAIN:
+            settings = AgentSettings(shared.codebook or settings.codebook, shared.template or settings.template)
+        number = self.settings.number(settings)
+        fields = item.to_fields()
+        return {**fields, SETTINGS: number} if number else fields
 
 
 class ScenarioList(RowList[Scenario]):
@@ -130,6 +200,21 @@ class ScenarioList(RowList[Scenario]):
     def _fields(self, items: Iterable[Scenario]) -> Iterator[Fields]:
         # A plain dict says all that a scenario is.
         return super()._fields(Scenario(item) if type(item) is dict else item for item in items)
+
+
+def _shared_settings(codebook: Mapping[str, str] | None, template: str | None) -> AgentSettings:
+    return Agent(codebook=codebook, traits_presentation_template=template).settings
+
+
+def _digest_with(settings: SettingsTable, source: RowSource) -> str:
+    row = settings.to_row()
+    return digest(source.digest.encode() + row) if row else source.digest
+
+
+def _instructed(agents: Iterable[Agent], instruction: str) -> Iterator[Agent]:
+    for agent in agents:
+        agent.instruction = instruction
+        yield agent
 
 
 def _refuse_text(values: object) -> None:

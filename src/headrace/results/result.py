@@ -29,6 +29,7 @@ from headrace.store.run_file.interview_queries import (
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.rows import BatchRow, DetailPacker, Status
 from headrace.survey.model import Model
+from headrace.survey.people.agent_settings import SETTINGS
 from headrace.survey.record import AnswerRecord, AnswerState, Detail, ServiceUsage
 from headrace.survey.values import Fields, SqlValue, decode_fields
 
@@ -136,6 +137,7 @@ class Result:
         if not isinstance(self._agent, dict):
             with self._decoding():
                 self._agent = decode_fields(self._agent)
+            self._agent.pop(SETTINGS, None)
         return self._agent
 
     @property

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from headrace.errors import SurveyError
 from headrace.expressions import compile_closure, is_true
 from headrace.survey.agent import INSTRUCTION, NAME
+from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings
 from headrace.survey.questions import Question
 from headrace.survey.questions.base import Schema
 from headrace.survey.survey import Survey
@@ -23,13 +24,17 @@ from headrace.survey.values import Fields
 Context: TypeAlias = dict[str, dict[str, Any]]
 
 _ONE_NAME = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
-_NOT_TRAITS = frozenset({NAME, INSTRUCTION})
+_NOT_TRAITS = frozenset({NAME, INSTRUCTION, SETTINGS})
 _PERSONA = "Answer the questions of a survey as the person described here would. Stay in character."
 
 
-def persona(agent: Fields) -> str:
-    """The system prompt of an agent: its instruction and its traits; none for an agent that has neither."""
-    traits = "\n".join([f"{name}: {value}" for name, value in agent.items() if name not in _NOT_TRAITS])
+def persona(agent: Fields, settings: AgentSettings = PLAIN) -> str:
+    """The system prompt of an agent: its instruction and its traits; none for an agent that has neither.
+
+    A trait whose name begins with an underscore is not told. CannotRender where the agent's own template does not fit.
+    """
+    told = {name: value for name, value in agent.items() if name not in _NOT_TRAITS and name[:1] != "_"}
+    traits = settings.traits_text(told)
     instruction = agent.get(INSTRUCTION) or (_PERSONA if traits else "")
     return f"{instruction}\n\n{traits}" if traits else str(instruction)
 

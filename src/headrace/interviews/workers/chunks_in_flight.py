@@ -15,9 +15,11 @@ from headrace.interviews.interview import Interviewer
 from headrace.interviews.workers.chunk_parts import ChunkInFlight, ChunkPart
 from headrace.outbox import Outbox
 from headrace.store.run_file.rows import DetailPacker, Row, row_batch
+from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.prompts import persona
 from headrace.survey.record import Cause, Usage
 from headrace.survey.survey import Survey
+from headrace.survey.templates import CannotRender
 from headrace.survey.values import decode_fields
 
 
@@ -99,11 +101,16 @@ class _FailedRows:
     def __init__(self, spec: Spec) -> None:
         self._interviewer = Interviewer(Survey.from_row(spec.survey), [], spec.retry)
         self._packer = DetailPacker(spec.dictionary)
+        self._settings = SettingsTable.from_row(spec.agent_settings)
 
     def row(self, chunk: Chunk, interview: Interview, cause: Cause, message: str) -> Row:
         fields = decode_fields(chunk.agents[interview.agent])
         scenario = decode_fields(chunk.scenarios[interview.scenario])
-        respondent = self._interviewer.begin(interview, fields, scenario, persona(fields), lambda: True)
+        try:
+            system = persona(fields, self._settings.of(fields))
+        except CannotRender:  # the reason that is given here comes first
+            system = ""
+        respondent = self._interviewer.begin(interview, fields, scenario, system, lambda: True)
         row = self._interviewer.failed(respondent, cause, message)
         row.detail = self._packer.compress(row.detail)
         return row

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from headrace.errors import PlanMismatch, spelled
 from headrace.limits import Budgets
@@ -26,10 +27,13 @@ from headrace.store.run_file.column_kinds import kinds_to_bits
 from headrace.store.run_file.kept_budgets import write_budgets
 from headrace.store.run_file.run_schema import create_tables, create_view
 from headrace.store.transactions import transaction
+from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.prompts import AskedQuestion, persona
 from headrace.survey.record import AnswerRecord, AnswerState, Detail, Usage, encode_detail
+from headrace.survey.templates import CannotRender
 
 _BATCH = 10_000
+_SETTINGS = "agent_settings"  # of the agents: codebooks and templates, each once
 _MOST_DICTIONARY_BYTES = 64_000
 COUNTERS = ("done", "failed", *Usage.__struct_fields__)
 
@@ -58,6 +62,13 @@ def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budget
 
 def check_lists_begin_alike(connection: apsw.Connection, path: Path, job: Job, plan: Plan) -> None:
     """Refuse to extend a file with lists that do not begin with the stored rows."""
+    if not job.agents.settings.begins_with(read_settings(connection)):
+        raise PlanMismatch(
+            path,
+            expected={"agents": "another codebook or traits_presentation_template"},
+            found={"agents": "those of the file"},
+            fix=spelled("{extend} only appends: the agents of the file must be as they were.", extend=True),
+        )
     for table, source, stored in _lists_stored(job, plan):
         _check_begins_alike(connection, path, table, source, stored)
 
@@ -84,6 +95,8 @@ def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
                 ),
             )
             _write_meta(connection, f"repaired.{owner}s", source.census.repaired)
+        if settings := job.agents.settings.to_row():
+            _write_meta(connection, _SETTINGS, settings.decode())
         _write_boxes(connection, plan)
         create_view(connection)
         write_plan_check(connection)
@@ -112,12 +125,22 @@ def read_meta(connection: apsw.Connection, key: str) -> str:
     return one_value(connection, str, "SELECT value FROM meta WHERE key = ?", (key,))
 
 
+def read_settings(connection: apsw.Connection) -> SettingsTable:
+    """The agents' codebooks and templates; files before them hold none."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (_SETTINGS,)).fetchone()
+    return SettingsTable.from_row(msgspec.convert(row[0], str) if row else "")
+
+
 def detail_dictionary(job: Job) -> bytes:
     """The texts that the details of this job's interviews have in common: details are compressed against them."""
     agent = next(iter(job.agents))
     asked = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
     records = [AnswerRecord(a.position, AnswerState.ANSWERED, prompt=a.specimen(), attempts=1) for a in asked]
-    encoded = encode_detail(Detail(persona(agent.to_fields()), time.time(), records))
+    try:
+        system = persona(agent.to_fields(), agent.settings)
+    except CannotRender:  # that agent's interviews will say so
+        system = ""
+    encoded = encode_detail(Detail(system, time.time(), records))
     return encoded[-_MOST_DICTIONARY_BYTES:]
 
 

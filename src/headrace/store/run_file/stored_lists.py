@@ -20,7 +20,7 @@ from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.checksums import fields_checksum
 from headrace.store.run_file.column_kinds import bits_to_kinds
-from headrace.store.run_file.creation import read_identity, read_meta
+from headrace.store.run_file.creation import read_identity, read_meta, read_settings
 from headrace.store.run_file.header import RunHeader, has_checked_rows
 from headrace.store.run_file.kept_budgets import read_budgets
 from headrace.store.run_file.reader import open_run_file
@@ -106,7 +106,7 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
                     raise ValueError("its questions are not those of its table of questions")
                 return Job.of(
                     survey,
-                    AgentList.of(_source(connection, path, "agent", plan.shape.agent, identity.agents)),
+                    _agents(connection, path, plan.shape.agent, identity.agents),
                     ScenarioList.of(_source(connection, path, "scenario", plan.shape.scenario, identity.scenarios)),
                     ModelList(Model.from_file(model.to_row(), str(path), allowed) for model in header.models),
                     path.expanduser().resolve(),
@@ -156,6 +156,11 @@ def latest_note(path: Path) -> float | None:
             return one_value(connection, float | None, sql)
     finally:
         connection.close()
+
+
+def _agents(connection: apsw.Connection, path: Path, length: int, identity: str) -> AgentList:
+    source = _source(connection, path, "agent", length, identity)
+    return AgentList.of(source, read_settings(connection), source.digest)
 
 
 def _source(connection: apsw.Connection, path: Path, owner: str, length: int, identity: str) -> TableSource:

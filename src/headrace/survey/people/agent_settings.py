@@ -1,0 +1,112 @@
+"""How agents' traits are told to a model: a codebook with what each trait means, or a template of one's own.
+
+A list of agents holds its settings in a table, each once; the agents of most lists share one. A row names its entry by
+number in the field `agent_settings`, and leaves the field out for the first entry. Does not cover: the instruction and
+the rest of the system prompt (survey.prompts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Any
+
+import msgspec
+
+from headrace.errors import ListError
+from headrace.survey.templates import CannotRender, Template
+from headrace.survey.values import Fields, decode_value, encode_value
+
+SETTINGS = "agent_settings"
+MOST_SETTINGS = 10_000
+# What a template may name beside the traits.
+TRAITS, CODEBOOK = "traits", "codebook"
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """`codebook` has a description for a trait, `template` the whole text of the traits: `I am {{ age }} years old.`"""
+
+    codebook: Mapping[str, str] = field(default_factory=dict[str, str])
+    template: str | None = None
+
+    def traits_text(self, traits: Fields) -> str:
+        """The traits in words. CannotRender where the template names what this agent does not have."""
+        if self.template is None:
+            described = self.codebook.get
+            return "\n".join([f"{described(name, name)}: {value}" for name, value in traits.items()])
+        return self._compiled.render({**traits, TRAITS: traits, CODEBOOK: dict(self.codebook)})
+
+    @property
+    def trait_names(self) -> frozenset[str]:
+        """The traits that the template names."""
+        names = frozenset[str]() if self.template is None else self._compiled.names
+        return frozenset(name.removeprefix(f"{TRAITS}.").partition(".")[0] for name in names) - {TRAITS, CODEBOOK}
+
+    @cached_property
+    def _compiled(self) -> Template:
+        return Template(self.template or "", "The agents' traits_presentation_template")
+
+    def to_dict(self) -> dict[str, Any]:
+        held: dict[str, Any] = {"codebook": dict(self.codebook)} if self.codebook else {}
+        return held if self.template is None else {**held, "template": self.template}
+
+
+PLAIN = AgentSettings()
+_Entries = Annotated[list[AgentSettings], msgspec.Meta(max_length=MOST_SETTINGS)]
+
+
+class SettingsTable:
+    """The settings of a list's agents. Entries are never changed or removed, so a number means the same for good."""
+
+    def __init__(self, entries: Iterable[AgentSettings] = ()) -> None:
+        self._entries: list[AgentSettings] = list(entries)  # at most MOST_SETTINGS
+        self._numbers = {_key(entry): number for number, entry in enumerate(self._entries)}
+
+    def number(self, settings: AgentSettings) -> int:
+        """The number of these settings; a new one where no agent before had them."""
+        number = self._numbers.setdefault(_key(settings), len(self._entries))
+        if number == len(self._entries):
+            if number >= MOST_SETTINGS:
+                raise ListError(
+                    f"The agents have more than {MOST_SETTINGS:,} different codebooks and templates.",
+                    fix="Put what differs into a trait, and name it in one template.",
+                )
+            self._entries.append(settings)
+        return number
+
+    def of(self, fields: Fields) -> AgentSettings:
+        """The settings of an agent, given its row."""
+        if not self._entries:
+            return PLAIN
+        number = fields.get(SETTINGS, 0)
+        if type(number) is not int or not 0 <= number < len(self._entries):  # a file that somebody else wrote
+            raise CannotRender(f"the list has no settings {number!r}")
+        return self._entries[number]
+
+    @property
+    def entries(self) -> tuple[AgentSettings, ...]:
+        return tuple(self._entries)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no agent has a codebook or a template."""
+        return all(entry == PLAIN for entry in self._entries)
+
+    def begins_with(self, other: SettingsTable) -> bool:
+        """Whether rows that refer to the other table mean the same with this one."""
+        return self._entries[: len(other._entries)] == other._entries or (other.is_plain and self.of({}) == PLAIN)
+
+    def to_row(self) -> bytes:
+        """The table as stored; empty where it says nothing."""
+        return b"" if self.is_plain else encode_value([entry.to_dict() for entry in self._entries])
+
+    @classmethod
+    def from_row(cls, row: bytes | str) -> SettingsTable:
+        """The reverse of `to_row`, for a row that may come from anywhere; what does not fit is a ValidationError."""
+        return cls(msgspec.convert(decode_value(row), _Entries) if row else ())
+
+
+def _key(settings: AgentSettings) -> tuple[Any, ...]:
+    return settings.template, tuple(settings.codebook.items())
