@@ -6,6 +6,7 @@ import headrace
 PUBLIC = [
     "Agent",
     "AgentList",
+    "EndOfSurvey",
     "Engine",
     "HeadraceError",
     "HeadraceWarning",

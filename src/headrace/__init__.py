@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headrace.results.result import Result
     from headrace.results.results import Results
     from headrace.survey.agent import Agent
+    from headrace.survey.flow.rules import EndOfSurvey
     from headrace.survey.model import Model
     from headrace.survey.questions.choice import QuestionLinearScale, QuestionMultipleChoice, QuestionYesNo
     from headrace.survey.questions.free_text import QuestionFreeText
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "AgentList",
+    "EndOfSurvey",
     "Engine",
     "HeadraceError",
     "HeadraceWarning",
@@ -51,6 +53,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "survey.agent",
     "AgentList": "plan.lists",
+    "EndOfSurvey": "survey.flow.rules",
     "Engine": "agents.engine.engine",
     "HeadraceError": "errors",
     "HeadraceWarning": "errors",

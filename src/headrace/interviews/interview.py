@@ -20,6 +20,7 @@ from headrace.models.endpoint.retry import wait_before_retry_s
 from headrace.models.limiter import CallNotMade
 from headrace.models.provider import Finish, Reply, Request
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Row, Status
+from headrace.survey.flow.route import Jumps, Route
 from headrace.survey.prompts import AskedQuestion, Context
 from headrace.survey.questions import Question
 from headrace.survey.record import AnswerRecord, AnswerState, Cause, Detail, Failure, Usage, encode_detail
@@ -32,10 +33,7 @@ _LONGEST_MESSAGE = 2_000
 _LONGEST_QUOTE = 200
 _STOP = Finish.STOP
 _MOST_AT_ONCE = 20  # questions of one interview
-_ANSWERED, _FAILED = (
-    AnswerState.ANSWERED,
-    AnswerState.FAILED,
-)  # looking a member up in its enum costs more than using it
+_ANSWERED = AnswerState.ANSWERED  # looking a member up in its enum costs more than using it
 
 
 class InterviewInProgress:
@@ -45,6 +43,7 @@ class InterviewInProgress:
         "context",
         "given",
         "is_stopping",
+        "jumps",
         "records",
         "resume_after_s",
         "started_at",
@@ -68,6 +67,7 @@ class InterviewInProgress:
         self.system = system
         self.context: Context = {"agent": agent, "scenario": scenario}
         self.records: list[AnswerRecord | None] = [None] * questions
+        self.jumps: Jumps = {}
         self.unasked = questions
         self.unfinished: dict[int, tuple[AnswerRecord, int]] | None = None  # with how many calls failed
         self.started_at = time.time()
@@ -80,13 +80,17 @@ class Interviewer:
 
     def __init__(self, survey: Survey, models: Sequence[ModelCalls], retry: RetryLimits) -> None:
         self._asked = [AskedQuestion(survey, position) for position in range(len(survey))]
-        needed = frozenset[int]().union(*(asked.needs for asked in self._asked))
+        self._route = Route(survey)
+        self._steps = self._route.steps
+        self._is_always_asked = [s.is_plain and not a.is_derived for s, a in zip(self._steps, self._asked, strict=True)]
+        needed = self._route.needed()
         self._is_needed = [position in needed for position in range(len(survey))]
         self._models = models
         self._retry = retry
         self._bools = [question.holds_bools for question in survey.questions]
         # A chain has one question to ask at any time: nothing to overlap.
-        self._is_chain = all(asked.is_derived or asked.position - 1 in asked.needs for asked in self._asked[1:])
+        follows = [step.position - 1 in step.waits for step in self._steps[1:]]
+        self._is_chain = all(asked.is_derived or after for asked, after in zip(self._asked[1:], follows, strict=True))
 
     @property
     def is_instant(self) -> bool:
@@ -171,7 +175,7 @@ class Interviewer:
             await asyncio.gather(*running, return_exceptions=True)
 
     def _is_ready(self, interview: InterviewInProgress, asked: AskedQuestion) -> bool:
-        return all(interview.records[position] is not None for position in asked.needs)
+        return all(interview.records[position] is not None for position in self._steps[asked.position].waits)
 
     async def _ask(self, interview: InterviewInProgress, asked: AskedQuestion) -> bool:
         """Put one question. False where its model is to be tried again later."""
@@ -181,7 +185,7 @@ class Interviewer:
         started_s = time.monotonic()
         record.started_ms = int((started_s - interview.started_s) * 1000)
         try:
-            if asked.is_conditional and self._is_settled(interview, asked, record):
+            if not self._is_always_asked[asked.position] and self._is_settled(interview, asked, record):
                 return self._keep(interview, record)
             record.prompt, question = asked.write(interview.context)
             reason = await self._call(interview, asked, record, question)
@@ -252,23 +256,13 @@ class Interviewer:
 
     def _is_settled(self, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord) -> bool:
         """Whether a question need not be put to the model: it is skipped, or its answer follows from another."""
-        if not self._is_due(interview, asked, record):
+        step = self._steps[asked.position]
+        record.state = self._route.decide(step, interview.records, interview.jumps, interview.context)
+        if record.state is not _ANSWERED:
             return True
         if asked.is_derived:
             record.value = to_sql(asked.derive(interview.context), as_bool=self._bools[asked.position])
         return asked.is_derived
-
-    def _is_due(self, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord) -> bool:
-        """Whether a question is to be asked: not where a rule skips it, or an answer it needs is missing."""
-        for position in asked.needs:
-            needed = interview.records[position]
-            if needed is not None and needed.state >= _FAILED:
-                record.state = AnswerState.NOT_ASKED
-                return False
-        if asked.skip is not None and asked.skip(interview.context):
-            record.state = AnswerState.SKIPPED
-            return False
-        return True
 
     def _try_later(
         self, interview: InterviewInProgress, record: AnswerRecord, failed_calls: int, error: ProviderUnavailable

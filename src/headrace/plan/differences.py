@@ -33,6 +33,8 @@ def of_surveys(stored: Survey, wanted: Survey) -> Iterator[str]:
         yield "the questions stand in another order"
     rules = [{name: rule.source for name, rule in survey.skip_rules.items()} for survey in (stored, wanted)]
     yield from _settings("skip rules", *rules)
+    if stored.rules != wanted.rules:
+        yield "the rules are others"
 
 
 def of_models(stored: Sequence[Model], wanted: Sequence[Model]) -> Iterator[str]:

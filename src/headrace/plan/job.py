@@ -112,6 +112,7 @@ class Job:
 
     def check(self) -> None:
         """Refuses, before anything runs, values that cannot be stored and names that no agent or scenario has."""
+        self.survey.check_questions()
         self.identity()
         check_fit(self)
 

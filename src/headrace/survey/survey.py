@@ -1,16 +1,27 @@
-"""The survey: questions in order, and the rules that skip some of them. Covers: checking that they fit together.
+"""The survey: questions in order, and the rules that lead past some of them. Covers: checking that they fit together.
 
-Does not cover: whether agents and scenarios have the fields that texts name (plan.job).
+Does not cover: what the rules mean for one interview (survey.flow), or whether agents and scenarios have the fields
+that texts name (plan.fitting).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from headrace.display import SHOWN_ROWS, first_of, html_table
 from headrace.errors import SurveyError, nearest
 from headrace.expressions import Expression, parse
+from headrace.survey.flow.rules import (
+    EndOfSurvey,
+    EndOfSurveyType,
+    Rule,
+    check_forward,
+    is_end,
+    with_answer,
+    without_question,
+)
 from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.templates import Template
 from headrace.survey.values import UnusableValue, decode_value, encode_value
@@ -25,39 +36,124 @@ _DATA_ROOTS = ("agent", "scenario")
 
 
 class Survey:
-    """`Survey([question, ...])`. Rules are added with `add_skip_rule`, which returns the survey."""
+    """`Survey([question, ...])`, or `Survey()` and `add_question`. What is added changes the survey and returns it."""
 
-    def __init__(self, questions: Iterable[Question]) -> None:
-        if not isinstance(questions, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+    def __init__(
+        self,
+        questions: Iterable[Question] | None = None,
+        *,
+        name: str | None = None,
+        questions_to_randomize: Sequence[str] | None = None,
+    ) -> None:
+        if questions is not None and not isinstance(questions, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SurveyError(f"A survey cannot be made of {questions!r}.", fix="Give a list of questions.")
-        self.questions: tuple[Question, ...] = tuple(questions)  # bounded by what a person writes
-        self._positions = _positions(self.questions)
+        self.name = name
+        self.questions: tuple[Question, ...] = tuple(questions or ())  # bounded by what a person writes
         self.skip_rules: dict[str, Expression] = {}
-        for question in self.questions:
-            for place, name in self.names_in(question):
-                self._check_name(question, place, name)
+        self.rules: tuple[Rule, ...] = ()  # in the order they were added
+        self._positions = _positions(self.questions)
+        self._check()
+        # Only kept so far: options are asked in the order they are written in.
+        self.questions_to_randomize = tuple(questions_to_randomize or ())
+        for each in self.questions_to_randomize:
+            self.position(each)
 
     def __len__(self) -> int:
         return len(self.questions)
 
+    def __iter__(self) -> Iterator[Question]:
+        return iter(self.questions)
+
+    @overload
+    def __getitem__(self, which: str | int) -> Question: ...
+    @overload
+    def __getitem__(self, which: slice | list[str]) -> Survey: ...
+    def __getitem__(self, which: str | int | slice | list[str]) -> Question | Survey:
+        """A question by its name or number; with a slice or a list of names, a survey of those, without rules."""
+        match which:
+            case str():
+                return self.questions[self.position(which)]
+            case slice():
+                return Survey(self.questions[which])
+            case list():
+                return Survey([self.questions[self.position(name)] for name in which])
+            case _:
+                return self.questions[which]
+
+    def __add__(self, other: Survey | Question) -> Survey:
+        """A survey that asks this one's questions, then the other's, by the rules of both."""
+        if isinstance(other, Question):
+            return self.copy().add_question(other)
+        if not isinstance(other, Survey):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
+        both = self.copy()
+        both.questions_to_randomize += other.questions_to_randomize
+        both._arrange(
+            (*self.questions, *other.questions), (*self.rules, *other.rules), self.skip_rules | other.skip_rules
+        )
+        return both
+
+    @property
+    def question_names(self) -> list[str]:
+        return list(self._positions)
+
     @property
     def is_mapped(self) -> bool:
         """Whether it is one prompt per row, as `Job.map` makes it."""
-        return self.questions[0].names_row
+        return bool(self.questions) and self.questions[0].names_row
 
     def position(self, question: str | Question) -> int:
         """Where a question stands, or an error that names the nearest one."""
         name = question.question_name if isinstance(question, Question) else question
         if name not in self._positions:
-            raise SurveyError(f"There is no question {name!r}.", fix=nearest(name, self._positions))
+            raise SurveyError(f"There is no question {name!r}.", fix=nearest(str(name), self._positions))
         return self._positions[name]
+
+    def add_question(self, question: Question, index: int | None = None) -> Survey:
+        """Add a question at the end, or before the one that stands at `index`."""
+        if index is not None and not 0 <= index <= len(self):
+            raise SurveyError(f"index={index} is no place in a survey of {len(self)}.", fix="Count from 0.")
+        place = len(self) if index is None else index
+        self._arrange((*self.questions[:place], question, *self.questions[place:]), self.rules, self.skip_rules)
+        return self
+
+    def delete_question(self, identifier: str | int) -> Survey:
+        """Remove a question and its rules; a rule that led to it leads to the one that followed it."""
+        place = self._place(identifier)
+        name, rest = self.questions[place].question_name, self.questions[place + 1 :]
+        following = rest[0].question_name if rest else None
+        skip_rules = {asked: rule for asked, rule in self.skip_rules.items() if asked != name}
+        self._arrange((*self.questions[:place], *rest), without_question(self.rules, name, following), skip_rules)
+        self.questions_to_randomize = tuple(each for each in self.questions_to_randomize if each != name)
+        return self
+
+    def add_rule(
+        self,
+        question: str | Question,
+        expression: str,
+        next_question: str | int | Question | EndOfSurveyType,
+        before_rule: bool = False,
+    ) -> Survey:
+        """After `question`, where `expression` is true, go on with `next_question`, or end with `EndOfSurvey`.
+
+        Of several rules that hold, the one added last decides. With `before_rule` the rule is looked at before the
+        question, which is then left out as well.
+        """
+        asked = self.questions[self.position(question)]
+        rule = Rule(asked.question_name, parse(expression), self._next_name(next_question), before_rule)
+        self._check_rule(rule)
+        self.rules += (rule,)
+        return self
+
+    def add_stop_rule(self, question: str | Question, expression: str) -> Survey:
+        """End the survey after `question` where `expression` is true."""
+        return self.add_rule(question, expression, EndOfSurvey)
 
     def add_skip_rule(self, question: str | Question, expression: str) -> Survey:
         """Skip `question` where `expression` is true: `"{{ mood.answer }} == 'Bad' and agent.age < 30"`."""
         asked = self.questions[self.position(question)]
         rule = parse(expression)
-        for name in rule.names:
-            self._check_name(asked, "its skip rule", name)
+        self._check_skip_rule(asked.question_name, rule)
         earlier = self.skip_rules.get(asked.question_name)
         both = rule if earlier is None else parse(f"({earlier.source}) or ({expression})")
         self.skip_rules[asked.question_name] = both
@@ -74,18 +170,18 @@ class Survey:
     def data_names(self) -> Iterator[tuple[str, str, str]]:
         """Each `agent.x` and `scenario.x` that is asked for: (question, place, name)."""
         for question in self.questions:
-            rule = self.skip_rules.get(question.question_name)
-            rule_names = (("its skip rule", name) for name in sorted(rule.names)) if rule else iter(())
-            for place, name in (*self.names_in(question), *rule_names):
+            for place, name in (*self.names_in(question), *self._rule_names(question.question_name)):
                 if name.partition(".")[0] in _DATA_ROOTS:
                     yield question.question_name, place, name
 
     def needs(self, question: Question) -> frozenset[int]:
-        """The positions of the earlier questions whose answers this one uses, in its texts or in its rule."""
+        """The positions of the earlier questions whose answers this one uses, in its texts or in its skip rule."""
         rule = self.skip_rules.get(question.question_name)
         names = {name for _, name in self.names_in(question)}
-        if rule is not None:
-            names |= rule.names
+        return self.positions_in(names if rule is None else names | rule.names)
+
+    def positions_in(self, names: Iterable[str]) -> frozenset[int]:
+        """The positions of the questions among these names."""
         roots = {name.partition(".")[0] for name in names}
         return frozenset(self._positions[root] for root in roots if root in self._positions)
 
@@ -100,24 +196,37 @@ class Survey:
         return self.by().run(path, **settings)
 
     def copy(self) -> Survey:
-        """A survey that later rules do not reach; a job keeps one."""
-        twin = Survey(self.questions)
-        twin.skip_rules = dict(self.skip_rules)
+        """A survey that later changes do not reach; a job keeps one."""
+        twin = copy.copy(self)
+        twin.__dict__.update({name: copy.copy(held) for name, held in vars(self).items()})
         return twin
 
+    def check_questions(self) -> None:
+        """Refuses a survey that asks nothing, when it is to be run."""
+        if not self.questions:
+            raise SurveyError("The survey has no questions.", fix="Add at least one with add_question.")
+
     def to_row(self) -> bytes:
-        rules = {name: rule.source for name, rule in sorted(self.skip_rules.items())}
+        skip = {name: rule.source for name, rule in sorted(self.skip_rules.items())}
+        held: dict[str, Any] = {"questions": [question.to_dict() for question in self.questions], "skip": skip}
+        # A part that is not used is left out: surveys of older run files keep their digest.
+        if self.rules:
+            held["rules"] = [rule.to_list() for rule in self.rules]
+        if self.questions_to_randomize:
+            held["randomize"] = self.questions_to_randomize
         try:
-            return encode_value({"questions": [question.to_dict() for question in self.questions], "skip": rules})
+            return encode_value(held)
         except UnusableValue as error:
             raise SurveyError(f"The survey cannot be stored: {error.message}", fix=error.fix) from None
 
     @classmethod
     def from_row(cls, row: bytes | str) -> Survey:
         held = decode_value(row)
-        survey = cls(question_from_dict(settings) for settings in held["questions"])
+        questions = (question_from_dict(settings) for settings in held["questions"])
+        survey = cls(questions, questions_to_randomize=held.get("randomize"))
         for name, rule in held["skip"].items():
             survey.add_skip_rule(name, rule)
+        survey._arrange(survey.questions, tuple(map(Rule.from_list, held.get("rules", ()))), survey.skip_rules)
         return survey
 
     def __repr__(self) -> str:
@@ -126,16 +235,79 @@ class Survey:
     def _repr_html_(self) -> str:
         shown = self.questions[:SHOWN_ROWS]
         rows = ((q.question_name, q.kind, q.question_text, _choices(q), self._rule_text(q)) for q in shown)
-        columns = ("question", "kind", "text", "options", "skipped where")
+        columns = ("question", "kind", "text", "options", "rules")
         return html_table(columns, rows, first_of(len(shown), len(self), "question"))
 
     def _rule_text(self, question: Question) -> str:
-        rule = self.skip_rules.get(question.question_name)
-        return rule.source if rule is not None else ""
+        name = question.question_name
+        skip = [f"skipped where {self.skip_rules[name].source}"] if name in self.skip_rules else []
+        return "; ".join([*skip, *(rule.describe() for rule in self.rules if rule.question == name)])
 
-    def _check_name(self, asked: Question, place: str, name: str) -> None:
+    def _place(self, identifier: str | int) -> int:
+        if isinstance(identifier, str):
+            return self.position(identifier)
+        if not 0 <= identifier < len(self):
+            raise SurveyError(f"There is no question number {identifier}.", fix=f"There are {len(self)}, from 0 on.")
+        return identifier
+
+    def _next_name(self, question: str | int | Question | EndOfSurveyType) -> str | None:
+        """The name of the question that a rule leads to; None for the end."""
+        if is_end(question) or question == len(self):
+            return None
+        if isinstance(question, (str, Question)):
+            return self.questions[self.position(question)].question_name
+        if isinstance(question, EndOfSurveyType):
+            return None
+        return self.questions[self._place(question)].question_name
+
+    def _arrange(
+        self, questions: tuple[Question, ...], rules: tuple[Rule, ...], skip_rules: dict[str, Expression]
+    ) -> None:
+        """Take these questions and rules if they fit together; else the survey stays as it was."""
+        before = self.questions, self.rules, self.skip_rules, self._positions
+        positions = _positions(questions)
+        self.questions, self.rules, self.skip_rules, self._positions = questions, rules, skip_rules, positions
+        try:
+            self._check()
+        except SurveyError:
+            self.questions, self.rules, self.skip_rules, self._positions = before
+            raise
+
+    def _check(self) -> None:
+        """Check that every text and every rule names only what is asked before it."""
+        for question in self.questions:
+            name = question.question_name
+            for place, used in self.names_in(question):
+                self._check_name(f"Question {name!r}, {place}", used, self._positions[name])
+        for name, skip in self.skip_rules.items():
+            self._check_skip_rule(name, skip)
+        for rule in self.rules:
+            self._check_rule(rule)
+
+    def _check_skip_rule(self, name: str, skip: Expression) -> None:
+        for used in sorted(skip.names):
+            place = f"Question {name!r}, its skip rule"
+            self._check_name(place, with_answer(used, self._positions), self.position(name))
+
+    def _check_rule(self, rule: Rule) -> None:
+        before = self.position(rule.question) + (not rule.is_before)
+        for used in sorted(rule.expression.names):
+            self._check_name(rule.place, with_answer(used, self._positions), before)
+        if rule.next_question is not None:
+            self.position(rule.next_question)
+        check_forward(rule, self._positions)
+
+    def _rule_names(self, question: str) -> Iterator[tuple[str, str]]:
+        """Each name that the rules of a question use, with the place it stands in."""
+        if question in self.skip_rules:
+            yield from (("its skip rule", name) for name in sorted(self.skip_rules[question].names))
+        for rule in self.rules:
+            if rule.question == question:
+                yield from (("its rule", name) for name in sorted(rule.expression.names))
+
+    def _check_name(self, where: str, name: str, before: int) -> None:
+        """Refuses a name that is neither data nor a part of a question that stands before position `before`."""
         root, _, rest = name.partition(".")
-        where = f"Question {asked.question_name!r}, {place}"
         if root in _DATA_ROOTS:
             return
         if root not in self._positions:
@@ -147,7 +319,7 @@ class Survey:
             )
         if rest not in ("answer", "comment"):
             raise SurveyError(f"{where}: {name!r} is not known.", fix=f"Write {root}.answer or {root}.comment.")
-        if self._positions[root] >= self._positions[asked.question_name]:
+        if self._positions[root] >= before:
             raise SurveyError(f"{where}: {root!r} is not asked before it.", fix="Put it earlier in the survey.")
 
 
@@ -157,8 +329,6 @@ def _choices(question: Question) -> str:
 
 
 def _positions(questions: tuple[Question, ...]) -> dict[str, int]:
-    if not questions:
-        raise SurveyError("The survey has no questions.", fix="Give at least one.")
     positions: dict[str, int] = {}
     seen: dict[str, str] = {}
     for position, question in enumerate(questions):
