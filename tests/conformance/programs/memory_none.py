@@ -1,0 +1,10 @@
+"""Without memory a question sees only itself."""
+
+from edsl import Model, QuestionFreeText, Survey
+
+names = ["one", "two", "three"]
+questions = [QuestionFreeText(question_name=name, question_text=f"Tell me {name}.") for name in names]
+results = Survey(questions).by(Model("test", canned_response={name: f"said {name}" for name in names})).run()
+prompts = [str(results.select(f"prompt.{name}_user_prompt").to_list()[0]) for name in names]
+
+value = [[f"Tell me {name}." in prompt for name in names] for prompt in prompts]

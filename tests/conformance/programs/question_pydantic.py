@@ -1,0 +1,15 @@
+"""An answer in the shape of a Pydantic model."""
+
+from edsl import Model, QuestionPydantic
+from pydantic import BaseModel
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+q = QuestionPydantic(question_name="who", question_text="Describe a person.", pydantic_model=Person)
+results = q.by(Model("test", canned_response='{"name": "Ada", "age": 36}')).run()
+
+value = results.select("who").to_list()
