@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from headrace.expressions import compile_closure, parse, truth
 from headrace.results import conditions, stages
+from headrace.results.binding import bind
 from headrace.results.results import Results
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
@@ -98,8 +99,8 @@ FILTERS = [
 
 
 def by_hand(results: Results, expression: str) -> list[int]:
-    rows = results.select("*").to_dicts()
-    catalog = results._file.catalog()
+    rows = results.select("*").to_dicts(remove_prefix=False)
+    catalog = results._catalog()
     holds = truth(compile_closure(parse(expression), lambda name: _get(catalog.find(name).full_name)))
     return [row["interview.ordinal"] for row in rows if holds(row)]
 
@@ -126,13 +127,13 @@ def test_a_filter_in_python_alone_finds_the_same(
     found = results.filter(expression)
     assert [result.ordinal for result in found] == expected
     assert len(found) == len(expected)
-    assert [row["interview.ordinal"] for row in found[2:5].to_dicts()] == expected[2:5]
+    assert [row["interview.ordinal"] for row in found[2:5].to_dicts(remove_prefix=False)] == expected[2:5]
 
 
 def test_most_filters_are_done_in_sql(results: Results) -> None:
     file = results._file
     for expression in ("number > 1", "agent.age < 5", "text == '5'", "answer.flag", "model.temperature == 0.5"):
-        asked = conditions.Conditions((parse(expression),), file.catalog(), file.header)
+        asked = conditions.Conditions((bind(parse(expression), results._catalog()),), file.header)
         with file.reader.snapshot() as connection:
             assert asked.split(connection)[1] == [], expression
 
@@ -178,7 +179,9 @@ SORTS = [
 def test_results_are_sorted_stably_with_none_first(results: Results, columns: list[str], reverse: bool) -> None:
     names = results.select(*columns).columns
     expected = sorted(
-        results.select("*").to_dicts(), key=lambda row: [place(row[name]) for name in names], reverse=reverse
+        results.select("*").to_dicts(remove_prefix=False),
+        key=lambda row: [place(row[name]) for name in names],
+        reverse=reverse,
     )
     found = results.sort_by(*columns, reverse=reverse)
     ordinals = [row["interview.ordinal"] for row in expected]

@@ -77,7 +77,7 @@ def test_results_can_be_read_while_another_process_writes_them(tmp_path: Path) -
                     assert result.answer["number"] == answers(result.ordinal)[0]
                     seen += 1
                 assert all(found.ordinal < 100 for found in small)
-                assert all(row["answer.number"] == row["agent.n"] for row in small.to_dicts())
+                assert all(row["answer.number"] == row["agent.n"] for row in small.to_dicts(remove_prefix=False))
             assert lengths == sorted(lengths)
             assert seen >= PEOPLE
             assert [found.ordinal for found in small] == list(range(100))

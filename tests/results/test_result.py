@@ -90,14 +90,14 @@ def test_an_answer_comes_back_as_it_was(tmp_path: Path, value: object) -> None:
         back = results[0].answer["q"]
         assert type(back) is type(value)
         assert repr(back) == repr(value)
-        assert repr(results.to_dicts()[0]["answer.q"]) == repr(value)
+        assert repr(results.to_dicts(remove_prefix=False)[0]["answer.q"]) == repr(value)
 
 
 @pytest.mark.parametrize("value", [*ODD_VALUES, float("nan")], ids=repr)
 def test_a_field_comes_back_as_it_was(tmp_path: Path, value: object) -> None:
     of = files.job(files.survey("q"), [Agent({"t": value})], [Scenario(f=value)])
     with Results.open(files.write(tmp_path / "v.run", of, lambda _: ["x"])) as results:
-        row = results.select("agent.t", "scenario.f").to_dicts()[0]
+        row = results.select("agent.t", "scenario.f").to_dicts(remove_prefix=False)[0]
         assert repr(results[0].agent["t"]) == repr(results[0].scenario["f"]) == repr(value)
         assert repr(row) == repr({"agent.t": value, "scenario.f": value})
 
@@ -111,7 +111,7 @@ def test_answers_of_a_question_of_booleans_are_booleans(tmp_path: Path) -> None:
     )
     with Results.open(path) as results:
         assert [result.answer["is_it"] for result in results] == [True, False, None]
-        assert [row["answer.is_it"] for row in results.to_dicts()] == [True, False, None]
+        assert [row["answer.is_it"] for row in results.to_dicts(remove_prefix=False)] == [True, False, None]
 
 
 @pytest.mark.parametrize("questions", [300, 1_500])
@@ -130,7 +130,7 @@ def test_hundreds_of_questions_are_read_by_name(tmp_path: Path, questions: int) 
         assert [r.ordinal for r in results.filter(f"answer.q{last - 1} == '7-{last - 1}'")] == [7]
         assert len(results.filter(f"q{last} and q3 != '4-3'")) == 19
         ordered = results.sort_by(f"q{last}", f"q{last - 1}").select("interview.ordinal", "q5", f"q{last}")
-        assert ordered.to_dicts()[0] == {
+        assert ordered.to_dicts(remove_prefix=False)[0] == {
             "interview.ordinal": 1,
             "answer.q5": "1-5",
             f"answer.q{last}": False,

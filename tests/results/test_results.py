@@ -109,12 +109,12 @@ def test_views_leave_what_they_were_made_of_as_it_was(path: Path) -> None:
 def test_the_contract_line_runs_in_either_order(path: Path) -> None:
     with Results.open(path) as results:
         asked = results.select("agent.age", "answer.*").filter("answer.rating > 5 and agent.age < 30")
-        dicts = asked.sort_by("agent.age").to_dicts()
+        dicts = asked.sort_by("agent.age").to_dicts(remove_prefix=False)
         assert list(dicts[0]) == ["agent.age", "answer.mood", "answer.rating"]
         assert [row["agent.age"] for row in dicts] == sorted(row["agent.age"] for row in dicts)
         assert all(row["answer.rating"] > 5 and row["agent.age"] < 30 for row in dicts)
         filtered_first = results.filter("answer.rating > 5 and agent.age < 30").select("agent.age", "answer.*")
-        assert filtered_first.sort_by("agent.age").to_dicts() == dicts
+        assert filtered_first.sort_by("agent.age").to_dicts(remove_prefix=False) == dicts
 
 
 def test_all_columns_are_named_in_a_stable_order(path: Path) -> None:
@@ -126,7 +126,6 @@ def test_all_columns_are_named_in_a_stable_order(path: Path) -> None:
             "agent.age",
             "scenario.city",
             "model.model",
-            "model.canned_response",
             "iteration.iteration",
             "interview.ordinal",
             "interview.status",
@@ -264,7 +263,7 @@ def test_a_damaged_file_says_so_when_it_is_read(tmp_path: Path) -> None:
 def test_a_function_of_a_model_is_told_by_its_name(tmp_path: Path) -> None:
     of = files.job(files.survey("q"), models=[Model("test", canned_response=files.city_answers)])
     with Results.open(files.write(tmp_path / "f.run", of, lambda _: ["x"])) as results:
-        told = results.select("model.canned_response").to_dicts()[0]["model.canned_response"]
+        told = results.select("model.canned_response").to_dicts(remove_prefix=False)[0]["model.canned_response"]
         assert "city_answers" in told
         assert len(results.filter("contains(model.canned_response, 'city_answers')")) == 1
 

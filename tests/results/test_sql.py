@@ -153,7 +153,7 @@ def test_field_names_that_sql_has_no_way_to_write_do_not_spoil_the_rest(tmp_path
         assert list(results.sql('select q, "agent.apo\'strophe", "scenario.a.b c", "agent.Case" from self')) == [
             ("x", 4, 8, 6)
         ]
-        row = results.select("agent.*").to_dicts()[0]
+        row = results.select("agent.*").to_dicts(remove_prefix=False)[0]
         assert row == {f"agent.{name}": value for name, value in odd.items()}
         for name in odd:
             assert len(results.sort_by(f"agent.{name}")) == 1

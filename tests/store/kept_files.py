@@ -126,9 +126,9 @@ def make(folder: Path) -> None:
     expected: dict[str, Any] = {}
     for name, made in (("failing", failing_job()), ("mapped", mapped_job())):
         with made.run(folder / f"{name}.run") as results:
-            expected[name] = results.to_dicts()
+            expected[name] = results.to_dicts(remove_prefix=False)
     with plain_job().run(folder / "plain.run", limit=STORED_FIRST) as results:
-        expected["plain"] = results.to_dicts()
+        expected["plain"] = results.to_dicts(remove_prefix=False)
     city(folder / "city.run")
     with opened(folder / "wide.run", wide_job()) as file:
         file.journal.commit([row_batch([row(file, wide_job(), 0, WIDE_ANSWERS)])], [])

@@ -4,9 +4,12 @@ Why lazy: a file may have millions of interviews, and may still be written by an
 until it is looked at, and then a page at a time, each page a short read of its own, so that memory stays flat and the
 writer's log can be kept short.
 
-    Results.filter, sort_by, [a:b] ──► View (views): what is asked for, as a value
+    Results.filter, sort_by, [a:b] ── Catalog (catalog): which columns there are; names are bound to them (binding)
                   │
-    looked at: OpenView (stages) ── Catalog (columns): which columns there are
+                  ▼
+    View (views): what is asked for, as a value
+                  │
+    looked at: OpenView (stages)
                   │
                   ├─ filters: Conditions (conditions) ──► SQL where it is exact, Python for the rest
                   ├─ order: a temporary table of ordinals on disk, which is then read in its order
@@ -16,6 +19,8 @@ writer's log can be kept short.
 
 - A filter runs in SQL only where that gives exactly Python's answer, which depends on the kinds of values in the column
   at this moment: they are read with every page, since a run that goes on may add one.
+- Prompts, comments, responses and tokens are in an interview's detail, which is unpacked only where a column out of it
+  (`question_parts`) is named.
 - `stats` reads counters alone, so it costs the same for any size.
 - Exports are written under another name and replace the target when they are whole (`replacing`). pandas and pyarrow
   are imported only inside the call that exports to them (`export`).

@@ -1,31 +1,30 @@
-"""The columns of results, by name: `answer.mood`, `agent.age`. Covers: finding names and expanding patterns.
+"""The columns of results, by name: `answer.mood`, `agent.age`. Covers: which there are, and the kinds of their values.
 
-Does not cover: a column's values in a row (records) or in SQL (conditions).
+Does not cover: finding names and expanding patterns (catalog), or a column's values in a row (records) or in SQL
+(conditions).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import apsw
 
-from headrace.errors import InvalidInput, nearest
-from headrace.expressions import ColumnKind
+from headrace.expressions import ColumnKind, Expression
+from headrace.results.question_parts import PART_GROUPS, QuestionPart
 from headrace.store.contents import decoding
-from headrace.store.run_file.column_kinds import answer_kinds, field_kinds, field_names
+from headrace.store.run_file.column_kinds import answer_kinds, field_kinds
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.reader import Reader
-from headrace.store.run_file.stored_plan import read_plan
+from headrace.survey.agent import NAME
 from headrace.survey.model import MissingFunction, Model
 from headrace.survey.values import kind_of
 
 
 class Group(Enum):
-    """The part of a column's name before the dot."""
+    """What a column's value comes from; but for the last three it is the part of its name before the dot."""
 
     ANSWER = "answer"
     AGENT = "agent"
@@ -33,111 +32,86 @@ class Group(Enum):
     MODEL = "model"
     ITERATION = "iteration"
     INTERVIEW = "interview"
+    INDEX = "index"  # a row's place in its list: `agent.agent_index`
+    PART = "part"  # a QuestionPart, whose own group is in the name
+    SHUFFLED = "shuffled"  # a number drawn from a seed and the ordinal; it only sorts
 
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """One column. `position` is the question's, in the group of answers."""
+    """One column. `position` is the question's, for answers and parts.
+
+    `computed` is what `mutate` was given, `label` the name that `rename` gave.
+    """
 
     group: Group
     name: str
     position: int = -1
+    part: QuestionPart | None = None
+    computed: Bound | None = None
+    label: str | None = None
+
+    @property
+    def prefix(self) -> str:
+        """The part of its name before the dot."""
+        if self.part is not None:
+            return self.part.group
+        return self.name.removesuffix("_index") if self.group is Group.INDEX else self.group.value
 
     @property
     def full_name(self) -> str:
-        return f"{self.group.value}.{self.name}"
+        return self.label or f"{self.prefix}.{self.name}"
+
+    @property
+    def bare_name(self) -> str:
+        return self.name if self.label is None else without_group(self.label)
+
+    def sources(self) -> Iterator[ResultColumn]:
+        """The columns of the file that this one is made of."""
+        if self.computed is None:
+            yield self
+        else:
+            for column in self.computed.columns:
+                yield from column.sources()
 
 
-class Catalog:
-    """All columns of one file at one moment; agents and scenarios that are added may bring more.
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An expression whose names are full names of `columns`: what it means does not change when columns are renamed."""
 
-    `first` are the columns that are shown where the user has chosen none. With `plainly`, a column goes by its bare
-    name where no other has that name.
-    """
+    expression: Expression
+    columns: tuple[ResultColumn, ...]
 
-    def __init__(self, columns: Iterable[ResultColumn], first: Iterable[ResultColumn] = (), *, plainly: bool = False):
-        self._by_full_name = {column.full_name: column for column in columns}
-        self._by_name: dict[str, list[ResultColumn]] = {}
-        for column in self._by_full_name.values():
-            self._by_name.setdefault(column.name, []).append(column)
-        self._plainly = plainly
-        self.names = tuple(self._shown(column) for column in first or self._by_full_name.values())
-
-    def _shown(self, column: ResultColumn) -> str:
-        return column.name if self._plainly and len(self._by_name[column.name]) == 1 else column.full_name
-
-    def find(self, name: str) -> ResultColumn:
-        """The column with this full name, or with this bare name where there is only one."""
-        if name in self._by_full_name:
-            return self._by_full_name[name]
-        match self._by_name.get(name, []):
-            case [column]:
-                return column
-            case []:
-                raise InvalidInput(f"There is no column {name!r}.", fix=self._nearest(name))
-            case several:
-                names = " or ".join(column.full_name for column in several)
-                raise InvalidInput(f"{name!r} could be several columns.", fix=f"Write {names}.")
-
-    def expand(self, patterns: Iterable[str]) -> tuple[str, ...]:
-        """The names that these names and patterns stand for, each once, in the order given."""
-        return tuple(dict.fromkeys(name for pattern in patterns for name in self._expand(pattern)))
-
-    def _expand(self, pattern: str) -> list[str]:
-        if "*" not in pattern or pattern in self._by_full_name:
-            return [self._shown(self.find(pattern))]
-        matches = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL).fullmatch
-        shown = {name: self._shown(column) for name, column in self._by_full_name.items()}
-        found = [shown[name] for name in shown if matches(name)]
-        found = found or [name for name in shown.values() if matches(name)]  # `lab*`, where they go by bare names
-        # `scenario.*` of a job without scenarios is nothing; `scenarios.*` is a mistake.
-        if not found and pattern not in {f"{group.value}.*" for group in Group}:
-            raise InvalidInput(f"No column is called like {pattern!r}.", fix=self._nearest(pattern))
-        return found
-
-    def _nearest(self, name: str) -> str:
-        hint = nearest(name, self._by_full_name)
-        if hint.startswith("Did"):
-            return hint
-        by_bare_name = nearest(name, self._by_name)
-        return by_bare_name if by_bare_name.startswith("Did") else hint
+    def column(self, name: str) -> ResultColumn:
+        return next(column for column in self.columns if column.full_name == name)
 
 
-def read_catalog(reader: Reader, header: RunHeader) -> Catalog:
-    """Read the columns of a file, in the order in which they are shown."""
-    with reader.snapshot() as connection:
-        with decoding(header.path, "the fields of its lists"):
-            agent, scenario = field_names(connection, "agent"), field_names(connection, "scenario")
-        iterations = read_plan(connection, header.path).shape.iteration if header.is_mapped else 1
-    parameters = dict.fromkeys(name for model in header.models for name in model.parameters)
-    answers = [ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(header.question_names)]
-    rows = [ResultColumn(Group.SCENARIO, name) for name in scenario]
-    model, iteration = ResultColumn(Group.MODEL, "model"), ResultColumn(Group.ITERATION, "iteration")
-    columns = [
-        *answers,
-        *(ResultColumn(Group.AGENT, name) for name in agent),
-        *rows,
-        model,
-        *(ResultColumn(Group.MODEL, name) for name in parameters),
-        iteration,
-        ResultColumn(Group.INTERVIEW, "ordinal"),
-        ResultColumn(Group.INTERVIEW, "status"),
-    ]
-    if not header.is_mapped:
-        return Catalog(columns)
-    # The rows as they came, with what was asked for behind them; the whole reply only where it has no parts.
-    first = [*rows, *(answers[1:] or answers)]
-    first += [model] if len(header.models) > 1 else []
-    first += [iteration] if iterations > 1 else []
-    return Catalog(columns, first, plainly=True)
+PREFIXES = frozenset({"answer", "agent", "scenario", "model", "iteration", "interview", *PART_GROUPS})
+
+
+def without_group(name: str) -> str:
+    """A column's name without what stands before the dot, where that is one of ours."""
+    prefix, _, rest = name.partition(".")
+    return rest if rest and prefix in PREFIXES else name
+
+
+def part_column(part: QuestionPart, question: str, position: int) -> ResultColumn:
+    return ResultColumn(Group.PART, f"{question}{part.suffix}", position, part)
 
 
 def model_value(model: Model, name: str) -> Any:
     """One parameter of a model; a function, which a file cannot hold, is shown as its reference."""
     if name == "model":
         return model.name
+    if name == "inference_service" and name not in model.parameters:
+        return model.service_name
     value = model.parameters.get(name)
     return value.reference if isinstance(value, MissingFunction) else value
+
+
+def unnamed(agent: int) -> str:
+    """What an agent without a name is called."""
+    return f"Agent_{agent}"
 
 
 def column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[ColumnKind] | None:
@@ -147,14 +121,20 @@ def column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunH
 
 
 def _column_kinds(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> frozenset[ColumnKind] | None:
+    if column.computed is not None:
+        return None
     match column.group:
         case Group.ANSWER:
             return answer_kinds(connection, column.position)
+        case Group.AGENT if column.name == NAME:
+            return field_kinds(connection, "agent", NAME) | {ColumnKind.TEXT}
         case Group.AGENT | Group.SCENARIO:
             return field_kinds(connection, column.group.value, column.name)
         case Group.MODEL:
             return frozenset(kind_of(model_value(model, column.name)) for model in header.models)
-        case Group.ITERATION:
+        case Group.ITERATION | Group.INDEX:
             return frozenset({ColumnKind.INT})
         case Group.INTERVIEW:
             return frozenset({ColumnKind.INT if column.name == "ordinal" else ColumnKind.TEXT})
+        case Group.PART | Group.SHUFFLED:
+            return None

@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 import apsw
 
-from headrace.errors import ExpressionError, InvalidInput
-from headrace.expressions import Column, ColumnKind, Expression, Sql, compile_closure, compile_sql, truth
-from headrace.results.columns import Catalog, Group, ResultColumn, column_kinds, model_value
+from headrace.expressions import Column, ColumnKind, Sql, compile_closure, compile_sql, truth
+from headrace.results.columns import Bound, Group, ResultColumn, column_kinds, model_value
 from headrace.results.records import STATUS_TEXTS, Record, getter
 from headrace.store.quoting import has_path, json_field
 from headrace.store.run_file.header import RunHeader
@@ -22,22 +21,16 @@ from headrace.store.run_file.interview_queries import (
     ORDINAL_COLUMN,
     TRUE,
     Projection,
+    list_column,
     model_column,
+    named_agent_column,
     status_column,
 )
 from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.store.run_file.run_schema import answer_column
+from headrace.survey.agent import NAME
 
 Predicate = Callable[[Record], bool]
-
-
-def check_names(expression: Expression, catalog: Catalog) -> None:
-    """Refuse a filter that names a column which does not exist."""
-    for name in sorted(expression.names):
-        try:
-            catalog.find(name)
-        except InvalidInput as error:
-            raise ExpressionError(error.message, source=expression.source, fix=error.fix) from None
 
 
 def sql_column(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> Column | None:
@@ -50,27 +43,27 @@ def sql_column(connection: apsw.Connection, column: ResultColumn, header: RunHea
 class Conditions:
     """The filters of a view, all of which must hold."""
 
-    def __init__(self, filters: tuple[Expression, ...], catalog: Catalog, header: RunHeader) -> None:
+    def __init__(self, filters: tuple[Bound, ...], header: RunHeader) -> None:
         self._filters = filters
-        self._catalog = catalog
         self._header = header
-        self.columns = [catalog.find(name) for name in sorted({name for each in filters for name in each.names})]
+        self.columns = list(dict.fromkeys(column for each in filters for column in each.columns))
 
-    def split(self, connection: apsw.Connection) -> tuple[Sql, list[Expression]]:
+    def split(self, connection: apsw.Connection) -> tuple[Sql, list[Bound]]:
         """Split the filters into one SQL condition, exact at this moment, and those that Python evaluates."""
-        compiled = [(each, compile_sql(each, self._resolver(connection))) for each in self._filters]
+        compiled = [(each, compile_sql(each.expression, self._resolver(connection, each))) for each in self._filters]
         exact = [sql for _, sql in compiled if sql is not None]
         return _all_of(exact), [each for each, sql in compiled if sql is None]
 
-    def predicates(self, projection: Projection) -> dict[Expression, Predicate]:
+    def predicates(self, projection: Projection) -> dict[Bound, Predicate]:
         """Each filter as a function of a record that was read with `projection`."""
-        return {
-            each: truth(compile_closure(each, lambda name: getter(self._catalog.find(name), projection, self._header)))
-            for each in self._filters
-        }
+        return {each: self._predicate(each, projection) for each in self._filters}
 
-    def _resolver(self, connection: apsw.Connection) -> Callable[[str], Column | None]:
-        return lambda name: sql_column(connection, self._catalog.find(name), self._header)
+    def _predicate(self, condition: Bound, projection: Projection) -> Predicate:
+        header = self._header
+        return truth(compile_closure(condition.expression, lambda n: getter(condition.column(n), projection, header)))
+
+    def _resolver(self, connection: apsw.Connection, condition: Bound) -> Callable[[str], Column | None]:
+        return lambda name: sql_column(connection, condition.column(name), self._header)
 
 
 def _all_of(conditions: list[Sql]) -> Sql:
@@ -82,6 +75,8 @@ def _all_of(conditions: list[Sql]) -> Sql:
 
 def _sql(column: ResultColumn, header: RunHeader) -> str | None:
     match column.group:
+        case Group.AGENT if column.name == NAME:
+            return named_agent_column(json_field("a.fields", NAME))
         case Group.ANSWER:
             return answer_column(column.position) if column.position < ANSWER_COLUMNS else None
         case Group.AGENT:
@@ -92,6 +87,10 @@ def _sql(column: ResultColumn, header: RunHeader) -> str | None:
             return _model_sql(column.name, header)
         case Group.ITERATION:
             return ITERATION_COLUMN
+        case Group.INDEX:
+            return list_column(column.prefix)
+        case Group.PART | Group.SHUFFLED:
+            return None
         case Group.INTERVIEW if column.name == "ordinal":
             return ORDINAL_COLUMN
         case Group.INTERVIEW:

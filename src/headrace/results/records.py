@@ -1,44 +1,54 @@
 """The values of columns in rows as they are read. Covers: which parts of a row a column needs, and taking its value
 out.
 
-Does not cover: which columns there are (columns), or an interview as a whole (result).
+Does not cover: which columns there are (catalog), or an interview as a whole (result).
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, assert_never
 
-from headrace.results.columns import Group, ResultColumn, model_value
+from headrace.expressions import compile_closure
+from headrace.results.columns import Group, ResultColumn, model_value, unnamed
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT,
+    AGENT_AT,
     ANSWERS,
+    DETAIL,
     ITERATION,
     MODEL,
     MORE,
     ORDINAL,
     SCENARIO,
+    SCENARIO_AT,
     STATUS,
     Fetched,
     Projection,
 )
-from headrace.store.run_file.rows import ANSWER_COLUMNS, Status
+from headrace.store.run_file.rows import ANSWER_COLUMNS, DetailPacker, Status
+from headrace.survey.agent import NAME
+from headrace.survey.record import AnswerRecord, Detail
 from headrace.survey.values import Fields, decode_fields, decode_value, from_sql
 
+_LIST_AT = {"agent": AGENT_AT, "scenario": SCENARIO_AT, "model": MODEL}
 STATUS_TEXTS = {int(status): status.name.lower() for status in Status}
 
 
 class Record:
     """One row as it was read; its JSON parts are decoded when first needed."""
 
-    __slots__ = ("_agent", "_more", "_scenario", "row")
+    __slots__ = ("_agent", "_by_question", "_detail", "_more", "_scenario", "row")
 
     def __init__(self, row: Fetched) -> None:
         self.row = row
         self._agent: Fields | None = None
         self._scenario: Fields | None = None
         self._more: list[Any] | None = None
+        self._detail: Detail | None = None
+        self._by_question: dict[int, AnswerRecord] = {}
 
     @property
     def agent(self) -> Fields:
@@ -58,28 +68,41 @@ class Record:
             self._more = decode_value(self.row[MORE])
         return self._more or []
 
+    def detail(self, packer: DetailPacker) -> tuple[Detail, dict[int, AnswerRecord]]:
+        """The interview's detail, and its records by the position of their question."""
+        if self._detail is None:
+            self._detail = packer.unpack(self.row[DETAIL])
+            self._by_question = {record.question: record for record in self._detail.records}
+        return self._detail, self._by_question
+
 
 Getter: TypeAlias = Callable[[Record], Any]
 
 
 def projection_of(columns: Iterable[ResultColumn]) -> Projection:
     """The projection that these columns need."""
-    columns = list(columns)
-    positions = {column.position for column in columns if column.group is Group.ANSWER}
+    sources = [source for column in columns for source in column.sources()]
+    groups = {source.group for source in sources}
+    positions = {source.position for source in sources if source.group is Group.ANSWER}
     return Projection(
         answers=tuple(sorted(position for position in positions if position < ANSWER_COLUMNS)),
-        agent=any(column.group is Group.AGENT for column in columns),
-        scenario=any(column.group is Group.SCENARIO for column in columns),
+        agent=Group.AGENT in groups,
+        scenario=Group.SCENARIO in groups,
         more=any(position >= ANSWER_COLUMNS for position in positions),
+        detail=any(source.part is not None and source.part.of_record is not None for source in sources),
     )
 
 
 def getter(column: ResultColumn, projection: Projection, header: RunHeader) -> Getter:
     """A function that takes this column's value out of a record that was read with `projection`."""
-    name = column.name
+    computed, name = column.computed, column.name
+    if computed is not None:
+        return compile_closure(computed.expression, lambda n: getter(computed.column(n), projection, header))
     match column.group:
         case Group.ANSWER:
             return _answer_getter(column.position, projection, header)
+        case Group.AGENT if name == NAME:
+            return lambda record: _named(record.agent.get(name), record.row[AGENT_AT])
         case Group.AGENT:
             return lambda record: record.agent.get(name)
         case Group.SCENARIO:
@@ -89,12 +112,43 @@ def getter(column: ResultColumn, projection: Projection, header: RunHeader) -> G
             return lambda record: values[record.row[MODEL]]
         case Group.ITERATION:
             return lambda record: record.row[ITERATION]
+        case Group.INDEX:
+            place = _LIST_AT[column.prefix]
+            return lambda record: record.row[place]
         case Group.INTERVIEW if name == "ordinal":
             return lambda record: record.row[ORDINAL]
         case Group.INTERVIEW:
             return lambda record: STATUS_TEXTS[record.row[STATUS]]
+        case Group.PART:
+            return _part_getter(column, header)
+        case Group.SHUFFLED:
+            return lambda record: drawn(name, record.row[ORDINAL])
         case _:
             assert_never(column.group)
+
+
+def drawn(seed: str, ordinal: int) -> int:
+    """A number that looks drawn at random: the same for the same seed and interview, on every machine."""
+    digest = hashlib.blake2b(f"{seed} {ordinal}".encode("utf-8", "backslashreplace"), digest_size=8).digest()
+    return int.from_bytes(digest, signed=True)
+
+
+def _named(name: Any, place: int) -> Any:
+    return unnamed(place) if name is None else name
+
+
+def _part_getter(column: ResultColumn, header: RunHeader) -> Getter:
+    part, position, packer = column.part, column.position, header.packer
+    assert part is not None
+    if part.of_question is not None:
+        value = part.of_question(header.question(position))
+        return lambda _record: value
+
+    def get(record: Record) -> Any:
+        detail, by_question = record.detail(packer)
+        return part.value(by_question.get(position), detail)
+
+    return get
 
 
 def _answer_getter(position: int, projection: Projection, header: RunHeader) -> Getter:

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from headrace.errors import InvalidInput, nearest
+from headrace.results.columns import model_value
+from headrace.results.question_parts import PART_GROUPS, PARTS, cost_of
 from headrace.store.contents import decoding
 from headrace.store.run_file.details import stored_detail
 from headrace.store.run_file.header import RunHeader
@@ -174,7 +176,7 @@ class Result:
     @property
     def costs(self) -> dict[str, float | None]:
         """The cost of all attempts at each question, in US dollars, by question name; None without a known price."""
-        return {name: _cost(record) for name, record in self._records() if record.attempts}
+        return {name: cost_of(record) for name, record in self._records() if record.attempts}
 
     @property
     def times(self) -> Times:
@@ -195,9 +197,22 @@ class Result:
         return [name for name, record in self._records() if record.state is AnswerState.SKIPPED]
 
     def __getitem__(self, part: str) -> Any:
+        """A part by name; also what each question has, by EDSL's names: `result["comment"]["mood_comment"]`."""
+        if part in PART_GROUPS:
+            return self._question_parts(part)
         if part not in _PARTS:
-            raise InvalidInput(f"A result has no part {part!r}.", fix=nearest(part, _PARTS))
+            raise InvalidInput(f"A result has no part {part!r}.", fix=nearest(part, (*_PARTS, *PART_GROUPS)))
         return getattr(self, part)
+
+    def get_answer(self, question_name: str) -> Any:
+        return _of(self.answer, question_name, "answer")
+
+    def get_value(self, data_type: str, key: str) -> Any:
+        """One value: `get_value("answer", "mood")`, `get_value("prompt", "mood_user_prompt")`."""
+        held = self[data_type]
+        if isinstance(held, Model):
+            return model_value(held, key)
+        return _of(cast("dict[str, Any]", held), key, data_type) if isinstance(held, dict) else held
 
     def __iter__(self) -> Iterator[str]:
         return iter(_PARTS)
@@ -209,6 +224,17 @@ class Result:
         shown = repr(self.answer)
         shown = shown if len(shown) <= 200 else shown[:197] + "..."
         return f"Result({self.ordinal}, {self.status}, answer={shown})"
+
+    def _question_parts(self, group: str) -> dict[str, Any]:
+        detail, records, names = self._unpacked(), dict(self._records()), self._header.question_names
+        return {
+            f"{name}{part.suffix}": part.value(records.get(name), detail)
+            if part.of_question is None
+            else part.of_question(self._header.question(position))
+            for position, name in enumerate(names)
+            for part in PARTS
+            if part.group == group
+        }
 
     def _records(self) -> list[tuple[str, AnswerRecord]]:
         names, records = self._header.question_names, self._unpacked().records
@@ -229,9 +255,10 @@ def _tokens(record: AnswerRecord) -> Tokens:
     return Tokens(record.input_tokens, record.output_tokens, service.cached_tokens, service.reasoning_tokens)
 
 
-def _cost(record: AnswerRecord) -> float | None:
-    service = record.service or ServiceUsage()
-    return None if service.unpriced else service.cost
+def _of(held: dict[str, Any], key: str, what: str) -> Any:
+    if key not in held:
+        raise InvalidInput(f"There is no {key!r} in {what!r} of this result.", fix=nearest(key, held))
+    return held[key]
 
 
 def _stored_detail(reader: Reader, packer: DetailPacker, ordinal: int) -> Detail:

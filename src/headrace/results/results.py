@@ -15,8 +15,9 @@ from typing import Self, overload
 from headrace.display import SHOWN_ROWS, counted, html_table
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import ColumnKind, parse
-from headrace.results.columns import Catalog, ResultColumn, column_kinds, read_catalog
-from headrace.results.conditions import check_names
+from headrace.results.binding import bind
+from headrace.results.catalog import Catalog, ColumnChanges, read_catalog
+from headrace.results.columns import Bound, Group, ResultColumn, column_kinds
 from headrace.results.result import FailedQuestion, Result
 from headrace.results.stages import OpenView
 from headrace.results.stats import Stats, read_stats
@@ -30,8 +31,9 @@ from headrace.store.run_file.interview_queries import ORDINAL, Projection, every
 from headrace.store.run_file.reader import Reader, check_is_set_up
 from headrace.survey.values import kind_of
 
-_FAILED_ONLY = parse("interview.status == 'failed'")
+_FAILED_ONLY = Bound(parse("interview.status == 'failed'"), (ResultColumn(Group.INTERVIEW, "status"),))
 _FAILURES_PAGE = 256
+_UNCHANGED = ColumnChanges()
 
 
 class Results(Tabular):
@@ -41,11 +43,18 @@ class Results(Tabular):
     tables and exports; iterating gives whole interviews.
     """
 
-    def __init__(self, file: _File, view: View, selected: tuple[str, ...] | None) -> None:
+    def __init__(
+        self,
+        file: _File,
+        view: View,
+        selected: tuple[ResultColumn, ...] | None = None,
+        changes: ColumnChanges = _UNCHANGED,
+    ) -> None:
         self.path = file.reader.path
         self._file = file
         self._view = view
         self._selected = selected
+        self._changes = changes
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -54,25 +63,23 @@ class Results(Tabular):
         with file.reader.snapshot() as connection:
             check_is_set_up(connection, file.reader.path)
         file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
-        return cls(file, View(), None)
+        return cls(file, View())
 
     # --- views
 
     def select(self, *columns: str) -> Results:
         """A view with these columns: `"agent.age"`, `"answer.*"`, or a bare name that is the only one of its kind."""
-        return Results(self._file, self._view, self._file.catalog().expand(columns or ("*",)))
+        return self._with(selected=self._catalog().expand(columns or ("*",)))
 
     def filter(self, expression: str) -> Results:
         """A view of the interviews for which this holds: `"answer.rating > 5 and agent.age < 30"`."""
-        parsed = parse(expression)
-        check_names(parsed, self._file.catalog())
-        return self._viewed(self._view.filtered(parsed))
+        return self._with(view=self._view.filtered(bind(parse(expression), self._catalog())))
 
     def sort_by(self, *columns: str, reverse: bool = False) -> Results:
         """A view in the order of these columns: None first, numbers, texts, then lists; equal ones as they were."""
-        catalog = self._file.catalog()
-        names = [catalog.find(column).full_name for column in columns]
-        return self._viewed(self._view.ordered(tuple(SortKey(name, reverse) for name in names)))
+        catalog = self._catalog()
+        keys = tuple(SortKey(catalog.find(column), reverse) for column in columns)
+        return self._with(view=self._view.ordered(keys))
 
     def head(self, count: int = 5) -> Results:
         """A view of the first few."""
@@ -91,7 +98,7 @@ class Results(Tabular):
 
     def __getitem__(self, index: int | slice) -> Result | Results:
         if isinstance(index, slice):
-            return self._viewed(self._view.windowed(*self._bounds(index)))
+            return self._with(view=self._view.windowed(*self._bounds(index)))
         index = operator.index(index)
         place = index if index >= 0 else len(self) + index
         found = next(self._results(self._view.windowed(place, place + 1)), None) if place >= 0 else None
@@ -106,7 +113,8 @@ class Results(Tabular):
 
     @property
     def columns(self) -> list[str]:
-        return list(self._selected if self._selected is not None else self._file.catalog().names)
+        catalog = self._catalog()
+        return [catalog.shown(column) for column in self._columns_of(catalog)]
 
     def failed(self) -> Iterator[FailedQuestion]:
         """The questions without an answer among these interviews, and why; read as they are consumed."""
@@ -120,7 +128,7 @@ class Results(Tabular):
 
     def sql(self, query: str) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers by question, `"agent.age"` in quotes."""
-        return Table(self._opened(self._view), query)
+        return Table(self._opened(self._view), self._catalog(), query)
 
     def close(self) -> None:
         """Close the file. Using the results again opens it again."""
@@ -149,11 +157,24 @@ class Results(Tabular):
 
     # --- reading
 
-    def _viewed(self, view: View) -> Results:
-        return Results(self._file, view, self._selected)
+    def _with(
+        self,
+        *,
+        view: View | None = None,
+        selected: tuple[ResultColumn, ...] | None = None,
+        changes: ColumnChanges | None = None,
+    ) -> Results:
+        """The same results but for what is given."""
+        return Results(self._file, view or self._view, selected or self._selected, changes or self._changes)
+
+    def _catalog(self) -> Catalog:
+        return read_catalog(self._file.reader, self._file.header).changed(self._changes)
+
+    def _columns_of(self, catalog: Catalog) -> tuple[ResultColumn, ...]:
+        return catalog.first if self._selected is None else self._selected
 
     def _opened(self, view: View) -> OpenView:
-        return OpenView(self._file.reader, self._file.catalog(), self._file.header, view)
+        return OpenView(self._file.reader, self._file.header, view)
 
     def _results(self, view: View) -> Iterator[Result]:
         file = self._file
@@ -182,8 +203,7 @@ class Results(Tabular):
         return {column: frozenset(kinds) for column, kinds in seen.items()}
 
     def _selected_columns(self) -> list[ResultColumn]:
-        catalog = self._file.catalog()
-        return [catalog.find(name) for name in self.columns]
+        return list(self._columns_of(self._catalog()))
 
     def _bounds(self, index: slice) -> tuple[int, int | None]:
         if index.step not in (None, 1):
@@ -228,6 +248,3 @@ class _File:
     def header(self) -> RunHeader:
         with self.reader.snapshot() as connection:
             return RunHeader.load(connection, self.reader.path)
-
-    def catalog(self) -> Catalog:
-        return read_catalog(self.reader, self.header)

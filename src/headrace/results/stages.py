@@ -19,7 +19,7 @@ from typing import Any
 import apsw
 
 from headrace.expressions import Column
-from headrace.results.columns import Catalog, ResultColumn
+from headrace.results.columns import ResultColumn
 from headrace.results.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
 from headrace.results.records import Getter, Record, getter, projection_of
 from headrace.results.views import SortKey, View
@@ -49,10 +49,9 @@ _BEFORE_ALL = -1
 
 @dataclass(frozen=True, slots=True)
 class OpenView:
-    """A view of a run file with what is needed to read it: the file, its columns and its header."""
+    """A view of a run file with what is needed to read it: the file and its header."""
 
     reader: Reader
-    catalog: Catalog
     header: RunHeader
     view: View
 
@@ -63,7 +62,7 @@ class OpenView:
 
     def values(self, columns: list[ResultColumn]) -> Iterator[tuple[Any, ...]]:
         """These columns of each interview of the view."""
-        conditions = Conditions(self.view.filters, self.catalog, self.header)
+        conditions = Conditions(self.view.filters, self.header)
         projection = _checked(projection_of([*columns, *conditions.columns]), self.header)
         getters = [getter(column, projection, self.header) for column in columns]
         for page in self.pages(projection):
@@ -115,9 +114,8 @@ class _ViewStage:
     def __init__(self, opened: OpenView, reader: Reader, row_set: RowSet) -> None:
         self._reader = reader
         self._row_set = row_set
-        self._catalog = opened.catalog
         self._header = opened.header
-        self._conditions = Conditions(opened.view.filters, opened.catalog, opened.header)
+        self._conditions = Conditions(opened.view.filters, opened.header)
 
     def pages(self, projection: Projection, start: int, stop: int | None) -> Iterator[list[Fetched]]:
         """The rows from `start` up to `stop`, in order. A page may be empty where Python filters it."""
@@ -152,7 +150,7 @@ class _ViewStage:
 
     def choose(self, keys: tuple[SortKey, ...], start: int, stop: int | None) -> RowSet:
         """A row set of these interviews, sorted, from `start` up to `stop`. It lives as long as the stage's reader."""
-        columns = [self._catalog.find(key.name) for key in keys]
+        columns = [key.column for key in keys]
         with self._reader.snapshot() as connection:
             condition, rest = self._conditions.split(connection)
             in_sql = [_sorting_column(connection, column, self._header) for column in columns]
@@ -209,6 +207,7 @@ def _both(one: Projection, other: Projection) -> Projection:
         agent=one.agent or other.agent,
         scenario=one.scenario or other.scenario,
         more=one.more or other.more,
+        detail=one.detail or other.detail,
         with_checksums=one.with_checksums or other.with_checksums,
         is_whole=one.is_whole or other.is_whole,
     )

@@ -17,7 +17,7 @@ import msgspec
 from headrace.display import SHOWN_ROWS, html_table, text_table
 from headrace.errors import InvalidInput, nearest
 from headrace.expressions import ColumnKind
-from headrace.results.columns import Catalog
+from headrace.results.catalog import Catalog
 from headrace.results.stages import OpenView
 from headrace.results.tabular import Tabular, Values
 from headrace.store.hardening import only_reading
@@ -38,11 +38,12 @@ class Table(Tabular):
     The query is checked at once. It runs when its rows are needed, and again each time they are.
     """
 
-    def __init__(self, opened: OpenView, query: str) -> None:
+    def __init__(self, opened: OpenView, catalog: Catalog, query: str) -> None:
         self.path = opened.reader.path
         self.query = query
         self._opened = opened
-        self._names = _column_names(opened, query)
+        self._catalog = catalog
+        self._names = _column_names(opened, catalog, query)
 
     @property
     def columns(self) -> list[str]:
@@ -94,7 +95,7 @@ class Table(Tabular):
         own = opened.reader.twin()
         try:
             row_set = opened.as_row_set(own)
-            with own.snapshot() as connection, _explained(self.query, opened.catalog):
+            with own.snapshot() as connection, _explained(self.query, self._catalog):
                 define_self(connection, self.path, row_set)
                 with only_reading(connection):
                     yield iter(connection.execute(self.query))
@@ -102,11 +103,11 @@ class Table(Tabular):
             own.close()
 
 
-def _column_names(opened: OpenView, query: str) -> list[str]:
+def _column_names(opened: OpenView, catalog: Catalog, query: str) -> list[str]:
     """The query's columns; raises InvalidInput where the query is wrong. Nothing runs."""
     own = opened.reader.twin()
     try:
-        with own.snapshot() as connection, _explained(query, opened.catalog):
+        with own.snapshot() as connection, _explained(query, catalog):
             define_self(connection, own.path)
             with only_reading(connection):
                 found = statement_columns(connection, query)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from headrace.expressions import ColumnKind
-from headrace.results import export, text_export
+from headrace.results import export, listing, text_export
 from headrace.results.replacing import refuse_same_file
 
 if TYPE_CHECKING:
@@ -37,14 +37,25 @@ class Tabular(ABC):
     def _kinds(self) -> list[frozenset[ColumnKind]]:
         """The kinds of values in each column."""
 
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """All rows in memory, each a dict by column."""
-        columns = self.columns
-        return [dict(zip(columns, values, strict=True)) for values in self._values()]
+    def to_dicts(self, remove_prefix: bool = True) -> list[dict[str, Any]]:
+        """All rows in memory, each a dict by column: `mood` for `answer.mood` where no other column has that name."""
+        return list(self._dicts(remove_prefix=remove_prefix))
 
-    def to_pandas(self) -> DataFrame:
-        """All rows in memory, as a data frame. Whole numbers and booleans with gaps get pandas' nullable types."""
-        return export.to_pandas(self.columns, self._values())
+    def to_list(self, flatten: bool = False, remove_none: bool = False, unzipped: bool = False) -> list[Any]:
+        """All values of one column in memory, or a tuple for each row where there are several.
+
+        `flatten=True` puts the items of lists in their place, `remove_none=True` leaves None out, `unzipped=True` gives
+        a list for each column.
+        """
+        return listing.to_list(self.columns, self._values(), listing.ListForm(flatten, remove_none, unzipped))
+
+    def to_pandas(self, remove_prefix: bool = False, lists_as_strings: bool = False) -> DataFrame:
+        """All rows in memory, as a data frame. Whole numbers and booleans with gaps get pandas' nullable types.
+
+        `lists_as_strings=True` makes texts of lists and dicts, as Python writes them.
+        """
+        rows = map(listing.with_texts, self._values()) if lists_as_strings else self._values()
+        return export.to_pandas(self._named(remove_prefix=remove_prefix), rows)
 
     def print_csv(self, file: TextIO, *, escape_formulas: bool = False) -> None:
         """Write what `to_csv` writes into an open file such as `sys.stdout`; at a terminal, control characters are
@@ -71,6 +82,14 @@ class Tabular(ABC):
     def to_parquet(self, path: str | Path) -> Path:
         """Write typed columns; a column of mixed types, or of lists, holds JSON texts."""
         return export.write_parquet(self._target(path), self.columns, self._kinds, self._values)
+
+    def _dicts(self, *, remove_prefix: bool) -> Iterator[dict[str, Any]]:
+        """The rows as dicts, read as they are needed."""
+        columns = self._named(remove_prefix=remove_prefix)
+        return (dict(zip(columns, values, strict=True)) for values in self._values())
+
+    def _named(self, *, remove_prefix: bool) -> list[str]:
+        return listing.bare_names(self.columns) if remove_prefix else self.columns
 
     def _target(self, path: str | Path) -> Path:
         return refuse_same_file(Path(path), self.path)

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from headrace.expressions import Expression
+from headrace.results.columns import Bound, ResultColumn
 
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    name: str
+    column: ResultColumn
     descending: bool
 
 
@@ -22,7 +22,7 @@ class View:
     """
 
     parent: View | None = None
-    filters: tuple[Expression, ...] = ()
+    filters: tuple[Bound, ...] = ()
     keys: tuple[SortKey, ...] = ()
     start: int = 0
     stop: int | None = None
@@ -31,9 +31,9 @@ class View:
     def is_everything(self) -> bool:
         return self == View()
 
-    def filtered(self, expression: Expression) -> View:
+    def filtered(self, condition: Bound) -> View:
         view = self._behind_window()
-        return replace(view, filters=(*view.filters, expression))
+        return replace(view, filters=(*view.filters, condition))
 
     def ordered(self, keys: tuple[SortKey, ...]) -> View:
         """Sorted by `keys`; rows with equal keys stay in the order they had."""

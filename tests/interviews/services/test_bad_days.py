@@ -107,7 +107,7 @@ def a_job(server: HostileServer) -> Job:
 
 
 def answers(results: Results) -> dict[int, str]:
-    return {row["scenario.n"]: row["answer.q"] for row in results.filter("interview.status == 'done'").to_dicts()}
+    return dict(results.filter("interview.status == 'done'").select("scenario.n", "answer.q").to_list())
 
 
 def test_a_bad_day_ends_with_every_interview_answered_or_its_true_cause(server: HostileServer, tmp_path: Path):

@@ -26,7 +26,7 @@ def test_a_late_second_response_becomes_nobody_s_answer(tmp_path: Path):
         model = Model("m", service_name="openai_compatible", base_url=server.url)
         job = asked.by(ScenarioList.from_list("n", range(QUESTIONS)), model)
         results = job.run(tmp_path / "a.run", concurrency=16)
-    found = {row["scenario.n"]: row["answer.q"] for row in results.to_dicts()}
+    found = {row["scenario.n"]: row["answer.q"] for row in results.to_dicts(remove_prefix=False)}
     wrong = {n: answer for n, answer in found.items() if not answer.startswith(f"about Who is {n}?")}
     assert len(found) == QUESTIONS
     assert not wrong

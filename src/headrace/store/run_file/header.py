@@ -16,6 +16,7 @@ from headrace.store.run_file.checksums import CHECK, plan_checksum
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_schema import MAPPED, WITHOUT_CHECKSUMS
 from headrace.survey.model import Model
+from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.values import SqlValue, decode_value, from_sql
 
 _MOST_DICTIONARY_BYTES = 1_000_000
@@ -33,6 +34,7 @@ class RunHeader:
     is_mapped: bool
     packer: DetailPacker
     has_checksums: bool
+    survey_row: str
 
     @classmethod
     def load(cls, connection: apsw.Connection, path: Path) -> RunHeader:
@@ -55,7 +57,13 @@ class RunHeader:
                 is_mapped=questions[0][2] == MAPPED,
                 packer=DetailPacker(read_dictionary(connection)),
                 has_checksums=has_checksums,
+                survey_row=one_value(connection, str, "SELECT value FROM meta WHERE key = 'survey'"),
             )
+
+    def question(self, position: int) -> Question:
+        """A question of the survey as it was written, templates and all."""
+        with decoding(self.path, "its survey"):
+            return question_from_dict(decode_value(self.survey_row)["questions"][position])
 
     def answers(self, stored: list[SqlValue], more: str | None) -> dict[str, object]:
         """An interview's answers by question name, each in its own type."""

@@ -21,16 +21,19 @@ from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.survey.values import SqlValue
 
 # One interview as read: its key, the table's first columns (rows.HEAD), the rows of its lists with their
-# checksums, its own checksum, then the projection answers and those beyond the columns.
+# checksums, its own checksum, its detail, then the projection answers and those beyond the columns.
 Fetched: TypeAlias = tuple[Any, ...]
 (
     KEY, ORDINAL, ITERATION, AGENT_AT, SCENARIO_AT, MODEL, STATUS,
-    AGENT, AGENT_CHECKSUM, SCENARIO, SCENARIO_CHECKSUM, CHECKSUM, ANSWERS,
-) = range(13)  # fmt: skip
+    AGENT, AGENT_CHECKSUM, SCENARIO, SCENARIO_CHECKSUM, CHECKSUM, DETAIL, ANSWERS,
+) = range(14)  # fmt: skip
 MORE = -1
 
-# SQLite leaves out a LEFT JOIN whose columns nobody uses, so it costs nothing to write both.
-_LISTS = " LEFT JOIN agents a ON a.position = i.agent LEFT JOIN scenarios s ON s.position = i.scenario"
+# SQLite leaves out a LEFT JOIN whose columns nobody uses, so it costs nothing to write all three.
+_LISTS = (
+    " LEFT JOIN agents a ON a.position = i.agent LEFT JOIN scenarios s ON s.position = i.scenario"
+    " LEFT JOIN details d ON d.ordinal = i.ordinal"
+)
 _MOST_ROWS, _MOST_VALUES, _MOST_BYTES = 256, 65_536, 4_000_000
 _MOST_READ_UNASKED = 64  # answers: one more column is read in a fraction of what a row takes
 _numbers = itertools.count()
@@ -64,6 +67,7 @@ class Projection:
     agent: bool = False
     scenario: bool = False
     more: bool = False
+    detail: bool = False
     with_checksums: bool = False
     is_whole: bool = False
 
@@ -80,6 +84,7 @@ class Projection:
             ("s.fields", self.scenario),
             ("s.checksum", self.scenario and self.with_checksums),
             ("i.checksum", self.is_whole and self.with_checksums),
+            ("d.detail", self.detail),
             *((f"i.a{position}", True) for position in self.answers),
             ("i.more", self.more or self.is_whole),
         )
@@ -93,8 +98,12 @@ def everything_of(questions: int) -> Projection:
 
 
 def with_checks(projection: Projection, questions: int) -> Projection:
-    """The same projection with all that a checksum covers; all answers are read for that unless they are very many."""
-    is_whole = questions <= _MOST_READ_UNASKED or len(projection.answers) == len(_columns(questions))
+    """The same projection with all that a checksum covers; all answers are read for that unless they are very many.
+
+    A detail is larger than all answers, and its checksum is with theirs: beside it they are always read.
+    """
+    is_wide = questions > _MOST_READ_UNASKED and len(projection.answers) < len(_columns(questions))
+    is_whole = projection.detail or not is_wide
     answers = _columns(questions) if is_whole else projection.answers
     return replace(projection, answers=answers, with_checksums=True, is_whole=is_whole)
 
@@ -221,6 +230,16 @@ def _row_set_of(name: str) -> RowSet:
 
 ORDINAL_COLUMN = "(+i.ordinal)"
 ITERATION_COLUMN = "(+i.iteration)"
+
+
+def list_column(of: str) -> str:
+    """The SQL of a row's place in its list: `agent`, `scenario` or `model`."""
+    return f"(+i.{of})"
+
+
+def named_agent_column(name: str) -> str:
+    """The SQL of an agent's name; one without a name has that of its place."""
+    return f"coalesce({name}, 'Agent_' || i.agent)"
 
 
 def status_column(texts: dict[int, str]) -> str:

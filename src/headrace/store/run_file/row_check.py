@@ -16,7 +16,7 @@ import apsw
 from headrace.display import counted, visible
 from headrace.errors import RunFileDamaged
 from headrace.store.contents import UNREADABLE, one_value, short_message
-from headrace.store.run_file.checksums import fields_checksum, has_values
+from headrace.store.run_file.checksums import fields_checksum, has_detail, has_values
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT,
@@ -24,6 +24,7 @@ from headrace.store.run_file.interview_queries import (
     AGENT_CHECKSUM,
     ANSWERS,
     CHECKSUM,
+    DETAIL,
     MODEL,
     ORDINAL,
     SCENARIO,
@@ -128,6 +129,8 @@ def _trouble(row: Fetched, projection: Projection, models: range) -> str | None:
         return f"its agent {row[AGENT_AT]} is missing, or not as it was written"
     if projection.scenario and not _has_fields(row[SCENARIO_AT], row[SCENARIO], row[SCENARIO_CHECKSUM]):
         return f"its scenario {row[SCENARIO_AT]} is missing, or not as it was written"
+    if projection.detail and not (row[DETAIL] and (checksum is None or has_detail(checksum, row[DETAIL]))):
+        return "its prompts and responses are missing, or not as they were written"
     return None
 
 

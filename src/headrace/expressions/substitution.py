@@ -1,0 +1,46 @@
+"""Puts other names, or whole expressions, in the place of an expression's names.
+
+Covers: any kind of node, also those yet to come, since it knows only that nodes hold nodes. Does not cover: what a name
+stands for (the caller knows).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, cast
+
+from headrace.expressions.nodes import Expression, Name, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def substitute(expression: Expression, replacement: Callable[[str], Node]) -> Expression:
+    """The expression with `replacement(name)` in the place of each name."""
+    names = {name: replacement(name) for name in sorted(expression.names)}
+    if all(node == Name(name) for name, node in names.items()):
+        return expression
+    tree = cast("Node", _replaced(expression.tree, names))
+    # Expressions are compared by their source, and this one means something else than what was written.
+    return Expression(repr(tree), frozenset(_names_in(tree)), tree)
+
+
+def _replaced(part: Any, names: dict[str, Node]) -> Any:
+    if isinstance(part, Name):
+        return names[part.name]
+    if isinstance(part, tuple):
+        return tuple(_replaced(item, names) for item in cast("tuple[Any, ...]", part))
+    if not dataclasses.is_dataclass(part) or isinstance(part, type):
+        return part
+    held = {field.name: _replaced(getattr(part, field.name), names) for field in dataclasses.fields(part)}
+    return dataclasses.replace(part, **held)
+
+
+def _names_in(part: Any) -> set[str]:
+    if isinstance(part, Name):
+        return {part.name}
+    if isinstance(part, tuple):
+        return set[str]().union(*map(_names_in, cast("tuple[Any, ...]", part)))
+    if not dataclasses.is_dataclass(part):
+        return set()
+    return set[str]().union(*(_names_in(getattr(part, field.name)) for field in dataclasses.fields(part)))

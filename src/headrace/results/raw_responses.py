@@ -1,0 +1,78 @@
+"""The text that a model generated, found in a response as its service sent it.
+
+Covers: OpenAI's chat completions and Anthropic's messages, whole and streamed; any other response is the text itself.
+Does not cover: reading an answer out of that text (survey.replies). Nothing here fails: a response is anybody's bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+_Fields: TypeAlias = dict[str, Any]
+_EVENT = b"data:"
+
+
+def decoded_response(raw: bytes) -> Any:
+    """The response as Python values where it is a JSON object, else as text."""
+    found = _object(raw)
+    return raw.decode(errors="replace") if found is None else found
+
+
+def generated_text(raw: bytes) -> str:
+    """The text of a response without what its service wrote around it."""
+    found = "".join(_pieces(raw, "content", "text", "partial_json"))
+    return found or raw.decode(errors="replace")
+
+
+def reasoning_text(raw: bytes) -> str | None:
+    """What a model that reasons says of its thoughts; None where it says nothing."""
+    return "".join(_pieces(raw, "reasoning_content", "reasoning", "thinking")) or None
+
+
+def _pieces(raw: bytes, *names: str) -> Iterator[str]:
+    """The texts under these names in a whole response, or in the events of a streamed one."""
+    if raw.lstrip()[:1] == b"{":
+        whole = _object(raw)
+        messages = [] if whole is None else list(_messages(whole))
+    elif _EVENT in raw[:1_000]:
+        events = (_object(line[len(_EVENT) :]) for line in raw.splitlines() if line.startswith(_EVENT))
+        messages = [message for event in events if event is not None for message in _messages(event)]
+    else:
+        return
+    for message in messages:
+        for name in names:
+            yield from _texts(message.get(name), names)
+        if "input" in message and message.get("type") == "tool_use" and message["input"] and "text" in names:
+            yield msgspec.json.encode(message["input"]).decode()
+
+
+def _messages(response: _Fields) -> Iterator[_Fields]:
+    """Where protocols put texts: the message or delta of the first choice, blocks of content, a delta."""
+    for choice in _objects(response.get("choices"))[:1]:
+        yield from _objects([choice.get("message"), choice.get("delta")])
+    yield from _objects(response.get("content"))
+    yield from _objects([response.get("delta")])
+
+
+def _texts(value: Any, names: tuple[str, ...]) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for part in _objects(value):
+        yield from (part[name] for name in names if isinstance(part.get(name), str))
+
+
+def _objects(value: Any) -> list[_Fields]:
+    """The objects of a list; nothing where it is no list."""
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("_Fields", item) for item in items if isinstance(item, dict)]
+
+
+def _object(text: bytes) -> _Fields | None:
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return cast("_Fields", found) if isinstance(found, dict) else None
