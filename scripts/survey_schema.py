@@ -20,6 +20,16 @@ COPY = Path(__file__).parents[1] / "docs" / "survey.schema.json"
 _VALUES: dict[str, dict[str, Any]] = {
     "question_name": {"type": "string", "pattern": "^[^\\W\\d]\\w*$", "description": "Names the answer's column."},
     "question_text": {"type": "string", "minLength": 1, "description": "May name {{ scenario.x }} and {{ agent.x }}."},
+    "answering_instructions": {"type": ["string", "null"], "description": "How to answer, in place of our words."},
+    "question_presentation": {
+        "type": ["string", "null"],
+        "description": "The question's text with its options, in place of ours; may name {{ question_text }}.",
+    },
+    "include_comment": {"type": "boolean", "description": "Whether the model may say why."},
+    "model": {
+        "type": ["string", "object", "null"],
+        "description": "Answers this question in place of the job's models.",
+    },
     "question_options": {
         "description": "What to choose from, or one template that names a list: {{ scenario.brands }}.",
         "oneOf": [{"type": "array", "minItems": 2}, {"type": "string", "pattern": "\\{\\{"}],

@@ -15,6 +15,7 @@ PUBLIC = [
     "Model",
     "ModelList",
     "Priority",
+    "Question",
     "QuestionFreeText",
     "QuestionLinearScale",
     "QuestionMultipleChoice",

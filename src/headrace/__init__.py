@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from headrace.survey.agent import Agent
     from headrace.survey.flow.rules import EndOfSurvey
     from headrace.survey.model import Model
+    from headrace.survey.questions.base import Question
     from headrace.survey.questions.choice import QuestionLinearScale, QuestionMultipleChoice, QuestionYesNo
     from headrace.survey.questions.free_text import QuestionFreeText
     from headrace.survey.questions.number import QuestionNumerical
@@ -36,6 +37,7 @@ __all__ = [
     "Model",
     "ModelList",
     "Priority",
+    "Question",
     "QuestionFreeText",
     "QuestionLinearScale",
     "QuestionMultipleChoice",
@@ -62,6 +64,7 @@ _HOMES = {
     "Model": "survey.model",
     "ModelList": "plan.lists",
     "Priority": "priority",
+    "Question": "survey.questions",
     "QuestionFreeText": "survey.questions.free_text",
     "QuestionLinearScale": "survey.questions.choice",
     "QuestionMultipleChoice": "survey.questions.choice",

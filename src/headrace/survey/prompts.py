@@ -6,6 +6,7 @@ Does not cover: when a question is asked (interviews.interview), or reading the 
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -15,7 +16,7 @@ from headrace.expressions import compile_closure, is_true
 from headrace.survey.agent import INSTRUCTION, NAME
 from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings
 from headrace.survey.questions import Question
-from headrace.survey.questions.base import Schema
+from headrace.survey.questions.base import OWN_WORDS, Schema, has_own_words
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender, Template, is_template
 from headrace.survey.values import Fields
@@ -53,10 +54,11 @@ class AskedQuestion:
         self._names_row = self.question.names_row
         self._text = Template(self.question.question_text, f"Question {self.name!r}")
         self._templates = _SettingTemplates(self.question)
+        self._words = _OwnWords(self.question) if has_own_words(self.question) else None
         # Where only the text has templates, the question is the same in every interview.
         self._fixed: tuple[str, Schema] | None = None
-        if not self._templates.are_any:
-            self._fixed = _ending(self.question), self.question.schema()
+        if not self._templates.are_any and self._words is None:
+            self._fixed = self.question.closing(), self.question.schema()
         # The whole prompt, where nothing in it depends on the interview.
         self._static = self._text.source + self._fixed[0] if self._fixed and self._text.is_static else None
 
@@ -68,7 +70,9 @@ class AskedQuestion:
         if self._fixed is not None:
             return text + self._fixed[0], self.question
         question = self._templates.filled(context)
-        return text + _ending(question), question
+        if self._words is not None:
+            return self._words.prompt(question, text, context), question
+        return text + question.closing(), question
 
     def derive(self, context: Context) -> Any:
         """The answer of a question that is not asked, from the answer its text names."""
@@ -84,9 +88,21 @@ class AskedQuestion:
         return self._text.source + (self._fixed[0] if self._fixed else "")
 
 
-def _ending(question: Question) -> str:
-    instructions = question.instructions()
-    return f"\n\n{instructions}" if instructions else ""
+class _OwnWords:
+    """A question's `question_presentation` and `answering_instructions`, compiled once. They may name its settings."""
+
+    def __init__(self, question: Question) -> None:
+        self._compiled = {
+            setting: Template(words, f"Question {question.question_name!r}, {setting}")
+            for setting in OWN_WORDS
+            if (words := getattr(question, setting)) is not None
+        }
+
+    def prompt(self, question: Question, text: str, context: Context) -> str:
+        named: dict[str, Any] = {**context, **question.settings(), "question_text": text}
+        written = {setting: words.render(named) for setting, words in self._compiled.items()}
+        filled = dataclasses.replace(question, **written)
+        return written.get("question_presentation", text) + filled.closing()
 
 
 class _SettingTemplates:
@@ -97,7 +113,7 @@ class _SettingTemplates:
         self._compiled: dict[str, Template] = {}
         self._named: dict[str, Callable[[Context], Any]] = {}
         for place, text in question.templates():
-            if place == "question_text":
+            if place == "question_text" or place in OWN_WORDS:
                 continue
             self._compiled[text] = Template(text, f"Question {question.question_name!r}, {place}")
             if match := _ONE_NAME.fullmatch(text.strip()):

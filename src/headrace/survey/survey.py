@@ -23,6 +23,7 @@ from headrace.survey.flow.rules import (
     without_question,
 )
 from headrace.survey.questions import Question, question_from_dict
+from headrace.survey.questions.base import OWN_WORDS
 from headrace.survey.templates import Template
 from headrace.survey.values import UnusableValue, decode_value, encode_value
 
@@ -164,7 +165,8 @@ class Survey:
         for place, text in question.templates():
             where = "The prompt" if question.names_row else f"Question {question.question_name!r}, {place}"
             template = Template(text, where)
-            names = sorted(template.names)
+            own = question.settings() if place in OWN_WORDS else ()
+            names = sorted(name for name in template.names if name.partition(".")[0] not in own)
             yield from ((place, f"scenario.{name}" if question.names_row else name) for name in names)
 
     def data_names(self) -> Iterator[tuple[str, str, str]]:
@@ -334,6 +336,7 @@ def _positions(questions: tuple[Question, ...]) -> dict[str, int]:
     for position, question in enumerate(questions):
         if not isinstance(question, Question):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SurveyError(f"{question!r} is not a question.", fix="Use QuestionFreeText(...) and its like.")
+        question.check_name()
         name = question.question_name
         if name.lower() in seen:
             # Names become columns, and SQLite does not tell upper from lower case there.

@@ -1,38 +1,47 @@
 """A question has a name, a text, and an answer with a schema. Covers: the contract of a kind.
 
 A kind says how to answer (`instructions`), the JSON schema of its answer (`schema`) and how an answer is accepted
-(`accept`). Kinds register themselves by being defined.
+(`accept`). Kinds register themselves by being defined (survey.questions.kinds).
 
 Every setting may hold templates. `filled` returns the question with these rendered: with the data of one interview, or
 with a scenario that makes one question of many (`loop`). The three methods above are called on a question that is
 filled, so they speak of its own settings alone.
+Does not cover: filling a question once per scenario (survey.looping).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import keyword
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast
 
-from headrace.errors import SurveyError, nearest
+from headrace.errors import SurveyError
+from headrace.survey.model import Model
+from headrace.survey.questions.kinds import KindOfQuestion, kind_named, kinds_by_name, split_kind
 from headrace.survey.replies import read_reply
 from headrace.survey.templates import is_template
+from headrace.survey.values import decode_value, encode_value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.plan.job import Job
     from headrace.results.results import Results
+    from headrace.survey.survey import Survey
 
 Schema: TypeAlias = dict[str, Any]
 Options: TypeAlias = tuple[Any, ...]
 
 # Settings whose templates are always texts, never the value that one name stands for.
 _TEXTS = frozenset({"question_name", "question_text", "answering_instructions", "question_presentation"})
-_kinds: dict[str, type[Question]] = {}
+# What a user may say in place of a kind's own words; these may name the question's settings: {{ question_text }}.
+OWN_WORDS = ("question_presentation", "answering_instructions")
+# Settings with a default that run files held before others with a default came: a survey's digest must stay the same.
+_STORED_AT_DEFAULT = frozenset({"max_value", "min_value", "option_labels", "output_schema", "value_type"})
+_COMMENT = "Put the answer alone on the first line; you may add a comment on the next."
 _RESERVED = frozenset({"agent", "scenario", "answer", "model", "iteration", "interview", "self", "loop"})
 _CONSTANTS = frozenset({"true", "false", "none", "null"})  # of templates, rules or SQL
 
@@ -47,29 +56,63 @@ class Filling(Protocol):
         ...
 
 
+def as_example(**settings: Any) -> Mapping[str, Any]:
+    """The settings of a kind's `.example()`."""
+    return settings
+
+
 @dataclass(frozen=True, kw_only=True)
-class Question(ABC):
+class Question(metaclass=KindOfQuestion):
+    """`Question("free_text", question_name="q", question_text="...")` makes a question by its kind.
+
+    `answering_instructions` takes the place of the kind's own words on how to answer, `question_presentation` of the
+    question's text with its options. Both may name the question's settings: `{{ question_text }}`. `model` answers this
+    question in place of the job's models.
+    """
+
     question_name: str
     question_text: str
+    answering_instructions: str | None = None
+    question_presentation: str | None = None
+    model: Model | None = None
 
     kind: ClassVar[str]
+    question_type: ClassVar[str]
+    example_settings: ClassVar[Mapping[str, Any]] = as_example(
+        question_name="how_are_you", question_text="How are you?"
+    )
     is_made_by_jobs: ClassVar[bool] = False  # by Job.map only
     literal_settings: ClassVar[frozenset[str]] = frozenset()  # whose texts are no templates
 
-    def __init_subclass__(cls) -> None:
-        if "kind" in cls.__dict__:
-            _kinds[cls.kind] = cls
-
     def __post_init__(self) -> None:
-        self.check_name()
-        text = self.question_text
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise SurveyError(f"Question {self.question_name!r} has {text!r} for a text.", fix="Put it in quotes.")
-        if not text.strip():
-            raise SurveyError(f"Question {self.question_name!r} has no text.", fix="Give it a question_text.")
+        if not self._is_named_by_template:
+            self.check_name()
+        _check_text(self.question_name, "text", self.question_text)
+        for setting in OWN_WORDS:
+            if (words := getattr(self, setting)) is not None:
+                _check_text(self.question_name, setting, words)
+        if self.model is not None and not isinstance(self.model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SurveyError(
+                f"Question {self.question_name!r} has {self.model!r} for its model.", fix='Give Model("...").'
+            )
+
+    @classmethod
+    def example(cls, kind: str | None = None, **settings: Any) -> Self:
+        """A question of this kind, or of the kind named, to try things with."""
+        made: Any = cls if kind is None else kind_named(kind)
+        return made(**{**made.example_settings, **settings})
 
     def check_name(self) -> None:
+        """Whether the name may stand in a survey; a template as a name is for `loop`."""
         _check_name(self.question_name)
+
+    @property
+    def name(self) -> str:
+        return self.question_name
+
+    @property
+    def _is_named_by_template(self) -> bool:
+        return "question_name" not in self.literal_settings and is_template(str(self.question_name))
 
     @property
     def names_row(self) -> bool:
@@ -81,9 +124,28 @@ class Question(ABC):
         """Whether every answer is a bool, so that its column may hold 0 and 1."""
         return False
 
+    @property
+    def has_comment(self) -> bool:
+        """Whether the model is asked for a comment beside its answer."""
+        return False
+
+    def listing(self) -> str:
+        """What the prompt shows below the question's text: options, a scale; nothing for most kinds."""
+        return ""
+
     @abstractmethod
     def instructions(self) -> str:
-        """How to answer, in words; follows the question's text in the prompt."""
+        """How to answer, in words; the last part of the prompt."""
+
+    def closing(self) -> str:
+        """The prompt below the question's text: what there is to choose from, and how to answer."""
+        listing = "" if self.question_presentation is not None else self.listing()
+        instructions = self.answering_instructions
+        if instructions is None:
+            instructions = self.instructions()
+            if self.has_comment and instructions:
+                instructions = f"{instructions}\n{_COMMENT}"
+        return "".join(f"\n\n{part}" for part in (listing, instructions) if part)
 
     @abstractmethod
     def schema(self) -> Schema:
@@ -107,57 +169,101 @@ class Question(ABC):
 
     def templates(self) -> Iterator[tuple[str, str]]:
         """Each template among its settings, with the place it stands in, for error messages."""
-        for name, value in self._settings():
+        for name, value in self.settings().items():
             if name not in self.literal_settings:
                 yield from ((name, text) for text in _texts(value) if is_template(text))
 
     def filled(self, filling: Filling) -> Self:
         """This question with the templates among its settings rendered; the same one where it has none."""
         changed: dict[str, Any] = {}
-        for name, value in self._settings():
+        for name, value in self.settings().items():
             if name not in self.literal_settings:
                 new = _filled(value, filling, as_text=name in _TEXTS)
                 if new is not value:
                     changed[name] = new
         return dataclasses.replace(self, **changed) if changed else self
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, **dict(self._settings())}
+    def loop(self, scenarios: Iterable[Mapping[str, Any]]) -> list[Self]:
+        """One question per scenario, its templates filled with that scenario's fields where it has them.
+
+        Questions are told apart by their names: a template, `"liking_{{ scenario.brand }}"`, else numbered from 0.
+        """
+        from headrace.survey.looping import looped
+
+        return looped(self, scenarios)
+
+    def to_survey(self) -> Survey:
+        """A survey of this question alone."""
+        from headrace.survey.survey import Survey
+
+        return Survey([self])
 
     def by(self, *what: Any) -> Job:
-        """A job that asks this question alone: `question.by(agents).by(model)`."""
-        from headrace.survey.survey import Survey  # which is made of questions
-
-        return Survey([self]).by(*what)
+        """Ask this question of agents, about scenarios, with models: `question.by(agents).by(model)`."""
+        return self.to_survey().by(*what)
 
     def run(self, path: str | Path | None = None, **settings: Any) -> Results:
         """`self.by().run(...)`: with the model that HEADRACE_MODEL names, no agents and no scenarios."""
         return self.by().run(path, **settings)
 
-    def _settings(self) -> Iterator[tuple[str, Any]]:
-        return ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
+    def to_dict(self) -> dict[str, Any]:
+        """The kind and the settings, as a run file holds them: without those that are left at their default."""
+        kept = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if self._is_kept(field)}
+        if self.model is not None:
+            kept["model"] = decode_value(self.model.to_row())
+        return {"kind": self.kind, **kept}
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
+        """The reverse of `to_dict`."""
+        return cast("Self", question_from_dict(dict(settings)))
+
+    def _is_kept(self, field: dataclasses.Field[Any]) -> bool:
+        if field.name in _STORED_AT_DEFAULT:
+            return True
+        made = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        return made is dataclasses.MISSING or made != getattr(self, field.name)
+
+    def settings(self) -> dict[str, Any]:
+        """Its settings by name, as a text may name them: plain data, so without its model."""
+        names = (field.name for field in dataclasses.fields(self) if field.name != "model")
+        return {name: _as_plain(getattr(self, name)) for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommentedQuestion(Question):
+    """A question whose answer is short, so that the model may add why. `include_comment=False` asks for none."""
+
+    include_comment: bool = True
+
+    @property
+    def has_comment(self) -> bool:
+        return self.include_comment
+
+
+def has_own_words(question: Question) -> bool:
+    """Whether the user wrote words in place of the kind's own."""
+    return any(getattr(question, setting) is not None for setting in OWN_WORDS)
 
 
 def kinds_for_files() -> list[type[Question]]:
     """The kinds that a person may write in a survey file, by name."""
-    return [_kinds[name] for name in sorted(_kinds) if not _kinds[name].is_made_by_jobs]
+    return [kind for kind in cast("list[type[Question]]", kinds_by_name()) if not kind.is_made_by_jobs]
 
 
 def question_from_dict(settings: dict[str, Any]) -> Question:
     """Make a question from its settings, as a run file or a survey file holds them."""
-    given = dict(settings)
-    kind = given.pop("kind", None)
-    if kind not in _kinds:
-        raise SurveyError(f"There is no kind of question called {kind!r}.", fix=nearest(str(kind), _kinds))
-    fields = {field.name: field for field in dataclasses.fields(_kinds[kind])}
-    for name in given:
-        if name not in fields:
-            raise SurveyError(f"A {kind} question has no setting {name!r}.", fix=nearest(name, fields))
-    for name, field in fields.items():
-        is_required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if is_required and name not in given:
-            raise SurveyError(f"A {kind} question needs {name!r}.", fix="Add it.")
-    return _kinds[kind](**given)
+    kind, given = split_kind(settings)
+    held = given.get("model")
+    if isinstance(held, dict):
+        given["model"] = Model.from_row(encode_value(cast(Schema, held)))
+    elif isinstance(held, str):  # in a file that a person wrote
+        given["model"] = Model(held)
+    return cast(Any, kind)(**given)
+
+
+def _as_plain(value: Any) -> Any:
+    return list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -188,7 +294,18 @@ def _filled(value: Any, filling: Filling, *, as_text: bool) -> Any:
     return [_filled(item, filling, as_text=True) for item in cast("list[Any]", value)]
 
 
+def _check_text(question_name: str, what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise SurveyError(f"Question {question_name!r} has {text!r} for its {what}.", fix="Put it in quotes.")
+    if what == "text" and not text.strip():
+        raise SurveyError(f"Question {question_name!r} has no text.", fix="Give it a question_text.")
+
+
 def _check_name(name: object) -> None:
+    if isinstance(name, str) and is_template(name):
+        raise SurveyError(
+            f"The question name {name!r} is a template.", fix="Make questions of it first: question.loop(scenarios)."
+        )
     if isinstance(name, str) and keyword.iskeyword(name):
         raise SurveyError(f"A question cannot be called {name!r}.", fix="That is a word of the language of rules.")
     if not isinstance(name, str) or not name.isidentifier():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from headrace.errors import InvalidAnswer, SurveyError
-from headrace.survey.questions.base import Options, Question, Schema
+from headrace.survey.questions.base import CommentedQuestion, Options, Schema, as_example
 from headrace.survey.questions.number import as_number
 from headrace.survey.templates import is_template
 
@@ -16,7 +16,7 @@ _YES_NO: Options = ("Yes", "No")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoiceQuestion(Question):
+class ChoiceQuestion(CommentedQuestion):
     """`question_options` is a list, or one template that names a list: `"{{ scenario.brands }}"`."""
 
     question_options: Sequence[Any] | str
@@ -69,6 +69,12 @@ class QuestionMultipleChoice(ChoiceQuestion):
     """Exactly one of the options."""
 
     kind = "multiple_choice"
+    example_settings = as_example(
+        question_name="how_feeling",
+        question_text="How are you?",
+        question_options=["Good", "Great", "OK", "Bad"],
+        include_comment=False,
+    )
 
     def instructions(self) -> str:
         listed = "\n".join(f"- {shown_option(option)}" for option in self.options)
@@ -79,10 +85,11 @@ class QuestionMultipleChoice(ChoiceQuestion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionYesNo(Question):
+class QuestionYesNo(CommentedQuestion):
     """Yes or no. The answer is the text "Yes" or "No", as EDSL has it."""
 
     kind = "yes_no"
+    example_settings = as_example(question_name="is_it_equal", question_text="Is 5 + 5 equal to 11?")
 
     @property
     def options(self) -> Options:
@@ -105,6 +112,12 @@ class QuestionLinearScale(ChoiceQuestion):
     """One of a few whole numbers in a row, some of them with a label."""
 
     kind = "linear_scale"
+    example_settings = as_example(
+        question_name="ice_cream",
+        question_text="How much do you like ice cream?",
+        question_options=[1, 2, 3, 4, 5],
+        option_labels={1: "I hate it", 5: "I love it"},
+    )
 
     option_labels: Mapping[Any, str] = field(default_factory=dict[Any, str])
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import InvalidAnswer, SurveyError
-from headrace.survey.questions.base import Question, Schema
+from headrace.survey.questions.base import CommentedQuestion, Schema
 
 _WHOLE = re.compile(r"[-+]?\d{1,4000}")
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
@@ -16,7 +16,7 @@ _GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionNumerical(Question):
+class QuestionNumerical(CommentedQuestion):
     kind = "numerical"
 
     min_value: float | None = None
