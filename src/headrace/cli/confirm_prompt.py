@@ -22,7 +22,7 @@ from headrace.limits import RunOptions
 from headrace.models.contacts import Contact, described
 from headrace.plan.job import Job
 from headrace.results.results import Results
-from headrace.survey.prompts import AskedQuestion
+from headrace.survey.asked_question import asked_questions
 
 _LONGEST = 500
 _MOST_SHOWN = 30
@@ -53,7 +53,7 @@ def _lines(job: Job, path: Path, permissions: Permissions) -> list[str]:
     with Results.open(path) as results:
         stats = results.stats()
     left = max(0, permissions.confirmed.interviews - stats.interviews)
-    asked = sum(not AskedQuestion(job.survey, position).is_derived for position in range(len(job.survey)))
+    asked = sum(not asked.is_derived for asked in asked_questions(job.survey))
     contacts = dict.fromkeys(map(described, permissions.unconfirmed))
     budgets = budgets_text(permissions.budgets, stats) or "none"
     return [

@@ -20,8 +20,9 @@ from headrace.models.endpoint.retry import wait_before_retry_s
 from headrace.models.limiter import CallNotMade
 from headrace.models.provider import Finish, Reply, Request
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Row, Status
+from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.flow.route import Jumps, Route
-from headrace.survey.prompts import AskedQuestion, Context
+from headrace.survey.names import Context
 from headrace.survey.questions import Question
 from headrace.survey.record import AnswerRecord, AnswerState, Cause, Detail, Failure, Usage, encode_detail
 from headrace.survey.replies import NoAnswer
@@ -79,7 +80,7 @@ class Interviewer:
     """Conducts interviews of one survey; compiled once and shared by all of them."""
 
     def __init__(self, survey: Survey, models: Sequence[ModelCalls], retry: RetryLimits) -> None:
-        self._asked = [AskedQuestion(survey, position) for position in range(len(survey))]
+        self._asked = asked_questions(survey)
         self._route = Route(survey)
         self._steps = self._route.steps
         self._is_always_asked = [s.is_plain and not a.is_derived for s, a in zip(self._steps, self._asked, strict=True)]
@@ -286,7 +287,7 @@ class Interviewer:
         interview.records[position] = record
         if self._is_needed[position]:
             answer = from_sql(record.value, as_bool=self._bools[position])
-            interview.context[self._asked[position].name] = {"answer": answer, "comment": record.comment}
+            self._asked[position].put_answer(interview.context, answer, record.comment)
         return True
 
     def _as_row(self, interview: InterviewInProgress) -> Row:

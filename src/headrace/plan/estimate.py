@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from headrace.plan.prices import price_of
 from headrace.plan.sources import RowSource
-from headrace.survey.prompts import AskedQuestion, Context, persona
+from headrace.survey.asked_question import AskedQuestion, asked_questions
+from headrace.survey.names import Context
+from headrace.survey.prompts import persona
 from headrace.survey.questions.base import Schema
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, decode_fields
@@ -41,7 +43,7 @@ class Estimate:
 
 
 def estimate(job: Job, interviews: int) -> Estimate:
-    questions = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
+    questions = asked_questions(job.survey)
     questions = [asked for asked in questions if not asked.is_derived]
     prompt_chars = _mean_prompt_chars(job, questions)
     output_tokens = sum(_answer_tokens(asked.question.schema()) for asked in questions)

@@ -1,6 +1,7 @@
 """Checks, before anything runs, that a survey's texts and a job's lists fit together.
 
-Covers: names that no agent or scenario has, or that some lack; templates that cannot be written.
+Covers: what bare names stand for; names that no agent or scenario has, or that some lack; templates that cannot be
+written.
 Does not cover: whether a survey makes sense by itself (survey.survey).
 """
 
@@ -11,25 +12,82 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from headrace.errors import Spelled, SurveyError, nearest
-from headrace.survey.prompts import AskedQuestion, Context
+from headrace.survey.agent import NAME
+from headrace.survey.asked_question import AskedQuestion, asked_questions
+from headrace.survey.names import (
+    AGENT_NAME,
+    DATA_ROOTS,
+    STORED_AGENT_NAME,
+    Context,
+    NameUse,
+    ResolvedNames,
+    spelled_out,
+)
+from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, decode_fields
 
 if TYPE_CHECKING:
+    from headrace.plan.census import FieldCensus
     from headrace.plan.job import Job
     from headrace.plan.sources import RowSource
+
+_GIVE_FIELDS = Spelled(
+    "No agents or scenarios with fields were given: add them with .by().",
+    command="No agents or scenarios with fields were given: add them with --agents or --scenarios.",
+)
+
+
+def resolve_names(survey: Survey, agents: FieldCensus, scenarios: FieldCensus) -> ResolvedNames:
+    """What each bare name of the survey stands for, over all fields of both lists.
+
+    Raises SurveyError for a name that several groups have, or none. A row that lacks the field changes nothing: a name
+    means the same in every interview.
+    """
+    resolved: dict[str, str] = {}
+    questions = {question.question_name for question in survey.questions}
+    for use in survey.name_uses():
+        if use.root in DATA_ROOTS:
+            if f"{use.root}.{use.part}" == AGENT_NAME and "name" not in agents.kinds and NAME in agents.kinds:
+                resolved[AGENT_NAME] = STORED_AGENT_NAME
+        elif use.root not in questions or not use.part:
+            spellings = [
+                *([f"agent.{use.root}"] if use.root in agents.kinds else []),
+                *([f"scenario.{use.root}"] if use.root in scenarios.kinds else []),
+                *([f"{use.root}.answer"] if use.root in questions else []),
+            ]
+            stands_for = _only_one(use, spellings, {**agents.kinds, **scenarios.kinds}, questions)
+            if use.root not in questions:
+                resolved[use.root] = stands_for
+    return resolved
+
+
+def _only_one(use: NameUse, spellings: list[str], fields: Iterable[str], questions: set[str]) -> str:
+    if len(spellings) == 1:
+        return spellings[0]
+    if spellings:
+        written = [name if use.is_in_rule else f"{{{{ {name} }}}}" for name in spellings]
+        raise SurveyError(
+            f"{use.where}: {use.root!r} could be {len(spellings)} things.", fix=f"Write {' or '.join(written)}."
+        )
+    known = [*fields, *questions]
+    raise SurveyError(
+        f"{use.where}: there is nothing called {use.root!r}, no question and no field of agents or scenarios.",
+        fix=nearest(use.root, known) if list(fields) else _GIVE_FIELDS,
+    )
 
 
 def check_fit(job: Job) -> None:
     """Raises SurveyError for the first text that the lists cannot fill."""
     sources = {"agent": job.agents.source, "scenario": job.scenarios.source}
-    for question, place, name in job.survey.data_names():
-        root, _, rest = name.partition(".")
-        field, census = rest.partition(".")[0], sources[root].census
-        if not field:
+    for use in job.survey.name_uses():
+        root, _, rest = spelled_out(use.name, job.survey.resolved).partition(".")
+        if root not in DATA_ROOTS or not rest:
             continue
+        census = sources[root].census
+        field = rest if rest in census.kinds else rest.partition(".")[0]
         if field not in census.kinds:
-            raise SurveyError(_missing(job, question, place, root, field), fix=_known(root, field, census.kinds))
+            raise SurveyError(_missing(job, use, root, field), fix=_known(root, field, census.kinds))
         # One agent's gap is a failure of its own; a gap in data to be mapped is mended before anything is spent.
         if job.survey.is_mapped and census.always is not None and field not in census.always:
             _check_rows_without(job, field)
@@ -49,10 +107,10 @@ def _check_agents_template(job: Job) -> None:
                 )
 
 
-def _missing(job: Job, question: str, place: str, root: str, field: str) -> str:
+def _missing(job: Job, use: NameUse, root: str, field: str) -> str:
     if job.survey.is_mapped:
         return f"The text names {field!r}, and no row has such a column."
-    return f"Question {question!r}, {place}: no {root} has a field {field!r}."
+    return f"{use.where}: no {root} has a field {field!r}."
 
 
 def _known(root: str, field: str, names: Iterable[str]) -> str:
@@ -83,12 +141,12 @@ def _lacking(source: RowSource, field: str) -> Iterator[tuple[int, Fields]]:
 def _try_templates(job: Job) -> None:
     """Renders every prompt once: a filter that does not exist is found only then."""
     context = _first_context(job)
-    for question in job.survey.questions:
+    for asked in asked_questions(job.survey):
         try:
-            _asked(job, question.question_name).write(context)
+            asked.write(context)
         except CannotRender as error:
             if error.is_in_text:
-                where = "The prompt" if question.names_row else f"Question {question.question_name!r}"
+                where = "The prompt" if asked.question.names_row else f"Question {asked.name!r}"
                 raise SurveyError(f"{where}: {error.message}.", fix="Mend its text.") from None
 
 
@@ -96,7 +154,3 @@ def _first_context(job: Job) -> Context:
     answers = {question.question_name: {"answer": "", "comment": ""} for question in job.survey.questions}
     agent, scenario = next(iter(job.agents)).to_fields(), dict(next(iter(job.scenarios)))
     return {"agent": agent, "scenario": scenario, **answers}
-
-
-def _asked(job: Job, question: str) -> AskedQuestion:
-    return AskedQuestion(job.survey, job.survey.position(question))

@@ -16,7 +16,7 @@ from headrace.errors import ListError, SurveyError
 from headrace.limits import Lifted, ProgressBar, RunOptions
 from headrace.plan.combining import crossed_agents, crossed_scenarios, replaced_models
 from headrace.plan.estimate import Estimate, estimate
-from headrace.plan.fitting import check_fit
+from headrace.plan.fitting import check_fit, resolve_names
 from headrace.plan.identity import Identity, identity_of
 from headrace.plan.lists import AgentList, ModelList, ScenarioList, as_list, gathered
 from headrace.plan.mapping import mapped_agent, mapped_survey, rows_of
@@ -108,6 +108,8 @@ class Job:
 
     def identity(self) -> Identity:
         """Digests of the survey and of the three lists, by which a run file knows its plan."""
+        if self.origin is None:  # a run file holds what its names stand for
+            self.survey.resolved = resolve_names(self.survey, self.agents.source.census, self.scenarios.source.census)
         return identity_of(self.survey, self.agents, self.scenarios, self.models)
 
     def check(self) -> None:
@@ -177,6 +179,7 @@ class Job:
     def of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList, origin: Path) -> Job:
         """The job that was read from the run file `origin`."""
         job = Job(survey, agents, models, scenarios)
+        job.survey.resolved = survey.resolved
         job.origin = origin
         return job
 

@@ -6,6 +6,7 @@
 
 - A kind of question is a file in `questions/`, loaded because it is there.
 - A reply is data. `replies` finds the answer and its comment in it, then the question accepts or refuses the answer.
+- `names` says what a name in a text or a rule stands for; bare names are resolved once per plan (plan.fitting).
 - Templates may be anybody's text: `template_texts` reads a template's source before it is compiled and refuses one that
   could multiply its data without bound, and `template_filters` asks each filter that can grow its input how large the
   result would be. Rendering gets plain data only (str, int, list, dict), because minijinja would call methods of Python

@@ -7,7 +7,7 @@ that texts name (plan.fitting).
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace.display import SHOWN_ROWS, first_of, html_table
@@ -22,6 +22,7 @@ from headrace.survey.flow.rules import (
     with_answer,
     without_question,
 )
+from headrace.survey.names import DATA_ROOTS, QUESTION_PARTS, Context, NameUse, ResolvedNames, name_getter
 from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.questions.base import OWN_WORDS
 from headrace.survey.templates import Template
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     from headrace.plan.job import Job
     from headrace.results.results import Results
-
-_DATA_ROOTS = ("agent", "scenario")
 
 
 class Survey:
@@ -52,6 +51,7 @@ class Survey:
         self.questions: tuple[Question, ...] = tuple(questions or ())  # bounded by what a person writes
         self.skip_rules: dict[str, Expression] = {}
         self.rules: tuple[Rule, ...] = ()  # in the order they were added
+        self.resolved: ResolvedNames = {}  # what its bare names stand for, once the lists are known
         self._positions = _positions(self.questions)
         self._check()
         # Only kept so far: options are asked in the order they are written in.
@@ -169,12 +169,17 @@ class Survey:
             names = sorted(name for name in template.names if name.partition(".")[0] not in own)
             yield from ((place, f"scenario.{name}" if question.names_row else name) for name in names)
 
-    def data_names(self) -> Iterator[tuple[str, str, str]]:
-        """Each `agent.x` and `scenario.x` that is asked for: (question, place, name)."""
+    def name_uses(self) -> Iterator[NameUse]:
+        """Each name that a text or a rule uses."""
         for question in self.questions:
-            for place, name in (*self.names_in(question), *self._rule_names(question.question_name)):
-                if name.partition(".")[0] in _DATA_ROOTS:
-                    yield question.question_name, place, name
+            name = question.question_name
+            yield from (NameUse(f"Question {name!r}, {place}", used) for place, used in self.names_in(question))
+            rule_names = self._rule_names(name)
+            yield from (NameUse(f"Question {name!r}, {place}", used, is_in_rule=True) for place, used in rule_names)
+
+    def getter(self, name: str) -> Callable[[Context], Any]:
+        """Look up in an interview's context what this name of a rule stands for."""
+        return name_getter(with_answer(name, self._positions), self.resolved)
 
     def needs(self, question: Question) -> frozenset[int]:
         """The positions of the earlier questions whose answers this one uses, in its texts or in its skip rule."""
@@ -186,6 +191,11 @@ class Survey:
         """The positions of the questions among these names."""
         roots = {name.partition(".")[0] for name in names}
         return frozenset(self._positions[root] for root in roots if root in self._positions)
+
+    def shown_by(self, question: Question) -> frozenset[int]:
+        """The positions of the earlier questions whose text or options this one shows in its own."""
+        uses = [NameUse(place, name) for place, name in self.names_in(question)]
+        return self.positions_in(use.name for use in uses if use.part in ("question_text", "question_options"))
 
     def by(self, *what: Any) -> Job:
         """Ask this survey of agents, about scenarios, with models: `survey.by(agents).by(scenarios).by(model)`."""
@@ -216,6 +226,8 @@ class Survey:
             held["rules"] = [rule.to_list() for rule in self.rules]
         if self.questions_to_randomize:
             held["randomize"] = self.questions_to_randomize
+        if self.resolved:
+            held["names"] = dict(sorted(self.resolved.items()))
         try:
             return encode_value(held)
         except UnusableValue as error:
@@ -229,6 +241,7 @@ class Survey:
         for name, rule in held["skip"].items():
             survey.add_skip_rule(name, rule)
         survey._arrange(survey.questions, tuple(map(Rule.from_list, held.get("rules", ()))), survey.skip_rules)
+        survey.resolved = {str(name): str(stands_for) for name, stands_for in held.get("names", {}).items()}
         return survey
 
     def __repr__(self) -> str:
@@ -280,7 +293,7 @@ class Survey:
         for question in self.questions:
             name = question.question_name
             for place, used in self.names_in(question):
-                self._check_name(f"Question {name!r}, {place}", used, self._positions[name])
+                self._check_name(NameUse(f"Question {name!r}, {place}", used), self._positions[name])
         for name, skip in self.skip_rules.items():
             self._check_skip_rule(name, skip)
         for rule in self.rules:
@@ -289,12 +302,12 @@ class Survey:
     def _check_skip_rule(self, name: str, skip: Expression) -> None:
         for used in sorted(skip.names):
             place = f"Question {name!r}, its skip rule"
-            self._check_name(place, with_answer(used, self._positions), self.position(name))
+            self._check_name(NameUse(place, used, is_in_rule=True), self.position(name))
 
     def _check_rule(self, rule: Rule) -> None:
         before = self.position(rule.question) + (not rule.is_before)
         for used in sorted(rule.expression.names):
-            self._check_name(rule.place, with_answer(used, self._positions), before)
+            self._check_name(NameUse(rule.place, used, is_in_rule=True), before)
         if rule.next_question is not None:
             self.position(rule.next_question)
         check_forward(rule, self._positions)
@@ -307,22 +320,28 @@ class Survey:
             if rule.question == question:
                 yield from (("its rule", name) for name in sorted(rule.expression.names))
 
-    def _check_name(self, where: str, name: str, before: int) -> None:
-        """Refuses a name that is neither data nor a part of a question that stands before position `before`."""
-        root, _, rest = name.partition(".")
-        if root in _DATA_ROOTS:
+    def _check_name(self, use: NameUse, before: int) -> None:
+        """Refuse what no list can make right: a name that is no part of a question that stands before position
+        `before`. Bare names are resolved when the lists are known.
+        """
+        if use.root in DATA_ROOTS:
             return
-        if root not in self._positions:
-            known = [*self._positions, *_DATA_ROOTS]
+        if use.root not in self._positions:
+            if use.part in QUESTION_PARTS:
+                fix = nearest(use.root, self._positions)
+                raise SurveyError(f"{use.where}: there is no question {use.root!r}.", fix=fix)
+            return
+        if not use.part and not use.is_in_rule:
             raise SurveyError(
-                f"{where}: there is nothing called {name!r}.",
-                fix=f"Write {{{{ scenario.{root} }}}}, {{{{ agent.{root} }}}} or {{{{ a_question.answer }}}}. "
-                + nearest(root, known),
+                f"{use.where}: {use.root!r} is a question, and its text, options, answer and comment have names.",
+                fix=f"Write {{{{ {use.root}.answer }}}}; for a field of that name {{{{ agent.{use.root} }}}} or "
+                f"{{{{ scenario.{use.root} }}}}.",
             )
-        if rest not in ("answer", "comment"):
-            raise SurveyError(f"{where}: {name!r} is not known.", fix=f"Write {root}.answer or {root}.comment.")
-        if self._positions[root] >= before:
-            raise SurveyError(f"{where}: {root!r} is not asked before it.", fix="Put it earlier in the survey.")
+        if use.part and use.part not in QUESTION_PARTS:
+            spellings = ", ".join(f"{use.root}.{part}" for part in QUESTION_PARTS)
+            raise SurveyError(f"{use.where}: {use.name!r} is not known.", fix=f"Write one of {spellings}.")
+        if self._positions[use.root] >= before:
+            raise SurveyError(f"{use.where}: {use.root!r} is not asked before it.", fix="Put it earlier in the survey.")
 
 
 def _choices(question: Question) -> str:

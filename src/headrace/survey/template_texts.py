@@ -27,7 +27,8 @@ _MOST_WEIGHT = 1 << 20
 _LONGEST_REPEATED = 10_000
 # Filters that give back no more than they got, or a few times that.
 _HARMLESS = "abs|capitalize|count|first|float|int|last|length|lower|round|title|trim|upper"
-_NAME_PLAIN = rf"\{{\{{[-+]?\s*[^\W\d]\w*(?:\.\w+){{0,20}}(?:\s*\|\s*(?:{_HARMLESS})\b){{0,3}}\s*[-+]?\}}\}}"
+_KEY = r"""\.\w+|\[\s*(?:\d{1,9}|"[^"\\{}]*"|'[^'\\{}]*')\s*\]"""
+_NAME_PLAIN = rf"\{{\{{[-+]?\s*[^\W\d]\w*(?:{_KEY}){{0,20}}(?:\s*\|\s*(?:{_HARMLESS})\b){{0,3}}\s*[-+]?\}}\}}"
 _PLAIN = re.compile(rf"(?:[^{{]++|\{{(?![{{%#])|{_NAME_PLAIN})*+", re.DOTALL)
 _MOST_PLAIN_NAMES = 200
 _START = re.compile(r"\{[{%#]")

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import minijinja
 
@@ -24,6 +24,8 @@ _MARKS = ("{{", "{%", "{#")
 _MOST_CPU_S = 1.0
 _FUEL = 10_000_000
 _NAME = "text"
+_ONE_TAG = re.compile(r"\{\{[-+]?((?:(?!\}\}|\{\{|\{%|\{#).)+?)[-+]?\}\}", re.DOTALL)
+_QUOTED_KEY = re.compile(r"""(?<![\w.])([^\W\d]\w*(?:\.\w+)*)\s*\[\s*("[^"\\]+"|'[^'\\]+')\s*\]""")
 _WHERE = re.compile(r" \(in [^()]*:\d+\)$")
 _UNBOUNDED_GLOBALS = ("namespace", "debug")
 
@@ -43,18 +45,20 @@ def is_template(text: str) -> bool:
 class Template:
     """One text, compiled once. A text without marks is returned as it is."""
 
-    __slots__ = ("_literals", "_render", "_weight", "names", "source")
+    __slots__ = ("_compiled", "_render", "names", "source")
 
     def __init__(self, source: str, where: str) -> None:
         self.source = source
         self.names: frozenset[str] = frozenset()
         self._render: Callable[..., str] | None = None
-        self._weight = self._literals = 0
+        self._compiled: _CompiledText | None = None
         if is_template(source):
-            environment, self._weight, self._literals = _compiled(source, where)
+            self._compiled = _compiled(source, where)
+            environment = self._compiled.environment
             self._render = environment.render_template
             undeclared = environment.undeclared_variables_in_template(_NAME, nested=True)
-            self.names = frozenset(name for name in undeclared if name.partition(".")[0] not in environment.globals)
+            used = {name for name in undeclared if name.partition(".")[0] not in environment.globals}
+            self.names = frozenset(_with_quoted_keys(source, used))
 
     @property
     def is_static(self) -> bool:
@@ -64,19 +68,35 @@ class Template:
         if self._render is None:
             return self.source
         try:
-            if self._weight:
-                _rendering.begin(self._size(context), self._weight)
+            self._begin(context)
             return self._render(_NAME, **context)
-        except minijinja.TemplateError as error:
-            raise CannotRender(_reason(error), is_in_text=error.kind.startswith("Unknown")) from None
-        except RenderedTooLarge as error:
-            raise CannotRender(f"the text is too large to write: {error}") from None
-        except RecursionError:
-            raise CannotRender("the data for the text is nested too deeply") from None
+        except _RENDER_ERRORS as error:
+            raise _cannot_render(error) from None
+
+    def value(self, context: Mapping[str, Any]) -> Any:
+        """What a text of one tag stands for, a list or a number perhaps; else the rendered text."""
+        if self._compiled is None or self._compiled.expression is None:
+            return self.render(context)
+        try:
+            self._begin(context)
+            return self._compiled.environment.eval_expr(self._compiled.expression, **context)
+        except _RENDER_ERRORS as error:
+            raise _cannot_render(error) from None
+
+    def _begin(self, context: Mapping[str, Any]) -> None:
+        if self._compiled is not None and self._compiled.weight:
+            _rendering.begin(self._size(context), self._compiled.weight)
 
     def _size(self, context: Mapping[str, Any]) -> int:
         """How many letters of data the text names and quotes."""
-        return self._literals + sum(size_of(_found(context, name)) for name in self.names)
+        literals = self._compiled.literals if self._compiled is not None else 0
+        return literals + sum(size_of(_found(context, name)) for name in self.names)
+
+
+def _with_quoted_keys(source: str, used: set[str]) -> set[str]:
+    """The names, with `scenario["Review Text"]` as `scenario.Review Text`: the library reports only `scenario`."""
+    quoted = [match for match in _QUOTED_KEY.finditer(source) if match[1] in used]
+    return (used - {match[1] for match in quoted}) | {f"{match[1]}.{match[2][1:-1]}" for match in quoted}
 
 
 class _Rendering(threading.local):
@@ -127,6 +147,19 @@ def _found(context: Any, name: str) -> Any:
     return cast(Any, found)
 
 
+_RENDER_ERRORS = (minijinja.TemplateError, RenderedTooLarge, RecursionError)
+
+
+def _cannot_render(error: Exception) -> CannotRender:
+    match error:
+        case minijinja.TemplateError():
+            return CannotRender(_reason(error), is_in_text=error.kind.startswith("Unknown"))
+        case RenderedTooLarge():
+            return CannotRender(f"the text is too large to write: {error}")
+        case _:
+            return CannotRender("the data for the text is nested too deeply")
+
+
 def _reason(error: minijinja.TemplateError) -> str:
     message = _WHERE.sub("", error.message)
     if error.kind == "OutOfFuel":
@@ -166,11 +199,20 @@ def _bounded() -> minijinja.Environment:
     return environment
 
 
-@lru_cache(maxsize=256)  # a survey is compiled several times on its way to a run: checked, estimated, asked
-def _compiled(source: str, where: str) -> tuple[minijinja.Environment, int, int]:
-    """Compile a template. Returns it with its weight, which bounds how far it can multiply its data (0: names alone,
-    nothing to measure), and the length of its quoted texts. A SurveyError names the place `where` it stands.
+class _CompiledText(NamedTuple):
+    """A compiled template. `weight` bounds how far it can multiply its data (0: names alone, nothing to measure),
+    `literals` is the length of its quoted texts, `expression` what stands in its only tag.
     """
+
+    environment: minijinja.Environment
+    weight: int
+    literals: int
+    expression: str | None
+
+
+@lru_cache(maxsize=256)  # a survey is compiled several times on its way to a run: checked, estimated, asked
+def _compiled(source: str, where: str) -> _CompiledText:
+    """Compile a template. A SurveyError names the place `where` it stands."""
     try:
         text = checked(source)
         environment = _bounded() if text.weight else _plain()
@@ -188,4 +230,5 @@ def _compiled(source: str, where: str) -> tuple[minijinja.Environment, int, int]
         raise SurveyError(
             f"{where}: the text is not Unicode.", fix="Where it was typed in a shell, set LC_ALL=C.UTF-8."
         ) from None
-    return environment, text.weight, text.literals
+    one_tag = _ONE_TAG.fullmatch(text.source.strip())
+    return _CompiledText(environment, text.weight, text.literals, None if one_tag is None else one_tag[1].strip())

@@ -27,8 +27,9 @@ from headrace.store.run_file.column_kinds import kinds_to_bits
 from headrace.store.run_file.kept_budgets import write_budgets
 from headrace.store.run_file.run_schema import create_tables, create_view
 from headrace.store.transactions import transaction
+from headrace.survey.asked_question import asked_questions
 from headrace.survey.people.agent_settings import SettingsTable
-from headrace.survey.prompts import AskedQuestion, persona
+from headrace.survey.prompts import persona
 from headrace.survey.record import AnswerRecord, AnswerState, Detail, Usage, encode_detail
 from headrace.survey.templates import CannotRender
 
@@ -134,7 +135,7 @@ def read_settings(connection: apsw.Connection) -> SettingsTable:
 def detail_dictionary(job: Job) -> bytes:
     """The texts that the details of this job's interviews have in common: details are compressed against them."""
     agent = next(iter(job.agents))
-    asked = [AskedQuestion(job.survey, position) for position in range(len(job.survey))]
+    asked = asked_questions(job.survey)
     records = [AnswerRecord(a.position, AnswerState.ANSWERED, prompt=a.specimen(), attempts=1) for a in asked]
     try:
         system = persona(agent.to_fields(), agent.settings)

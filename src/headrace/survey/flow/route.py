@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from headrace.expressions import Expression, compile_closure, truth
-from headrace.survey.flow.rules import Rule, with_answer
+from headrace.survey.flow.rules import Rule
 from headrace.survey.record import AnswerRecord, AnswerState
 from headrace.survey.survey import Survey
 
@@ -135,14 +135,7 @@ class Route:
 
 
 def _test(survey: Survey, expression: Expression) -> _Test:
-    return truth(compile_closure(expression, lambda name: _getter(with_answer(name, survey.question_names))))
-
-
-def _getter(name: str) -> Callable[[Names], Any]:
-    root, _, field = name.partition(".")
-    if not field:
-        return lambda names: names.get(root)
-    return lambda names: names.get(root, {}).get(field)
+    return truth(compile_closure(expression, survey.getter))
 
 
 def _are_missing(records: Records, positions: Iterable[int]) -> bool:

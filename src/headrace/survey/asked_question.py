@@ -1,0 +1,195 @@
+"""Writes the prompt of one question in one interview: its text, with how to answer it.
+
+Covers: compiling a survey's questions once, filling their templates, and what later questions may name of them.
+Does not cover: when a question is asked (interviews.interview), the persona (survey.prompts), or reading the reply
+(survey.replies).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+from headrace.errors import SurveyError
+from headrace.expressions import compile_closure, is_true
+from headrace.survey.names import Aliases, Context, name_getter
+from headrace.survey.questions import Question
+from headrace.survey.questions.base import OWN_WORDS, Schema, has_own_words
+from headrace.survey.survey import Survey
+from headrace.survey.templates import CannotRender, Template, is_template
+
+_ONE_NAME = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
+
+
+def asked_questions(survey: Survey) -> list[AskedQuestion]:
+    """Every question of a survey, compiled; as many as a person writes."""
+    asked = [AskedQuestion(survey, position) for position in range(len(survey))]
+    for each in asked:
+        each.shows = tuple(asked[position] for position in sorted(survey.shown_by(each.question)))
+        for shown in each.shows:
+            shown.is_shown = True
+    return asked
+
+
+class AskedQuestion:
+    """One question of a survey, compiled. `shows` are those whose text or options its own prompt shows."""
+
+    def __init__(self, survey: Survey, position: int) -> None:
+        self.question: Question = survey.questions[position]
+        self.name = self.question.question_name
+        self.position = position
+        self.needs = survey.needs(self.question)
+        self.skip = _skip_test(survey, self.name)
+        self.is_conditional = bool(self.needs) or self.skip is not None
+        self.is_derived = self.question.is_derived
+        self.is_shown = False
+        self.shows: tuple[AskedQuestion, ...] = ()
+        self._names_row = self.question.names_row
+        self._text = Template(self.question.question_text, f"Question {self.name!r}")
+        self._templates = _SettingTemplates(self.question, survey)
+        self._words = _OwnWords(self.question) if has_own_words(self.question) else None
+        self._aliases = Aliases((name for _, name in survey.names_in(self.question)), survey.resolved)
+        # Where only the text has templates, the question is the same in every interview.
+        self._fixed: tuple[str, Schema] | None = None
+        if not self._templates.are_any and self._words is None:
+            self._fixed = self.question.closing(), self.question.schema()
+        # The whole prompt, where nothing in it depends on the interview.
+        self._static = self._text.source + self._fixed[0] if self._fixed and self._text.is_static else None
+
+    def write(self, context: Context) -> tuple[str, Question]:
+        """The prompt for one interview, and the question with its settings filled, which accepts the answer."""
+        if self._static is not None:
+            return self._static, self.question
+        text, question = self._filled(context)
+        if self._fixed is not None:
+            return text + self._fixed[0], question
+        if self._words is not None:
+            names = self._aliases.added(context) if self._aliases else context
+            return self._words.prompt(question, text, names), question
+        return text + question.closing(), question
+
+    def put_answer(self, context: Context, answer: Any, comment: str | None) -> None:
+        """Let later texts and rules name this question's answer."""
+        if not self.is_shown:
+            context[self.name] = {"answer": answer, "comment": comment}
+            return
+        context.setdefault(self.name, {}).update(answer=answer, comment=comment)
+
+    def derive(self, context: Context) -> Any:
+        """The answer of a question that is not asked, from the answer its text names."""
+        (needed,) = self._text.names
+        return self.question.derive(context[needed.partition(".")[0]]["answer"])
+
+    def schema(self, question: Question) -> Schema:
+        """The JSON schema of an answer to the filled question; made once where it is the same in every interview."""
+        return question.schema() if self._fixed is None else self._fixed[1]
+
+    def specimen(self) -> str:
+        """The prompt with its names unfilled: what all prompts of this question have in common."""
+        return self._text.source + (self._fixed[0] if self._fixed else "")
+
+    def _filled(self, context: Context) -> tuple[str, Question]:
+        """The rendered text, and the question with its other settings filled."""
+        for shown in self.shows:
+            shown._present(context)
+        names = self._aliases.added(context) if self._aliases else context
+        text = self._text.render(context["scenario"] if self._names_row else names)
+        question = self.question if self._fixed is not None else self._templates.filled(names, context)
+        if self.is_shown:
+            context.setdefault(self.name, {}).update(_parts_shown(text, question))
+        return text, question
+
+    def _present(self, context: Context) -> None:
+        """Let later texts name this question's own text and options: as it was asked, or would have been."""
+        if "question_text" not in context.get(self.name, ()):
+            self._filled(context)
+
+
+def _parts_shown(text: str, question: Question) -> dict[str, Any]:
+    options = getattr(question, "options", None) or getattr(question, "question_options", None)
+    return {"question_text": text, "question_options": list(options) if options else []}
+
+
+class _OwnWords:
+    """A question's `question_presentation` and `answering_instructions`, compiled once. They may name its settings."""
+
+    def __init__(self, question: Question) -> None:
+        self._compiled = {
+            setting: Template(words, f"Question {question.question_name!r}, {setting}")
+            for setting in OWN_WORDS
+            if (words := getattr(question, setting)) is not None
+        }
+
+    def prompt(self, question: Question, text: str, names: dict[str, Any]) -> str:
+        named: dict[str, Any] = {**names, **question.settings(), "question_text": text}
+        written = {setting: words.render(named) for setting, words in self._compiled.items()}
+        filled = dataclasses.replace(question, **written)
+        return written.get("question_presentation", text) + filled.closing()
+
+
+class _SettingTemplates:
+    """The templates among a question's settings, its text apart, compiled once."""
+
+    def __init__(self, question: Question, survey: Survey) -> None:
+        self._question = question
+        self._compiled: dict[str, Template] = {}
+        self._named: dict[str, Callable[[Context], Any]] = {}
+        for place, text in question.templates():
+            if place == "question_text" or place in OWN_WORDS:
+                continue
+            self._compiled[text] = Template(text, f"Question {question.question_name!r}, {place}")
+            if match := _ONE_NAME.fullmatch(text.strip()):
+                self._named[text] = name_getter(match[1], survey.resolved)
+
+    @property
+    def are_any(self) -> bool:
+        return bool(self._compiled)
+
+    def filled(self, names: dict[str, Any], context: Context) -> Question:
+        """The question for one interview, whose data is `context`, with bare names in `names`; CannotRender where its
+        settings do not fit.
+        """
+        try:
+            return self._question.filled(_InterviewFilling(self._compiled, self._named, names, context))
+        except SurveyError as error:
+            raise CannotRender(error.message) from None
+
+
+class _InterviewFilling:
+    """Renders the templates of a question's settings with one interview's data."""
+
+    def __init__(
+        self,
+        compiled: dict[str, Template],
+        named: dict[str, Callable[[Context], Any]],
+        names: dict[str, Any],
+        context: Context,
+    ) -> None:
+        self._compiled = compiled
+        self._named = named
+        self._names = names
+        self._context = context
+
+    def text(self, template: str) -> str:
+        compiled = self._compiled.get(template)
+        return template if compiled is None else compiled.render(self._names)
+
+    def value(self, template: str) -> Any:
+        look_up = self._named.get(template)
+        found = None if look_up is None else look_up(self._context)
+        if found is None:
+            compiled = self._compiled.get(template)
+            found = template if compiled is None else compiled.value(self._names)
+        if isinstance(found, str) and is_template(found):  # data is no template, whatever it looks like
+            raise CannotRender(f"{template} is a text, where a list or a number is needed")
+        return found
+
+
+def _skip_test(survey: Survey, name: str) -> Callable[[Context], bool] | None:
+    rule = survey.skip_rules.get(name)
+    if rule is None:
+        return None
+    closure = compile_closure(rule, survey.getter)
+    return lambda context: is_true(closure(context))
