@@ -89,7 +89,7 @@ def test_a_bare_name_in_a_rule_that_a_trait_and_a_question_share_is_an_error(tmp
 
 def test_names_are_resolved_over_all_rows_not_by_row(tmp_path: Path):
     agents = AgentList([Agent({"age": 1}), Agent({"city": "Rome"})])
-    with pytest.raises(SurveyError, match="agent.city"):
+    with pytest.raises(SurveyError, match=r"agent\.city"):
         asked("{{ city }}", tmp_path, agents, Scenario({"city": "Oslo"}))
     results = Survey([free("q", "{{ city }}")]).by(agents, TEST).run(tmp_path / "a.run")
     assert [bool(result.failures) for result in results] == [True, False]
