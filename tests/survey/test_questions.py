@@ -17,7 +17,7 @@ from headrace import (
     Survey,
 )
 from headrace.errors import InvalidAnswer, SurveyError
-from headrace.survey.prompts import AskedQuestion
+from headrace.survey.asked_question import AskedQuestion
 from headrace.survey.questions import kinds, question_from_dict
 from headrace.survey.values import decode_value, encode_value
 
