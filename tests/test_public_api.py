@@ -6,6 +6,8 @@ import headrace
 PUBLIC = [
     "Agent",
     "AgentList",
+    "Cache",
+    "Coop",
     "EndOfSurvey",
     "Engine",
     "HeadraceError",
@@ -14,6 +16,7 @@ PUBLIC = [
     "Jobs",
     "Model",
     "ModelList",
+    "Notebook",
     "Priority",
     "Question",
     "QuestionFreeText",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headrace.priority import Priority
     from headrace.results.result import Result
     from headrace.results.results import Results
+    from headrace.stand_ins import Cache, Coop, Notebook
     from headrace.survey.agent import Agent
     from headrace.survey.flow.rules import EndOfSurvey
     from headrace.survey.model import Model
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "AgentList",
+    "Cache",
+    "Coop",
     "EndOfSurvey",
     "Engine",
     "HeadraceError",
@@ -36,6 +39,7 @@ __all__ = [
     "Jobs",
     "Model",
     "ModelList",
+    "Notebook",
     "Priority",
     "Question",
     "QuestionFreeText",
@@ -55,6 +59,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "Agent": "survey.agent",
     "AgentList": "plan.lists",
+    "Cache": "stand_ins",
+    "Coop": "stand_ins",
     "EndOfSurvey": "survey.flow.rules",
     "Engine": "agents.engine.engine",
     "HeadraceError": "errors",
@@ -63,6 +69,7 @@ _HOMES = {
     "Jobs": "plan.job",
     "Model": "survey.model",
     "ModelList": "plan.lists",
+    "Notebook": "stand_ins",
     "Priority": "priority",
     "Question": "survey.questions",
     "QuestionFreeText": "survey.questions.free_text",

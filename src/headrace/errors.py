@@ -6,6 +6,7 @@
     │   ├── ExpressionError          a rule or filter that is not in the language
     │   ├── ListError                agents, scenarios or models that cannot be read
     │   ├── OptionError              a run option that cannot be used
+    │   ├── NotInHeadrace            a part of EDSL that belongs to its service or to another design
     │   ├── TaskError                a function that cannot be an agent run
     │   └── StepRepeated             a step's name was used twice in one run
     ├── RunFileError                 the file on disk is not what is needed
@@ -134,6 +135,10 @@ class ListError(InvalidInput):
 
 
 class OptionError(InvalidInput):
+    pass
+
+
+class NotInHeadrace(InvalidInput):
     pass
 
 

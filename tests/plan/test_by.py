@@ -103,12 +103,13 @@ def test_headrace_model_answers_where_no_model_is_given(monkeypatch, tmp_path):
     assert Model(temperature=1).parameters["temperature"] == 1
     monkeypatch.setenv("HEADRACE_MODEL", "test,canned_response")
     with pytest.raises(OptionError, match="HEADRACE_MODEL 'test,canned_response'"):
-        len(ASK.by())
+        ASK.by().identity()
 
 
 def test_without_any_model_the_keyless_ways_are_named(monkeypatch):
     monkeypatch.delenv("HEADRACE_MODEL", raising=False)
-    for ask in (ASK.run, lambda: len(ASK.by()), Model):
+    assert len(ASK.by(Agent(), Agent())) == 2
+    for ask in (ASK.run, ASK.by().estimate, Model):
         with pytest.raises(ListError, match=r'no model.*Model\("local"\) needs no key.*HEADRACE_MODEL'):
             ask()
 

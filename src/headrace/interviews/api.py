@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from pathlib import Path
 from typing import Any
 
+from headrace.edsl_names import EDSL_ONLY, in_our_words
 from headrace.errors import OptionError, nearest
 from headrace.interviews.delivery import AsyncDelivery, Delivery
 from headrace.interviews.standalone import OpenedRun
@@ -20,6 +21,7 @@ from headrace.models.contacts import allowed_names
 from headrace.plan.job import Job
 from headrace.results.result import Result
 from headrace.results.results import Results
+from headrace.stand_ins import Cache
 from headrace.store.run_file.stored_lists import read_job
 
 
@@ -78,11 +80,14 @@ def open_job(path: str | Path, allow: str | Iterable[str]) -> Job:
 
 
 def run_options(settings: dict[str, Any]) -> RunOptions:
+    ours = in_our_words(settings)
     known = RunOptions.__struct_fields__
-    for name in settings:
+    for name in ours:
         if name not in known:
-            raise OptionError(f"There is no option {name!r}.", fix=nearest(name, known))
-    return RunOptions(**settings)
+            raise OptionError(f"There is no option {name!r}.", fix=nearest(name, [*known, *EDSL_ONLY]))
+    if isinstance(ours.get("cache"), Cache) or ours.get("cache", True) is None:
+        del ours["cache"]
+    return RunOptions(**ours)
 
 
 def _check_callback(on_result: object) -> None:

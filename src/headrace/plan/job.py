@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from headrace.display import counted, first_of, html_note
 from headrace.errors import ListError, SurveyError
-from headrace.limits import Lifted, ProgressBar, RunOptions
-from headrace.plan.combining import crossed_agents, crossed_scenarios, replaced_models
+from headrace.limits import RunOptions
+from headrace.plan.crossed_lists import crossed_agents, crossed_scenarios, replaced_models
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit, resolve_names
 from headrace.plan.identity import Identity, identity_of
 from headrace.plan.lists import AgentList, ModelList, ScenarioList, as_list, gathered
 from headrace.plan.mapping import mapped_agent, mapped_survey, rows_of
 from headrace.plan.product import Coordinates
+from headrace.plan.run_settings import RunSettings, with_run_parameters
+from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
 from headrace.survey.model_text import default_model
@@ -32,27 +34,7 @@ if TYPE_CHECKING:
     from headrace.results.results import Results
 
 
-class RunSettings(TypedDict, total=False):
-    """The options that `run`, `run_async`, `stream` and `astream` share; limits.RunOptions checks and explains them."""
-
-    concurrency: int | Lifted | None
-    workers: int | Lifted | None
-    n: int | None
-    limit: int | None
-    sample: int | None
-    seed: int
-    memory: str | int | None
-    max_cost: float | Lifted | None
-    max_tokens_total: int | Lifted | None
-    cache: bool
-    fresh: bool
-    extend: bool
-    retry_failed: bool
-    stop_on_exception: bool
-    progress_bar: ProgressBar
-
-
-class Job:
+class Job(HostedVerbs):
     """A job, made by `survey.by(...)`. No interview is built until it runs, and then never all at once."""
 
     def __init__(self, survey: Survey, agents: Any = None, models: Any = None, scenarios: Any = None) -> None:
@@ -92,15 +74,15 @@ class Job:
         """A job with these agents, scenarios or models added: lists of them or single ones, in any order and mix.
 
         Single items of a kind in one call are one list. A second list of agents or scenarios is crossed with the
-        first; later models replace earlier ones, with a warning (plan.combining).
+        first; later models replace earlier ones, with a warning (plan.crossed_lists).
         """
         job = Job(self.survey, self._agents, self._models, self._scenarios)
         job._take(map(as_list, gathered(what)))
         return job
 
     def __len__(self) -> int:
-        """The number of interviews, for one iteration."""
-        return len(self.agents) * len(self.scenarios) * len(self.models)
+        """The number of interviews, for one iteration; a job without a model will have one."""
+        return len(self.agents) * len(self.scenarios) * (1 if self._models is None else len(self._models))
 
     def shape(self, n: int) -> Coordinates:
         """How far each digit of the plan's ordinals counts, for `n` iterations."""
@@ -125,6 +107,7 @@ class Job:
         interviews = len(self) * (asked.n or 1)
         return estimate(self, min(interviews, asked.limit or interviews, asked.sample or interviews))
 
+    @with_run_parameters
     def run(
         self,
         path: str | Path | None = None,
@@ -132,9 +115,31 @@ class Job:
         on_result: Callable[[Result], None] | None = None,
         **settings: Unpack[RunSettings],
     ) -> Results:
-        """Run to the end, journaling into the run file at `path`; what is journaled there already is not repeated."""
+        """Run to the end, journaling into the run file at `path`; what is journaled there already is not repeated.
+
+        Without a path the file is in the user's data directory, named by the plan: the same program goes on in it.
+
+            on_result          called with each newly sealed result, in this thread
+            n                  how often each interview is asked; may grow in the same file
+            limit, sample      only the first so many interviews, or so many at random, chosen by `seed`
+            memory             "512MB", "60%" of what there is, or "+512MB" on top of what is in use
+            concurrency        how many interviews may be in flight, 200 unless given
+            workers            how many processes conduct them; 0 is this one
+            max_cost           in US dollars; the run stops before more is spent, over all runs of the file
+            max_tokens_total   the same for tokens. "none" lifts this and the four before it, which the file keeps
+            cache              False does without the replies that earlier runs paid for
+            fresh              start over; the old file is kept under another name
+            extend             the lists grew at their end
+            retry_failed       ask again where an answer was not valid
+            stop_on_exception  stop at the first failed interview, and raise its cause
+            progress_bar       True, False, "lines" or "log"; unless given, at a terminal and in a notebook
+
+        The others are EDSL's: `memory_threshold` is `memory`, `max_concurrency` is `concurrency`,
+        `raise_validation_errors` is `stop_on_exception`; the rest has no effect, and says so once.
+        """
         return _api().run(self, path, on_result, **settings)
 
+    @with_run_parameters
     async def run_async(
         self,
         path: str | Path | None = None,
@@ -145,12 +150,14 @@ class Job:
         """`run` for use inside an event loop; `on_result` may be async and is called on that loop."""
         return await _api().run_async(self, path, on_result, **settings)
 
+    @with_run_parameters
     def stream(
         self, path: str | Path | None = None, *, new_only: bool = False, **settings: Unpack[RunSettings]
     ) -> Generator[Result]:
         """Every result of the plan once: stored ones first, then each as it completes. Closing it stops the run."""
         return _api().stream(self, path, new_only=new_only, **settings)
 
+    @with_run_parameters
     def astream(
         self, path: str | Path | None = None, *, new_only: bool = False, **settings: Unpack[RunSettings]
     ) -> AsyncGenerator[Result]:

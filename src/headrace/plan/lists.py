@@ -14,6 +14,7 @@ from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_tabl
 from headrace.errors import HeadraceError, ListError
 from headrace.plan.identity import digest
 from headrace.plan.sources import CsvSource, JsonlSource, RowSource, Spool
+from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import NAME, Agent
 from headrace.survey.model import Model
 from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings, SettingsTable
@@ -23,7 +24,7 @@ from headrace.survey.values import Fields, decode_fields
 Item = TypeVar("Item", Agent, Scenario)
 
 
-class RowList(Generic[Item]):
+class RowList(HostedVerbs, Generic[Item]):
     """A list whose items are read one by one from their source. An iterator is consumed once, here."""
 
     item: type[Item]

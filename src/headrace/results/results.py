@@ -24,6 +24,7 @@ from headrace.results.stats import Stats, read_stats
 from headrace.results.table import Table
 from headrace.results.tabular import Tabular, Values
 from headrace.results.views import SortKey, View
+from headrace.stand_ins import HostedVerbs
 from headrace.store.contents import decoding
 from headrace.store.run_file.details import failures_after, failures_of
 from headrace.store.run_file.header import RunHeader
@@ -36,7 +37,7 @@ _FAILURES_PAGE = 256
 _UNCHANGED = ColumnChanges()
 
 
-class Results(Tabular):
+class Results(HostedVerbs, Tabular):
     """A view of the interviews in a run file, also while the run goes on. Made by `Results.open(path)`.
 
     `select`, `filter`, `sort_by`, `head` and slices give new views and load nothing. `select` chooses the columns of

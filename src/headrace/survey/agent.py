@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Self, cast
 
 from headrace.errors import ListError, nearest
+from headrace.stand_ins import HostedVerbs
 from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings
 from headrace.survey.people.combining import Conflicts, combined
 from headrace.survey.people.field_verbs import (
@@ -37,7 +38,7 @@ _NOT_HERE = {
 }
 
 
-class Agent:
+class Agent(HostedVerbs):
     """A respondent: `Agent(name="ada", traits={"age": 36})` or `Agent(name="ada", age=36)`.
 
     Its traits are data, never templates. They are attributes too, `agent.age`, where no method has that name.

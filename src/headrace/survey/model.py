@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.errors import ListError
+from headrace.stand_ins import HostedVerbs
 from headrace.survey.function_reference import function_reference
 from headrace.survey.known_services import known_as, service_of
 from headrace.survey.secrecy import refuse_secrets
@@ -37,7 +38,7 @@ class FromFile(NamedTuple):
     allowed: frozenset[str]
 
 
-class Model:
+class Model(HostedVerbs):
     """`Model("test", canned_response="Good")`: a model by name, with whatever parameters its service knows.
 
     `service_name` follows from the name where it can: gpt-... is OpenAI's, claude-... is Anthropic's, gemini-...

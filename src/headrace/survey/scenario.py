@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.stand_ins import HostedVerbs
 from headrace.survey.values import Fields
 
 
-class Scenario(dict[str, Any]):
+class Scenario(HostedVerbs, dict[str, Any]):
     """`Scenario({"city": "Oslo"})`. Its values are data, never templates."""
 
     def to_fields(self) -> Fields:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from headrace.display import SHOWN_ROWS, first_of, html_table
 from headrace.errors import SurveyError, nearest
 from headrace.expressions import Expression, parse
+from headrace.stand_ins import HostedVerbs
 from headrace.survey.flow.rules import (
     EndOfSurvey,
     EndOfSurveyType,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from headrace.results.results import Results
 
 
-class Survey:
+class Survey(HostedVerbs):
     """`Survey([question, ...])`, or `Survey()` and `add_question`. What is added changes the survey and returns it."""
 
     def __init__(

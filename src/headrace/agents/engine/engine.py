@@ -136,9 +136,9 @@ class Engine:
     ) -> Results:
         """Run a survey beside everything else, in a run file of its own; `settings` are those of `job.run`."""
         checked_job(job)
-        if "memory" in settings:
-            raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
         options, level = run_options(settings), checked_priority(priority)
+        if options.memory is not None:
+            raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
         place = await self._access.call(lambda loop: loop.surveys.run(job, path, level, options))
         return Results.open(place)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast
 
 from headrace.errors import SurveyError
+from headrace.stand_ins import HostedVerbs
 from headrace.survey.model import Model
 from headrace.survey.questions.kinds import KindOfQuestion, kind_named, kinds_by_name, split_kind
 from headrace.survey.replies import read_reply
@@ -62,7 +63,7 @@ def as_example(**settings: Any) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question(metaclass=KindOfQuestion):
+class Question(HostedVerbs, metaclass=KindOfQuestion):
     """`Question("free_text", question_name="q", question_text="...")` makes a question by its kind.
 
     `answering_instructions` takes the place of the kind's own words on how to answer, `question_presentation` of the
