@@ -13,10 +13,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from headrace.plan.survey_file import names_of
+from headrace.plan.survey_file import names_of, settings_in_files
 from headrace.survey.questions.base import Question, kinds_for_files
 
 COPY = Path(__file__).parents[1] / "docs" / "survey.schema.json"
+_LIST: dict[str, Any] = {"oneOf": [{"type": "array", "minItems": 1}, {"type": "string", "pattern": "\\{\\{"}]}
 _VALUES: dict[str, dict[str, Any]] = {
     "question_name": {"type": "string", "pattern": "^[^\\W\\d]\\w*$", "description": "Names the answer's column."},
     "question_text": {"type": "string", "minLength": 1, "description": "May name {{ scenario.x }} and {{ agent.x }}."},
@@ -34,8 +35,20 @@ _VALUES: dict[str, dict[str, Any]] = {
         "description": "What to choose from, or one template that names a list: {{ scenario.brands }}.",
         "oneOf": [{"type": "array", "minItems": 2}, {"type": "string", "pattern": "\\{\\{"}],
     },
-    "min_value": {"type": ["number", "null"]},
-    "max_value": {"type": ["number", "null"]},
+    "min_value": {"type": ["number", "string", "null"], "description": "A number, or a template that gives one."},
+    "max_value": {"type": ["number", "string", "null"], "description": "A number, or a template that gives one."},
+    "min_list_items": {"type": ["integer", "string", "null"]},
+    "max_list_items": {"type": ["integer", "string", "null"]},
+    "permissive": {"type": "boolean", "description": "Accept answers outside the bounds or options too."},
+    "budget_sum": {"type": ["number", "string"], "description": "What the numbers of an answer add up to."},
+    "remainder_option": {"type": ["string", "null"], "description": "The option that gets what is left of the budget."},
+    "prices": _LIST,
+    "question_items": _LIST,
+    "answer_keys": _LIST,
+    "value_types": {**_LIST, "description": "A type for each key: str, int, float, bool, list, dict, list[str], ..."},
+    "value_descriptions": _LIST,
+    "answer_template": {"type": "object", "minProperties": 1, "description": "An example of the answer."},
+    "pydantic_model_schema": {"type": "object", "description": "The JSON schema of the answer, an object."},
     "option_labels": {"type": "object", "additionalProperties": {"type": "string"}},
 }
 
@@ -60,7 +73,7 @@ def survey_schema() -> dict[str, Any]:
 
 
 def _question(kind: type[Question]) -> dict[str, Any]:
-    fields = dataclasses.fields(kind)
+    fields = settings_in_files(kind)
     needed = [field.name for field in fields if _is_required(field)]
     properties: dict[str, Any] = {"kind": {"const": kind.kind}}
     for field in fields:

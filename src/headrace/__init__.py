@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from headrace.survey.questions.base import Question
     from headrace.survey.questions.choice import QuestionLinearScale, QuestionMultipleChoice, QuestionYesNo
     from headrace.survey.questions.free_text import QuestionFreeText
-    from headrace.survey.questions.number import QuestionNumerical
+    from headrace.survey.questions.list import QuestionList
+    from headrace.survey.questions.number import QuestionBudget, QuestionDemand, QuestionNumerical
+    from headrace.survey.questions.structures import QuestionDict, QuestionExtract, QuestionMatrix, QuestionPydantic
     from headrace.survey.scenario import Scenario
     from headrace.survey.survey import Survey
 
@@ -42,10 +44,17 @@ __all__ = [
     "Notebook",
     "Priority",
     "Question",
+    "QuestionBudget",
+    "QuestionDemand",
+    "QuestionDict",
+    "QuestionExtract",
     "QuestionFreeText",
     "QuestionLinearScale",
+    "QuestionList",
+    "QuestionMatrix",
     "QuestionMultipleChoice",
     "QuestionNumerical",
+    "QuestionPydantic",
     "QuestionYesNo",
     "Result",
     "Results",
@@ -72,10 +81,17 @@ _HOMES = {
     "Notebook": "stand_ins",
     "Priority": "priority",
     "Question": "survey.questions",
+    "QuestionBudget": "survey.questions.number",
+    "QuestionDemand": "survey.questions.number",
+    "QuestionDict": "survey.questions.structures",
+    "QuestionExtract": "survey.questions.structures",
     "QuestionFreeText": "survey.questions.free_text",
     "QuestionLinearScale": "survey.questions.choice",
+    "QuestionList": "survey.questions.list",
+    "QuestionMatrix": "survey.questions.structures",
     "QuestionMultipleChoice": "survey.questions.choice",
     "QuestionNumerical": "survey.questions.number",
+    "QuestionPydantic": "survey.questions.structures",
     "QuestionYesNo": "survey.questions.choice",
     "Result": "results.result",
     "Results": "results.results",

@@ -21,6 +21,9 @@ def test_the_copy_for_editors_is_current():
         {"questions": [{"kind": "linear_scale", "name": "s", "text": "?", "options": [1, 2], "labels": {"1": "low"}}]},
         {"questions": [{"kind": "free_text", "name": "f", "text": "?"}, {"kind": "yes_no", "name": "y", "text": "?"}]},
         {"questions": [{**MOOD, "options": "{{ scenario.brands }}"}]},
+        {"questions": [{"kind": "list", "name": "l", "text": "?", "min": 1, "max": 3}]},
+        {"questions": [{"kind": "matrix", "name": "m", "text": "?", "items": ["a"], "options": [1, 2]}]},
+        {"questions": [{"kind": "extract", "name": "e", "text": "?", "template": {"a": 1}}]},
     ],
 )
 def test_it_takes_what_the_command_takes(survey: Any):

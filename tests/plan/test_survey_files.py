@@ -9,6 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from headrace import (
+    QuestionBudget,
+    QuestionDemand,
+    QuestionDict,
+    QuestionExtract,
+    QuestionList,
+    QuestionMatrix,
+    QuestionPydantic,
+)
 from headrace.errors import SurveyError
 from headrace.plan.survey_file import read_survey
 from tests.cli.terminals import HEADRACE, environment
@@ -85,3 +94,36 @@ def test_a_name_of_megabytes_is_told_by_its_ends(tmp_path):
     with pytest.raises(SurveyError) as raised:
         read_survey(path)
     assert len(str(raised.value)) < 50_000
+
+
+def test_every_kind_with_parts_can_be_written_in_a_file(tmp_path: Path):
+    path = tmp_path / "a.yaml"
+    path.write_text(
+        """
+questions:
+  - {kind: list, name: foods, text: Which, min: 1, max: 3}
+  - {kind: budget, name: shares, text: How, options: [a, b], budget: 100}
+  - {kind: demand, name: cups, text: How many, prices: [1, 2.5]}
+  - {kind: matrix, name: grid, text: How good, items: [price, taste], options: [1, 2], labels: {1: bad}}
+  - {kind: dict, name: recipe, text: How, keys: [title, steps], types: [str, "list[str]"], descriptions: [x, y]}
+  - {kind: extract, name: person, text: Who, template: {name: Ada, age: 36}}
+  - {kind: pydantic, name: thing, text: What, schema: {type: object, properties: {name: {type: string}}}}
+"""
+    )
+    kinds = [type(question) for question in read_survey(path).questions]
+    assert kinds == [
+        QuestionList,
+        QuestionBudget,
+        QuestionDemand,
+        QuestionMatrix,
+        QuestionDict,
+        QuestionExtract,
+        QuestionPydantic,
+    ]
+
+
+def test_a_class_cannot_be_named_in_a_file(tmp_path: Path):
+    path = tmp_path / "a.yaml"
+    path.write_text("questions: [{kind: pydantic, name: thing, text: What, pydantic_model: os.system}]")
+    with pytest.raises(SurveyError, match="no setting 'pydantic_model'"):
+        read_survey(path)

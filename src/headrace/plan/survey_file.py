@@ -8,7 +8,7 @@
     skip:
       rating: "{{ mood.answer }} == 'Bad'"
 
-A question's settings are those of its class; `name`, `text`, `options`, `min`, `max` and `labels` are short for
+A question's settings are those of its class; `name`, `text`, `options`, `min`, `max` and the like are short for
 `question_name` and so on. Does not cover: what the settings mean (survey.questions).
 """
 
@@ -27,19 +27,32 @@ from headrace.survey.survey import Survey
 from headrace.survey.written_files import read_written
 
 _PARTS = ("questions", "skip", "$schema")
+# A short name stands for the setting that its kind has.
 _SHORT_FOR = {
-    "name": "question_name",
-    "text": "question_text",
-    "options": "question_options",
-    "min": "min_value",
-    "max": "max_value",
-    "labels": "option_labels",
+    "name": ("question_name",),
+    "text": ("question_text",),
+    "options": ("question_options",),
+    "items": ("question_items",),
+    "min": ("min_value", "min_list_items", "min_selections"),
+    "max": ("max_value", "max_list_items", "max_selections"),
+    "labels": ("option_labels",),
+    "budget": ("budget_sum",),
+    "keys": ("answer_keys",),
+    "types": ("value_types",),
+    "descriptions": ("value_descriptions",),
+    "template": ("answer_template",),
+    "schema": ("pydantic_model_schema",),
 }
 
 
 def names_of(setting: str) -> list[str]:
     """What a setting may be called: in short, where there is a short name, and in full."""
-    return [*(short for short, full in _SHORT_FOR.items() if full == setting), setting]
+    return [*(short for short, full in _SHORT_FOR.items() if setting in full), setting]
+
+
+def settings_in_files(kind: type[Question]) -> list[dataclasses.Field[Any]]:
+    """The settings of a kind that a file can hold: no functions and no classes."""
+    return [field for field in dataclasses.fields(kind) if field.metadata.get("in_files", True)]
 
 
 def read_survey(path: Path) -> Survey:
@@ -99,8 +112,8 @@ def _yaml_fix(line: str) -> str:
 def _question(path: Path, number: int, item: Any) -> Question:
     place = f"{path}, question {number}"
     settings = _as_mapping(item, place, "Write its kind, name and text.")
-    _check_settings(place, settings)
-    full: dict[str, Any] = {_SHORT_FOR.get(str(name), str(name)): value for name, value in settings.items()}
+    in_full = _full_names(place, settings)
+    full = {in_full[str(name)]: value for name, value in settings.items()}
     if len(full) < len(settings):
         raise SurveyError(f"{place} has a setting twice, once in short.", fix="Leave one out.")
     try:
@@ -109,15 +122,19 @@ def _question(path: Path, number: int, item: Any) -> Question:
         raise SurveyError(f"{place}: {error.message}", fix=error.fix) from None
 
 
-def _check_settings(place: str, settings: dict[Any, Any]) -> None:
+def _full_names(place: str, settings: dict[Any, Any]) -> dict[str, str]:
+    """The full name of each setting; an error for a kind or a name that does not exist."""
     kinds = {kind.kind: kind for kind in kinds_for_files()}
     held = settings.get("kind")
     if held not in kinds:
         raise SurveyError(f"{place}: there is no kind of question called {held!r}.", fix=nearest(str(held), kinds))
-    known = ["kind", *(name for field in dataclasses.fields(kinds[held]) for name in names_of(field.name))]
+    known = {"kind": "kind"}
+    for field in settings_in_files(kinds[held]):
+        known |= dict.fromkeys(names_of(field.name), field.name)
     for name in settings:
         if name not in known:
             raise SurveyError(f"{place}: a {held} question has no setting {name!r}.", fix=nearest(str(name), known))
+    return known
 
 
 def _as_mapping(value: Any, place: str, fix: str) -> dict[Any, Any]:

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -37,6 +37,9 @@ _LITERALS = {"true": True, "True": True, "false": False, "False": False, "null":
 _PLAIN_KEY = re.compile(r"\d{1,18}|[A-Za-z_]\w{0,99}")
 
 
+Shape: TypeAlias = type[Any] | tuple[type[Any], ...]
+
+
 class Found(NamedTuple):
     """A value, and what the model said behind it."""
 
@@ -44,7 +47,7 @@ class Found(NamedTuple):
     comment: str | None = None
 
 
-def json_in(text: str, shape: type[Any]) -> Found | None:
+def json_in(text: str, shape: Shape) -> Found | None:
     """The one list (`shape` is list) or object (dict) in the text; None where there is none, or two that differ.
 
     A value that the text begins with is the answer and the rest is its comment. An envelope around the value,
@@ -65,7 +68,7 @@ class _Placed(NamedTuple):
     end: int
 
 
-def _only(placed: Iterator[_Placed], shape: type[Any], text: str) -> Found | None:
+def _only(placed: Iterator[_Placed], shape: Shape, text: str) -> Found | None:
     """The value of this shape, where there is one, or where the text begins with it."""
     chosen: tuple[_Placed, Found] | None = None
     for each in placed:
@@ -85,7 +88,7 @@ def _only(placed: Iterator[_Placed], shape: type[Any], text: str) -> Found | Non
     return Found(found.value, comment)
 
 
-def _fitting(value: Any, shape: type[Any]) -> Found | None:
+def _fitting(value: Any, shape: Shape) -> Found | None:
     """The value itself, or what stands under "answer" in it, where that has the shape."""
     if isinstance(value, dict):
         held = cast("dict[str, Any]", value)

@@ -1,0 +1,269 @@
+"""Answers with parts: a matrix of items and options, a dict, what a text holds, a pydantic model.
+
+Does not cover: lists (list), and shares of a budget (number).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import msgspec
+
+from headrace.errors import SurveyError
+from headrace.survey.questions.base import Schema, as_example
+from headrace.survey.questions.choice import chosen, shown_option
+from headrace.survey.questions.json_answers import JsonQuestion, are_codes, as_list, by_name, check_distinct
+from headrace.survey.questions.typed_values import closed_object, fitted, object_schema, schema_of_type, type_name
+from headrace.survey.schemas import SchemaCheck, as_schema
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionMatrix(JsonQuestion):
+    """One of the options for each item: `{"price": 3, "taste": 5}`. `permissive=True` accepts anything for any item."""
+
+    kind = "matrix"
+    example_settings = as_example(
+        question_name="child_happiness",
+        question_text="How happy would you be with different numbers of children?",
+        question_items=["No children", "1 child", "2 children", "3 or more children"],
+        question_options=[1, 2, 3, 4, 5],
+        option_labels={1: "Very sad", 3: "Neutral", 5: "Extremely happy"},
+    )
+
+    question_items: Sequence[Any] | str
+    question_options: Sequence[Any] | str
+    option_labels: Mapping[Any, str] = field(default_factory=dict[Any, str])
+    permissive: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for setting in ("question_items", "question_options"):
+            given = as_list(self.question_name, setting, getattr(self, setting))
+            object.__setattr__(self, setting, given)
+            if not isinstance(given, str):
+                check_distinct(self.question_name, setting, given)
+        # JSON, and so the run file, has only text for keys.
+        labels = {str(option): str(label) for option, label in dict(self.option_labels or {}).items()}
+        object.__setattr__(self, "option_labels", labels)
+        if not isinstance(self.question_options, str):
+            for option in labels:
+                if option not in map(str, self.question_options):
+                    raise SurveyError(
+                        f"Question {self.question_name!r} labels {option}, which is not one of its options.",
+                        fix=f"Label some of {list(self.question_options)}.",
+                    )
+
+    @property
+    def items(self) -> list[str]:
+        return [str(item).strip() for item in self.question_items]
+
+    @property
+    def options(self) -> tuple[Any, ...]:
+        return tuple(self.question_options)
+
+    def listing(self) -> str:
+        items = "\n".join(f"- {item}" for item in self.items)
+        options = "\n".join(f"- {shown_option(option)}{self._label(option)}" for option in self.options)
+        return f"Items:\n{items}\n\nOptions:\n{options}"
+
+    def instructions(self) -> str:
+        shape = ", ".join(f'"{item}": ...' for item in self.items)
+        return f"Choose one of the options for each item.\nAnswer with a JSON object like this: {{{shape}}}"
+
+    def schema(self) -> Schema:
+        option: Schema = {} if self.permissive else {"enum": list(self.options)}
+        return closed_object(dict.fromkeys(self.items, option))
+
+    def accept(self, given: Any) -> dict[str, Any]:
+        held = cast("dict[str, Any]", self.shaped(given))
+        if self.permissive:
+            return held
+        coded = are_codes(held, self.items)
+        return {item: self._option(value, coded) for item, value in by_name(held, self.items, what="item").items()}
+
+    def _option(self, given: Any, coded: bool) -> Any:
+        """The option that is meant: where items came by their numbers, options did too."""
+        if coded and not isinstance(given, bool) and str(given).isdecimal() and int(given) < len(self.options):
+            return self.options[int(given)]
+        return chosen(given, self.options)
+
+    def _label(self, option: Any) -> str:
+        label = self.option_labels.get(str(option))
+        return f": {label}" if label else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaQuestion(JsonQuestion):
+    """An object that follows a JSON schema, which the kind makes of its settings."""
+
+    def schema(self) -> Schema:
+        return self._schema
+
+    def make_schema(self) -> Schema:
+        raise NotImplementedError
+
+    def accept(self, given: Any) -> Any:
+        return self._check.accept(fitted(self.shaped(given), self._schema))
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return self.make_schema()
+
+    @cached_property
+    def _check(self) -> SchemaCheck:
+        return SchemaCheck(self._schema, f"Question {self.question_name!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionDict(SchemaQuestion):
+    """A value for each of `answer_keys`; None where the model does not know one. `permissive=True` lets keys be missing
+    and values be of any type.
+    """
+
+    kind = "dict"
+    example_settings = as_example(
+        question_name="example",
+        question_text="Please provide a simple recipe for hot chocolate.",
+        answer_keys=["title", "ingredients", "num_ingredients", "instructions"],
+        value_types=["str", "list[str]", "int", "str"],
+        value_descriptions=[
+            "The title of the recipe.",
+            "A list of ingredients.",
+            "The number of ingredients.",
+            "The instructions for making the recipe.",
+        ],
+    )
+
+    answer_keys: Sequence[str] | str
+    value_types: Sequence[Any] | str | None = None
+    value_descriptions: Sequence[str] | str | None = None
+    permissive: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        keys = as_list(self.question_name, "answer_keys", self.answer_keys)
+        object.__setattr__(self, "answer_keys", keys)
+        if not isinstance(keys, str):
+            check_distinct(self.question_name, "answer_keys", keys)
+        for setting in ("value_types", "value_descriptions"):
+            given = getattr(self, setting)
+            if given is not None:
+                object.__setattr__(self, setting, self._for_each_key(setting, given))
+
+    def instructions(self) -> str:
+        keys = "\n".join(f"- {key}" for key in map(self._described, range(len(self.answer_keys))))
+        return f"Answer with a JSON object that has these keys:\n{keys}\nWrite null where there is no value for a key."
+
+    def make_schema(self) -> Schema:
+        types = self.value_types or ["str"] * len(self.answer_keys)
+        schema = closed_object(
+            {
+                str(key): {} if self.permissive else schema_of_type(name)
+                for key, name in zip(self.answer_keys, types, strict=True)
+            }
+        )
+        return {**schema, "required": [], "additionalProperties": True} if self.permissive else schema
+
+    def _for_each_key(self, setting: str, given: Any) -> Any:
+        held = as_list(self.question_name, setting, given)
+        if isinstance(held, str):
+            return held
+        if not isinstance(self.answer_keys, str) and len(held) != len(self.answer_keys):
+            raise SurveyError(
+                f"Question {self.question_name!r} has {len(held)} {setting} for {len(self.answer_keys)} answer_keys.",
+                fix="Give one for each.",
+            )
+        return tuple(type_name(self.question_name, each) for each in held) if setting == "value_types" else held
+
+    def _described(self, place: int) -> str:
+        name = f" ({self.value_types[place]})" if self.value_types else ""
+        told = f": {self.value_descriptions[place]}" if self.value_descriptions else ""
+        return f'"{self.answer_keys[place]}"{name}{told}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionExtract(SchemaQuestion):
+    """What a text says, in the form of `answer_template`: its keys, and values of the same types; None for what is not
+    in the text.
+    """
+
+    kind = "extract"
+    example_settings = as_example(
+        question_name="extract_name",
+        question_text="My name is Moby Dick. I have a PhD in astrology, but I'm actually a truck driver",
+        answer_template={"name": "John Doe", "profession": "Carpenter"},
+    )
+
+    answer_template: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        template = self.answer_template
+        if not isinstance(template, Mapping) or not template:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SurveyError(
+                f"Question {self.question_name!r} has {template!r} for its answer_template.",
+                fix='Give an example of the answer, like {"name": "John Doe", "age": 30}.',
+            )
+
+    def instructions(self) -> str:
+        example = msgspec.json.encode(dict(self.answer_template)).decode()
+        return (
+            "Extract this from the text above. Answer with a JSON object that has the keys of this example, "
+            f"with values from the text:\n{example}\nWrite null where the text does not say it."
+        )
+
+    def make_schema(self) -> Schema:
+        return object_schema(self.answer_template)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionPydantic(SchemaQuestion):
+    """An object that fits a pydantic model. The model's JSON schema is kept and stored, its class is not: validators
+    written in Python are not part of it.
+    """
+
+    kind = "pydantic"
+    literal_settings = frozenset({"pydantic_model", "pydantic_model_schema"})
+    example_settings = as_example(
+        question_name="extract_person",
+        question_text="Extract information about the person: Alice Johnson is a 28-year-old software engineer.",
+        pydantic_model_schema={
+            "title": "Person",
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "Full name"},
+                "age": {"type": "integer", "description": "Age in years"},
+                "occupation": {"type": "string", "description": "Job or profession"},
+            },
+            "required": ["name", "age", "occupation"],
+        },
+    )
+
+    pydantic_model: Any = field(default=None, metadata={"in_files": False})
+    pydantic_model_schema: Schema | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pydantic_model is not None and not hasattr(self.pydantic_model, "model_json_schema"):
+            raise SurveyError(
+                f"Question {self.question_name!r} has {self.pydantic_model!r} for its pydantic_model.",
+                fix="Give a class made from pydantic.BaseModel.",
+            )
+        given = self.pydantic_model if self.pydantic_model is not None else self.pydantic_model_schema
+        if given is None:
+            raise SurveyError(f"Question {self.question_name!r} has no pydantic_model.", fix="Give one.")
+        schema = as_schema(given)
+        if schema.get("type") != "object":
+            raise SurveyError(f"Question {self.question_name!r} has a model that is no object.", fix="Give it fields.")
+        object.__setattr__(self, "pydantic_model_schema", schema)
+        object.__setattr__(self, "pydantic_model", None)
+
+    def instructions(self) -> str:
+        schema = msgspec.json.encode(self.make_schema()).decode()
+        return f"Answer with one JSON object that follows this JSON schema:\n{schema}"
+
+    def make_schema(self) -> Schema:
+        return cast(Schema, self.pydantic_model_schema)
