@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import (
+    acceptance,
     bad_days,
     calls,
     command,
@@ -54,6 +55,7 @@ MEASURES: dict[str, Callable[[Bench], Table]] = {
     "overshoot": overshoot.measure,
     "fuzz": fuzz.measure,
     "survey_workers": survey_workers.measure,
+    "acceptance": acceptance.measure,
 }
 
 

@@ -39,6 +39,7 @@ class Sizes:
     worker_interviews: int
     worker_repeats: int
     failpoint_kills: int
+    asked_times: int
 
 
 FULL = Sizes(
@@ -69,6 +70,7 @@ FULL = Sizes(
     worker_interviews=200_000,
     worker_repeats=3,
     failpoint_kills=1_000,
+    asked_times=5,
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -98,6 +100,7 @@ QUICK = Sizes(
     worker_interviews=20_000,
     worker_repeats=1,
     failpoint_kills=100,
+    asked_times=2,
 )
 
 

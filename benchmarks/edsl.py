@@ -38,14 +38,14 @@ def measure(interviews: int, directory: Path, *, keeps: bool, has_names: bool) -
     home = directory / f"edsl-{interviews}-{how}-{texts}"
     home.mkdir()
     try:
-        ended = run_child("edsl_run", interviews, how, texts, python=python, env=_surroundings(home))
+        ended = run_child("edsl_run", interviews, how, texts, python=python, env=surroundings(home))
     except ChildFailed as error:
         print(f"EDSL: {error}", file=sys.stderr)
         return None
     return Peer(interviews=interviews, keeps=keeps, has_names=has_names, **ended.figures)
 
 
-def _surroundings(home: Path) -> dict[str, str]:
+def surroundings(home: Path) -> dict[str, str]:
     """An account that EDSL has never seen, and no service it could reach."""
     places = {name: str(home / name) for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")}
     return {"HOME": str(home), "EXPECTED_PARROT_API_KEY": "", **places}
