@@ -1,8 +1,8 @@
 """How many answers of a real, small model are accepted, by kind of question: Headrace beside EDSL, one local endpoint.
 
 The model is SmolLM2-135M-Instruct, served over HTTP on loopback in the OpenAI form (children/local_server.py). Each
-side asks the same questions of the same agents with the same settings, one kind after the other, and tries again as often as
-it does by itself.
+side asks the same questions of the same agents with the same settings, one kind after the other, and tries again as
+often as it does by itself.
 """
 
 import sys
@@ -26,7 +26,7 @@ def measure(bench: Bench) -> Table:
     with _local_server() as address:
         arguments = (address, times, directory)
         ours: dict[str, int] = run_child("acceptance_run", "headrace", *arguments).figures["accepted"]
-        python = installed(f"edsl=={edsl.VERSION}")
+        python = installed(f"edsl=={edsl.VERSION}", "openai")
         theirs: dict[str, int] = {}
         if python is not None:
             home = edsl.surroundings(directory)
@@ -38,7 +38,8 @@ def measure(bench: Bench) -> Table:
         "answers of a local model that are accepted",
         lines,
         [
-            f"SmolLM2-135M-Instruct, temperature 0.7, {times} agents; the peer is EDSL {edsl.VERSION} on the same endpoint"
+            f"SmolLM2-135M-Instruct at temperature 0.7 over HTTP, {times} agents for each kind",
+            f"the peer is EDSL {edsl.VERSION} there too; each side tries again as often as it does by itself",
         ],
     )
 

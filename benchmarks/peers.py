@@ -13,10 +13,16 @@ from pathlib import Path
 from benchmarks.processes import ROOT
 
 
-def installed(requirement: str) -> Path | None:
-    """The Python that has `requirement`, such as "loky==3.7.0"; None where it cannot be had."""
+def installed(requirement: str, *beside: str) -> Path | None:
+    """The Python that has `requirement`, such as "loky==3.7.0"; None where it cannot be had.
+
+    `beside`: packages that it does not bring along and some of its functions need, in any version.
+    """
     try:
-        return _installed(requirement)
+        python = _installed(requirement)
+        for package in beside:
+            _add(python, package)
+        return python
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"{requirement} could not be installed: {error}", file=sys.stderr)
         return None
@@ -34,3 +40,10 @@ def _installed(requirement: str) -> Path:
         subprocess.run(install, check=True, stdout=sys.stderr)
         finished.touch()
     return python
+
+
+def _add(python: Path, package: str) -> None:
+    tried = subprocess.run([python, "-c", f"import {package}"], stderr=subprocess.DEVNULL, check=False)
+    if tried.returncode:
+        print(f"installing {package} beside it (once) ...", file=sys.stderr)
+        subprocess.run([python, "-m", "pip", "install", "-qq", package], check=True, stdout=sys.stderr)

@@ -26,11 +26,9 @@ _ERROR_CHARS = 160
 
 
 def main() -> None:
-    python = installed(f"edsl=={EDSL_VERSION}")
+    python = installed(f"edsl=={EDSL_VERSION}", "pandas")
     if python is None:
         sys.exit(1)
-    if subprocess.run([python, "-c", "import pandas"], stderr=subprocess.DEVNULL, check=False).returncode:
-        subprocess.run([python, "-m", "pip", "install", "-qq", "pandas"], check=True)
     chosen = sys.argv[1:]
     kept: dict[str, dict[str, Any]] = json.loads(VALUES.read_text("utf-8")) if VALUES.exists() else {}
     for name, outcome in _outcomes(python, chosen).items():

@@ -44,6 +44,7 @@ def _run(program: Path, package: str) -> dict:
         written = place / program.name
         written.write_text(_IMPORT.sub(rf"\1 {package}", program.read_text("utf-8")), "utf-8")
         os.chdir(place)
+        os.environ["HEADRACE_HOME"] = str(place / "home")  # a program that was run before would be resumed
         printed = io.StringIO()
         signal.alarm(_MOST_S)
         try:

@@ -24,7 +24,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     """All programs in one process, so that a program costs milliseconds."""
     home = tmp_path_factory.mktemp("home")
     found = home / "outcomes.json"
-    environment = {**os.environ, "HEADRACE_HOME": str(home), "HEADRACE_MODEL": ""}
+    environment = {**os.environ, "HEADRACE_MODEL": ""}
     command = [sys.executable, RUNNER, "headrace", PROGRAMS, found]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert ran.returncode == 0, ran.stderr

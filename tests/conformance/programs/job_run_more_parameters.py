@@ -14,7 +14,7 @@ results = q.by(Model("test", canned_response="fine")).run(
     results_description="a try",
     task_timeout=60,
     max_concurrency=5,
-    memory_threshold=100_000_000,
+    memory_threshold=1_000_000_000,
     key_lookup=None,
     bucket_collection=None,
 )
