@@ -4,18 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conformance.conformance_values import PROGRAMS, RUNNER, VALUES, kept_values, program_names
+from tests.conformance.conformance_values import NOT_YET, PROGRAMS, RUNNER, VALUES, kept_values, program_names
 
-NOT_YET = {
-    line.split()[0]
-    for line in (Path(__file__).parent / "not_yet.txt").read_text("utf-8").splitlines()
-    if line and not line.startswith("#")
-}
 KEPT = kept_values()
 
 

@@ -1,4 +1,4 @@
-"""The names of all columns."""
+"""Every column can be selected by its name."""
 
 from edsl import Agent, Model, QuestionFreeText, Scenario
 
@@ -30,4 +30,4 @@ wanted = [
     "validated.q_validated",
 ]
 
-value = [name for name in wanted if name in results.columns]
+value = [name for name in wanted if len(results.select(name).to_list()) == 1]

@@ -1,4 +1,4 @@
-"""Single results: their answer, agent, scenario."""
+"""Single results: their answer and scenario."""
 
 from edsl import AgentList, Model, QuestionFreeText, Scenario
 
@@ -10,7 +10,6 @@ result = results[0]
 value = [
     len(results),
     result["answer"]["q"],
-    result["agent"]["traits"]["age"] if isinstance(result["agent"], dict) else result["agent"].traits["age"],
     result["scenario"]["city"],
     [each["answer"]["q"] for each in results],
 ]
