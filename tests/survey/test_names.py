@@ -9,6 +9,7 @@ import pytest
 from headrace import Agent, AgentList, Job, Model, QuestionFreeText, QuestionMultipleChoice, Scenario, Survey
 from headrace.errors import PlanMismatch, SurveyError
 from headrace.survey.asked_question import asked_questions
+from headrace.survey.record import AnswerRecord, AnswerState
 from headrace.survey.survey import Survey as StoredSurvey
 
 
@@ -181,7 +182,9 @@ def test_an_interview_that_goes_on_shows_what_was_asked_before_it_stopped():
     survey = Survey([free("a", "Of {{ scenario.x }}?"), free("b", "{{ a.question_text }} {{ a.answer }}")])
     first, second = asked_questions(survey)
     context: Any = {"agent": {}, "scenario": {"x": "tea"}}
-    first.put_answer(context, "yes", None)  # journaled before; its prompt is not written again
+    first.put_answer(
+        context, AnswerRecord(0, AnswerState.ANSWERED), "yes"
+    )  # journaled before; its prompt is not written again
     assert second.write(context)[0].startswith("Of tea? yes")
 
 

@@ -188,7 +188,7 @@ class Interviewer:
         try:
             if not self._is_always_asked[asked.position] and self._is_settled(interview, asked, record):
                 return self._keep(interview, record)
-            record.prompt, question = asked.write(interview.context)
+            record.prompt, question = asked.write(interview.context, interview.given.ordinal)
             reason = await self._call(interview, asked, record, question)
             if reason is not None:
                 await self._ask_again(interview, asked, record, question, reason)
@@ -287,7 +287,7 @@ class Interviewer:
         interview.records[position] = record
         if self._is_needed[position]:
             answer = from_sql(record.value, as_bool=self._bools[position])
-            self._asked[position].put_answer(interview.context, answer, record.comment)
+            self._asked[position].put_answer(interview.context, record, answer)
         return True
 
     def _as_row(self, interview: InterviewInProgress) -> Row:

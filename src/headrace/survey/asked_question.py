@@ -17,9 +17,12 @@ from headrace.expressions import compile_closure, is_true
 from headrace.survey.names import Aliases, Context, name_getter
 from headrace.survey.questions import Question
 from headrace.survey.questions.base import OWN_WORDS, Schema, has_own_words
+from headrace.survey.record import AnswerRecord, AnswerState
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender, Template, is_template
+from headrace.survey.wording.remembering import memory_line, recalled
 
+_ANSWERED = AnswerState.ANSWERED  # looking a member up in its enum costs more than using it
 _ONE_NAME = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 
 
@@ -28,13 +31,18 @@ def asked_questions(survey: Survey) -> list[AskedQuestion]:
     asked = [AskedQuestion(survey, position) for position in range(len(survey))]
     for each in asked:
         each.shows = tuple(asked[position] for position in sorted(survey.shown_by(each.question)))
+        each.remembers = tuple(asked[position] for position in survey.remembered_by(each.question))
         for shown in each.shows:
             shown.is_shown = True
+        for remembered in each.remembers:
+            remembered.is_remembered = True
     return asked
 
 
 class AskedQuestion:
-    """One question of a survey, compiled. `shows` are those whose text or options its own prompt shows."""
+    """One question of a survey, compiled. `shows` are those whose text or options its own text shows, `remembers` those
+    that its prompt tells with their answers.
+    """
 
     def __init__(self, survey: Survey, position: int) -> None:
         self.question: Question = survey.questions[position]
@@ -44,8 +52,9 @@ class AskedQuestion:
         self.skip = _skip_test(survey, self.name)
         self.is_conditional = bool(self.needs) or self.skip is not None
         self.is_derived = self.question.is_derived
-        self.is_shown = False
+        self.is_shown = self.is_remembered = False
         self.shows: tuple[AskedQuestion, ...] = ()
+        self.remembers: tuple[AskedQuestion, ...] = ()
         self._names_row = self.question.names_row
         self._text = Template(self.question.question_text, f"Question {self.name!r}")
         self._templates = _SettingTemplates(self.question, survey)
@@ -58,24 +67,23 @@ class AskedQuestion:
         # The whole prompt, where nothing in it depends on the interview.
         self._static = self._text.source + self._fixed[0] if self._fixed and self._text.is_static else None
 
-    def write(self, context: Context) -> tuple[str, Question]:
+    def write(self, context: Context, ordinal: int = 0) -> tuple[str, Question]:
         """The prompt for one interview, and the question with its settings filled, which accepts the answer."""
         if self._static is not None:
-            return self._static, self.question
-        text, question = self._filled(context)
-        if self._fixed is not None:
-            return text + self._fixed[0], question
-        if self._words is not None:
-            names = self._aliases.added(context) if self._aliases else context
-            return self._words.prompt(question, text, names), question
-        return text + question.closing(), question
+            prompt, question = self._static, self.question
+        else:
+            prompt, question = self._written(context)
+        if self.remembers:
+            prompt = recalled([each._line(context) for each in self.remembers]) + prompt
+        return prompt, question
 
-    def put_answer(self, context: Context, answer: Any, comment: str | None) -> None:
-        """Let later texts and rules name this question's answer."""
-        if not self.is_shown:
-            context[self.name] = {"answer": answer, "comment": comment}
+    def put_answer(self, context: Context, record: AnswerRecord, answer: Any) -> None:
+        """Let later texts, rules and memories name this question's answer."""
+        if not self.is_shown and not self.is_remembered:
+            context[self.name] = {"answer": answer, "comment": record.comment}
             return
-        context.setdefault(self.name, {}).update(answer=answer, comment=comment)
+        entry = context.setdefault(self.name, {})
+        entry.update(answer=answer, comment=record.comment, is_answered=record.state is _ANSWERED)
 
     def derive(self, context: Context) -> Any:
         """The answer of a question that is not asked, from the answer its text names."""
@@ -90,6 +98,15 @@ class AskedQuestion:
         """The prompt with its names unfilled: what all prompts of this question have in common."""
         return self._text.source + (self._fixed[0] if self._fixed else "")
 
+    def _written(self, context: Context) -> tuple[str, Question]:
+        text, question = self._filled(context)
+        if self._fixed is not None:
+            return text + self._fixed[0], question
+        if self._words is not None:
+            names = self._aliases.added(context) if self._aliases else context
+            return self._words.prompt(question, text, names), question
+        return text + question.closing(), question
+
     def _filled(self, context: Context) -> tuple[str, Question]:
         """The rendered text, and the question with its other settings filled."""
         for shown in self.shows:
@@ -99,12 +116,25 @@ class AskedQuestion:
         question = self.question if self._fixed is not None else self._templates.filled(names, context)
         if self.is_shown:
             context.setdefault(self.name, {}).update(_parts_shown(text, question))
+        elif self.is_remembered:
+            context.setdefault(self.name, {})["question_text"] = text
         return text, question
 
     def _present(self, context: Context) -> None:
         """Let later texts name this question's own text and options: as it was asked, or would have been."""
         if "question_text" not in context.get(self.name, ()):
             self._filled(context)
+
+    def _line(self, context: Context) -> str:
+        """This question as a later prompt remembers it; empty where it has no answer."""
+        entry = context.get(self.name)
+        if entry is None or not entry.get("is_answered"):
+            return ""
+        if "memory" not in entry:
+            if not self._text.is_static:
+                self._present(context)  # an answer that was journaled before this process began
+            entry["memory"] = memory_line(entry.get("question_text", self._text.source), entry["answer"])
+        return entry["memory"]
 
 
 def _parts_shown(text: str, question: Question) -> dict[str, Any]:

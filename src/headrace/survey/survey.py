@@ -28,6 +28,7 @@ from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.questions.base import OWN_WORDS
 from headrace.survey.templates import Template
 from headrace.survey.values import UnusableValue, decode_value, encode_value
+from headrace.survey.wording.remembering import Memory, with_memories, without_memory_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +53,7 @@ class Survey(HostedVerbs):
         self.questions: tuple[Question, ...] = tuple(questions or ())  # bounded by what a person writes
         self.skip_rules: dict[str, Expression] = {}
         self.rules: tuple[Rule, ...] = ()  # in the order they were added
+        self.memory: Memory = {}
         self.resolved: ResolvedNames = {}  # what its bare names stand for, once the lists are known
         self._positions = _positions(self.questions)
         self._check()
@@ -90,6 +92,7 @@ class Survey(HostedVerbs):
             return NotImplemented
         both = self.copy()
         both.questions_to_randomize += other.questions_to_randomize
+        both.memory |= other.memory
         both._arrange(
             (*self.questions, *other.questions), (*self.rules, *other.rules), self.skip_rules | other.skip_rules
         )
@@ -127,6 +130,7 @@ class Survey(HostedVerbs):
         skip_rules = {asked: rule for asked, rule in self.skip_rules.items() if asked != name}
         self._arrange((*self.questions[:place], *rest), without_question(self.rules, name, following), skip_rules)
         self.questions_to_randomize = tuple(each for each in self.questions_to_randomize if each != name)
+        self.memory = without_memory_of(self.memory, name)
         return self
 
     def add_rule(
@@ -160,6 +164,35 @@ class Survey(HostedVerbs):
         both = rule if earlier is None else parse(f"({earlier.source}) or ({expression})")
         self.skip_rules[asked.question_name] = both
         return self
+
+    def set_full_memory_mode(self) -> Survey:
+        """Have each question remember all questions before it."""
+        return self.set_lagged_memory(len(self))
+
+    def set_lagged_memory(self, lags: int) -> Survey:
+        """Have each question remember the last `lags` questions before it."""
+        if isinstance(lags, bool) or not isinstance(lags, int) or lags < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise SurveyError(f"lags={lags!r} is no number of questions.", fix="Give a whole number from 0.")
+        for position, question in enumerate(self.questions):
+            self.add_memory_collection(question, self.questions[max(0, position - lags) : position])
+        return self
+
+    def add_targeted_memory(self, focal_question: str | Question, prior_question: str | Question) -> Survey:
+        """Have `focal_question` remember `prior_question` and its answer."""
+        return self.add_memory_collection(focal_question, [prior_question])
+
+    def add_memory_collection(
+        self, focal_question: str | Question, prior_questions: Iterable[str | Question]
+    ) -> Survey:
+        """Have `focal_question` remember these earlier questions and their answers."""
+        asked = self.questions[self.position(focal_question)].question_name
+        earlier = [self.questions[self.position(each)].question_name for each in prior_questions]
+        self.memory = with_memories(self.memory, asked, earlier, self._positions)
+        return self
+
+    def remembered_by(self, question: Question) -> tuple[int, ...]:
+        """The positions of the earlier questions that this one's prompt tells with their answers."""
+        return tuple(self._positions[name] for name in self.memory.get(question.question_name, ()))
 
     def names_in(self, question: Question) -> Iterator[tuple[str, str]]:
         """Each name that a question's texts use, with the place it stands in."""
@@ -227,6 +260,8 @@ class Survey(HostedVerbs):
             held["rules"] = [rule.to_list() for rule in self.rules]
         if self.questions_to_randomize:
             held["randomize"] = self.questions_to_randomize
+        if self.memory:
+            held["memory"] = self.memory
         if self.resolved:
             held["names"] = dict(sorted(self.resolved.items()))
         try:
@@ -242,6 +277,8 @@ class Survey(HostedVerbs):
         for name, rule in held["skip"].items():
             survey.add_skip_rule(name, rule)
         survey._arrange(survey.questions, tuple(map(Rule.from_list, held.get("rules", ()))), survey.skip_rules)
+        for name, earlier in held.get("memory", {}).items():
+            survey.add_memory_collection(name, earlier)
         survey.resolved = {str(name): str(stands_for) for name, stands_for in held.get("names", {}).items()}
         return survey
 

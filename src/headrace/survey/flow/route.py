@@ -28,13 +28,14 @@ _UNDECIDED: Final = -1
 class RouteStep:
     """What decides about one question. `gates` are the questions before it whose rules could jump over it."""
 
-    __slots__ = ("before", "before_needs", "gates", "is_gate", "is_plain", "needs", "position", "waits")
+    __slots__ = ("before", "before_needs", "gates", "is_gate", "is_plain", "needs", "position", "remembers", "waits")
 
     def __init__(self, position: int) -> None:
         self.position = position
         self.before: list[tuple[_Test, int]] = []  # the rules that stand before it, in the order they were added
         self.before_needs: frozenset[int] = frozenset()
         self.needs: frozenset[int] = frozenset()  # the answers that its own settings name
+        self.remembers: frozenset[int] = frozenset()  # the answers that its prompt tells, where there are any
         self.gates: tuple[int, ...] = ()
         self.waits: frozenset[int] = frozenset()
         self.is_gate = False
@@ -70,6 +71,7 @@ class Route:
         self._exits: dict[int, _Exit] = {}
         for position, question in enumerate(survey.questions):
             self.steps[position].needs = survey.positions_in(name for _, name in survey.names_in(question))
+            self.steps[position].remembers = frozenset(survey.remembered_by(question))
             if (skip := survey.skip_rules.get(question.question_name)) is not None:
                 self._add_before(survey, position, skip, _NO_JUMP)
         for rule in survey.rules:
@@ -78,8 +80,8 @@ class Route:
             self._finish(step)
 
     def needed(self) -> frozenset[int]:
-        """The positions of the questions whose answers a text or a rule names."""
-        texts_and_rules = (step.needs | step.before_needs for step in self.steps)
+        """The positions of the questions whose answers a text, a rule or a memory names."""
+        texts_and_rules = (step.needs | step.before_needs | step.remembers for step in self.steps)
         return _union([*texts_and_rules, *(way_out.needs for way_out in self._exits.values())])
 
     def decide(self, step: RouteStep, records: Records, jumps: Jumps, names: Names) -> AnswerState:
@@ -130,7 +132,9 @@ class Route:
         gates = [e for e in self._exits.values() if e.position < step.position < e.reach]
         step.gates = tuple(sorted(way_out.position for way_out in gates))
         step.is_gate = step.position in self._exits
-        step.waits = _union([step.needs, step.before_needs, frozenset(step.gates), *(e.needs for e in gates)])
+        step.waits = _union(
+            [step.needs, step.before_needs, step.remembers, frozenset(step.gates), *(e.needs for e in gates)]
+        )
         step.is_plain = not (step.waits or step.before)
 
 
