@@ -13,8 +13,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from headrace.plan.survey_file import names_of, settings_in_files
-from headrace.survey.questions.base import Question, kinds_for_files
+from headrace.plan.survey_file import names_of, settings_in_files, written_kinds
+from headrace.survey.questions.base import Question
 
 COPY = Path(__file__).parents[1] / "docs" / "survey.schema.json"
 _LIST: dict[str, Any] = {"oneOf": [{"type": "array", "minItems": 1}, {"type": "string", "pattern": "\\{\\{"}]}
@@ -60,7 +60,7 @@ def survey_schema() -> dict[str, Any]:
         "type": "object",
         "properties": {
             "$schema": {"type": "string"},
-            "questions": {"type": "array", "minItems": 1, "items": {"oneOf": list(map(_question, kinds_for_files()))}},
+            "questions": {"type": "array", "minItems": 1, "items": {"oneOf": list(map(_question, written_kinds()))}},
             "skip": {
                 "description": "When to skip a question: one `question: rule` each.",
                 "type": ["object", "null"],

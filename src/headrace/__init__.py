@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.survey.model import Model
     from headrace.survey.questions.base import Question
     from headrace.survey.questions.choice import QuestionLinearScale, QuestionMultipleChoice, QuestionYesNo
+    from headrace.survey.questions.computed import QuestionCompute, QuestionRandom
     from headrace.survey.questions.free_text import QuestionFreeText
     from headrace.survey.questions.list import QuestionList
     from headrace.survey.questions.number import QuestionBudget, QuestionDemand, QuestionNumerical
@@ -45,6 +46,7 @@ __all__ = [
     "Priority",
     "Question",
     "QuestionBudget",
+    "QuestionCompute",
     "QuestionDemand",
     "QuestionDict",
     "QuestionExtract",
@@ -55,6 +57,7 @@ __all__ = [
     "QuestionMultipleChoice",
     "QuestionNumerical",
     "QuestionPydantic",
+    "QuestionRandom",
     "QuestionYesNo",
     "Result",
     "Results",
@@ -82,6 +85,7 @@ _HOMES = {
     "Priority": "priority",
     "Question": "survey.questions",
     "QuestionBudget": "survey.questions.number",
+    "QuestionCompute": "survey.questions.computed",
     "QuestionDemand": "survey.questions.number",
     "QuestionDict": "survey.questions.structures",
     "QuestionExtract": "survey.questions.structures",
@@ -92,6 +96,7 @@ _HOMES = {
     "QuestionMultipleChoice": "survey.questions.choice",
     "QuestionNumerical": "survey.questions.number",
     "QuestionPydantic": "survey.questions.structures",
+    "QuestionRandom": "survey.questions.computed",
     "QuestionYesNo": "survey.questions.choice",
     "Result": "results.result",
     "Results": "results.results",

@@ -1,4 +1,3 @@
-import dataclasses
 import re
 from pathlib import Path
 
@@ -7,8 +6,7 @@ import pytest
 import typer.main
 
 from headrace.cli.main import app
-from headrace.plan.survey_file import names_of, read_survey
-from headrace.survey.questions.base import kinds_for_files
+from headrace.plan.survey_file import names_of, read_survey, settings_in_files, written_kinds
 from tests.docs.documents import DOCS, Shell, code_names, files, is_as_shown, sections, session, tables
 
 DOCUMENT = (DOCS / "cli.md").read_text("utf-8")
@@ -84,9 +82,10 @@ def test_the_commands_with_sessions_are_run_as_shown(tmp_path: Path):
 def test_the_kinds_of_question_are_those_there_are():
     (table,) = tables(SECTIONS["The files"])
     told = {code_names(kind)[0]: set(code_names(settings)) for kind, settings in table}
-    for kind in kinds_for_files():
-        own = {names_of(field.name)[0] for field in dataclasses.fields(kind)} - {"name", "text"}
-        assert told.pop(kind.kind) == own
+    every = {"name", "text", "answering_instructions", "question_presentation", "model", "include_comment"}
+    for kind in written_kinds():
+        own = {names_of(field.name)[0] for field in settings_in_files(kind)} - every
+        assert told.pop(kind.kind) == own, kind
     assert told == {}
 
 

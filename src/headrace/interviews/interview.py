@@ -262,7 +262,8 @@ class Interviewer:
         if record.state is not _ANSWERED:
             return True
         if asked.is_derived:
-            record.value = to_sql(asked.derive(interview.context), as_bool=self._bools[asked.position])
+            answer = asked.derive(interview.context, interview.given.ordinal)
+            record.value = to_sql(answer, as_bool=self._bools[asked.position])
         return asked.is_derived
 
     def _try_later(

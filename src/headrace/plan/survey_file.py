@@ -50,6 +50,16 @@ def names_of(setting: str) -> list[str]:
     return [*(short for short, full in _SHORT_FOR.items() if setting in full), setting]
 
 
+def written_kinds() -> list[type[Question]]:
+    """The kinds that a file can hold: not those that need a function."""
+    return [kind for kind in kinds_for_files() if not _needs_program(kind)]
+
+
+def _needs_program(kind: type[Question]) -> bool:
+    fields = (field for field in dataclasses.fields(kind) if not field.metadata.get("in_files", True))
+    return any(field.default is dataclasses.MISSING for field in fields)
+
+
 def settings_in_files(kind: type[Question]) -> list[dataclasses.Field[Any]]:
     """The settings of a kind that a file can hold: no functions and no classes."""
     return [field for field in dataclasses.fields(kind) if field.metadata.get("in_files", True)]
@@ -128,6 +138,11 @@ def _full_names(place: str, settings: dict[Any, Any]) -> dict[str, str]:
     held = settings.get("kind")
     if held not in kinds:
         raise SurveyError(f"{place}: there is no kind of question called {held!r}.", fix=nearest(str(held), kinds))
+    if _needs_program(kinds[held]):
+        raise SurveyError(
+            f"{place}: a {held} question needs a function, which a file cannot carry.",
+            fix="Write the survey in Python, and name it: headrace run module:survey.",
+        )
     known = {"kind": "kind"}
     for field in settings_in_files(kinds[held]):
         known |= dict.fromkeys(names_of(field.name), field.name)

@@ -16,13 +16,14 @@ from headrace.errors import SurveyError
 from headrace.expressions import compile_closure, is_true
 from headrace.survey.names import Aliases, Context, name_getter
 from headrace.survey.questions import Question
-from headrace.survey.questions.base import OWN_WORDS, Schema, has_own_words
+from headrace.survey.questions.base import OWN_WORDS, Derivation, Schema, has_own_words
 from headrace.survey.record import AnswerRecord, AnswerState
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender, Template, is_template
 from headrace.survey.wording.remembering import memory_line, recalled
 
 _ANSWERED = AnswerState.ANSWERED  # looking a member up in its enum costs more than using it
+_SEED = 0  # of random answers
 _ONE_NAME = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 
 
@@ -85,10 +86,9 @@ class AskedQuestion:
         entry = context.setdefault(self.name, {})
         entry.update(answer=answer, comment=record.comment, is_answered=record.state is _ANSWERED)
 
-    def derive(self, context: Context) -> Any:
-        """The answer of a question that is not asked, from the answer its text names."""
-        (needed,) = self._text.names
-        return self.question.derive(context[needed.partition(".")[0]]["answer"])
+    def derive(self, context: Context, ordinal: int) -> Any:
+        """The answer of a question that is not asked, in the interview with this number."""
+        return self.question.derive(Derivation(context, ordinal, _SEED, self._filled))
 
     def schema(self, question: Question) -> Schema:
         """The JSON schema of an answer to the filled question; made once where it is the same in every interview."""

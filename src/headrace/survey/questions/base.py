@@ -14,9 +14,9 @@ from __future__ import annotations
 import dataclasses
 import keyword
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from headrace.errors import SurveyError
 from headrace.stand_ins import HostedVerbs
@@ -55,6 +55,20 @@ class Filling(Protocol):
     def value(self, template: str) -> Any:
         """The value that a template of one name stands for: a list, a number; else its text."""
         ...
+
+
+class Derivation(NamedTuple):
+    """What the answer to a question that is never asked is made from.
+
+    `context` has "agent" and "scenario" with their fields, and each earlier question that its settings name with its
+    "answer". `ordinal` is the interview's number in the plan, `seed` the survey's: together they make a random answer
+    the same in every run. `fill` renders the question's text and its other settings.
+    """
+
+    context: dict[str, dict[str, Any]]
+    ordinal: int
+    seed: int
+    fill: Callable[[dict[str, dict[str, Any]]], tuple[str, Question]]
 
 
 def as_example(**settings: Any) -> Mapping[str, Any]:
@@ -156,8 +170,8 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
         """The given answer and a comment, out of what a model wrote; NoAnswer where there is none."""
         return read_reply(text)
 
-    def derive(self, answer: Any) -> Any:
-        """The answer, taken from the one answer its text names. For kinds that are never asked (`is_derived`)."""
+    def derive(self, given: Derivation) -> Any:
+        """The answer of a kind that is never asked (`is_derived`), or CannotRender where the data gives none."""
         raise NotImplementedError
 
     @property

@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from headrace.errors import InvalidAnswer, SurveyError
-from headrace.survey.questions.base import Question, Schema
+from headrace.survey.questions.base import Derivation, Question, Schema
 from headrace.survey.replies import NoAnswer, read_reply, unfenced, without_thoughts
 from headrace.survey.schemas import SchemaCheck
 
@@ -107,7 +107,8 @@ class MappedProperty(Question):
         if not self.question_name or "\0" in self.question_name:
             raise SurveyError(f"A property cannot be called {self.question_name!r}.", fix="Rename it in the schema.")
 
-    def derive(self, answer: Any) -> Any:
+    def derive(self, given: Derivation) -> Any:
+        answer = given.context[self.of]["answer"]
         return cast("dict[str, Any]", answer).get(self.question_name) if isinstance(answer, dict) else None
 
     def instructions(self) -> str:
