@@ -34,6 +34,7 @@ class Spec(msgspec.Struct, frozen=True):
     prices: list[Price | None]
     dictionary: bytes
     retry: RetryLimits
+    question_models: dict[int, int] = {}  # the number in `models` of a question's own model, by its position
     agent_settings: bytes = b""  # a SettingsTable
 
 

@@ -6,20 +6,25 @@ Does not cover: why an endpoint is in a state (models.endpoint.endpoint).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from headrace.errors import ModelUnusable
 from headrace.interviews.contract import Observed
 from headrace.interviews.cursors import Cursors
 from headrace.models.limiter import EndpointState
-from headrace.plan.lists import ModelList
+from headrace.survey.model import Model
 
 
 class EndpointStates:
-    """A model that cannot be asked stops its own cursor; the others go on."""
+    """A model that cannot be asked stops its own cursor; the others go on. A question's own model, which every
+    interview asks, stops them all.
+    """
 
-    def __init__(self, models: ModelList, cursors: Cursors) -> None:
+    def __init__(self, models: Sequence[Model], planned: int, cursors: Cursors) -> None:
+        """`planned` models are the plan's; those of questions follow."""
         self._cursors = cursors
+        self._planned = planned
         self._names = [model.name for model in models]
         self._closed: dict[int, str] = {}
         self._held: dict[int, str] = {}
@@ -30,15 +35,25 @@ class EndpointStates:
         self._held.pop(model, None)
         match state:
             case EndpointState.OPEN:
-                self._cursors.let_go(model)
+                pass
             case EndpointState.HELD:
                 self._held[model] = observed.reason
-                self._cursors.hold(model)
             case EndpointState.CLOSED:
                 self._closed[model] = observed.reason
-                self._cursors.drop(model)
             case _:
                 assert_never(state)
+        for cursor in range(self._planned) if model >= self._planned else (model,):
+            self._steer(cursor)
+
+    def _steer(self, cursor: int) -> None:
+        """Hold, drop or let go a model's cursor, by its own state and by those of the questions' models."""
+        asked = (cursor, *range(self._planned, len(self._names)))
+        if any(model in self._closed for model in asked):
+            self._cursors.drop(cursor)
+        elif any(model in self._held for model in asked):
+            self._cursors.hold(cursor)
+        else:
+            self._cursors.let_go(cursor)
 
     def notice(self) -> str:
         """Which models cannot be asked now, and why; empty where all can."""

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from headrace.errors import HeadraceError
 from headrace.executor import Batch, Signal
@@ -18,6 +18,7 @@ from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import Chunk, Interview, InterviewEvent, Lease, Spec
 from headrace.interviews.interview import Interviewer, InterviewInProgress
 from headrace.interviews.interview_outbox import InterviewOutbox
+from headrace.interviews.job_functions import Functions, models_with, survey_with
 from headrace.models.calls import CallLimiter, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
 from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider
@@ -29,7 +30,6 @@ from headrace.survey.model import Model
 from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.prompts import persona
 from headrace.survey.record import AnswerRecord, Cause
-from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, decode_fields
 
@@ -93,7 +93,7 @@ class InterviewOutOfMemory(MemoryError):
 
 
 class InlineExecutor:
-    """`functions` are, for each model, its parameters that are functions: they do not travel in a spec.
+    """`functions` are those of the job (interviews.job_functions): they do not travel in a spec.
 
     `endpoints` and `cache` are shared with whatever else calls models in this process; by default there is no cache.
     `is_expendable` where another process takes over when this one has met its memory limit. `on_charged` hears of each
@@ -102,7 +102,7 @@ class InlineExecutor:
 
     def __init__(
         self,
-        functions: list[dict[str, Any]],
+        functions: Functions,
         endpoints: Limiters | None = None,
         cache: ResponseCache | ReplyCache | None = None,
         *,
@@ -129,11 +129,12 @@ class InlineExecutor:
         self._idle: deque[asyncio.Future[None]] = deque()
 
     async def open(self, spec: Spec) -> None:
-        models = [Model.from_row(row, functions) for row, functions in zip(spec.models, self._functions, strict=True)]
+        models = models_with(spec, self._functions)
         self._providers = [provider_for(model) for model in models]
         self._models = [self._calls(position, model, spec) for position, model in enumerate(models)]
         self._outbox.compress = DetailPacker(spec.dictionary).compress
-        self._interviewer = Interviewer(Survey.from_row(spec.survey), self._models, spec.retry)
+        survey = survey_with(spec, self._functions)
+        self._interviewer = Interviewer(survey, self._models, spec.retry, spec.question_models)
         self._agent_settings = SettingsTable.from_row(spec.agent_settings)
 
     def _calls(self, position: int, model: Model, spec: Spec) -> ModelCalls:
@@ -295,7 +296,7 @@ class InlineExecutor:
         self, begun: _ChunkInProgress, interview: InterviewInProgress
     ) -> Callable[[int, AnswerRecord], None] | None:
         """The function that gets each answer as it comes; None for a model that never waits: interviews end at once."""
-        if self._models[interview.given.model].is_instant:
+        if self._opened.never_waits(interview.given.model):
             return None
         return lambda ordinal, record: self._outbox.add_answer(begun.chunk, ordinal, record)
 

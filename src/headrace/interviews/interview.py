@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from headrace.display import counted
 from headrace.errors import InvalidAnswer, ModelUnusable, ProviderRefused, ProviderUnavailable
@@ -79,7 +79,13 @@ class InterviewInProgress:
 class Interviewer:
     """Conducts interviews of one survey; compiled once and shared by all of them."""
 
-    def __init__(self, survey: Survey, models: Sequence[ModelCalls], retry: RetryLimits) -> None:
+    def __init__(
+        self,
+        survey: Survey,
+        models: Sequence[ModelCalls],
+        retry: RetryLimits,
+        question_models: Mapping[int, int] | None = None,
+    ) -> None:
         self._asked = asked_questions(survey)
         self._route = Route(survey)
         self._steps = self._route.steps
@@ -87,6 +93,11 @@ class Interviewer:
         needed = self._route.needed()
         self._is_needed = [position in needed for position in range(len(survey))]
         self._models = models
+        own = question_models or {}
+        self._own_models = [models[own[position]] if position in own else None for position in range(len(survey))]
+        self._never_waits = [
+            all(each.is_instant for each in (model, *self._own_models) if each is not None) for model in models
+        ]
         self._retry = retry
         self._bools = [question.holds_bools for question in survey.questions]
         # A chain has one question to ask at any time: nothing to overlap.
@@ -96,6 +107,10 @@ class Interviewer:
     @property
     def is_instant(self) -> bool:
         return all(model.is_instant for model in self._models)
+
+    def never_waits(self, model: int) -> bool:
+        """Whether interviews with this model never wait, for a question's own model neither."""
+        return self._never_waits[model]
 
     def begin(
         self, given: Interview, agent: Fields, scenario: Fields, system: str, is_stopping: Callable[[], bool]
@@ -113,7 +128,7 @@ class Interviewer:
     ) -> Row | None:
         """Ask what is not answered yet. None where it must go on later: `resume_after_s` tells when, or never."""
         interview.resume_after_s = None
-        if self._is_chain or self._models[interview.given.model].is_instant:
+        if self._is_chain or self._never_waits[interview.given.model]:
             await self._ask_in_turn(interview, on_answer, stopped)
         else:
             await self._ask_overlapping(interview, on_answer, stopped)
@@ -216,7 +231,7 @@ class Interviewer:
             asked.name, interview.system, record.prompt, asked.schema(question),
             context["agent"], context["scenario"], given.iteration, record.attempts,
         )  # fmt: skip
-        model = self._models[given.model]
+        model = self._own_models[asked.position] or self._models[given.model]
         try:
             reply = await model.ask(request, record, interview.is_stopping)
         except (ProviderRefused, ProviderUnavailable, MemoryError):  # the call was made

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from headrace.executor import Batch
 from headrace.interviews.contract import Chunk, Interview, InterviewEvent, Rows, Spec
 from headrace.limits import RetryLimits
+from headrace.plan.called_models import question_models
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of
 from headrace.store.run_file.rows import BatchRow
@@ -98,8 +99,9 @@ def spec_of(job: Job, file: RunFile) -> Spec:
     """Describe what all chunks of a job share."""
     return Spec(
         survey=job.survey.to_row(),
-        models=[model.to_row() for model in job.models],
-        prices=[price_of(model) for model in job.models],
+        models=[model.to_row() for model in job.called_models],
+        prices=[price_of(model) for model in job.called_models],
+        question_models=question_models(job.survey, len(job.models)),
         dictionary=file.dictionary,
         retry=RetryLimits(),
         agent_settings=job.agents.settings.to_row(),

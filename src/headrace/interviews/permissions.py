@@ -50,7 +50,7 @@ class Permissions:
             file = None  # of another job: about to be refused as such, whatever its budgets are
         kept = Budgets() if file is None else file.budgets
         budgets, plan = options.budgets(kept), identity.digest
-        contacts = [contact for model in job.models for contact in contacts_of(model)]
+        contacts = [contact for model in job.called_models for contact in contacts_of(model)]
         interviews = max(len(job) * (options.n or 1), 0 if file is None else file.interviews)
         before = read_confirmed(plan) or _NOTHING
         confirmed = Confirmed(
@@ -108,7 +108,7 @@ def _unconfirmed(job: Job, confirmed: tuple[tuple[str, str | None], ...]) -> tup
     """List the contacts of models from a file that this user has allowed neither now nor earlier."""
     return tuple(
         contact
-        for model in job.models
+        for model in job.called_models
         if model.origin is not None
         for contact in contacts_of(model)
         if not contact.is_among(model.origin.allowed) and (contact.address, contact.key) not in confirmed
@@ -124,7 +124,7 @@ def _has_confirmed_limits(options: RunOptions, kept: Budgets, before: Confirmed)
 
 def _given_prices(job: Job) -> tuple[str, ...]:
     """Put given prices into words. They are no part of a plan's identity, and a file with a free model has no limit."""
-    priced = [(model.name, price_of(model)) for model in job.models if model.parameters.get("price") is not None]
+    priced = [(model.name, price_of(model)) for model in job.called_models if model.parameters.get("price") is not None]
     return tuple(
         dict.fromkeys(
             f"{ascii(name)[1:-1]} at ${price.input:g} in, ${price.output:g} out and"

@@ -74,7 +74,7 @@ class SurveyRun:
         self._listener = listener
         self.portion = Portion(len(file.plan), limit=options.limit, sample=options.sample, seed=options.seed)
         cursors = Cursors(file.plan, self.portion.passed_over(file.done), self.portion.stop)
-        self._endpoints = EndpointStates(job.models, cursors)
+        self._endpoints = EndpointStates(job.called_models, len(job.models), cursors)
         self._window = Window(memory.limits, file.budgets.window)
         self._admission = Admission(cursors, self._window)
         self._chunks = OpenChunks(file)

@@ -86,7 +86,7 @@ class Session:
         self.workers = self.permissions.confirmed.workers if has_workers else 0
         if self.workers:
             survey_workers_module().check_for_workers(job)
-        for model in job.models:
+        for model in job.called_models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
         check_priced(job, self.permissions.budgets)
 

@@ -115,7 +115,7 @@ def _tokens(usage: Usage) -> int:
 
 def check_priced(job: Job, budgets: Budgets) -> None:
     """Refuse a limit of cost where a price is not known; before a file is made that would keep it."""
-    unpriced = [model.name for model in job.models if price_of(model) is None]
+    unpriced = [model.name for model in job.called_models if price_of(model) is None]
     if budgets.max_cost is not None and unpriced:
         prices = f"install prices with: {install_command('genai-prices')}"
         raise OptionError(

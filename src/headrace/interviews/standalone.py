@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError, Interrupted
 from headrace.interviews.contract import InterviewExecutor
 from headrace.interviews.inline import InlineExecutor
+from headrace.interviews.job_functions import functions_of
 from headrace.interviews.open_chunks import CommittedRow
 from headrace.interviews.run import SurveyRun
 from headrace.interviews.session import Session, survey_workers_module
@@ -69,7 +70,7 @@ class StandaloneRun:
         self._run: SurveyRun | None = None
         self.opened: Future[OpenedRun] = Future()
         self.opened.set_running_or_notify_cancel()  # or a cancelled waiter would cancel it
-        has_network = not self._session.workers and all(model.service_name in SERVICES for model in job.models)
+        has_network = not self._session.workers and all(model.service_name in SERVICES for model in job.called_models)
         self._thread = LoopThread(self._main, has_network=has_network)
         self.ended = self._thread.future
         self.ended.add_done_callback(self._has_ended)
@@ -174,7 +175,7 @@ class _OwnHost:
     def executor(self, cache: ResponseCache | None) -> InterviewExecutor:
         if self._workers is not None:
             return self._workers.executor(self.limiters, cache)
-        return InlineExecutor([model.functions for model in self._session.job.models], self.limiters, cache)
+        return InlineExecutor(functions_of(self._session.job), self.limiters, cache)
 
     @asynccontextmanager
     async def running(self, run: SurveyRun, file: RunFile) -> AsyncGenerator[Callable[[Progress], None]]:

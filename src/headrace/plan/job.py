@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from headrace.display import counted, first_of, html_note
 from headrace.errors import ListError, SurveyError
 from headrace.limits import RunOptions
+from headrace.plan.called_models import called_models, default_models
 from headrace.plan.crossed_lists import crossed_agents, crossed_scenarios, replaced_models
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit, resolve_names
@@ -25,7 +26,6 @@ from headrace.plan.run_settings import RunSettings, with_run_parameters
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
-from headrace.survey.model_text import default_model
 from headrace.survey.scenario import Scenario
 from headrace.survey.survey import Survey
 
@@ -62,13 +62,18 @@ class Job(HostedVerbs):
     @property
     def models(self) -> ModelList:
         if self._models is None:
-            self._models = ModelList([default_model()])
+            self._models = ModelList(default_models(self.survey))
         return self._models
 
     @property
     def is_test(self) -> bool:
         """Whether only the test model answers: nothing is limited, cached or paid for."""
-        return all(model.service_name == "test" for model in self.models)
+        return all(model.service_name == "test" for model in self.called_models)
+
+    @property
+    def called_models(self) -> list[Model]:
+        """The models by number: the plan's, then those that questions have of their own; as many as a person writes."""
+        return called_models(self.survey, self.models)
 
     def by(self, *what: Any) -> Job:
         """A job with these agents, scenarios or models added: lists of them or single ones, in any order and mix.

@@ -123,7 +123,7 @@ class Model(HostedVerbs):
     def to_row(self) -> bytes:
         """The model as stored. A function is stored as a reference that can be compared, not called."""
         given = sorted(self.parameters.items())  # the order they were written in means nothing
-        held = {name: _reference(value) if callable(value) else [value] for name, value in given}
+        held = {name: to_reference(value) if callable(value) else [value] for name, value in given}
         try:
             return encode_value({"name": self.name, "service": self.service_name, "parameters": held})
         except UnusableValue as error:
@@ -136,9 +136,7 @@ class Model(HostedVerbs):
         parameters: dict[str, Any] = {}
         for name, value in held["parameters"].items():  # a value is held as [value], a function as {"function": ...}
             is_function = isinstance(value, dict)
-            parameters[name] = (functions or {}).get(name) if is_function else value[0]
-            if is_function and parameters[name] is None:
-                parameters[name] = MissingFunction(str(value[_FUNCTION]))  # pyright: ignore[reportUnknownArgumentType]
+            parameters[name] = from_reference(value, (functions or {}).get(name)) if is_function else value[0]
         return cls(held["name"], service_name=held["service"], **parameters)
 
     @classmethod
@@ -197,7 +195,13 @@ def _shown(value: Any) -> str:
     return f"<function {function_reference(value).partition('@')[0]}>"
 
 
-def _reference(function: Any) -> dict[str, str]:
+def to_reference(function: Any) -> dict[str, str]:
+    """A function as stored: what can be compared, not called."""
     if isinstance(function, MissingFunction):
         return {_FUNCTION: function.reference}
     return {_FUNCTION: function_reference(function)}
+
+
+def from_reference(stored: Any, function: Any) -> Any:
+    """The function that the program has given for a stored one; None for none."""
+    return MissingFunction(str(stored[_FUNCTION])) if function is None else function

@@ -7,7 +7,7 @@ that texts name (plan.fitting).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace.display import SHOWN_ROWS, first_of, html_table
@@ -247,6 +247,12 @@ class Survey(HostedVerbs):
         twin.__dict__.update({name: copy.copy(held) for name, held in vars(self).items()})
         return twin
 
+    def with_questions(self, questions: Iterable[Question]) -> Survey:
+        """The same survey with other questions of the same names."""
+        twin = self.copy()
+        twin._arrange(tuple(questions), self.rules, self.skip_rules)
+        return twin
+
     def check_questions(self) -> None:
         """Refuses a survey that asks nothing, when it is to be run."""
         if not self.questions:
@@ -270,9 +276,13 @@ class Survey(HostedVerbs):
             raise SurveyError(f"The survey cannot be stored: {error.message}", fix=error.fix) from None
 
     @classmethod
-    def from_row(cls, row: bytes | str) -> Survey:
+    def from_row(cls, row: bytes | str, functions: Sequence[Mapping[str, Any]] = ()) -> Survey:
+        """The reverse of `to_row`; `functions` are those of each question, where a program gives them."""
         held = decode_value(row)
-        questions = (question_from_dict(settings) for settings in held["questions"])
+        questions = (
+            question_from_dict(settings, functions[position] if position < len(functions) else None)
+            for position, settings in enumerate(held["questions"])
+        )
         survey = cls(questions, questions_to_randomize=held.get("randomize"))
         for name, rule in held["skip"].items():
             survey.add_skip_rule(name, rule)

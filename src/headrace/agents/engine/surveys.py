@@ -23,6 +23,7 @@ from headrace.display import counted
 from headrace.errors import EngineClosed, OptionError
 from headrace.interviews.contract import InterviewExecutor
 from headrace.interviews.inline import InlineExecutor
+from headrace.interviews.job_functions import functions_of
 from headrace.interviews.run import SurveyRun
 from headrace.interviews.session import Session
 from headrace.limits import RunOptions
@@ -129,7 +130,7 @@ class _EngineHost:
         yield self._surveys.cache()  # the engine closes it
 
     def executor(self, cache: ResponseCache | None) -> InterviewExecutor:
-        return InlineExecutor([model.functions for model in self._session.job.models], self.limiters, cache)
+        return InlineExecutor(functions_of(self._session.job), self.limiters, cache)
 
     @asynccontextmanager
     async def running(self, run: SurveyRun, file: RunFile) -> AsyncGenerator[Callable[[Progress], None]]:

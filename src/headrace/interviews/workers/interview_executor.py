@@ -50,7 +50,7 @@ _ROWS_TO_WIDEN = 32  # for each interview at once
 
 
 class IsolatedExecutor:
-    """`functions` are, for each model, its parameters that are functions, by reference. A worker may use `limit_bytes`
+    """`functions` are those of the job (interviews.job_functions), by reference. A worker may use `limit_bytes`
     above what it was forked with, and is ended when it has not answered for `hang_s`.
     """
 

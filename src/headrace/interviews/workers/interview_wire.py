@@ -41,7 +41,7 @@ from headrace.workers.wire import FunctionReference
 
 
 class Opening(msgspec.Struct, array_like=True):
-    """`functions` are, for each model, its parameters that are functions, by name."""
+    """`functions` are those of the job (interviews.job_functions), by reference."""
 
     spec: Spec
     functions: list[dict[str, FunctionReference]]

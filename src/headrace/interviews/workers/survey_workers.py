@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from headrace.errors import BudgetTooSmall, InvalidInput, OptionError, spelled
+from headrace.interviews.job_functions import functions_of
 from headrace.interviews.workers.interview_executor import IsolatedExecutor
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import TreeGauge
@@ -66,7 +67,7 @@ class SurveyWorkers:
 async def survey_workers(job: Job, workers: int, limits: MemoryLimits) -> AsyncGenerator[SurveyWorkers]:
     """Enter it before the run file is opened: what the warden inherits, every worker does."""
     functions = _functions(job)
-    has_network = any(model.service_name in SERVICES for model in job.models)
+    has_network = any(model.service_name in SERVICES for model in job.called_models)
     modules = {f.module for each in functions for f in each.values() if not f.is_script}
     preload = (*_PRELOADED, *(_PRELOADED_FOR_NETWORK if has_network else ()), *sorted(modules))
     async with WorkerPool(PoolOptions(preload=preload)) as pool:
@@ -80,7 +81,7 @@ def check_for_workers(job: Job) -> None:
             spelled(f"{{workers}} needs processes that {sys.platform} does not offer.", workers=None),
             fix=spelled("Run without {workers}.", workers=None),
         )
-    for model in job.models:
+    for model in job.called_models:
         if model.service_name == "local":
             raise OptionError(
                 f"The model {model.name!r} has a process of its own already, and each worker would load it again.",
@@ -90,11 +91,11 @@ def check_for_workers(job: Job) -> None:
 
 
 def _functions(job: Job) -> list[dict[str, FunctionReference]]:
-    """For each model its functions by reference; what a run file lacks is refused by the model itself."""
+    """The job's functions by reference; what a run file lacks is refused by its owner."""
     try:
         return [
-            {name: refer_to(f) for name, f in model.functions.items() if not isinstance(f, MissingFunction)}
-            for model in job.models
+            {name: refer_to(f) for name, f in each.items() if not isinstance(f, MissingFunction)}
+            for each in functions_of(job)
         ]
     except InvalidInput as error:
         fix = spelled("Define it with `def` at the top of a .py file, or run without {workers}.", workers=None)

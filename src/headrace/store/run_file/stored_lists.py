@@ -12,6 +12,7 @@ from typing import NamedTuple
 import apsw
 
 from headrace.limits import Budgets
+from headrace.plan.called_models import with_claimed_models
 from headrace.plan.census import MOST_FIELDS, FieldCensus
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
@@ -105,7 +106,7 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
                 if tuple(question.question_name for question in survey.questions) != header.question_names:
                     raise ValueError("its questions are not those of its table of questions")
                 return Job.of(
-                    survey,
+                    with_claimed_models(survey, str(path), allowed),
                     _agents(connection, path, plan.shape.agent, identity.agents),
                     ScenarioList.of(_source(connection, path, "scenario", plan.shape.scenario, identity.scenarios)),
                     ModelList(Model.from_file(model.to_row(), str(path), allowed) for model in header.models),

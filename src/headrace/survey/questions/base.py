@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 
 from headrace.errors import SurveyError
 from headrace.stand_ins import HostedVerbs
-from headrace.survey.model import Model
+from headrace.survey.model import Model, from_reference, to_reference
 from headrace.survey.questions.kinds import KindOfQuestion, kind_named, kinds_by_name, split_kind
 from headrace.survey.replies import read_reply
 from headrace.survey.templates import is_template
@@ -98,6 +98,7 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
     )
     is_made_by_jobs: ClassVar[bool] = False  # by Job.map only
     literal_settings: ClassVar[frozenset[str]] = frozenset()  # whose texts are no templates
+    function_settings: ClassVar[frozenset[str]] = frozenset()  # stored as references, and given by the program
 
     def __post_init__(self) -> None:
         if not self._is_named_by_template:
@@ -182,6 +183,11 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
     def accept(self, given: Any) -> Any:
         """The answer in its own type, or InvalidAnswer. `given` is text, or the JSON value a model sent."""
 
+    @property
+    def functions(self) -> dict[str, Any]:
+        """The settings that are functions. They are not stored: each program gives its own."""
+        return {name: getattr(self, name) for name in self.function_settings}
+
     def templates(self) -> Iterator[tuple[str, str]]:
         """Each template among its settings, with the place it stands in, for error messages."""
         for name, value in self.settings().items():
@@ -226,6 +232,8 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
         kept = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if self._is_kept(field)}
         if self.model is not None:
             kept["model"] = decode_value(self.model.to_row())
+        for name in self.function_settings:
+            kept[name] = to_reference(getattr(self, name))
         return {"kind": self.kind, **kept}
 
     @classmethod
@@ -241,7 +249,8 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
 
     def settings(self) -> dict[str, Any]:
         """Its settings by name, as a text may name them: plain data, so without its model."""
-        names = (field.name for field in dataclasses.fields(self) if field.name != "model")
+        hidden = self.function_settings | {"model"}
+        names = (field.name for field in dataclasses.fields(self) if field.name not in hidden)
         return {name: _as_plain(getattr(self, name)) for name in names}
 
 
@@ -266,9 +275,13 @@ def kinds_for_files() -> list[type[Question]]:
     return [kind for kind in cast("list[type[Question]]", kinds_by_name()) if not kind.is_made_by_jobs]
 
 
-def question_from_dict(settings: dict[str, Any]) -> Question:
-    """Make a question from its settings, as a run file or a survey file holds them."""
+def question_from_dict(settings: dict[str, Any], functions: Mapping[str, Any] | None = None) -> Question:
+    """Make a question from its settings, as a run file or a survey file holds them. A function that is not among
+    `functions` stays a `MissingFunction`.
+    """
     kind, given = split_kind(settings)
+    for name in cast("type[Question]", kind).function_settings & given.keys():
+        given[name] = from_reference(given[name], (functions or {}).get(name))
     held = given.get("model")
     if isinstance(held, dict):
         given["model"] = Model.from_row(encode_value(cast(Schema, held)))
