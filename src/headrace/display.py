@@ -1,9 +1,10 @@
-"""Shows a few rows to people: as plain text, and as HTML for notebooks. Covers: cutting and escaping.
+"""Shows a few rows to people, as HTML for notebooks. Covers: cutting and escaping.
 
 `visible` is for every text on its way to a terminal that a model, a service or a file may have written: error texts
 (errors), tables, progress, CSV at a terminal. What would steer the terminal is shown as an escape.
 
-Does not cover: which rows (the classes that show themselves: a survey, lists, a job, results).
+Does not cover: which rows (the classes that show themselves: a survey, lists, a job, results), or tables of text
+(tables).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 SHOWN_ROWS = 10
 _MOST_COLUMNS = 30
-_LONGEST_HTML, _LONGEST_TEXT = 200, 40
+_LONGEST_HTML = 200
 # Control characters but for tab and line end, marks that reverse the direction of text, tags, half characters.
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff"
@@ -66,17 +67,6 @@ def html_note(text: str) -> str:
     import html
 
     return f"<p>{html.escape(text)}</p>"
-
-
-def text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, more: bool) -> str:
-    """Columns side by side; `more` says that there are further rows."""
-    shown = columns[:_MOST_COLUMNS]
-    cells = [[cell_text(value, _LONGEST_TEXT) for value in row[:_MOST_COLUMNS]] for row in rows]
-    lines = [[cell_text(name, _LONGEST_TEXT) for name in shown], *cells]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    lines.insert(1, ["-" * width for width in widths])
-    drawn = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
-    return "\n".join([*drawn, "..."] if more else drawn)
 
 
 def _html_cell(value: Any) -> str:

@@ -205,7 +205,7 @@ def test_the_repr_is_one_line_with_the_path_and_counts(path: Path) -> None:
 
 
 def test_the_notebook_shows_a_page_and_escapes_it(tmp_path: Path) -> None:
-    agents = [Agent({"<b>trait</b>": "<script>alert(1)</script>"}) for _ in range(30)]
+    agents = [Agent({"<b>trait</b>": f"<script>alert({n})</script>"}) for n in range(30)]
     path = files.write(tmp_path / "h.run", files.job(files.survey("q"), agents), lambda _: ["a & <i>b</i>"])
     with Results.open(path) as results:
         shown = results._repr_html_()
@@ -213,7 +213,7 @@ def test_the_notebook_shows_a_page_and_escapes_it(tmp_path: Path) -> None:
         assert "<i>" not in shown
         assert "&lt;script&gt;" in shown
         assert shown.count("<tr>") == 11
-        assert "the first 10 of 30 interviews" in shown
+        assert "and 20 more" in shown
 
 
 def test_closed_results_open_the_file_again_when_used(path: Path) -> None:

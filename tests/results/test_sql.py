@@ -81,8 +81,8 @@ def test_a_table_shows_its_first_rows(results: Results) -> None:
     shown = repr(results.sql("select mood, rating from self"))
     assert shown.splitlines()[0].split() == ["mood", "rating"]
     assert shown.splitlines()[2].split() == ["Good", "0"]
-    assert shown.endswith("...")
-    assert len(shown.splitlines()) == 13
+    assert shown.endswith("and more")
+    assert len(shown.splitlines()) == 23
     assert "&lt;b&gt;" in results.sql("select '<b>' as x")._repr_html_()
 
 

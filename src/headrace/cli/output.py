@@ -6,16 +6,13 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from headrace.cli.tables import print_rows
 from headrace.cli.terminal import (
-    Terminal,
     own_command,
     path_text,
     print_data_as_utf8,
     print_json,
     say,
     seen_from_here,
-    showable,
 )
 from headrace.display import counted
 from headrace.errors import OptionError
@@ -26,8 +23,6 @@ from headrace.results.stats import Stats
 from headrace.units import format_bytes
 
 _LAYOUTS = ("table", "csv", "jsonl")
-_ROWS_OF_A_TABLE = 50
-_LONGEST = 500
 
 
 def show_finished(results: Results, *, as_json: bool) -> bool:
@@ -127,14 +122,4 @@ def show_results(
                 print_data_as_utf8()
                 chosen.print_jsonl(sys.stdout)
             case _:
-                _print_table(chosen)
-
-
-def _print_table(results: Results) -> None:
-    terminal = Terminal()
-    found = results.head(_ROWS_OF_A_TABLE).to_dicts()
-    texts = [["" if v is None else showable(v, _LONGEST, terminal.encoding) for v in row.values()] for row in found]
-    columns = [showable(name, _LONGEST, terminal.encoding) for name in results.columns]
-    print_rows(terminal, columns, texts)
-    if len(results) > _ROWS_OF_A_TABLE:
-        terminal.print(f"the first {_ROWS_OF_A_TABLE} of {len(results):,}; --format csv prints them all")
+                chosen.print(max_rows=limit)

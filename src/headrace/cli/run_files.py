@@ -10,7 +10,6 @@ from pathlib import Path
 
 import typer
 
-from headrace.cli.tables import print_rows, table_width
 from headrace.cli.terminal import Terminal, path_text, print_json, say, showable
 from headrace.display import counted
 from headrace.errors import HeadraceError, OptionError
@@ -19,6 +18,7 @@ from headrace.store.home import home
 from headrace.store.run_file.removal import check_is_removable, disk_bytes, remove_run
 from headrace.store.run_file.stored_lists import planned_interviews
 from headrace.store.whole_files import copy_file
+from headrace.tables import print_rows, table_width
 from headrace.units import format_bytes
 
 _AGES_S = (("day", 86_400), ("hour", 3600), ("minute", 60))

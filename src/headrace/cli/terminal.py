@@ -1,6 +1,6 @@
 """Adapts output to the terminal: its width, letters and colours, paths as typed there, and the command to type next.
 
-Does not cover: tables (cli.tables) or pictures (cli.demo.pictures).
+Does not cover: tables (tables) or pictures (cli.demo.pictures).
 """
 
 from __future__ import annotations

@@ -12,12 +12,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, overload
 
-from headrace.display import SHOWN_ROWS, counted, html_table
+from headrace.display import counted
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import ColumnKind, parse
 from headrace.results.binding import bind
 from headrace.results.catalog import Catalog, ColumnChanges, read_catalog
 from headrace.results.columns import Bound, Group, ResultColumn, column_kinds
+from headrace.results.overview import glance_at, overview_columns
+from headrace.results.printing import Glance
 from headrace.results.result import FailedQuestion, Result
 from headrace.results.stages import OpenView
 from headrace.results.stats import Stats, read_stats
@@ -144,17 +146,23 @@ class Results(HostedVerbs, Tabular):
         self.close()
 
     def __repr__(self) -> str:
+        """One line; of chosen columns, the table."""
         try:
+            if self._selected is not None:
+                return str(self)
             stats = self.stats()
         except HeadraceError as error:
             return f"Results({str(self.path)!r}: {error.message})"
         of = "" if self._view.is_everything else "a view of the "
         return f"Results({str(self.path)!r}: {of}{counted(stats.interviews, 'interview')}, {stats.failed:,} failed)"
 
-    def _repr_html_(self) -> str:
-        rows = list(self.head(SHOWN_ROWS)._values())  # no more than these
-        of = f" of {len(self):,}" if self._view.is_everything else ""
-        return html_table(self.columns, rows, f"the first {len(rows)}{of} interviews in {self.path}")
+    def _glance(self, most_rows: int) -> Glance:
+        catalog, file = self._catalog(), self._file
+        columns = self._selected
+        if columns is None:
+            columns = overview_columns(file.reader, file.header, catalog)
+        names = [catalog.shown(column) for column in columns]
+        return glance_at(self._opened(self._view), columns, names, most_rows, is_overview=self._selected is None)
 
     # --- reading
 

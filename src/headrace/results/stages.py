@@ -74,17 +74,23 @@ class OpenView:
 
     def count(self) -> int:
         """How many interviews the view has."""
-        unordered = self._of(View(parent=self.view.parent, filters=self.view.filters))
+        unordered = self.of(View(parent=self.view.parent, filters=self.view.filters))
         with unordered._stage() as (stage, _, _):
             found = stage.count()
         return max(0, (found if self.view.stop is None else min(found, self.view.stop)) - self.view.start)
+
+    def is_counted_in_sql(self) -> bool:
+        """Whether SQLite alone can count the view; otherwise Python would have to read all its interviews."""
+        filters = [condition for view in self.view.lineage() for condition in view.filters]
+        with self.reader.snapshot() as connection:
+            return not Conditions(tuple(filters), self.header).split(connection)[1]
 
     def as_row_set(self, own: Reader) -> RowSet:
         """The view as a temporary table of ordinals, on a reader of the caller's own; all interviews need no table."""
         if self.view.is_everything:
             return EVERYTHING
         parent = self.view.parent
-        row_set = EVERYTHING if parent is None else self._of(parent).as_row_set(own)
+        row_set = EVERYTHING if parent is None else self.of(parent).as_row_set(own)
         stage = _ViewStage(self, own, row_set)
         return stage.choose(self.view.keys, self.view.start, self.view.stop)
 
@@ -98,13 +104,14 @@ class OpenView:
         own = self.reader.twin()  # temporary tables go when it is closed
         try:
             if view.keys:
-                yield _ViewStage(self._of(View()), own, self.as_row_set(own)), 0, None
+                yield _ViewStage(self.of(View()), own, self.as_row_set(own)), 0, None
             else:
-                yield _ViewStage(self, own, self._of(view.parent or View()).as_row_set(own)), view.start, view.stop
+                yield _ViewStage(self, own, self.of(view.parent or View()).as_row_set(own)), view.start, view.stop
         finally:
             own.close()
 
-    def _of(self, view: View) -> OpenView:
+    def of(self, view: View) -> OpenView:
+        """Another view of the same file."""
         return replace(self, view=view)
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import apsw
 import msgspec
 
-from headrace.display import SHOWN_ROWS, html_table, text_table
 from headrace.errors import InvalidInput, nearest
 from headrace.expressions import ColumnKind
 from headrace.results.catalog import Catalog
+from headrace.results.printing import Glance
 from headrace.results.stages import OpenView
 from headrace.results.tabular import Tabular, Values
 from headrace.store.hardening import only_reading
@@ -53,13 +53,12 @@ class Table(Tabular):
         return self._values()
 
     def __repr__(self) -> str:
-        rows = self._first(SHOWN_ROWS + 1)
-        return text_table(self._names, rows[:SHOWN_ROWS], more=len(rows) > SHOWN_ROWS)
+        return str(self)
 
-    def _repr_html_(self) -> str:
-        rows = self._first(SHOWN_ROWS + 1)
-        caption = f"the first {SHOWN_ROWS} rows" if len(rows) > SHOWN_ROWS else f"{len(rows)} rows"
-        return html_table(self._names, rows[:SHOWN_ROWS], caption)
+    def _glance(self, most_rows: int) -> Glance:
+        rows = self._first(most_rows + 1)
+        total = len(rows) if len(rows) <= most_rows else None
+        return Glance(columns=self.columns, rows=rows[:most_rows], total=total)
 
     def _values(self) -> Iterator[Values]:
         rows, spool = self._run()

@@ -6,12 +6,14 @@ Does not cover: how each format is written (text_export, export).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
+from headrace.display import SHOWN_ROWS
 from headrace.expressions import ColumnKind
-from headrace.results import export, listing, text_export
+from headrace.results import export, listing, printing, text_export
+from headrace.results.printing import Glance
 from headrace.results.replacing import refuse_same_file
 
 if TYPE_CHECKING:
@@ -36,6 +38,32 @@ class Tabular(ABC):
     @abstractmethod
     def _kinds(self) -> list[frozenset[ColumnKind]]:
         """The kinds of values in each column."""
+
+    @abstractmethod
+    def _glance(self, most_rows: int) -> Glance:
+        """The first rows with the columns that one wants to see, and how many there are."""
+
+    def __str__(self) -> str:
+        """The table that `print(results)` shows: as wide as the terminal, with a bounded number of rows."""
+        return printing.as_text(self._glance(printing.TABLE_ROWS))
+
+    def _repr_html_(self) -> str:
+        return printing.in_format(self._glance(SHOWN_ROWS), "html")
+
+    def print(
+        self,
+        format: str | None = None,
+        pretty_labels: Mapping[str, str] | None = None,
+        max_rows: int | None = None,
+    ) -> None:
+        """Print the first rows as a table that fits the terminal.
+
+        `format` is `"rich"` (the default), `"markdown"`, `"html"` or `"latex"`; `pretty_labels` are headings by column;
+        `max_rows` is how many rows are shown, by default 20, or 500 in the other formats.
+        """
+        glance = self._glance(printing.rows_for(format, max_rows))
+        glance = printing.labelled(glance, pretty_labels or {})
+        printing.print_glance(glance, format, asked=max_rows is not None)
 
     def to_dicts(self, remove_prefix: bool = True) -> list[dict[str, Any]]:
         """All rows in memory, each a dict by column: `mood` for `answer.mood` where no other column has that name."""

@@ -4,6 +4,7 @@ do).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from headrace.results.columns import Bound, ResultColumn
@@ -30,6 +31,13 @@ class View:
     @property
     def is_everything(self) -> bool:
         return self == View()
+
+    def lineage(self) -> Iterator[View]:
+        """This view and those that it was made of."""
+        view: View | None = self
+        while view is not None:
+            yield view
+            view = view.parent
 
     def filtered(self, condition: Bound) -> View:
         view = self._behind_window()

@@ -13,7 +13,6 @@ from rich.live import Live
 
 from headrace.cli.demo.pictures import Bar, MemoryPicture, bar_chart
 from headrace.cli.demo.subject import Subject
-from headrace.cli.tables import print_rows, table_width
 from headrace.cli.terminal import Terminal, own_command, own_python, seen_from_here, showable
 from headrace.interviews.delivery import Delivery
 from headrace.limits import RunOptions
@@ -25,6 +24,7 @@ from headrace.store.home import home
 from headrace.store.run_file.creation import read_identity
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.removal import check_is_removable, disk_bytes, remove_run, set_aside
+from headrace.tables import print_rows, table_width
 from headrace.units import format_bytes, format_duration
 
 # What EDSL 1.0.9 was measured to keep in RAM for each interview: `./scripts/bench memory` prints it.

@@ -1,0 +1,188 @@
+"""Shows rows to people: as text that fits the terminal, and as Markdown, HTML and LaTeX.
+
+Text on a terminal is as wide as the terminal: a table, or a block of lines for each row where columns do not fit.
+Elsewhere (a pipe, a file) each row is one line of any width, its long texts cut, unless COLUMNS says how wide it may
+be. Does not cover: which rows and columns (overview), or laying out a table (tables).
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TextIO
+
+from headrace.display import cell_text, counted, html_table, visible
+from headrace.errors import OptionError, nearest
+from headrace.progress.notebook import is_notebook
+from headrace.results.listing import bare_names
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+TABLE_ROWS, BLOCK_ROWS, MARKUP_ROWS = 20, 5, 500
+FORMATS = ("rich", "markdown", "html", "latex")
+_LONGEST_FOLDED, _LONGEST_AT_A_GLANCE, _LONGEST_ON_A_LINE = 500, 150, 100
+_MARKDOWN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "$": "\\$"})
+_LATEX = str.maketrans({sign: "\\" + sign for sign in "&%$#_{}"}) | str.maketrans(
+    {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """Rows to look at. `total` is how many there are in all, None where counting would read all of them.
+
+    `is_overview` says that nobody chose the columns: long texts are then cut, and blocks are few.
+    """
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    total: int | None
+    notes: tuple[str, ...] = ()
+    is_overview: bool = False
+
+    def head(self, count: int) -> Glance:
+        return self if len(self.rows) <= count else replace(self, rows=self.rows[:count])
+
+    def footer(self) -> list[str]:
+        """What is not shown: `and 19,980 more`."""
+        if self.total is None:
+            return ["and more", *self.notes]
+        left = self.total - len(self.rows)
+        return [*([f"and {left:,} more"] if left > 0 else []), *self.notes]
+
+
+def rows_for(format: str | None, max_rows: int | None) -> int:
+    """How many rows a format shows where the user does not say; refuses a format that there is not."""
+    if format is not None and format not in FORMATS:
+        raise OptionError(f"There is no format {format!r}.", fix=f"Use one of {', '.join(FORMATS)}.")
+    if max_rows is not None:
+        return max(0, max_rows)
+    return TABLE_ROWS if format in (None, "rich") else MARKUP_ROWS
+
+
+def labelled(glance: Glance, labels: Mapping[str, str]) -> Glance:
+    """The rows under other headings; a label may be given for a column's full or bare name."""
+    named = dict(zip(bare_names(glance.columns), glance.columns, strict=True))
+    wanted = {named.get(name, name): label for name, label in labels.items()}
+    for name in wanted:
+        if name not in glance.columns:
+            raise OptionError(f"pretty_labels has {name!r}, which is not shown.", fix=nearest(name, glance.columns))
+    return replace(glance, columns=[wanted.get(name, name) for name in glance.columns])
+
+
+def print_glance(glance: Glance, format: str | None, *, asked: bool) -> None:
+    """Print on standard output; HTML in a notebook is shown there."""
+    if format == "html" and is_notebook():
+        import_module("IPython.display").display({"text/html": in_format(glance, format)}, raw=True)
+        return
+    if format in (None, "rich"):
+        if _is_terminal():
+            _draw(_console(sys.stdout), glance, asked=asked)  # with bold headings
+            return
+        sys.stdout.write(as_text(glance, asked=asked) + "\n")
+    else:
+        sys.stdout.write(in_format(glance, format) + "\n")
+
+
+def in_format(glance: Glance, format: str | None) -> str:
+    match format:
+        case "markdown":
+            return _markdown(glance)
+        case "html":
+            caption = "; ".join(glance.footer()) or counted(len(glance.rows), "row")
+            return html_table(glance.columns, glance.rows, caption)
+        case "latex":
+            return _latex(glance)
+        case _:
+            return as_text(glance)
+
+
+def as_text(glance: Glance, *, asked: bool = False) -> str:
+    """The text for standard output as it is at this moment. `asked` says that the user chose the number of rows."""
+    buffer = _Buffer()
+    _draw(_console(buffer), glance, asked=asked)
+    return "\n".join(map(str.rstrip, buffer.getvalue().splitlines()))
+
+
+def _console(file: TextIO) -> Console:
+    from rich.console import Console
+
+    return Console(file=file, width=_room() or 80, highlight=False, markup=False, emoji=False)
+
+
+def _draw(console: Console, glance: Glance, *, asked: bool) -> None:
+    from headrace.tables import fits_side_by_side, print_rows, table_width
+
+    is_bounded = _room() is not None
+    cut = glance.is_overview or not is_bounded
+    longest = _LONGEST_AT_A_GLANCE if glance.is_overview else _LONGEST_FOLDED
+    longest = longest if is_bounded else _LONGEST_ON_A_LINE
+    columns = [cell_text(name, longest) for name in glance.columns]
+    rows = [[_text(value, longest, console.encoding) for value in row] for row in glance.rows]
+    if not columns:
+        console.print("no columns")
+    elif not is_bounded:
+        console.width = max(console.width, table_width(columns, rows))
+    elif not fits_side_by_side(columns, rows, console.width, cut=cut):
+        short = [cell_text(name, longest) for name in bare_names(glance.columns)]
+        is_short_enough = fits_side_by_side(short, rows, console.width, cut=cut)
+        columns = short if is_short_enough else columns
+        if not is_short_enough and glance.is_overview and not asked:
+            rows, glance = rows[:BLOCK_ROWS], glance.head(BLOCK_ROWS)
+    if columns:
+        print_rows(console, columns, rows, cut=cut)
+    for line in glance.footer():
+        console.print(visible(line), soft_wrap=True)
+
+
+class _Buffer(io.StringIO):
+    """A text with the encoding of standard output, so that only letters it has are drawn."""
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return getattr(sys.stdout, "encoding", None) or "utf-8"
+
+
+def _room() -> int | None:
+    """How wide standard output is; None where it is no terminal and nothing says how wide."""
+    if _is_terminal() or os.environ.get("COLUMNS", "").isdigit():
+        return max(20, shutil.get_terminal_size().columns)
+    return None
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stdout.isatty()
+    except (AttributeError, ValueError):  # replaced by something that only writes, or closed
+        return False
+
+
+def _text(value: Any, longest: int, encoding: str) -> str:
+    text = "" if value is None else cell_text(value, longest)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _markdown(glance: Glance) -> str:
+    def line(cells: Sequence[Any]) -> str:
+        texts = ("" if cell is None else cell_text(cell, _LONGEST_FOLDED) for cell in cells)
+        return f"| {' | '.join(text.translate(_MARKDOWN) for text in texts)} |"
+
+    lines = [line(glance.columns), line(["---"] * len(glance.columns)), *map(line, glance.rows)]
+    footer = glance.footer()
+    return "\n".join([*lines, "", *footer] if footer else lines)
+
+
+def _latex(glance: Glance) -> str:
+    def line(cells: Sequence[Any]) -> str:
+        texts = ("" if cell is None else cell_text(cell, _LONGEST_FOLDED) for cell in cells)
+        return f"{' & '.join(text.translate(_LATEX) for text in texts)} \\\\"
+
+    head = [f"\\begin{{tabular}}{{{'l' * len(glance.columns)}}}", "\\hline", line(glance.columns), "\\hline"]
+    footer = [f"% {text}" for text in glance.footer()]
+    return "\n".join([*head, *map(line, glance.rows), "\\hline", "\\end{tabular}", *footer])
