@@ -90,11 +90,11 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Answered:
 def test_it_answers_every_kind_of_question_validly(answered: Answered) -> None:
     assert (len(answered.answers), answered.failed) == (2, 0)
     for row in answered.answers:
-        assert row["answer.mood"] in ("Good", "So-so", "Bad")
-        assert row["answer.trust"] in (1, 2, 3)
-        assert 3 <= row["answer.hours"] <= 12
-        assert row["answer.car"] in ("Yes", "No")
-        assert isinstance(row["answer.why"], str)
+        assert row["mood"] in ("Good", "So-so", "Bad")
+        assert row["trust"] in (1, 2, 3)
+        assert 3 <= row["hours"] <= 12
+        assert row["car"] in ("Yes", "No")
+        assert isinstance(row["why"], str)
     assert answered.stats.calls == 10  # the grammar leaves nothing to ask again
     assert answered.stats.output_tokens > 40
 

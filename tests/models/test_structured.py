@@ -3,7 +3,7 @@ import pytest
 from headrace.models.http_client.failures import retry_after_s
 from headrace.models.http_client.rate_headers import chat_rates, duration_s
 from headrace.models.protocols.structured import AnswerShapes, strict_form
-from headrace.models.provider import answer_envelope
+from headrace.models.provider import Request, answer_envelope
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
@@ -41,14 +41,27 @@ def test_every_kind_s_envelope_can_be_said_strictly():
         assert strict_form(envelope) is not None
 
 
+def _asked(schema, *, has_comment=False):
+    return Request("q", "", "Well?", schema, {}, {}, 0, 1, has_comment)
+
+
+def test_a_comment_is_asked_for_behind_the_answer():
+    made: list[object] = []
+    shape = AnswerShapes(lambda envelope: made.append(envelope) or b"x").of(_asked({"enum": ["a"]}, has_comment=True))
+    assert shape is not None
+    (envelope,) = made
+    assert list(envelope["properties"]) == envelope["required"] == ["answer", "comment"]
+    assert strict_form(envelope) is not None
+
+
 def test_a_shape_is_made_once_for_each_schema_and_not_kept_for_ever():
     made: list[object] = []
     shapes = AnswerShapes(lambda envelope: made.append(envelope) or b"x")
     schema = {"enum": ["a"]}
-    assert shapes.of(schema) is shapes.of(schema)
+    assert shapes.of(_asked(schema)) is shapes.of(_asked(schema))
     assert len(made) == 1
     for number in range(1000):
-        assert str(number) in shapes.of({"enum": [number]}).in_words
+        assert str(number) in shapes.of(_asked({"enum": [number]})).in_words
     assert len(shapes._made) <= 256
 
 

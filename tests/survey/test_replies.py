@@ -1,5 +1,8 @@
+import dataclasses
+
 import pytest
 
+from headrace import QuestionFreeText, QuestionMultipleChoice
 from headrace.survey.replies import NoAnswer, read_reply
 
 
@@ -45,3 +48,53 @@ def test_all_other_text_stays_as_it_is(text):
 def test_nothing_is_no_answer(text):
     with pytest.raises(NoAnswer):
         read_reply(text)
+
+
+mood = QuestionMultipleChoice(question_name="q", question_text="Well?", question_options=["Good", "Bad"])
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "comment"),
+    [
+        ("Good", "Good", None),
+        ("Good\nThe sun shines.\nOr so it seems.", "Good", "The sun shines.\nOr so it seems."),
+        ("Good\n\nThe bad weather is over.", "Good", "The bad weather is over."),
+        ("Good\nComment: the sun shines", "Good", "the sun shines"),
+        ("Good\n**Explanation:** the sun shines", "Good", "the sun shines"),
+        ("```\nGood\n```\nThe sun shines.", "Good", "The sun shines."),
+        ('{"answer": "Good", "comment": "so",}', "Good", "so"),
+        ("{'answer': 'Good'}\nThe sun shines.", "Good", "The sun shines."),
+        ('{"answer": "Good", "comment": "so"}', "Good", "so"),
+        ("Great\nThe sun shines.", "Great\nThe sun shines.", None),
+    ],
+)
+def test_a_comment_is_what_follows_the_answer(text, given, comment):
+    assert mood.read(text) == (given, comment)
+
+
+def test_free_text_is_whole():
+    question = QuestionFreeText(question_name="q", question_text="Well?")
+    assert question.read("Good\nComment: it is.") == ("Good\nComment: it is.", None)
+
+
+def test_a_comment_is_asked_for_unless_it_is_not_wanted():
+    assert "comment" in mood.closing()
+    assert "comment" not in dataclasses.replace(mood, include_comment=False).closing()
+    assert "comment" not in QuestionFreeText(question_name="q", question_text="Well?").closing()
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ('{"answer": "Good", "comment": "The sun', ("Good", "The sun")),
+        ("Good\nThe sun", ("Good", "The sun")),
+        ('{"answer": "Goo', None),
+        ('{"answer": 1', None),
+        ('{"answer": ["a", "b"]', None),
+        ("Good", None),
+        ("", None),
+    ],
+)
+def test_only_a_comment_may_be_cut_off(text, read):
+    assert mood.read_cut(text) == read
+    assert QuestionFreeText(question_name="q", question_text="Well?").read_cut(text) is None

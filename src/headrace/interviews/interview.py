@@ -10,6 +10,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from headrace.display import counted
 from headrace.errors import InvalidAnswer, ModelUnusable, ProviderRefused, ProviderUnavailable
@@ -229,7 +230,7 @@ class Interviewer:
         record.attempts += 1
         request = Request(
             asked.name, interview.system, record.prompt, asked.schema(question),
-            context["agent"], context["scenario"], given.iteration, record.attempts,
+            context["agent"], context["scenario"], given.iteration, record.attempts, question.has_comment,
         )  # fmt: skip
         model = self._own_models[asked.position] or self._models[given.model]
         try:
@@ -242,14 +243,17 @@ class Interviewer:
         record.input_tokens += reply.input_tokens
         record.output_tokens += reply.output_tokens
         model.charged(given.ordinal, record)
-        if reply.finish is not _STOP:
+        # A cut-off comment does no harm; a cut-off answer is none.
+        begun = None if reply.finish is _STOP else _read_cut(question, reply)
+        if begun is None and reply.finish is not _STOP:
             return _cut_short(reply)
         try:
-            answer, record.comment = question.read(reply.text)
+            answer, record.comment = begun or question.read(reply.text)
             record.value = to_sql(question.accept(answer), as_bool=self._bools[asked.position])
         except (InvalidAnswer, NoAnswer) as error:
             return error
-        model.accepted(reply)
+        if begun is None:
+            model.accepted(reply)
         return None
 
     async def _ask_again(
@@ -331,6 +335,10 @@ class Interviewer:
             return answers, None
         rest = zip(answers[ANSWER_COLUMNS:], self._bools[ANSWER_COLUMNS:], strict=True)
         return answers[:ANSWER_COLUMNS], encode_value([from_sql(value, as_bool=held) for value, held in rest]).decode()
+
+
+def _read_cut(question: Question, reply: Reply) -> tuple[Any, str | None] | None:
+    return question.read_cut(reply.text) if reply.finish is Finish.LENGTH else None
 
 
 def _cut_short(reply: Reply) -> InvalidAnswer | NoAnswer:

@@ -146,7 +146,9 @@ class ServiceCalls:
                 self._on_charged(ordinal, record.question, usage)
 
     def _key(self, request: Request) -> bytes:
-        return cache_key(self._row, request.system_prompt, request.user_prompt, request.schema, request.iteration)
+        # The envelope that is sent has room for a comment, or has none.
+        schema = {"answer": request.schema, "comment": True} if request.has_comment else request.schema
+        return cache_key(self._row, request.system_prompt, request.user_prompt, schema, request.iteration)
 
     def _expected_tokens(self, request: Request) -> float:
         return (len(request.system_prompt) + len(request.user_prompt)) / _CHARS_PER_TOKEN + self._output_tokens

@@ -14,12 +14,13 @@ from headrace.errors import ListError, NetworkAway, nearest
 from headrace.survey.questions.base import Schema
 from headrace.survey.values import Fields
 
+_COMMENT: Schema = {"type": "string", "maxLength": 300}  # a small model would not end by itself
 # Read by models.calls and plan.prices, whatever the service.
 _OF_EVERY_MODEL = frozenset({"price", "requests_per_minute", "tokens_per_minute"})
 
 
 class Request(msgspec.Struct, gc=False):
-    """One call. `attempt` counts from 1 for each question of an interview."""
+    """One call. `attempt` counts from 1 for each question of an interview; `has_comment`: one is wanted too."""
 
     question_name: str
     system_prompt: str
@@ -29,6 +30,7 @@ class Request(msgspec.Struct, gc=False):
     scenario: Fields
     iteration: int
     attempt: int
+    has_comment: bool = False
 
 
 class Finish(IntEnum):
@@ -107,7 +109,7 @@ def check_parameters(service: str, given: dict[str, Any], known: frozenset[str])
             )
 
 
-def answer_envelope(schema: Schema) -> Schema | None:
+def answer_envelope(schema: Schema, *, has_comment: bool = False) -> Schema | None:
     """The JSON schema to ask a service for, which wants an object; None where plain text is the answer.
 
     An object is asked for as it is; any other answer stands under "answer", where survey.replies looks for it.
@@ -116,9 +118,10 @@ def answer_envelope(schema: Schema) -> Schema | None:
         return schema
     if schema.get("type") == "string" and "enum" not in schema:
         return None
+    properties: Schema = {"answer": schema, "comment": _COMMENT} if has_comment else {"answer": schema}
     return {
         "type": "object",
-        "properties": {"answer": schema},
-        "required": ["answer"],
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
     }

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _SAMPLE = 20
 _CHARS_PER_TOKEN = 4
 _TEXT_ANSWER_TOKENS = 60
+_COMMENT_TOKENS = 20
 # What an interview takes beside its texts, and what zstd leaves of these; tests/plan/test_estimate.py holds them to it.
 _ROW_BYTES = 120
 _LEFT_BY_COMPRESSION = 0.2
@@ -47,6 +48,7 @@ def estimate(job: Job, interviews: int) -> Estimate:
     questions = [asked for asked in questions if not asked.is_derived]
     prompt_chars = _mean_prompt_chars(job, questions)
     output_tokens = sum(_answer_tokens(asked.question.schema()) for asked in questions)
+    output_tokens += sum(_COMMENT_TOKENS for asked in questions if asked.question.has_comment)
     text_bytes = prompt_chars + output_tokens * _CHARS_PER_TOKEN
     return Estimate(
         interviews=interviews,

@@ -7,6 +7,7 @@ Does not cover: what each kind accepts (survey.questions), or asking again (inte
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
@@ -15,6 +16,12 @@ from headrace.errors import HeadraceError
 
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 _FENCED_JSON = re.compile(r"```(?:json|JSON)\s*(\{.*\})\s*```", re.DOTALL)
+_FENCED_TEXT = re.compile(r"```[\w+-]*[ \t]*\n(.*?)\n?[ \t]*```(.*)", re.DOTALL)
+_COMMENT_MARK = re.compile(
+    r"^[ \t*_]*(?:comment|correction|explanation|reason)[*_]*[ \t]*:[*_]*[ \t]*", re.IGNORECASE | re.MULTILINE
+)
+_BEGUN_ANSWER = re.compile(r'(?:```(?:json)?\s*)?\{\s*"answer"\s*:\s*')
+_BEGUN_COMMENT = re.compile(r'\s*,\s*"comment"\s*:\s*"(.*)', re.DOTALL)
 _ENVELOPE = frozenset({"answer", "comment"})
 _MOST_BEGINNINGS = 20
 
@@ -47,6 +54,45 @@ def unfenced(text: str) -> str:
     text = without_thoughts(text)
     is_fenced = text.startswith("```") and text.endswith("```") and "\n" in text
     return text[text.index("\n") : -3].strip() if is_fenced else text
+
+
+def readings(text: str, *, spans_lines: bool) -> Iterator[tuple[str, str | None]]:
+    """What a reply in plain text may mean, likeliest first: an answer, and the comment behind it.
+
+    A comment stands behind the word "Comment:", or on the lines below the answer. Where an answer itself may span
+    lines, the whole text comes first.
+    """
+    fence = _FENCED_TEXT.match(text)
+    if fence is not None:
+        yield fence[1].strip(), fence[2].strip() or None
+    marked = _COMMENT_MARK.search(text)
+    if marked is not None and (before := text[: marked.start()].strip()):
+        yield before, text[marked.end() :].strip() or None
+    splits = [_split(text, "\n"), _split(text, "\n\n")]
+    if spans_lines:
+        splits = [(text, None), *reversed(splits)]
+    yield from dict.fromkeys([*splits, (text, None)])
+
+
+def read_cut(text: str) -> tuple[Any, str] | None:
+    """The answer and the beginning of its comment, where a reply was cut off inside the comment; else None."""
+    text = without_thoughts(text)
+    if (begun := _BEGUN_ANSWER.match(text)) is None:
+        answer, _, comment = text.partition("\n")
+        return (answer.strip(), comment.strip()) if comment.strip() and not text.startswith(("{", "[", "`")) else None
+    import json  # only replies that are cut off need it
+
+    try:
+        answer, end = json.JSONDecoder().raw_decode(text, begun.end())
+    except (ValueError, RecursionError):
+        return None
+    comment = _BEGUN_COMMENT.match(text, end)
+    return None if comment is None else (answer, comment[1])
+
+
+def _split(text: str, mark: str) -> tuple[str, str | None]:
+    answer, _, comment = text.partition(mark)
+    return answer.strip(), comment.strip() or None
 
 
 def _read_object(text: str) -> tuple[Any, str | None]:

@@ -85,12 +85,14 @@ def _survey() -> Survey:
                 question_name="mood",
                 question_text="How do you feel about living in {{ scenario.city }}?",
                 question_options=MOODS,
+                include_comment=False,
             ),
             QuestionNumerical(
                 question_name="rating",
                 question_text="You said {{ mood.answer }}. Rate {{ scenario.city }}.",
                 min_value=0,
                 max_value=10,
+                include_comment=False,
             ),
             QuestionFreeText(question_name="why", question_text="Why, as a {{ agent.job }} of {{ agent.age }}?"),
         ]

@@ -71,12 +71,14 @@ def people_job() -> Job:
                 question_name="buy",
                 question_text="Would you buy {{ scenario.product }}?",
                 question_options=_CHOICES,
+                include_comment=False,
             ),
             QuestionLinearScale(
                 question_name="useful",
                 question_text="How useful is {{ scenario.product }} to you?",
                 question_options=[1, 2, 3],
                 option_labels={1: "little", 3: "very"},
+                include_comment=False,
             ),
             QuestionFreeText(
                 question_name="why",

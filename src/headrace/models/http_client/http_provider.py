@@ -25,7 +25,6 @@ from headrace.models.provider import RateHint, Reply, Request
 from headrace.models.redaction import SENT
 from headrace.survey.known_services import Service
 from headrace.survey.model import Model
-from headrace.survey.questions.base import Schema
 from headrace.survey.secrecy import refuse_value
 
 _WITHHELD = b'{"withheld": "a stream that held a key in pieces"}'
@@ -56,8 +55,8 @@ class Dialect(Protocol):
 
     def headers(self, key: str | None) -> dict[str, str]: ...
 
-    def answer_shape(self, schema: Schema) -> AnswerShape | None:
-        """How the protocol demands an answer of this schema; None where plain text is asked for."""
+    def answer_shape(self, request: Request) -> AnswerShape | None:
+        """How the protocol demands the answer that is asked for; None where that is plain text."""
         ...
 
     def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
@@ -118,7 +117,7 @@ class HttpProvider:
     async def _ask_at(self, address: Address, request: Request) -> Reply:
         address.in_flight += 1
         try:
-            shape = self._dialect.answer_shape(request.schema)
+            shape = self._dialect.answer_shape(request)
             if shape is None or not address.takes_schema:
                 return await self._call(address, request, shape, is_enforced=False)
             try:

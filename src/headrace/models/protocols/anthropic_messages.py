@@ -93,8 +93,8 @@ class Messages(Dialect):
         version = {"anthropic-version": _VERSION}
         return version if key is None else {**version, "x-api-key": key}
 
-    def answer_shape(self, schema: Schema) -> AnswerShape | None:
-        return self._shapes.of(schema)
+    def answer_shape(self, request: Request) -> AnswerShape | None:
+        return self._shapes.of(request)
 
     def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
         system, asked = request.system_prompt, request.user_prompt + in_words

@@ -116,7 +116,7 @@ class LocalProvider:
             "seed": _seed(request, int(self._numbers["seed"])),
             "cache_prompt": self._cache,
         }
-        schema = answer_envelope(request.schema)
+        schema = answer_envelope(request.schema, has_comment=request.has_comment)
         try:
             return msgspec.json.encode(chat if schema is None else {**chat, "schema": schema})
         except UnicodeEncodeError as error:

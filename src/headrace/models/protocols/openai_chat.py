@@ -87,8 +87,8 @@ class ChatCompletions(Dialect):
     def headers(self, key: str | None) -> dict[str, str]:
         return {} if key is None else {"Authorization": f"Bearer {key}"}
 
-    def answer_shape(self, schema: Schema) -> AnswerShape | None:
-        return self._shapes.of(schema)
+    def answer_shape(self, request: Request) -> AnswerShape | None:
+        return self._shapes.of(request)
 
     def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
         asked = _ChatMessage("user", request.user_prompt + in_words)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace.models.provider import answer_envelope
+from headrace.models.provider import Request, answer_envelope
 from headrace.survey.questions.base import Schema
 
 _MOST_KEPT = 256
@@ -40,19 +40,19 @@ class AnswerShapes:
     def __init__(self, enforce: Callable[[Schema], bytes]) -> None:
         self._enforce = enforce
         # By identity, with the schema itself: while it is kept, no other object can have its id.
-        self._made: dict[int, tuple[Schema, AnswerShape | None]] = {}
+        self._made: dict[tuple[int, bool], tuple[Schema, AnswerShape | None]] = {}
 
-    def of(self, schema: Schema) -> AnswerShape | None:
+    def of(self, request: Request) -> AnswerShape | None:
         """None where the answer is plain text."""
-        made = self._made.get(id(schema))
+        schema, key = request.schema, (id(request.schema), request.has_comment)
+        made = self._made.get(key)
         if made is None:
             if len(self._made) >= _MOST_KEPT:
                 self._made.clear()  # schemas that differ from interview to interview are never met again
-            made = self._made[id(schema)] = schema, self._make(schema)
+            made = self._made[key] = schema, self._make(answer_envelope(schema, has_comment=request.has_comment))
         return made[1]
 
-    def _make(self, schema: Schema) -> AnswerShape | None:
-        envelope = answer_envelope(schema)
+    def _make(self, envelope: Schema | None) -> AnswerShape | None:
         if envelope is None:
             return None
         shown = msgspec.json.encode(envelope).decode()

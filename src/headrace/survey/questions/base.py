@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, cast
 
-from headrace.errors import SurveyError
+from headrace.errors import InvalidAnswer, SurveyError
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.model import Model, from_reference, to_reference
 from headrace.survey.questions.kinds import KindOfQuestion, kind_named, kinds_by_name, split_kind
-from headrace.survey.replies import read_reply
+from headrace.survey.repair.json_texts import json_in
+from headrace.survey.replies import read_cut, read_reply, readings
 from headrace.survey.templates import is_template
 from headrace.survey.values import decode_value, encode_value
 
@@ -171,6 +172,11 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
         """The given answer and a comment, out of what a model wrote; NoAnswer where there is none."""
         return read_reply(text)
 
+    def read_cut(self, text: str) -> tuple[Any, str | None] | None:
+        """As `read`, of a reply that was cut off: None unless all that is missing is the end of a comment."""
+        del text
+        return None
+
     def derive(self, given: Derivation) -> Any:
         """The answer of a kind that is never asked (`is_derived`), or CannotRender where the data gives none."""
         raise NotImplementedError
@@ -260,9 +266,34 @@ class CommentedQuestion(Question):
 
     include_comment: bool = True
 
+    answer_spans_lines: ClassVar[bool] = False  # or may: a list with one item a line
+
     @property
     def has_comment(self) -> bool:
         return self.include_comment
+
+    def read(self, text: str) -> tuple[Any, str | None]:
+        """As for every question; in plain text, the first reading that can be accepted, and what follows it."""
+        given, comment = read_reply(text)
+        if not isinstance(given, str) or comment is not None:
+            return given, comment
+        if "{" in given and (envelope := json_in(given, dict)) is not None and "answer" in envelope.value:
+            return envelope.value["answer"], envelope.value.get("comment") or envelope.comment
+        if "\n" in given:
+            for answer, rest in readings(given, spans_lines=self.answer_spans_lines):
+                if self._accepts(answer):
+                    return answer, rest
+        return given, None
+
+    def read_cut(self, text: str) -> tuple[Any, str | None] | None:
+        return read_cut(text)
+
+    def _accepts(self, given: str) -> bool:
+        try:
+            self.accept(given)
+        except InvalidAnswer:
+            return False
+        return True
 
 
 def has_own_words(question: Question) -> bool:
