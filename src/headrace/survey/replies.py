@@ -74,12 +74,12 @@ def readings(text: str, *, spans_lines: bool) -> Iterator[tuple[str, str | None]
     yield from dict.fromkeys([*splits, (text, None)])
 
 
-def read_cut(text: str) -> tuple[Any, str] | None:
+def read_cut(text: str, *, spans_lines: bool) -> tuple[Any, str] | None:
     """The answer and the beginning of its comment, where a reply was cut off inside the comment; else None."""
     text = without_thoughts(text)
     if (begun := _BEGUN_ANSWER.match(text)) is None:
-        answer, _, comment = text.partition("\n")
-        return (answer.strip(), comment.strip()) if comment.strip() and not text.startswith(("{", "[", "`")) else None
+        answer, comment = _split(text, "\n")
+        return None if comment is None or spans_lines or text[0] in "{[`" else (answer, comment)
     import json  # only replies that are cut off need it
 
     try:

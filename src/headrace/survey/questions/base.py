@@ -286,7 +286,7 @@ class CommentedQuestion(Question):
         return given, None
 
     def read_cut(self, text: str) -> tuple[Any, str | None] | None:
-        return read_cut(text)
+        return read_cut(text, spans_lines=self.answer_spans_lines)
 
     def _accepts(self, given: str) -> bool:
         try:

@@ -25,6 +25,7 @@ class JsonQuestion(CommentedQuestion):
     """A question whose answer is JSON, or was written as JSON."""
 
     shapes: ClassVar[tuple[type[Any], ...]] = (dict,)
+    answer_spans_lines = True
 
     def read(self, text: str) -> tuple[Any, str | None]:
         text = without_thoughts(text)
