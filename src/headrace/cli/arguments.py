@@ -20,13 +20,15 @@ from headrace.survey.survey import Survey
 from headrace.survey.written_files import read_written
 
 
-def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: list[str]) -> Job:
+def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: list[str], conditions: list[str]) -> Job:
     """Makes the job of `headrace run`."""
     job = Job(survey_from(survey))
     if agents is not None:
         job = job.by(AgentList.from_file(agents))
     if scenarios is not None:
         job = job.by(ScenarioList.from_file(scenarios))
+    for condition in conditions:
+        job = job.where(condition)
     return job.by(ModelList(_models(models))) if models else job
 
 

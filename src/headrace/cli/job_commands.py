@@ -21,6 +21,10 @@ def run(
     survey: Annotated[str, typer.Argument(help="A survey: a .yaml or .json file, or module:object.")],
     agents: Annotated[Path | None, typer.Option(help="Who answers: a .csv or .jsonl file.")] = None,
     scenarios: Annotated[Path | None, typer.Option(help="What it is about: a .csv or .jsonl file.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help='Only combinations like this: "agent.age > 30". Repeatable.'),
+    ] = None,
     *,
     flags: RunFlags,
 ) -> None:
@@ -28,7 +32,8 @@ def run(
     from headrace.cli.arguments import job_from
 
     options = _run_options(flags)
-    _start(job_from(survey, agents, scenarios, flags.model or []), flags.output, options, flags)
+    job = job_from(survey, agents, scenarios, flags.model or [], where or [])
+    _start(job, flags.output, options, flags)
 
 
 @with_run_flags(without="allow")

@@ -82,7 +82,8 @@ class _Cursor:
             at = done.next_gap(at) if at < end else end
         else:
             while at < end and at in done:
-                at += step
+                gap = done.next_gap(at)  # of any model: what is left out may be millions in a row
+                at = gap + (at - gap) % step
         self._at = at
         return at if at < end else None
 

@@ -20,10 +20,11 @@ from headrace.errors import OptionError
 from headrace.limits import Budgets, MemoryLimits, RunOptions
 from headrace.memory.budget import memory_limits
 from headrace.models.contacts import Contact, contacts_of, not_confirmed
+from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of
 from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
-from headrace.store.run_file.stored_lists import read_kept_plan
+from headrace.store.run_file.stored_lists import KeptPlan, read_kept_plan
 
 _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 
@@ -51,7 +52,7 @@ class Permissions:
         kept = Budgets() if file is None else file.budgets
         budgets, plan = options.budgets(kept), identity.digest
         contacts = [contact for model in job.called_models for contact in contacts_of(model)]
-        interviews = max(len(job) * (options.n or 1), 0 if file is None else file.interviews)
+        interviews = _planned(job, identity, options.n or 1, file)
         before = read_confirmed(plan) or _NOTHING
         confirmed = Confirmed(
             contacts=tuple(dict.fromkeys((contact.address, contact.key) for contact in contacts)),
@@ -102,6 +103,13 @@ class Permissions:
 
     def _asked_bytes(self) -> int:
         return memory_limits(self.budgets.memory).budget_bytes
+
+
+def _planned(job: Job, identity: Identity, n: int, file: KeptPlan | None) -> int:
+    """How many interviews the plan has. What the file knows is not counted again: conditions may take long."""
+    if file is not None and file.identity == identity and n <= file.iterations:
+        return file.interviews
+    return max(job.interviews(n), 0 if file is None else file.interviews)
 
 
 def _unconfirmed(job: Job, confirmed: tuple[tuple[str, str | None], ...]) -> tuple[Contact, ...]:

@@ -72,7 +72,9 @@ class SurveyRun:
         self._memory = memory
         self._executor = executor
         self._listener = listener
-        self.portion = Portion(len(file.plan), limit=options.limit, sample=options.sample, seed=options.seed)
+        self.portion = Portion(
+            len(file.plan), limit=options.limit, sample=options.sample, seed=options.seed, left_out=file.left_out
+        )
         cursors = Cursors(file.plan, self.portion.passed_over(file.done), self.portion.stop)
         self._endpoints = EndpointStates(job.called_models, len(job.models), cursors)
         self._window = Window(memory.limits, file.budgets.window)

@@ -12,6 +12,7 @@ and arithmetic (`product`) turns the ordinal into positions in four lists.
   agents or scenarios) appends the box of its new combinations, so an ordinal never moves. Within a box the iteration is
   the slowest digit and the model the fastest, so that the first few interviews meet every model.
 - Finished interviews are a bitmap by ordinal (`bitmap`): 125 KB a million.
+- `Job.where` leaves combinations out (`left_out`): a bitmap by ordinal too, evaluated once and kept in the run file.
 - A plan's identity (`identity`) is one digest each for survey, agents, scenarios and models. A function in a model's
   parameters counts by its name and source, not by what it has captured; it is never stored as code and never looked up
   by what a file says. A model's price, limits and timeouts are not part of the identity. `differences` puts two

@@ -1,6 +1,7 @@
 """Says in words how a job differs from the one that a run file holds, for PlanMismatch. Pure.
 
-Covers: questions, skip rules, models and lists. Does not cover: whether two plans are the same (plan.identity).
+Covers: questions, skip rules, conditions, models and lists.
+Does not cover: whether two plans are the same (plan.identity).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from headrace.display import cell_text
+from headrace.expressions import Expression
 from headrace.plan.lists import RowList
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
@@ -35,6 +37,12 @@ def of_surveys(stored: Survey, wanted: Survey) -> Iterator[str]:
     yield from _settings("skip rules", *rules)
     if stored.rules != wanted.rules:
         yield "the rules are others"
+
+
+def of_conditions(stored: Sequence[Expression], wanted: Sequence[Expression]) -> Iterator[str]:
+    for theirs, ours in zip_longest((each.source for each in stored), (each.source for each in wanted)):
+        if theirs != ours:
+            yield f"where: {_value(theirs)} in the file, {_value(ours)} in this job"
 
 
 def of_models(stored: Sequence[Model], wanted: Sequence[Model]) -> Iterator[str]:

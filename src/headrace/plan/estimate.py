@@ -63,12 +63,13 @@ def estimate(job: Job, interviews: int) -> Estimate:
 
 
 def _cost(job: Job, input_tokens: float, output_tokens: float) -> float | None:
-    """In US dollars, every model answering an equal share; None where a price is not known."""
+    """In US dollars, every model answering its share; None where a price is not known."""
     prices = [price_of(model) for model in job.models]
     known = [price for price in prices if price is not None]
     if len(known) < len(prices):
         return None
-    return sum(price.of(round(input_tokens), round(output_tokens)) for price in known) / len(known)
+    shares = zip(known, job.model_shares(), strict=True)
+    return sum(price.of(round(input_tokens), round(output_tokens)) * share for price, share in shares)
 
 
 def _list_bytes(source: RowSource) -> int:

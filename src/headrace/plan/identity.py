@@ -10,35 +10,39 @@ Lengths are left out where a plan may grow: iterations always, agents and scenar
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.display import counted
 from headrace.errors import PlanMismatch, spelled
+from headrace.survey.values import encode_value
 
 if TYPE_CHECKING:
+    from headrace.expressions import Expression
     from headrace.plan.lists import AgentList, ModelList, ScenarioList
     from headrace.survey.survey import Survey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Each part as text: `1,000 agents #3f2a...`."""
+    """Each part as text: `1,000 agents #3f2a...`; `where` is empty for a job that leaves nothing out."""
 
     survey: str
     agents: str
     scenarios: str
     models: str
+    where: str = ""
 
     @property
     def digest(self) -> str:
-        return digest(f"{self.survey}|{self.agents}|{self.scenarios}|{self.models}".encode())
+        parts = [self.survey, self.agents, self.scenarios, self.models, *([self.where] if self.where else [])]
+        return digest("|".join(parts).encode())
 
     def may_extend(self, found: Identity) -> bool:
         """Whether only the agents and scenarios differ, which may be because they grew."""
-        return (self.survey, self.models) == (found.survey, found.models)
+        return (self.survey, self.models, self.where) == (found.survey, found.models, found.where)
 
     def mismatch(self, found: Identity, path: Path, differences: Iterable[str]) -> PlanMismatch:
         """The error that the file's plan is another one; `differences` say it in words."""
@@ -49,7 +53,9 @@ class Identity:
         return PlanMismatch(path, expected=asdict(self), found=asdict(found), fix=fix, differences=differences)
 
 
-def identity_of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList) -> Identity:
+def identity_of(
+    survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList, conditions: Sequence[Expression] = ()
+) -> Identity:
     """The identity of the plan that asks this survey of these agents, about these scenarios, with these models."""
     model_rows = b"\n".join(model.identity_row() for model in models)
     return Identity(
@@ -57,7 +63,13 @@ def identity_of(survey: Survey, agents: AgentList, scenarios: ScenarioList, mode
         agents=_described(len(agents), "agent", agents.digest),
         scenarios=_described(len(scenarios), "scenario", scenarios.digest),
         models=_described(len(models), "model", digest(model_rows)),
+        where=_described(len(conditions), "condition", digest(where_row(conditions).encode())) if conditions else "",
     )
+
+
+def where_row(conditions: Sequence[Expression]) -> str:
+    """The conditions as a run file holds them."""
+    return encode_value([each.source for each in conditions]).decode()
 
 
 def digest(content: bytes) -> str:

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from headrace.display import counted, first_of, html_note
 from headrace.errors import ListError, SurveyError
+from headrace.expressions import Expression
 from headrace.limits import RunOptions
+from headrace.plan.bitmap import Bitmap
 from headrace.plan.called_models import called_models, default_models
 from headrace.plan.crossed_lists import crossed_agents, crossed_scenarios, replaced_models
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit, resolve_names
 from headrace.plan.identity import Identity, identity_of
+from headrace.plan.left_out import left_out, read_condition
 from headrace.plan.lists import AgentList, ModelList, ScenarioList, as_list, gathered
 from headrace.plan.mapping import mapped_agent, mapped_survey, rows_of
-from headrace.plan.product import Coordinates
+from headrace.plan.product import Box, Coordinates
 from headrace.plan.run_settings import RunSettings, with_run_parameters
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import Agent
@@ -45,6 +48,8 @@ class Job(HostedVerbs):
         self._scenarios: ScenarioList | None = None
         self._models: ModelList | None = None
         self._take(as_list(given) for given in (agents, models, scenarios) if given is not None)
+        self.conditions: tuple[Expression, ...] = ()
+        self._left_out: tuple[Coordinates, Bitmap] | None = None  # for one iteration of this shape
         self.origin: Path | None = None  # the run file that it was read from: where it goes on, given no path
 
     @property
@@ -81,13 +86,52 @@ class Job(HostedVerbs):
         Single items of a kind in one call are one list. A second list of agents or scenarios is crossed with the
         first; later models replace earlier ones, with a warning (plan.crossed_lists).
         """
-        job = Job(self.survey, self._agents, self._models, self._scenarios)
+        job = self._copy()
         job._take(map(as_list, gathered(what)))
         return job
 
+    def where(self, condition: str) -> Job:
+        """Leave out the combinations for which the condition is false: `"agent.age > 30 and scenario.city != 'Oslo'"`.
+
+        It may name fields of the agent, the scenario and the model, and `agent._index`. Several conditions must all
+        hold. It is evaluated once and kept in the run file (plan.left_out).
+        """
+        job = self._copy()
+        job.conditions = (*self.conditions, read_condition(condition))
+        return job
+
+    include_when = where  # EDSL's name for it
+
+    def left_out(self, box: Box) -> Bitmap:
+        """The combinations in a box of the plan that the conditions leave out; an iteration of all of it is kept."""
+        if box.low[1:] != (0, 0, 0):
+            return left_out(self, box)
+        once = Coordinates(1, *box.high[1:])
+        if self._left_out is None or self._left_out[0] != once:
+            self._left_out = once, left_out(self, Box(Coordinates(0, 0, 0, 0), once))
+        return self._left_out[1].repeated(box.sides[0])
+
     def __len__(self) -> int:
         """The number of interviews, for one iteration; a job without a model will have one."""
+        if self.conditions:
+            box = Box(Coordinates(0, 0, 0, 0), self.shape(1))
+            return box.size - self.left_out(box).count
         return len(self.agents) * len(self.scenarios) * (1 if self._models is None else len(self._models))
+
+    def interviews(self, n: int) -> int:
+        """How many interviews the plan has with `n` iterations; a plan without any is refused."""
+        if not (count := len(self)):
+            raise ListError("where() leaves out every combination.", fix="Check its conditions against the lists.")
+        return count * n
+
+    def model_shares(self) -> list[float]:
+        """The part of all interviews that each model has."""
+        models, box = len(self.models), Box(Coordinates(0, 0, 0, 0), self.shape(1))
+        if not self.conditions:
+            return [1 / models] * models
+        left_out = self.left_out(box)
+        kept = [box.size // models - left_out.count_every(models, model) for model in range(models)]
+        return [count / sum(kept) for count in kept]
 
     def shape(self, n: int) -> Coordinates:
         """How far each digit of the plan's ordinals counts, for `n` iterations."""
@@ -97,7 +141,7 @@ class Job(HostedVerbs):
         """Digests of the survey and of the three lists, by which a run file knows its plan."""
         if self.origin is None:  # a run file holds what its names stand for
             self.survey.resolved = resolve_names(self.survey, self.agents.source.census, self.scenarios.source.census)
-        return identity_of(self.survey, self.agents, self.scenarios, self.models)
+        return identity_of(self.survey, self.agents, self.scenarios, self.models, self.conditions)
 
     def check(self) -> None:
         """Refuses, before anything runs, values that cannot be stored and names that no agent or scenario has."""
@@ -109,7 +153,7 @@ class Job(HostedVerbs):
         """Estimates calls, tokens, cost and disk before anything is spent; with `limit` or `sample`, of that part."""
         self.check()
         asked = RunOptions(n=n, limit=limit, sample=sample)
-        interviews = len(self) * (asked.n or 1)
+        interviews = self.interviews(asked.n or 1)
         return estimate(self, min(interviews, asked.limit or interviews, asked.sample or interviews))
 
     @with_run_parameters
@@ -188,17 +232,26 @@ class Job(HostedVerbs):
         return _api().open_job(path, allow)
 
     @staticmethod
-    def of(survey: Survey, agents: AgentList, scenarios: ScenarioList, models: ModelList, origin: Path) -> Job:
+    def of(
+        survey: Survey,
+        agents: AgentList,
+        scenarios: ScenarioList,
+        models: ModelList,
+        conditions: tuple[Expression, ...],
+        origin: Path,
+    ) -> Job:
         """The job that was read from the run file `origin`."""
         job = Job(survey, agents, models, scenarios)
         job.survey.resolved = survey.resolved
-        job.origin = origin
+        job.conditions, job.origin = conditions, origin
         return job
 
     def __repr__(self) -> str:
         if self._models is None:
             return f"Job({self.survey!r}, no model yet)"
-        return f"Job({self.survey!r} x {self.agents!r} x {self.scenarios!r} x {counted(len(self.models), 'model')})"
+        where = "".join(f", where {each.source}" for each in self.conditions)
+        lists = f"{self.agents!r} x {self.scenarios!r} x {counted(len(self.models), 'model')}"
+        return f"Job({self.survey!r} x {lists}{where})"
 
     def _repr_html_(self) -> str:
         """Render the survey and the first few agents, scenarios and models; a list that was not given is left out."""
@@ -206,6 +259,11 @@ class Job(HostedVerbs):
         count = "no model yet" if self._models is None else first_of(len(self), len(self), "interview")
         tables = [part._repr_html_() for part in parts if part is not None]  # pyright: ignore[reportPrivateUsage] # Jupyter's name
         return "".join([html_note(f"A job: {count}"), *tables])
+
+    def _copy(self) -> Job:
+        job = Job(self.survey, self._agents, self._models, self._scenarios)
+        job.conditions = self.conditions
+        return job
 
     def _take(self, lists: Iterable[AgentList | ScenarioList | ModelList]) -> None:
         models: list[Model] = []  # bounded by what a person writes in one call

@@ -12,12 +12,21 @@ from headrace.plan.bitmap import Bitmap
 
 
 class Portion:
-    """Of the `length` ordinals of a plan, those below `stop` that were chosen; `total` is how many these are."""
+    """Of the `length` ordinals of a plan, those below `stop` that were chosen; `total` is how many these are.
 
-    def __init__(self, length: int, *, limit: int | None, sample: int | None, seed: int) -> None:
-        self.stop = min(limit or length, length)
-        self.total = min(sample or self.stop, self.stop)
-        self._left_out = None if self.total == self.stop else _left_out(length, self.stop, self.total, seed)
+    `left_out` are the ordinals that the job's conditions leave out (plan.left_out); none counts as one of the first.
+    """
+
+    def __init__(
+        self, length: int, *, limit: int | None, sample: int | None, seed: int, left_out: Bitmap | None = None
+    ) -> None:
+        included = length if left_out is None else length - left_out.count
+        first = min(limit or included, included)
+        self.stop = first if left_out is None else left_out.behind_gaps(first)
+        self.total = min(sample or first, first)
+        self._left_out = left_out
+        if self.total < first:
+            self._left_out = _left_out(length, first, self.total, seed, left_out)
 
     def of(self, done: Bitmap) -> Bitmap:
         """The finished interviews of this portion."""
@@ -38,8 +47,20 @@ class Portion:
         return both
 
 
-def _left_out(length: int, stop: int, total: int, seed: int) -> Bitmap:
+def _left_out(length: int, first: int, total: int, seed: int, before: Bitmap | None) -> Bitmap:
     """The ordinals that a sample of `total` leaves out, without ever holding them as a list."""
+    if before is None:
+        return _not_drawn(length, first, total, seed)
+    both = before.copy()
+    not_drawn = _not_drawn(first, first, total, seed)
+    for number, ordinal in zip(range(first), before.gaps(), strict=False):
+        if number in not_drawn:
+            both.add(ordinal)
+    return both
+
+
+def _not_drawn(length: int, stop: int, total: int, seed: int) -> Bitmap:
+    """Of the numbers below `stop`, those that a sample of `total` leaves out."""
     draw = random.Random(seed).randrange
     drawn = Bitmap(length)
     few = min(total, stop - total)  # drawing the smaller part meets few that are drawn already

@@ -40,6 +40,7 @@ How data flows through the modules:
   counted is refused.
 - The plan grows, and never changes (`stored_plan`): `n` adds iterations, `extend` appends to lists, ordinals stay. The
   boxes of the new plan are written last, in one transaction. A job that is refused leaves the file as it was.
+- What `Job.where` leaves out stands in `meta` (`stored_where`): the conditions, and a compressed bitmap by ordinal.
 - Budgets stand in `meta` as written (`kept_budgets`): there from the file's first moment, changed at the start of a run
   that gives another value, and in force for every later one. Money and tokens are counted over all runs of the file.
 - A run's entry in `runs` moves its end with the commits (`run_journal`), so that a killed run's time is known.

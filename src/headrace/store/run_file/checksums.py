@@ -7,7 +7,7 @@ where a file comes from. Does not cover: refusing changed rows (row_check).
     agents, scenarios .checksum   position and fields
     pending.checksum              ordinal, question and record
     counters, name `check`        the other counters
-    meta, key `check`             the plan: survey, identity, boxes, questions, models, fields
+    meta, key `check`             the plan: survey, identity, boxes, questions, models, fields, what is left out
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _OF_THE_PLAN = (
     (
         "SELECT key, value FROM meta WHERE key IN ('survey', 'dictionary', 'created_at') OR key GLOB 'identity.*'"
-        " OR key GLOB 'repaired.*' ORDER BY key"
+        " OR key GLOB 'repaired.*' OR key GLOB 'where*' ORDER BY key"
     ),
     "SELECT number, low, high FROM boxes ORDER BY number",
     "SELECT position, name, kind, holds_bools FROM questions ORDER BY position",

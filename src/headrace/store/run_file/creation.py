@@ -17,15 +17,17 @@ import msgspec
 
 from headrace.errors import PlanMismatch, spelled
 from headrace.limits import Budgets
+from headrace.plan.bitmap import Bitmap
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.product import Plan
 from headrace.plan.sources import RowSource
-from headrace.store.contents import one_value
+from headrace.store.contents import one_value, typed_rows
 from headrace.store.run_file.checksums import CHECK, counters_checksum, fields_checksum, plan_checksum
 from headrace.store.run_file.column_kinds import kinds_to_bits
 from headrace.store.run_file.kept_budgets import write_budgets
 from headrace.store.run_file.run_schema import create_tables, create_view
+from headrace.store.run_file.stored_where import left_out_of, write_where
 from headrace.store.transactions import transaction
 from headrace.survey.asked_question import asked_questions
 from headrace.survey.people.agent_settings import SettingsTable
@@ -58,7 +60,7 @@ def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budget
         write_budgets(connection, budgets)
     for table, source in _lists(job):
         _append_rows(connection, table, source.rows(), 0, pause)
-    finish_plan(connection, job, plan)
+    finish_plan(connection, job, plan, left_out_of(job, plan))
 
 
 def check_lists_begin_alike(connection: apsw.Connection, path: Path, job: Job, plan: Plan) -> None:
@@ -82,11 +84,12 @@ def extend_lists(connection: apsw.Connection, job: Job, plan: Plan, pause: Calla
         _append_rows(connection, table, islice(source.rows(), stored, None), stored, pause)
 
 
-def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
+def finish_plan(connection: apsw.Connection, job: Job, plan: Plan, left_out: Bitmap | None) -> None:
     """Replace the plan in one transaction: the file has the old plan before it and the new one after it."""
     with transaction(connection):
         for part, value in asdict(job.identity()).items():
-            _write_meta(connection, f"identity.{part}", value)
+            if value:
+                _write_meta(connection, f"identity.{part}", value)
         for owner, source in (("agent", job.agents.source), ("scenario", job.scenarios.source)):
             connection.executemany(
                 "INSERT INTO fields VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET kinds = kinds | excluded.kinds",
@@ -99,13 +102,15 @@ def finish_plan(connection: apsw.Connection, job: Job, plan: Plan) -> None:
         if settings := job.agents.settings.to_row():
             _write_meta(connection, _SETTINGS, settings.decode())
         _write_boxes(connection, plan)
+        write_where(connection, job, left_out)
         create_view(connection)
         write_plan_check(connection)
 
 
-def write_boxes(connection: apsw.Connection, plan: Plan) -> None:
+def write_boxes(connection: apsw.Connection, job: Job, plan: Plan, left_out: Bitmap | None) -> None:
     with transaction(connection):
         _write_boxes(connection, plan)
+        write_where(connection, job, left_out)
         write_plan_check(connection)
 
 
@@ -119,7 +124,8 @@ def write_plan_check(connection: apsw.Connection) -> None:
 
 
 def read_identity(connection: apsw.Connection) -> Identity:
-    return Identity(**{part: read_meta(connection, f"identity.{part}") for part in Identity.__slots__})
+    rows = typed_rows(connection, tuple[str, str], "SELECT key, value FROM meta WHERE key GLOB 'identity.*' LIMIT 10")
+    return Identity(**{key.removeprefix("identity."): value for key, value in rows})
 
 
 def read_meta(connection: apsw.Connection, key: str) -> str:

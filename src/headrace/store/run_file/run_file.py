@@ -31,12 +31,14 @@ from headrace.store.run_file.run_journal import Journal
 from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums
 from headrace.store.run_file.stored_lists import StoredLists
 from headrace.store.run_file.stored_plan import check_fits, find_growth, read_plan
+from headrace.store.run_file.stored_where import read_left_out
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, AnswerState, Usage
 
 
 @dataclass(slots=True, kw_only=True)
 class RunFile:
-    """An open run file. `done` are the ordinals that this run does not conduct again, `stored` all that have a row.
+    """An open run file. `done` are the ordinals that this run does not conduct again, `stored` all that have a row,
+    `left_out` those that the job's conditions leave out.
 
     `budgets` are those of this run: the given ones, and otherwise those that the file keeps.
     """
@@ -48,6 +50,7 @@ class RunFile:
     dictionary: bytes
     done: Bitmap
     stored: Bitmap
+    left_out: Bitmap | None
     journal: Journal
     last_run_at: float | None
     retry_failed: bool
@@ -66,7 +69,7 @@ class RunFile:
         budget.
         """
         if budget_bytes is not None:
-            check_fits(Plan.of(job.shape(options.n or 1)), path, budget_bytes)
+            check_fits(Plan.of(job.shape(options.n or 1)), path, budget_bytes, leaves_out=bool(job.conditions))
         with opening(path) as lock:
             if options.fresh:
                 set_aside(path)
@@ -90,6 +93,7 @@ class RunFile:
         with decoding(path, "what is finished"):
             stored, done = read_finished(connection, path, plan, retry_failed=options.retry_failed)
             warn_of_damage(connection, path)
+        left_out = read_left_out(connection, path, plan)
         with decoding(path, "the answers of interviews in flight"):
             pending = read_pending(connection, plan, questions)
             dictionary = read_dictionary(connection)
@@ -102,6 +106,7 @@ class RunFile:
             dictionary=dictionary,
             done=done,
             stored=stored,
+            left_out=left_out,
             journal=Journal(live, questions, stored, pending),
             questions=questions,
             last_run_at=last_run_at,

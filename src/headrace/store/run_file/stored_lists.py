@@ -17,6 +17,7 @@ from headrace.plan.census import MOST_FIELDS, FieldCensus
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
+from headrace.plan.product import Plan
 from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.checksums import fields_checksum
@@ -26,6 +27,7 @@ from headrace.store.run_file.header import RunHeader, has_checked_rows
 from headrace.store.run_file.kept_budgets import read_budgets
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.stored_plan import check_lists, read_plan
+from headrace.store.run_file.stored_where import count_left_out, read_conditions
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.survey.values import check_fields
@@ -110,6 +112,7 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
                     _agents(connection, path, plan.shape.agent, identity.agents),
                     ScenarioList.of(_source(connection, path, "scenario", plan.shape.scenario, identity.scenarios)),
                     ModelList(Model.from_file(model.to_row(), str(path), allowed) for model in header.models),
+                    read_conditions(connection, path),
                     path.expanduser().resolve(),
                 )
     finally:
@@ -120,6 +123,7 @@ class KeptPlan(NamedTuple):
     """The identity, size and budgets of the job in a run file."""
 
     identity: Identity
+    iterations: int
     interviews: int
     budgets: Budgets
 
@@ -131,9 +135,10 @@ def read_kept_plan(path: Path) -> KeptPlan | None:
     connection = open_run_file(path)
     try:
         with translated_errors(path):
-            interviews, budgets = read_plan(connection, path).size, read_budgets(connection, path)
+            plan, budgets = read_plan(connection, path), read_budgets(connection, path)
+            interviews = _interviews(connection, path, plan)
             with decoding(path, "its identity"):
-                return KeptPlan(read_identity(connection), interviews, budgets)
+                return KeptPlan(read_identity(connection), plan.shape.iteration, interviews, budgets)
     finally:
         connection.close()
 
@@ -143,9 +148,13 @@ def planned_interviews(path: Path) -> int:
     connection = open_run_file(path)
     try:
         with translated_errors(path):
-            return read_plan(connection, path).size
+            return _interviews(connection, path, read_plan(connection, path))
     finally:
         connection.close()
+
+
+def _interviews(connection: apsw.Connection, path: Path, plan: Plan) -> int:
+    return plan.size - (count_left_out(connection, path) or 0)
 
 
 def latest_note(path: Path) -> float | None:

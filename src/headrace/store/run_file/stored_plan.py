@@ -16,6 +16,7 @@ from headrace.display import counted
 from headrace.errors import OptionError, RunFileError, spelled
 from headrace.limits import RunOptions
 from headrace.plan import differences
+from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.product import Box, Coordinates, Plan
 from headrace.store.contents import damaged, decoding, typed_rows
@@ -23,6 +24,7 @@ from headrace.store.live_file import LiveFile
 from headrace.store.run_file import creation
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import open_run_file
+from headrace.store.run_file.stored_where import left_out_of, read_conditions, read_left_out
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.units import format_bytes
@@ -32,6 +34,7 @@ _MOST_INTERVIEWS = 2**62
 _AXES = len(Coordinates._fields)
 # What is finished, what has a row, and copies of both while a run begins.
 _BITS_EACH = 6
+_BITS_LEFT_OUT = 3  # what is left out, a copy with what is finished, and one while it is made
 
 
 def read_plan(connection: apsw.Connection, path: Path) -> Plan:
@@ -58,9 +61,9 @@ def check_lists(connection: apsw.Connection, path: Path, plan: Plan) -> None:
             raise damaged(path, f"it has {held:,} of the {length:,} {table} in its plan")
 
 
-def check_fits(plan: Plan, path: Path, budget_bytes: int) -> None:
+def check_fits(plan: Plan, path: Path, budget_bytes: int, *, leaves_out: bool) -> None:
     """Refuse a plan where keeping track of its interviews would take most of the memory budget."""
-    needed_bytes = plan.size * _BITS_EACH // 8
+    needed_bytes = plan.size * (_BITS_EACH + _BITS_LEFT_OUT * leaves_out) // 8
     if needed_bytes > budget_bytes // 2:
         raise RunFileError(
             f"{path} has a plan of {counted(plan.size, 'interview')}, and to keep track of them takes"
@@ -96,10 +99,13 @@ def _has_grown(boxes: tuple[Box, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
-    """The growth of a stored plan to `plan`. `lists_from` is the stored plan where its lists get longer."""
+    """The growth of a stored plan to `plan`. `lists_from` is the stored plan where its lists get longer; `left_out` are
+    the ordinals that the stored plan leaves out.
+    """
 
     plan: Plan
     lists_from: Plan | None
+    left_out: Bitmap | None
 
     def carry_out(self, live: LiveFile, job: Job, pause: Callable[[], None]) -> None:
         """Write what the job adds; `pause` is called between batches and may raise to stop."""
@@ -108,11 +114,12 @@ class Growth:
             live.keep_log_short()
             pause()
 
+        left_out = left_out_of(job, self.plan, self.left_out)
         if self.lists_from is None:
-            creation.write_boxes(live.connection, self.plan)
+            creation.write_boxes(live.connection, job, self.plan, left_out)
         else:
             creation.extend_lists(live.connection, job, self.lists_from, between_batches)
-            creation.finish_plan(live.connection, job, self.plan)
+            creation.finish_plan(live.connection, job, self.plan, left_out)
 
 
 def find_growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | None) -> Growth | None:
@@ -138,18 +145,22 @@ def find_growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | N
             creation.check_lists_begin_alike(connection, path, job, plan)
         elif wanted != found:
             with decoding(path, "what it holds"):
-                raise wanted.mismatch(found, path, _differences(connection, job, plan))
+                raise wanted.mismatch(found, path, _differences(connection, path, job, plan))
         grown = plan.grown(job.shape(n))
         if budget_bytes is not None:
-            check_fits(grown, path, budget_bytes)
-        return Growth(plan=grown, lists_from=plan if is_longer else None) if grown != plan else None
+            check_fits(grown, path, budget_bytes, leaves_out=bool(job.conditions))
+        if grown == plan:
+            return None
+        left_out = read_left_out(connection, path, plan)
+        return Growth(plan=grown, lists_from=plan if is_longer else None, left_out=left_out)
     finally:
         connection.close()
 
 
-def _differences(connection: apsw.Connection, job: Job, plan: Plan) -> Iterator[str]:
+def _differences(connection: apsw.Connection, path: Path, job: Job, plan: Plan) -> Iterator[str]:
     """Say in words how the file's job differs from this one."""
     yield from differences.of_surveys(Survey.from_row(creation.read_meta(connection, "survey")), job.survey)
+    yield from differences.of_conditions(read_conditions(connection, path), job.conditions)
     models = connection.execute("SELECT model FROM models ORDER BY position")
     yield from differences.of_models([Model.from_row(row) for (row,) in models], job.models)
     for what, wanted, count in (
