@@ -14,6 +14,8 @@ from headrace.display import SHOWN_ROWS, first_of, html_table
 from headrace.errors import SurveyError, nearest
 from headrace.expressions import Expression, parse
 from headrace.stand_ins import HostedVerbs
+from headrace.survey.flow.drawing import FlowDrawing
+from headrace.survey.flow.groups import Groups, spans, with_group, without_member
 from headrace.survey.flow.rules import (
     EndOfSurvey,
     EndOfSurveyType,
@@ -54,6 +56,7 @@ class Survey(HostedVerbs):
         self.skip_rules: dict[str, Expression] = {}
         self.rules: tuple[Rule, ...] = ()  # in the order they were added
         self.memory: Memory = {}
+        self._groups: Groups = {}
         self.resolved: ResolvedNames = {}  # what its bare names stand for, once the lists are known
         self._positions = _positions(self.questions)
         self._check()
@@ -93,6 +96,7 @@ class Survey(HostedVerbs):
         both = self.copy()
         both.questions_to_randomize += other.questions_to_randomize
         both.memory |= other.memory
+        both._groups = {**self._groups, **other._groups}
         both._arrange(
             (*self.questions, *other.questions), (*self.rules, *other.rules), self.skip_rules | other.skip_rules
         )
@@ -128,10 +132,40 @@ class Survey(HostedVerbs):
         name, rest = self.questions[place].question_name, self.questions[place + 1 :]
         following = rest[0].question_name if rest else None
         skip_rules = {asked: rule for asked, rule in self.skip_rules.items() if asked != name}
+        groups = without_member(self._groups, name, self.question_names)
         self._arrange((*self.questions[:place], *rest), without_question(self.rules, name, following), skip_rules)
+        self._groups = groups
         self.questions_to_randomize = tuple(each for each in self.questions_to_randomize if each != name)
         self.memory = without_memory_of(self.memory, name)
         return self
+
+    def drop(self, *question_names: str) -> Survey:
+        """A survey without these questions; this one stays as it is."""
+        rest = self.copy()
+        for name in question_names:
+            rest.delete_question(name)
+        return rest
+
+    def add_question_group(self, start_question: str | Question, end_question: str | Question, name: str) -> Survey:
+        """Give neighbouring questions a name together. It changes nothing that is asked."""
+        first, last = (self.questions[self.position(each)].question_name for each in (start_question, end_question))
+        self._groups = with_group(self._groups, name, first, last, self._positions)
+        return self
+
+    @property
+    def question_groups(self) -> dict[str, tuple[int, int]]:
+        """The positions of the first and the last question of each group."""
+        return spans(self._groups, self._positions)
+
+    def show_flow(self, filename: str | Path | None = None) -> FlowDrawing:
+        """The questions and rules as a drawing: a picture in a notebook, Mermaid text where it is printed.
+
+        `filename` writes it as well: .svg or .html for the picture, .mmd or .md for the text.
+        """
+        drawing = FlowDrawing(self)
+        if filename is not None:
+            drawing.save(filename)
+        return drawing
 
     def add_rule(
         self,
@@ -268,6 +302,8 @@ class Survey(HostedVerbs):
             held["randomize"] = self.questions_to_randomize
         if self.memory:
             held["memory"] = self.memory
+        if self._groups:
+            held["groups"] = self._groups
         if self.resolved:
             held["names"] = dict(sorted(self.resolved.items()))
         try:
@@ -289,6 +325,8 @@ class Survey(HostedVerbs):
         survey._arrange(survey.questions, tuple(map(Rule.from_list, held.get("rules", ()))), survey.skip_rules)
         for name, earlier in held.get("memory", {}).items():
             survey.add_memory_collection(name, earlier)
+        for name, (first, last) in held.get("groups", {}).items():
+            survey.add_question_group(first, last, name)
         survey.resolved = {str(name): str(stands_for) for name, stands_for in held.get("names", {}).items()}
         return survey
 
