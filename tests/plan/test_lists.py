@@ -10,7 +10,7 @@ import pytest
 from headrace import Agent, AgentList, Model, QuestionFreeText, Scenario, ScenarioList, Survey
 from headrace.errors import ListError
 from headrace.expressions import ColumnKind
-from headrace.plan.sources import SPOOL_IN_RAM_BYTES, Spool
+from headrace.plan.rows.spool import SPOOL_IN_RAM_BYTES, Spool
 
 survey = Survey([QuestionFreeText(question_name="q", question_text="Well?")])
 

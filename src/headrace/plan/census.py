@@ -35,6 +35,13 @@ class FieldCensus:
         for name, value in fields.items():
             self.see(name, kind_of(value))
 
+    def copy(self) -> FieldCensus:
+        made = FieldCensus()
+        made.kinds = {name: set(kinds) for name, kinds in self.kinds.items()}
+        made.always = None if self.always is None else set(self.always)
+        made.repaired, made._shapes = self.repaired, self._shapes.copy()
+        return made
+
     def forget(self, name: str) -> None:
         """Leave out a field that rows have for our own use."""
         self.kinds.pop(name, None)

@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.display import cell_text
 from headrace.expressions import Expression
-from headrace.plan.lists import RowList
+from headrace.plan.rows.row_list import RowList
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.survey.values import decode_fields, decode_value

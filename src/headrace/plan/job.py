@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from headrace.display import counted, first_of, html_note
+from headrace.edsl_names import warn_once
 from headrace.errors import ListError, SurveyError
 from headrace.expressions import Expression
 from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.called_models import called_models, default_models
-from headrace.plan.crossed_lists import crossed_agents, crossed_scenarios, replaced_models
 from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit, resolve_names
 from headrace.plan.identity import Identity, identity_of
@@ -84,7 +84,7 @@ class Job(HostedVerbs):
         """A job with these agents, scenarios or models added: lists of them or single ones, in any order and mix.
 
         Single items of a kind in one call are one list. A second list of agents or scenarios is crossed with the
-        first; later models replace earlier ones, with a warning (plan.crossed_lists).
+        first, as `*` does; later models replace earlier ones, with a warning.
         """
         job = self._copy()
         job._take(map(as_list, gathered(what)))
@@ -271,18 +271,25 @@ class Job(HostedVerbs):
             match given:
                 case AgentList():
                     before, agents = self._agents, _filled("agents", given)
-                    self._agents = agents if before is None else crossed_agents(before, agents)
+                    self._agents = agents if before is None else before * agents
                 case ScenarioList():
                     before, scenarios = self._scenarios, _filled("scenarios", given)
-                    self._scenarios = scenarios if before is None else crossed_scenarios(before, scenarios)
+                    self._scenarios = scenarios if before is None else before * scenarios
                 case ModelList():
                     models += _filled("models", given)
         if models:
             chosen = ModelList(models)
-            self._models = chosen if self._models is None else replaced_models(self._models, chosen)
+            self._models = chosen if self._models is None else _replaced_models(self._models, chosen)
 
 
 Jobs = Job  # EDSL's name for it
+
+
+def _replaced_models(first: ModelList, second: ModelList) -> ModelList:
+    if second != first:
+        names = ", ".join(model.name for model in first)
+        warn_once(f"A later by() replaces the models of an earlier one ({names}). Give all models in one call of by().")
+    return second
 
 
 def _filled(what: str, given: Any) -> Any:

@@ -1,112 +1,38 @@
-"""Lists of agents, scenarios and models: any iterable, or a file, held outside RAM once it is long.
+"""Lists of agents, scenarios and models: what users make and pass to `by`.
 
-Covers: what users make and pass to `by`. Does not cover: reading files (plan.sources).
+Covers: what each kind has of its own. Does not cover: the verbs that lists of agents and of scenarios share
+(plan.rows.row_list), or reading files (plan.sources).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, SupportsIndex, cast, overload
 
-from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
-from headrace.errors import HeadraceError, ListError
+from headrace.display import SHOWN_ROWS, first_of, html_table
+from headrace.errors import ListError
 from headrace.plan.identity import digest
-from headrace.plan.sources import CsvSource, JsonlSource, RowSource, Spool
-from headrace.stand_ins import HostedVerbs
-from headrace.survey.agent import NAME, Agent
+from headrace.plan.rows import row_shape
+from headrace.plan.rows.row_expressions import condition
+from headrace.plan.rows.row_list import RowList, file_source
+from headrace.plan.sources import CsvSource, JsonlSource, RowSource
+from headrace.survey.agent import AGENT_PARTS, NAME, Agent
 from headrace.survey.model import Model
 from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings, SettingsTable
+from headrace.survey.people.field_verbs import given_names
 from headrace.survey.scenario import Scenario
-from headrace.survey.values import Fields, decode_fields
-
-Item = TypeVar("Item", Agent, Scenario)
-
-
-class RowList(HostedVerbs, Generic[Item]):
-    """A list whose items are read one by one from their source. An iterator is consumed once, here."""
-
-    item: type[Item]
-    what: str
-    also: str = ""  # what else an item may be given as
-
-    def __init__(self, items: Iterable[Item] = ()) -> None:
-        if not isinstance(items, Iterable) or isinstance(items, (str, bytes)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ListError(f"A list of {self.what}s cannot be made of {items!r}.", fix="Give a list of them.")
-        self.source: RowSource = Spool(self._fields(items), self.what)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """One item a row of a `.csv` or `.jsonl` file."""
-        return cls.of(_source(path, {}))
-
-    @classmethod
-    def of(cls, source: RowSource) -> Self:
-        """A list of the rows of this source."""
-        made = cls.__new__(cls)
-        made.source = source
-        return made
-
-    @property
-    def digest(self) -> str:
-        """What the list holds, as a digest: by it a plan knows its lists."""
-        return self.source.digest
-
-    def __len__(self) -> int:
-        return self.source.length
-
-    def __iter__(self) -> Iterator[Item]:
-        return map(self._item, self.source.rows())
-
-    def _item(self, row: bytes) -> Item:
-        return self.item.from_fields(decode_fields(row))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({counted(len(self), self.what)})"
-
-    def _repr_html_(self) -> str:
-        try:
-            rows = [decode_fields(row) for row in islice(self.source.rows(), SHOWN_ROWS)]
-        except HeadraceError as error:  # a file that was moved away: a notebook would show our traceback
-            return html_note(f"{self!r}: {error}")
-        columns = list(dict.fromkeys(name for row in rows for name in row))
-        caption = first_of(len(rows), len(self), self.what)
-        return html_table(columns, ([row.get(name) for name in columns] for row in rows), caption)
-
-    def _fields(self, items: Iterable[Item]) -> Iterator[Fields]:
-        for position, item in enumerate(items):
-            if not isinstance(item, self.item):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise ListError(
-                    f"{self.what} {position} of the list is a {type(item).__name__}.",
-                    fix=f"Give {self.item.__name__} objects{self.also}.",
-                )
-            yield self._row(item)
-
-    def _row(self, item: Item) -> Fields:
-        return item.to_fields()
-
-
-def _source(path: str | Path, rename: dict[str, str]) -> RowSource:
-    """The source of a file's rows, chosen by the end of its name: CSV, or JSON lines."""
-    path = Path(path)
-    match path.suffix.lower():
-        case ".csv":
-            return CsvSource(path, rename)
-        case ".jsonl" | ".ndjson":
-            return JsonlSource(path, rename)
-        case other:
-            raise ListError(f"{path} ends in {other!r}.", fix="Give a .csv or a .jsonl file.")
+from headrace.survey.values import Fields
 
 
 class AgentList(RowList[Agent]):
     """Agents, any number. `codebook` and `traits_presentation_template` are given to each; the list holds them once."""
 
-    item, what = Agent, "agent"
+    item, what, parts = Agent, "agent", AGENT_PARTS
 
     def __init__(
         self,
-        items: Iterable[Agent] = (),
+        items: Iterable[Agent] | None = None,
         codebook: Mapping[str, str] | None = None,
         traits_presentation_template: str | None = None,
     ) -> None:
@@ -114,41 +40,50 @@ class AgentList(RowList[Agent]):
         self._shared = _shared_settings(codebook, traits_presentation_template)
         super().__init__(items)
         self.source.census.forget(SETTINGS)  # it is no trait
-        self._digest = _digest_with(self.settings, self.source)
+        self._digest: str | None = None
 
     @classmethod
     def of(cls, source: RowSource, settings: SettingsTable | None = None, digest: str | None = None) -> Self:
         """A list of the rows of this source, whose agents have these settings; `digest` where it is known."""
         made = super().of(source)
-        made.settings, made._shared = settings or SettingsTable(), PLAIN
-        made._digest = digest or _digest_with(made.settings, source)
+        made.settings, made._shared, made._digest = settings or SettingsTable(), PLAIN, digest
         return made
 
     @property
     def digest(self) -> str:
+        if self._digest is None:
+            row = self.settings.to_row()
+            self._digest = digest(self.source.digest.encode() + row) if row else self.source.digest
         return self._digest
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """One agent a row of a `.csv` or `.jsonl` file."""
+        return cls._from_source(file_source(Path(path), {}), None, None)
 
     @classmethod
     def from_csv(
         cls,
-        path: str | Path,
+        file_path: str | Path,
         name_field: str | None = None,
         codebook: Mapping[str, str] | None = None,
         instructions: str | None = None,
     ) -> Self:
         """One agent a row. A column `agent_name`, or the one called `name_field`, becomes the agent's name."""
-        return cls._from_rows(CsvSource(Path(path), {name_field: NAME} if name_field else {}), codebook, instructions)
+        source = CsvSource(Path(file_path), {name_field: NAME} if name_field else {})
+        return cls._from_source(source, codebook, instructions)
 
     @classmethod
     def from_jsonl(
         cls,
-        path: str | Path,
+        source: str | Path,
         name_field: str | None = None,
         codebook: Mapping[str, str] | None = None,
         instructions: str | None = None,
     ) -> Self:
         """One agent a line, each a JSON object; names as in `from_csv`."""
-        return cls._from_rows(JsonlSource(Path(path), {name_field: NAME} if name_field else {}), codebook, instructions)
+        rows = JsonlSource(Path(source), {name_field: NAME} if name_field else {})
+        return cls._from_source(rows, codebook, instructions)
 
     @classmethod
     def from_list(cls, trait_name: str, values: Iterable[Any], codebook: Mapping[str, str] | None = None) -> Self:
@@ -157,14 +92,111 @@ class AgentList(RowList[Agent]):
         return cls((Agent({trait_name: value}) for value in values), codebook)
 
     @classmethod
-    def _from_rows(cls, source: RowSource, codebook: Mapping[str, str] | None, instructions: str | None) -> Self:
+    def from_scenario_list(cls, scenario_list: ScenarioList) -> Self:
+        """One agent for each scenario, with its fields as traits; a field `name` becomes the agent's name."""
+        return cls(_agent_of(scenario) for scenario in scenario_list)
+
+    def to_scenario_list(self) -> ScenarioList:
+        """One scenario for each agent, with its traits as fields."""
+        return ScenarioList(Scenario(agent.traits) for agent in self)
+
+    def to_dict(self, *, add_edsl_version: bool = False, full_dict: bool = False) -> dict[str, Any]:
+        """The agents as JSON values, in RAM."""
+        agents = [agent.to_dict(full_dict=full_dict) for agent in self]
+        return {"agent_list": agents, **(_edsl_marks("AgentList") if add_edsl_version else {})}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse of `to_dict`; also for what EDSL writes."""
+        agents = map(Agent.from_dict, _listed(data, "agent_list"))
+        return cls(agents, data.get("codebook"), data.get("traits_presentation_template"))
+
+    @property
+    def names(self) -> list[str | int | None]:
+        """The name of each agent, in RAM."""
+        return [fields.get(NAME) for fields in self._rows()]
+
+    @property
+    def trait_keys(self) -> list[str]:
+        """The traits that any agent has."""
+        return self.field_names
+
+    all_traits = trait_keys
+
+    @property
+    def codebook(self) -> dict[str, str]:
+        """The codebook that all agents share; {} for none."""
+        codebooks = [dict(settings.codebook) for settings in self.settings.entries]
+        if any(codebook != codebooks[0] for codebook in codebooks):
+            raise ListError("The agents have different codebooks.", fix="Give them one with set_codebook().")
+        return codebooks[0] if codebooks else {}
+
+    def set_codebook(self, codebook: Mapping[str, str]) -> None:
+        """Give each agent of this list this codebook."""
+        self._become(AgentList(self, codebook=codebook) if codebook else AgentList(_with(self, codebook={})))
+
+    def set_traits_presentation_template(self, traits_presentation_template: str) -> None:
+        """Give each agent of this list this template."""
+        self._become(AgentList(self, traits_presentation_template=traits_presentation_template))
+
+    def set_instruction(self, instruction: str) -> None:
+        """Give each agent of this list this instruction."""
+        self._become(AgentList(_with(self, instruction=instruction)))
+
+    def add_instructions(self, instructions: str) -> Self:
+        """`set_instruction`, and return this list."""
+        self.set_instruction(instructions)
+        return self
+
+    def add_trait(self, trait: str, values: Any) -> Self:
+        """Each agent with a further trait: one value for each agent, or one for all."""
+        is_each = isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
+        if not is_each:
+            return self._made(agent.add_trait(trait, values) for agent in self)
+        rows = row_shape.with_values(self._rows(), trait, cast("Iterable[Any]", values), self.what)
+        return self._from_rows(rows)
+
+    def remove_trait(self, trait: str) -> Self:
+        """Each agent without a trait."""
+        return self._made(agent.remove_trait(trait) for agent in self)
+
+    def translate_traits(self, codebook: Mapping[str, Mapping[Any, Any]]) -> Self:
+        """Each agent with values replaced: `{"hair": {1: "brown"}}`."""
+        return self._made(agent.translate_traits(codebook) for agent in self)
+
+    def with_names(
+        self, *trait_keys: str, remove_traits: bool = True, separator: str = ",", force_name: bool = False
+    ) -> Self:
+        """Each agent with a name made of the values of these traits."""
+        names = given_names(trait_keys)
+        self._check_known(names, ())
+        return self._made(
+            _named(agent, names, separator, remove_traits=remove_traits, force=force_name) for agent in self
+        )
+
+    def give_names(
+        self, *trait_keys: str, remove_traits: bool = True, separator: str = ",", force_name: bool = False
+    ) -> None:
+        """`with_names`, for this list itself."""
+        self._become(
+            self.with_names(*trait_keys, remove_traits=remove_traits, separator=separator, force_name=force_name)
+        )
+
+    def extend(self, items: Iterable[Agent]) -> None:
+        """Add agents to this list, at its end."""
+        self.settings = SettingsTable(self.settings.entries)  # a snapshot keeps the table it has
+        super().extend(items)
+        self.source.census.forget(SETTINGS)
+        self._digest = None
+
+    @classmethod
+    def _from_source(cls, source: RowSource, codebook: Mapping[str, str] | None, instructions: str | None) -> Self:
         if SETTINGS in source.census.kinds:
             raise ListError(f"The file has a column {SETTINGS!r}.", fix="Give it another name: that one is taken.")
         listed = cls.of(source, SettingsTable([_shared_settings(codebook, None)]))
-        return listed if instructions is None else cls(_instructed(listed, instructions))
+        return listed if instructions is None else cls(_with(listed, instruction=instructions))
 
-    def _item(self, row: bytes) -> Agent:
-        fields = decode_fields(row)
+    def _item(self, fields: Fields) -> Agent:
         return Agent.from_fields(fields, self.settings.of(fields))
 
     def _row(self, item: Agent) -> Fields:
@@ -175,9 +207,17 @@ class AgentList(RowList[Agent]):
         fields = item.to_fields()
         return {**fields, SETTINGS: number} if number else fields
 
+    def _become(self, other: AgentList) -> None:
+        self.source, self.settings, self._digest = other.source, other.settings, other._digest
+
 
 class ScenarioList(RowList[Scenario]):
+    """Scenarios, any number; plain dicts will do."""
+
     item, what, also = Scenario, "scenario", ' or dicts, like {"text": "..."}'
+
+    def __init__(self, items: Iterable[Scenario | dict[str, Any]] | None = None) -> None:
+        super().__init__(items)  # pyright: ignore[reportArgumentType]
 
     @classmethod
     def from_csv(cls, path: str | Path) -> Self:
@@ -190,32 +230,184 @@ class ScenarioList(RowList[Scenario]):
         return cls.of(JsonlSource(Path(path), {}))
 
     @classmethod
-    def from_list(cls, field: str, values: Iterable[Any]) -> Self:
-        """One scenario for each value of one field: `ScenarioList.from_list("city", ["Oslo", "Lima"])`."""
+    def from_list(cls, field_name: str, values: Iterable[Any], use_indexes: bool = False) -> Self:
+        """One scenario for each value of one field: `ScenarioList.from_list("city", ["Oslo", "Lima"])`.
+
+        `use_indexes` numbers them in a field `idx`.
+        """
         _refuse_text(values)
-        return cls(Scenario({field: value}) for value in values)
+        if use_indexes:
+            return cls({field_name: value, "idx": number} for number, value in enumerate(values))
+        return cls({field_name: value} for value in values)
 
-    def __init__(self, items: Iterable[Scenario | dict[str, Any]]) -> None:
-        super().__init__(items)  # pyright: ignore[reportArgumentType]
+    @classmethod
+    def from_list_of_dicts(cls, data: Iterable[dict[str, Any]]) -> Self:
+        """One scenario for each dict."""
+        return cls(data)
 
-    def _fields(self, items: Iterable[Scenario]) -> Iterator[Fields]:
+    gen = from_list_of_dicts
+
+    @classmethod
+    def from_nested_dict(cls, data: Mapping[str, Sequence[Any]]) -> Self:
+        """One scenario for each position of the lists: `{"a": [1, 2], "b": [3, 4]}` are two."""
+        if len({len(values) for values in data.values()}) > 1:
+            lengths = ", ".join(f"{name!r} has {len(values)}" for name, values in data.items())
+            raise ListError(f"The lists differ in length: {lengths}.", fix="Give lists of one length.")
+        return cls(dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True))
+
+    def to_dict(self, *, add_edsl_version: bool = False) -> dict[str, Any]:
+        """The scenarios as JSON values, in RAM."""
+        scenarios = [scenario.to_dict() for scenario in self]
+        return {"scenarios": scenarios, **(_edsl_marks("ScenarioList") if add_edsl_version else {})}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse of `to_dict`; also for what EDSL writes."""
+        return cls(map(Scenario.from_dict, _listed(data, "scenarios")))
+
+    def to_scenario_list(self) -> Self:
+        return self
+
+    def to_agent_list(self) -> AgentList:
+        """One agent for each scenario, with its fields as traits; a field `name` becomes the agent's name."""
+        return AgentList.from_scenario_list(self)
+
+    @property
+    def parameters(self) -> set[str]:
+        """The fields that any scenario has."""
+        return set(self.field_names)
+
+    def add_value(self, name: str, value: Any) -> Self:
+        """Each scenario with a further field that has the same value in all."""
+        return self._from_rows({**fields, name: value} for fields in self._rows())
+
+    def add_list(self, name: str, values: Iterable[Any]) -> Self:
+        """Each scenario with a further field; as many values as scenarios."""
+        return self._from_rows(row_shape.with_values(self._rows(), name, values, self.what))
+
+    def transform(self, field: str, func: Callable[[Any], Any], new_name: str | None = None) -> Self:
+        """Each scenario with `func(value)` in a field, or in a new one."""
+        self._check_known([field], ())
+        return self._from_rows(row_shape.transformed(self._rows(), field, func, new_name or field))
+
+    def apply(self, func: Callable[[Any], Any], field: str, new_name: str | None = None, replace: bool = False) -> Self:
+        """`transform`, with its arguments in another order; `replace` drops the old field."""
+        made = self.transform(field, func, new_name)
+        return made.drop(field) if replace and new_name not in (None, field) else made
+
+    def unpack(self, field: str, new_names: Sequence[str] | None = None, keep_original: bool = True) -> Self:
+        """Each scenario with the items of a list as fields of their own: `tags_0`, `tags_1`, or the names given."""
+        self._check_known([field], ())
+        names = new_names or [f"{field}_{number}" for number in range(len(self[0].get(field) or ()))]
+        return self._from_rows(row_shape.unpacked_lists(self._rows(), field, names, keep=keep_original))
+
+    def unpack_dict(self, field: str, prefix: str | None = None, drop_field: bool = False) -> Self:
+        """Each scenario with the items of a dict as fields of their own."""
+        self._check_known([field], ())
+        return self._from_rows(row_shape.unpacked_dicts(self._rows(), field, prefix or "", drop_field=drop_field))
+
+    def concatenate(
+        self,
+        fields: Sequence[str],
+        separator: str = ";",
+        prefix: str = "",
+        postfix: str = "",
+        new_field_name: str | None = None,
+    ) -> Self:
+        """Each scenario with one text in place of these fields."""
+        return self._joined(
+            fields,
+            new_field_name,
+            lambda values: separator.join(f"{prefix}{value}{postfix}" for value in values),
+        )
+
+    def concatenate_to_list(
+        self, fields: Sequence[str], prefix: str = "", postfix: str = "", new_field_name: str | None = None
+    ) -> Self:
+        """Each scenario with one list in place of these fields."""
+        if prefix or postfix:
+            return self._joined(fields, new_field_name, lambda values: [f"{prefix}{each}{postfix}" for each in values])
+        return self._joined(fields, new_field_name, list)
+
+    def unpivot(self, id_vars: Sequence[str] | None = None, value_vars: Sequence[str] | None = None) -> Self:
+        """One scenario for each field of each scenario: its name as `variable`, its value as `value`."""
+        ids = list(id_vars or ())
+        names = [name for name in self.field_names if name not in ids] if value_vars is None else list(value_vars)
+        self._check_known([*ids, *names], ())
+        return self._from_rows(row_shape.unpivoted(self._rows(), ids, names))
+
+    def fillna(self, value: Any = "") -> Self:
+        """Each scenario with a value where it has none."""
+        return self._from_rows(row_shape.filled(self._rows(), value))
+
+    def replace_values(self, replacements: Mapping[str, Any]) -> Self:
+        """Each scenario with values replaced: `{"1": "one"}` stands for the number and the text."""
+        return self._from_rows(row_shape.replaced(self._rows(), replacements))
+
+    def replace_names(self, new_names: Sequence[str]) -> Self:
+        """Each scenario with other names for its fields, in their order."""
+        if len(new_names) != len(self.field_names):
+            raise ListError(
+                f"{len(new_names)} names are given for {len(self.field_names)} fields.", fix="Give one for each field."
+            )
+        return self.rename(dict(zip(self.field_names, new_names, strict=True)))
+
+    def reorder_keys(self, new_order: Sequence[str]) -> Self:
+        """Each scenario with its fields in this order."""
+        return self.keep(list(new_order))
+
+    def __rmul__(self, other: Scenario) -> Self:
+        return self * other
+
+    def _joined(self, fields: Sequence[str], new: str | None, join: Callable[[list[Any]], Any]) -> Self:
+        if isinstance(fields, str):
+            raise ListError(f"{fields!r} is one field.", fix="Give a list of fields.")
+        self._check_known(fields, ())
+        name = new or f"concat_{'_'.join(fields)}"
+        return self._from_rows(row_shape.concatenated(self._rows(), fields, name, join))
+
+    def _rows_of(self, items: Iterable[Scenario], first: int = 0) -> Iterator[Fields]:
         # A plain dict says all that a scenario is.
-        return super()._fields(Scenario(item) if type(item) is dict else item for item in items)
+        return super()._rows_of((Scenario(item) if type(item) is dict else item for item in items), first)
 
 
 def _shared_settings(codebook: Mapping[str, str] | None, template: str | None) -> AgentSettings:
     return Agent(codebook=codebook, traits_presentation_template=template).settings
 
 
-def _digest_with(settings: SettingsTable, source: RowSource) -> str:
-    row = settings.to_row()
-    return digest(source.digest.encode() + row) if row else source.digest
-
-
-def _instructed(agents: Iterable[Agent], instruction: str) -> Iterator[Agent]:
+def _with(agents: Iterable[Agent], **parts: Any) -> Iterator[Agent]:
     for agent in agents:
-        agent.instruction = instruction
+        for part, value in parts.items():
+            setattr(agent, part, value)
         yield agent
+
+
+def _named(agent: Agent, traits: Sequence[str], separator: str, *, remove_traits: bool, force: bool) -> Agent:
+    if agent.name is not None and not force:
+        raise ListError(f"The agent {agent.name!r} has a name.", fix="Write force_name=True to give it another one.")
+    name = separator.join(str(agent.traits.get(trait)) for trait in traits)
+    kept = {trait: value for trait, value in agent.traits.items() if trait not in traits or not remove_traits}
+    return Agent(
+        kept, name, agent.codebook, agent.instruction, traits_presentation_template=agent.traits_presentation_template
+    )
+
+
+def _agent_of(scenario: Scenario) -> Agent:
+    traits = dict(scenario)
+    parameters: dict[str, Any] = traits.pop("agent_parameters", None) or {}
+    name = traits.pop("name", None)
+    return Agent(traits, parameters.get("name", name), None, parameters.get("instruction"))
+
+
+def _listed(data: Mapping[str, Any], part: str) -> Iterable[Any]:
+    held = data.get(part) if isinstance(data, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(held, list):
+        raise ListError(f"The data has no list {part!r}.", fix="Give what to_dict() returned.")
+    return cast("list[Any]", held)
+
+
+def _edsl_marks(name: str) -> dict[str, str]:
+    return {"edsl_version": "1.0.9", "edsl_class_name": name}
 
 
 def _refuse_text(values: object) -> None:
@@ -224,21 +416,54 @@ def _refuse_text(values: object) -> None:
 
 
 class ModelList(tuple[Model, ...]):
-    """A few models; unlike the other lists it is held in RAM."""
+    """A few models; unlike the other lists it is held in RAM, and it cannot be changed."""
 
     __slots__ = ()
 
-    def __new__(cls, models: Iterable[Model]) -> Self:
+    def __new__(cls, models: Iterable[Model] = ()) -> Self:
         held = super().__new__(cls, models)
         for model in held:
             if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise ListError(f"{model!r} is not a model.", fix='Write Model("test").')
         return held
 
+    @classmethod
+    def from_names(cls, *names: str | Iterable[str], **parameters: Any) -> Self:
+        """One model for each name, with these parameters: `ModelList.from_names("gpt-4o", "gpt-4o-mini")`."""
+        return cls(Model(name, **parameters) for name in given_names(names))
+
+    @property
+    def names(self) -> set[str]:
+        """The names of its models."""
+        return {model.name for model in self}
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Model: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+
+    def __getitem__(self, index: SupportsIndex | slice) -> Model | Self:
+        found = super().__getitem__(index)
+        return found if isinstance(found, Model) else type(self)(found)
+
+    def __add__(self, other: Any) -> Self:
+        return type(self)([*self, *([other] if isinstance(other, Model) else other)])
+
+    def filter(self, expression: str) -> Self:
+        """The models for which an expression holds, over `model_name`, `service_name` and their parameters."""
+        rows = [_model_fields(model) for model in self]
+        holds = condition(expression, "model", {name for fields in rows for name in fields})
+        return type(self)(model for model, fields in zip(self, rows, strict=True) if holds(fields))
+
     def _repr_html_(self) -> str:
         """Without their parameters: a key may be among them, and notebooks are passed on."""
         rows = [(model.name, model.service_name) for model in self[:SHOWN_ROWS]]
         return html_table(("model", "service"), rows, first_of(len(rows), len(self), "model"))
+
+
+def _model_fields(model: Model) -> Fields:
+    return {**model.parameters, "model_name": model.name, "model": model.name, "service_name": model.service_name}
 
 
 def gathered(what: Iterable[Any]) -> Iterator[Any]:
@@ -256,7 +481,9 @@ def gathered(what: Iterable[Any]) -> Iterator[Any]:
 def as_list(given: Any) -> AgentList | ScenarioList | ModelList:
     """An argument of `by` as the list that it is or stands for."""
     match given:
-        case AgentList() | ScenarioList() | ModelList():
+        case AgentList() | ScenarioList():
+            return given.snapshot()
+        case ModelList():
             return given
         case Agent():
             return AgentList([given])

@@ -1,7 +1,8 @@
-"""Reads the rows of a list from an iterable, a CSV file or a JSONL file, as a stream of any length.
+"""Reads the rows of a list from a CSV file or a JSONL file, as a stream of any length.
 
 Covers: length, digest and fields, found in one pass; rows, again and again, in constant memory.
-Does not cover: what a row means (plan.lists), or rows that already stand in a run file (store.run_file.stored_lists).
+Does not cover: what a row means (plan.lists), rows out of an iterable (plan.rows.spool), or rows that stand in a run
+file already (store.run_file.stored_lists).
 """
 
 from __future__ import annotations
@@ -10,26 +11,21 @@ import csv
 import hashlib
 import io
 import re
-import tempfile
-import threading
-import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol, Self, cast
 
 import msgspec
 
 from headrace.display import counted
-from headrace.errors import ListError, StorageFull, nearest
+from headrace.errors import ListError, nearest
 from headrace.expressions import ColumnKind
 from headrace.plan.census import FieldCensus
 from headrace.survey.values import Fields, Remark, UnusableValue, encode_fields
 
-SPOOL_IN_RAM_BYTES = 4_000_000
 _BLOCK_BYTES = 1 << 16
 LONGEST_LINE = 64_000_000  # more than any model reads; a file without line ends must not be read whole
 _MOST_CELLS = 100_000
@@ -41,68 +37,14 @@ class RowSource(Protocol):
     """Rows of fields as JSON, in a fixed order, as often as they are asked for."""
 
     length: int
-    digest: str
     census: FieldCensus
 
-    def rows(self) -> Iterator[bytes]: ...
+    @property
+    def digest(self) -> str: ...
 
-
-class Spool:
-    """An iterable, consumed once: in RAM up to 4 MB, then in a temporary file."""
-
-    def __init__(self, rows: Iterable[Fields], what: str) -> None:
-        # Not a context manager: the file lives as long as the spool, and the finalizer closes it.
-        self._file = tempfile.SpooledTemporaryFile(max_size=SPOOL_IN_RAM_BYTES)  # noqa: SIM115
-        weakref.finalize(self, self._file.close)
-        self._reading = threading.Lock()
-        self.length = 0
-        self.census = FieldCensus()
-        self._hash = hashlib.blake2b(digest_size=16)
-        self._consume(rows, what)
-        self.digest = self._hash.hexdigest()
-
-    def _consume(self, rows: Iterable[Fields], what: str) -> None:
-        write, digest, see = self._file.write, self._hash.update, self.census.add_encoded
-        for fields in rows:
-            try:
-                row, remark = encode_fields(fields)
-                see(fields, row, remark)
-            except UnusableValue as error:
-                raise ListError(f"{what} {self.length}: {error.message}", fix=error.fix) from None
-            row += b"\n"
-            try:
-                write(row)
-            except OSError as error:
-                raise self._full(error) from None
-            digest(row)
-            self.length += 1
-        try:
-            self._file.flush()
-        except OSError as error:
-            raise self._full(error) from None
-
-    def _full(self, error: OSError) -> StorageFull:
-        with suppress(OSError):  # closing writes what is left, which there is still no room for
-            self._file.close()
-        return StorageFull(Path(tempfile.gettempdir()), error.strerror or str(error))
-
-    def rows(self) -> Iterator[bytes]:
-        begun: list[bytes] = []  # a row in parts: joined once, since one may be many blocks long
-        offset = 0
-        while block := self._block(offset):
-            offset += len(block)
-            rest, *lines = block.split(b"\n")
-            begun.append(rest)
-            if lines:
-                lines.insert(0, b"".join(begun))
-                begun = [lines.pop()]
-                yield from lines
-
-    def _block(self, offset: int) -> bytes:
-        # Two readers may be at different places of the one file.
-        with self._reading:
-            self._file.seek(offset)
-            return self._file.read(_BLOCK_BYTES)
+    def rows(self, first: int = 0) -> Iterator[bytes]:
+        """The rows from this position on."""
+        ...
 
 
 class CsvSource:
@@ -131,11 +73,11 @@ class CsvSource:
             self.census.see(name, _KIND_MADE[make])
         self.census.always = set(self._names)
 
-    def rows(self) -> Iterator[bytes]:
+    def rows(self, first: int = 0) -> Iterator[bytes]:
         with _Hashed(self._path) as file:
             cells = self._cells(file)
             next(cells, None)
-            for row in cells:
+            for row in islice(cells, first, None):
                 values = (make(cell) for make, cell in zip(self._types, row, strict=True))
                 yield encode_fields(dict(zip(self._names, values, strict=True)))[0]
             file.check_unchanged(self.digest, self._rename)
@@ -206,9 +148,9 @@ class JsonlSource:
                 self.length += 1
             self.digest = _with_names(file.digest(), rename)
 
-    def rows(self) -> Iterator[bytes]:
+    def rows(self, first: int = 0) -> Iterator[bytes]:
         with _Hashed(self._path) as file:
-            for fields in self._objects(file):
+            for fields in islice(self._objects(file), first, None):
                 yield self._encoded(fields)[0]
             file.check_unchanged(self.digest, self._rename)
 

@@ -11,7 +11,6 @@ from typing import Any, Self, cast
 from headrace.errors import ListError, nearest
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings
-from headrace.survey.people.combining import Conflicts, combined
 from headrace.survey.people.field_verbs import (
     check_distinct,
     check_known,
@@ -21,13 +20,14 @@ from headrace.survey.people.field_verbs import (
     kept,
     renamed,
 )
+from headrace.survey.people.trait_conflicts import Conflicts, combined
 from headrace.survey.templates import Template
 from headrace.survey.values import Fields, encode_value
 
 NAME, INSTRUCTION = "agent_name", "agent_instruction"
 _RESERVED = frozenset({NAME, INSTRUCTION, SETTINGS})
 # What `keep` and `drop` know beside the traits.
-_PARTS = ("name", "instruction", "codebook", "traits_presentation_template")
+AGENT_PARTS = ("name", "instruction", "codebook", "traits_presentation_template")
 # EDSL's other arguments, which would otherwise be taken for traits.
 _NOT_HERE = {
     "trait_categories": "Keep the traits of a category with keep().",
@@ -92,6 +92,10 @@ class Agent(HostedVerbs):
             made.codebook, made.traits_presentation_template = dict(settings.codebook), settings.template
         return made
 
+    def has(self, name: str) -> bool:
+        """Whether it has this trait, or this of its other parts: a name, an instruction, a codebook, a template."""
+        return name in self.traits or name in self._parts()
+
     def add_trait(self, trait_name_or_dict: str | Mapping[str, Any], value: Any = None) -> Self:
         """This agent with one trait more, `add_trait("age", 36)`, or several, `add_trait({"age": 36})`."""
         if isinstance(trait_name_or_dict, str):
@@ -143,7 +147,7 @@ class Agent(HostedVerbs):
         """This agent without these traits, or without its name, instruction, codebook or template."""
         names = given_names(field_names)
         check_known(names, [*self.traits, *self._parts()], "The agent has no")
-        parts: dict[str, Any] = {part: None for part in _PARTS if part in names and part not in self.traits}
+        parts: dict[str, Any] = {part: None for part in AGENT_PARTS if part in names and part not in self.traits}
         parts.setdefault("codebook", dropped(self.codebook, names))
         return self._changed(traits=dropped(self.traits, names), **parts)
 
@@ -166,6 +170,10 @@ class Agent(HostedVerbs):
     def __add__(self, other: Agent | None) -> Self:
         return self.add(other)
 
+    def to(self, survey: Any) -> Any:
+        """A job that asks this agent: `agent.to(survey)` is `survey.by(agent)`."""
+        return survey.by(self)
+
     def duplicate(self) -> Self:
         """A copy of its own."""
         return self._changed()
@@ -176,7 +184,7 @@ class Agent(HostedVerbs):
         """The agent as JSON values; `full_dict` with the parts that it does not have, `add_edsl_version` as EDSL reads
         it.
         """
-        held = {part: getattr(self, part) for part in _PARTS}
+        held = {part: getattr(self, part) for part in AGENT_PARTS}
         parts = {part: value for part, value in held.items() if full_dict or value not in (None, {})}
         written = {"traits": dict(self.traits), **parts}
         return {**written, "edsl_version": "1.0.9", "edsl_class_name": "Agent"} if add_edsl_version else written
@@ -186,8 +194,8 @@ class Agent(HostedVerbs):
         """The reverse of `to_dict`."""
         given = {name: value for name, value in agent_dict.items() if not name.startswith("edsl_")}
         for name in given:
-            if name not in ("traits", *_PARTS):
-                raise ListError(f"An agent has no {name!r}.", fix=nearest(name, ("traits", *_PARTS)))
+            if name not in ("traits", *AGENT_PARTS):
+                raise ListError(f"An agent has no {name!r}.", fix=nearest(name, ("traits", *AGENT_PARTS)))
         return cls(**given)
 
     def __getattr__(self, name: str) -> Any:
@@ -209,10 +217,10 @@ class Agent(HostedVerbs):
         return f"Agent(name={self.name!r}, traits={self.traits!r}{more})"
 
     def _parts(self) -> dict[str, Any]:
-        return {part: value for part in _PARTS if (value := getattr(self, part)) not in (None, {})}
+        return {part: value for part in AGENT_PARTS if (value := getattr(self, part)) not in (None, {})}
 
     def _changed(self, **parts: Any) -> Self:
-        held: dict[str, Any] = {"traits": self.traits, **{part: getattr(self, part) for part in _PARTS}}
+        held: dict[str, Any] = {"traits": self.traits, **{part: getattr(self, part) for part in AGENT_PARTS}}
         return type(self)(**{**held, **parts})
 
 

@@ -2,21 +2,116 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
 
+from headrace.errors import ListError
 from headrace.stand_ins import HostedVerbs
+from headrace.survey.people.field_verbs import (
+    check_distinct,
+    check_known,
+    dropped,
+    given_names,
+    given_renames,
+    kept,
+    renamed,
+)
 from headrace.survey.values import Fields
+
+if TYPE_CHECKING:
+    from headrace.plan.lists import ScenarioList
 
 
 class Scenario(HostedVerbs, dict[str, Any]):
-    """`Scenario({"city": "Oslo"})`. Its values are data, never templates."""
+    """`Scenario({"city": "Oslo"})` or `Scenario(city="Oslo")`. Its values are data, never templates.
+
+    Its fields are attributes too, `scenario.city`, where no method of a dict has that name.
+    """
+
+    def __init__(self, data: Mapping[str, Any] | None = None, **fields: Any) -> None:
+        try:
+            super().__init__(data or {}, **fields)
+        except (TypeError, ValueError):
+            raise ListError(
+                f"A scenario cannot be made of {data!r}.", fix='Give a dict, like {"city": "Oslo"}.'
+            ) from None
 
     def to_fields(self) -> Fields:
         return self
 
     @classmethod
-    def from_fields(cls, fields: Fields) -> Scenario:
+    def from_fields(cls, fields: Fields) -> Self:
         return cls(fields)
+
+    def rename(self, old_name_or_replacement_dict: str | Mapping[str, str], new_name: str | None = None) -> Self:
+        """This scenario with fields renamed: `rename("a", "b")` or `rename({"a": "b"})`."""
+        renames = given_renames(old_name_or_replacement_dict, new_name)
+        check_known(renames, self, "The scenario has no")
+        check_distinct(self, renames, "The scenario")
+        return type(self)(renamed(self, renames))
+
+    def keep(self, *field_names: str | list[str]) -> Self:
+        """A scenario with these fields alone."""
+        names = given_names(field_names)
+        check_known(names, self, "The scenario has no")
+        return type(self)(kept(self, names))
+
+    def select(self, *field_names: str | list[str]) -> Self:
+        """`keep`, under its other name."""
+        return self.keep(*field_names)
+
+    def drop(self, *field_names: str | list[str]) -> Self:
+        """This scenario without these fields."""
+        names = given_names(field_names)
+        check_known(names, self, "The scenario has no")
+        return type(self)(dropped(self, names))
+
+    def copy(self) -> Self:
+        """A copy of its own, lists and dicts in it included."""
+        return copy.deepcopy(self)
+
+    duplicate = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)(copy.deepcopy(dict(self), memo))
+
+    def __add__(self, other: Mapping[str, Any] | None) -> Self:
+        """Both scenarios in one; where both have a field, the second's value counts."""
+        return type(self)({**self, **(other or {})})
+
+    def __mul__(self, other: Any) -> ScenarioList:
+        from headrace.plan.lists import ScenarioList
+
+        return ScenarioList([self]) * other if isinstance(other, Scenario) else other * self
+
+    def replicate(self, n: int) -> ScenarioList:
+        """A list of `n` copies."""
+        from headrace.plan.lists import ScenarioList
+
+        return ScenarioList(self for _ in range(n))
+
+    def to_scenario_list(self) -> ScenarioList:
+        """A list of this one scenario."""
+        return self.replicate(1)
+
+    def to(self, survey: Any) -> Any:
+        """A job about this scenario: `scenario.to(survey)` is `survey.by(scenario)`."""
+        return survey.by(self)
+
+    def to_dict(self, *, add_edsl_version: bool = False) -> dict[str, Any]:
+        """The fields as a plain dict; `add_edsl_version` as EDSL reads it."""
+        return {**self, "edsl_version": "1.0.9", "edsl_class_name": "Scenario"} if add_edsl_version else dict(self)
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Self:
+        """The reverse of `to_dict`."""
+        return cls({name: value for name, value in d.items() if name not in ("edsl_version", "edsl_class_name")})
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__") and name in self:
+            return self[name]
+        raise AttributeError(f"The scenario has neither a field nor an attribute {name!r}.")
 
     def __repr__(self) -> str:
         return f"Scenario({super().__repr__()})"

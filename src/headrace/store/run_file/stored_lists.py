@@ -45,11 +45,11 @@ class TableSource:
         self._path = path
         self._table = table
 
-    def rows(self) -> Iterator[bytes]:
+    def rows(self, first: int = 0) -> Iterator[bytes]:
         lists = StoredLists(self._path)
         try:
-            for first in range(0, self.length, _PAGE):
-                positions = range(first, min(first + _PAGE, self.length))
+            for start in range(first, self.length, _PAGE):
+                positions = range(start, min(start + _PAGE, self.length))
                 with translated_errors(self._path):
                     page = lists.rows(self._table, positions)
                 yield from page.values()

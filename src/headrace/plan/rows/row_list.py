@@ -1,0 +1,322 @@
+"""A list of agents or scenarios of any length, and its verbs; what both kinds of lists share.
+
+Covers: reading items one by one or by position, and the verbs, which hand over to `plan.rows` and make a new list.
+Does not cover: what only agents or only scenarios have (plan.lists), or where rows lie (plan.sources, plan.rows.spool).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar, cast, overload
+
+from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
+from headrace.errors import HeadraceError, ListError
+from headrace.plan.rows import row_order, row_shape
+from headrace.plan.rows.row_expressions import assignment, condition
+from headrace.plan.rows.spool import Spool
+from headrace.plan.sources import CsvSource, JsonlSource, RowSource
+from headrace.stand_ins import HostedVerbs
+from headrace.survey.agent import INSTRUCTION, NAME, Agent
+from headrace.survey.people.field_verbs import check_known, given_names, given_renames
+from headrace.survey.scenario import Scenario
+from headrace.survey.values import Fields, decode_fields
+
+Item = TypeVar("Item", Agent, Scenario)
+
+
+class RowList(HostedVerbs, Generic[Item]):
+    """A list whose items are read one by one from their source. An iterator is consumed once, here.
+
+    An item that is read is a copy: changing it does not change the list.
+    """
+
+    item: type[Item]
+    what: str
+    also: str = ""  # what else an item may be given as
+    parts: tuple[str, ...] = ()  # what `keep` and `drop` know beside fields
+
+    def __init__(self, items: Iterable[Item] | None = None) -> None:
+        given = () if items is None else items
+        if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ListError(f"A list of {self.what}s cannot be made of {items!r}.", fix="Give a list of them.")
+        self.source: RowSource = Spool(self._rows_of(given), self.what)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """One item a row of a `.csv` or `.jsonl` file."""
+        return cls.of(file_source(Path(path), {}))
+
+    @classmethod
+    def of(cls, source: RowSource) -> Self:
+        """A list of the rows of this source."""
+        made = cls.__new__(cls)
+        made.source = source
+        return made
+
+    def snapshot(self) -> Self:
+        """The list as it is now: what is appended later is not in it. It shares the rows."""
+        return copy.copy(self)
+
+    @property
+    def digest(self) -> str:
+        """What the list holds, as a digest: by it a plan knows its lists."""
+        return self.source.digest
+
+    @property
+    def field_names(self) -> list[str]:
+        """The fields or traits that any of its items has, in the order they were met."""
+        return [name for name in self.source.census.kinds if name not in (NAME, INSTRUCTION)]
+
+    def __len__(self) -> int:
+        return self.source.length
+
+    def __iter__(self) -> Iterator[Item]:
+        return self._items(0)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+
+    def __getitem__(self, index: int | slice) -> Item | Self:
+        if isinstance(index, slice):
+            positions = range(len(self))[index]
+            if positions.step < 0:
+                return self._picked(positions)
+            return self._made(islice(self._items(positions.start), 0, len(positions) * positions.step, positions.step))
+        try:
+            position = range(len(self))[index]
+        except IndexError:
+            raise IndexError(f"The list has {counted(len(self), self.what)}: there is no {index}.") from None
+        return next(self._items(position))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)) or len(self) != len(other):
+            return NotImplemented if not isinstance(other, RowList) else False
+        return all(ours == theirs for ours, theirs in zip(self, other, strict=True))
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] # it can be appended to
+
+    def __add__(self, other: Any) -> Self:
+        return self._made(chain(self, self._given(other)))
+
+    def __mul__(self, other: Any) -> Self:
+        """Each item together with each of the other list's; this list's are the slower ones."""
+        others = self._made(self._given(other))
+        return self._made(cast(Item, ours + theirs) for ours in self for theirs in others)  # pyright: ignore[reportOperatorIssue]
+
+    def at(self, index: int) -> Item:
+        return self[index]
+
+    def first(self) -> Item:
+        return self[0]
+
+    def last(self) -> Item:
+        return self[-1]
+
+    def append(self, item: Item) -> None:
+        """Add one item to this list, at its end."""
+        self.extend([item])
+
+    def extend(self, items: Iterable[Item]) -> None:
+        """Add items to this list, at its end."""
+        source = self.source
+        if not isinstance(source, Spool):
+            source = Spool.of_encoded(source.rows(), source.census.copy())
+        self.source = source.extended(self._rows_of(items, len(self)), self.what)
+
+    def rename(self, old_name: str | Mapping[str, str], new_name: str | None = None) -> Self:
+        """`rename("age", "years")` or `rename({"age": "years"})`. An item without the field stays as it is."""
+        renames = given_renames(old_name, new_name)
+        self._check_known(renames, ())
+        return self._made(_renamed(item, renames) for item in self)
+
+    def keep(self, *field_names: str | list[str]) -> Self:
+        """Each item with these fields alone."""
+        names = given_names(field_names)
+        self._check_known(names, self.parts)
+        return self._made(_kept(item, names) for item in self)
+
+    def select(self, *field_names: str | list[str]) -> Self:
+        """`keep`, under its other name."""
+        return self.keep(*field_names)
+
+    def drop(self, *field_names: str | list[str]) -> Self:
+        """Each item without these fields."""
+        names = given_names(field_names)
+        self._check_known(names, self.parts)
+        return self._made(_dropped(item, names) for item in self)
+
+    def filter(self, expression: str) -> Self:
+        """The items for which an expression holds: `filter("age > 30 and city == 'Oslo'")`."""
+        holds = condition(expression, self.what, self._expression_names())
+        return self._from_rows(fields for fields in self._rows() if holds(fields))
+
+    def mutate(self, new_var_string: str) -> Self:
+        """Each item with a computed field: `mutate("double = x * 2")`. None where it cannot be computed."""
+        name, value = assignment(new_var_string, self.what, self._expression_names())
+        return self._from_rows({**fields, name: value(fields)} for fields in self._rows())
+
+    def sample(self, n: int, seed: row_order.Seed = None) -> Self:
+        """`n` of its items, drawn at random; the same for the same seed."""
+        return self._picked(row_order.sampled(len(self), n, seed, self.what))
+
+    def shuffle(self, seed: row_order.Seed = None) -> Self:
+        """All items in random order; the same for the same seed."""
+        return self._picked(row_order.shuffled(len(self), seed))
+
+    def split(self, frac_left: float = 0.5, seed: row_order.Seed = None) -> tuple[Self, Self]:
+        """Two lists, the first with this part of the items, drawn at random."""
+        count = int(len(self) * row_order.check_fraction(frac_left))
+        positions = row_order.shuffled(len(self), seed)
+        return self._picked(positions[:count]), self._picked(positions[count:])
+
+    def order_by(self, *fields: str, reverse: bool = False) -> Self:
+        """The items sorted by these fields: None before numbers before texts."""
+        names = given_names(fields)
+        self._check_known(names, ())
+        ordered = row_order.in_order(self.source.rows(), row_order.sort_key(names), reverse=reverse)
+        return self._from_rows(map(decode_fields, ordered))
+
+    def expand(self, *expand_fields: str, number_field: bool = False) -> Self:
+        """One item for each value of the lists in these fields, taken side by side; `number_field` counts them."""
+        names = given_names(expand_fields)
+        self._check_known(names, ())
+        return self._from_rows(row_shape.expanded(self._rows(), names, number_field=number_field))
+
+    def filter_na(self, fields: str | Sequence[str] = "*") -> Self:
+        """The items that miss no value, in any field or in these: None, NaN, "nan", "none" and "null" are missing."""
+        names = None if fields == "*" else given_names((fields,))
+        return self._from_rows(row_shape.without_gaps(self._rows(), names))
+
+    def numberify(self) -> Self:
+        """Each item with texts that are numbers as numbers."""
+        return self._from_rows(row_shape.with_numbers(self._rows()))
+
+    def duplicate(self) -> Self:
+        """A list of its own with the same items."""
+        return self.snapshot()
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The fields of every item, in RAM; None where an item lacks one."""
+        names = self.field_names
+        return [{name: fields.get(name) for name in names} for fields in self._rows()]
+
+    def to_list(self, *, flatten: bool = False, remove_none: bool = False) -> list[Any]:
+        """The values of the one field there is, or tuples of all fields, in RAM: `agents.select("age").to_list()`."""
+        names = self.field_names
+        if flatten and len(names) > 1:
+            raise ListError(
+                f"The list has {len(names)} fields.", fix='Name one: select("field").to_list(flatten=True).'
+            )
+        values = [tuple(fields.get(name) for name in names) for fields in self._rows()]
+        listed: list[Any] = [value for (value,) in values] if len(names) == 1 else values
+        listed = [value for value in listed if not (remove_none and value is None)]
+        if not flatten:
+            return listed
+        return [each for value in listed for each in (cast("list[Any]", value) if isinstance(value, list) else [value])]
+
+    def to(self, survey: Any) -> Any:
+        """A job that asks these of a survey, a question or a job: `agents.to(survey)` is `survey.by(agents)`."""
+        return survey.by(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({counted(len(self), self.what)})"
+
+    def _repr_html_(self) -> str:
+        try:
+            rows = list(islice(self._rows(), SHOWN_ROWS))
+        except HeadraceError as error:  # a file that was moved away: a notebook would show our traceback
+            return html_note(f"{self!r}: {error}")
+        columns = [*dict.fromkeys(name for row in rows for name in row if name in self.source.census.kinds)]
+        caption = first_of(len(rows), len(self), self.what)
+        return html_table(columns, ([row.get(name) for name in columns] for row in rows), caption)
+
+    def _rows(self, first: int = 0) -> Iterator[Fields]:
+        return map(decode_fields, self.source.rows(first))
+
+    def _items(self, first: int) -> Iterator[Item]:
+        return map(self._item, self._rows(first))
+
+    def _item(self, fields: Fields) -> Item:
+        return self.item.from_fields(fields)
+
+    def _made(self, items: Iterable[Item]) -> Self:
+        return type(self)(items)
+
+    def _from_rows(self, rows: Iterable[Fields]) -> Self:
+        return self._made(map(self._item, rows))
+
+    def _picked(self, positions: Iterable[int]) -> Self:
+        source = self.source
+        spool = source if isinstance(source, Spool) else Spool.of_encoded(source.rows(), source.census)
+        return self._from_rows(decode_fields(spool.row(position)) for position in positions)
+
+    def _given(self, other: Any) -> Iterable[Item]:
+        """The items of another list of this kind, or one item."""
+        if isinstance(other, type(self)):
+            return cast("Iterable[Item]", other)
+        if isinstance(other, (self.item, dict)):
+            return [cast(Item, other)]
+        raise ListError(
+            f"A list of {self.what}s and a {type(other).__name__} do not go together.",
+            fix=f"Give a list of {self.what}s, or one {self.what}.",
+        )
+
+    def _expression_names(self) -> list[str]:
+        return list(self.source.census.kinds)
+
+    def _check_known(self, names: Iterable[str], parts: Iterable[str]) -> None:
+        check_known(names, [*self.field_names, *parts], f"No {self.what} of the list has a")
+
+    def _rows_of(self, items: Iterable[Item], first: int = 0) -> Iterator[Fields]:
+        for position, item in enumerate(items, first):
+            if not isinstance(item, self.item):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise ListError(
+                    f"{self.what} {position} of the list is a {type(item).__name__}.",
+                    fix=f"Give {self.item.__name__} objects{self.also}.",
+                )
+            yield self._row(item)
+
+    def _row(self, item: Item) -> Fields:
+        return item.to_fields()
+
+
+def file_source(path: Path, rename: dict[str, str]) -> RowSource:
+    """The source of a file's rows, chosen by the end of its name: CSV, or JSON lines."""
+    match path.suffix.lower():
+        case ".csv":
+            return CsvSource(path, rename)
+        case ".jsonl" | ".ndjson":
+            return JsonlSource(path, rename)
+        case other:
+            raise ListError(f"{path} ends in {other!r}.", fix="Give a .csv or a .jsonl file.")
+
+
+def _renamed(item: Item, renames: Mapping[str, str]) -> Item:
+    present = {old: new for old, new in renames.items() if old in _fields_of(item)}
+    return cast(Item, item.rename(present)) if present else item
+
+
+def _kept(item: Item, names: Sequence[str]) -> Item:
+    present = _present(item, names)
+    return cast(Item, item.keep(present)) if present else type(item)()
+
+
+def _dropped(item: Item, names: Sequence[str]) -> Item:
+    present = _present(item, names)
+    return cast(Item, item.drop(present)) if present else item
+
+
+def _present(item: Agent | Scenario, names: Sequence[str]) -> list[str]:
+    """Those of the names that this item has: the rows of a list may differ."""
+    has: Callable[[str], bool] = item.has if isinstance(item, Agent) else item.__contains__
+    return [name for name in names if has(name)]
+
+
+def _fields_of(item: Agent | Scenario) -> Mapping[str, Any]:
+    return item.traits if isinstance(item, Agent) else item

@@ -1,0 +1,169 @@
+"""Holds rows outside RAM: in RAM up to 4 MB, then in a temporary file. Covers: adding rows, reading from any position.
+
+A tape is the file that only grows; a spool is its first rows, with their length and digest. Adding a row to a spool
+makes a new spool on the same tape, so that a list of a million appended rows is written once, and whoever holds the
+shorter spool still reads the same rows. The tape marks where some of its rows begin: at most 4,096 of them, each twice
+as far apart once there are more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from headrace.errors import ListError, StorageFull
+from headrace.plan.census import FieldCensus
+from headrace.survey.values import Fields, UnusableValue, encode_fields
+
+SPOOL_IN_RAM_BYTES = 4_000_000
+_BLOCK_BYTES = 1 << 16
+_ROW_BYTES = 1 << 12  # read for one row; most are shorter
+_MOST_MARKS = 4_096
+
+
+class Spool:
+    """An iterable, consumed once."""
+
+    def __init__(self, rows: Iterable[Fields], what: str) -> None:
+        self._begin(_Tape(), 0, hashlib.blake2b(digest_size=16), FieldCensus())
+        self._consume(rows, what)
+
+    def extended(self, rows: Iterable[Fields], what: str) -> Spool:
+        """A spool with these rows behind its own."""
+        made = Spool.__new__(Spool)
+        if self._tape.length == self.length:
+            made._begin(self._tape, self.length, self._hash.copy(), self.census.copy())
+        else:  # another list has gone on from here
+            made._begin(_Tape(), 0, hashlib.blake2b(digest_size=16), self.census.copy())
+            made._copy(self.rows())
+        made._consume(rows, what)
+        return made
+
+    @classmethod
+    def of_encoded(cls, rows: Iterable[bytes], census: FieldCensus | None = None) -> Spool:
+        """A copy of rows that are encoded, and counted where that is of use."""
+        made = Spool.__new__(Spool)
+        made._begin(_Tape(), 0, hashlib.blake2b(digest_size=16), census or FieldCensus())
+        made._copy(rows)
+        return made
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def rows(self, first: int = 0) -> Iterator[bytes]:
+        """The rows from this position on."""
+        skipped, offset = self._tape.mark(first)
+        begun: list[bytes] = []  # a row in parts: joined once, since one may be many blocks long
+        while block := self._tape.block(offset, min(_BLOCK_BYTES, self._end - offset)):
+            offset += len(block)
+            rest, *lines = block.split(b"\n")
+            begun.append(rest)
+            if lines:
+                lines.insert(0, b"".join(begun))
+                begun = [lines.pop()]
+                yield from lines[first - skipped :] if skipped < first else lines
+                skipped = min(first, skipped + len(lines))
+
+    def row(self, position: int) -> bytes:
+        """One row; found by the nearest mark before it."""
+        skipped, offset = self._tape.mark(position)
+        read = b""
+        while True:
+            block = self._tape.block(offset + len(read), _ROW_BYTES if not read else len(read))
+            read += block
+            parts = read.split(b"\n", position - skipped + 1)
+            if len(parts) > position - skipped + 1 or not block:
+                return parts[position - skipped]
+
+    def _begin(self, tape: _Tape, length: int, digest: hashlib.blake2b, census: FieldCensus) -> None:
+        self._tape, self.length, self._hash, self.census = tape, length, digest, census
+        self._end = tape.end
+
+    def _consume(self, rows: Iterable[Fields], what: str) -> None:
+        write, digest, see = self._tape.write, self._hash.update, self.census.add_encoded
+        for fields in rows:
+            try:
+                row, remark = encode_fields(fields)
+                see(fields, row, remark)
+            except UnusableValue as error:
+                raise ListError(f"{what} {self.length}: {error.message}", fix=error.fix) from None
+            row += b"\n"
+            write(row)
+            digest(row)
+            self.length += 1
+        self._tape.flush()
+        self._end = self._tape.end
+
+    def _copy(self, rows: Iterable[bytes]) -> None:
+        for row in rows:
+            self._tape.write(row + b"\n")
+            self._hash.update(row + b"\n")
+            self.length += 1
+        self._tape.flush()
+        self._end = self._tape.end
+
+
+class _Tape:
+    """A temporary file of rows, each ended by a line break. Rows are only ever added."""
+
+    def __init__(self) -> None:
+        # Not a context manager: the file lives as long as the tape, and the finalizer closes it.
+        self._file = tempfile.SpooledTemporaryFile(max_size=SPOOL_IN_RAM_BYTES)  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        self._lock = threading.Lock()
+        self._is_at_end = True
+        self.length = self.end = 0
+        self._marks: list[int] = []  # where each row whose position is a multiple of _apart begins
+        self._apart = 1
+
+    def write(self, row: bytes) -> None:
+        with self._lock:
+            try:
+                if not self._is_at_end:
+                    self._file.seek(self.end)
+                    self._is_at_end = True
+                self._file.write(row)
+            except OSError as error:
+                raise self._full(error) from None
+            if self.length % self._apart == 0:
+                self._add_mark()
+            self.length += 1
+            self.end += len(row)
+
+    def flush(self) -> None:
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise self._full(error) from None
+
+    def mark(self, position: int) -> tuple[int, int]:
+        """The last marked row up to this position, and where it begins."""
+        with self._lock:
+            if not self._marks:
+                return 0, 0
+            number = min(position // self._apart, len(self._marks) - 1)
+            return number * self._apart, self._marks[number]
+
+    def block(self, offset: int, most: int) -> bytes:
+        # Two readers may be at different places of the one file.
+        with self._lock:
+            self._is_at_end = False
+            self._file.seek(offset)
+            return self._file.read(most)
+
+    def _add_mark(self) -> None:
+        self._marks.append(self.end)
+        if len(self._marks) > _MOST_MARKS:
+            self._marks = self._marks[::2]
+            self._apart *= 2
+
+    def _full(self, error: OSError) -> StorageFull:
+        with suppress(OSError):  # closing writes what is left, which there is still no room for
+            self._file.close()
+        return StorageFull(Path(tempfile.gettempdir()), error.strerror or str(error))
