@@ -1,10 +1,28 @@
+import csv
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headrace import Agent, AgentList, Model, QuestionFreeText, QuestionMultipleChoice, Results, ScenarioList, Survey
+from headrace import (
+    Agent,
+    AgentList,
+    Model,
+    QuestionBudget,
+    QuestionCompute,
+    QuestionDict,
+    QuestionFreeText,
+    QuestionList,
+    QuestionMatrix,
+    QuestionMultipleChoice,
+    QuestionNumerical,
+    Results,
+    ScenarioList,
+    Survey,
+)
+from headrace.errors import ExpressionError
 from headrace.models.provider import Request
 
 ODD = [
@@ -96,3 +114,101 @@ def test_a_long_survey_keeps_every_answer(tmp_path: Path, count: int):
     assert list(Results.open(path).sql(f"select {last} from self order by 1")) == [
         (f"{last} of {n}",) for n in range(3)
     ]
+
+
+PARTS = [
+    QuestionList(question_name="foods", question_text="Which?"),
+    QuestionBudget(question_name="shares", question_text="How?", question_options=["a", "b"], budget_sum=10),
+    QuestionMatrix(question_name="grid", question_text="How?", question_items=["i", "j"], question_options=[1, 2]),
+    QuestionDict(question_name="recipe", question_text="How?", answer_keys=["title", "n"], value_types=[str, int]),
+    QuestionNumerical(question_name="count", question_text="{{ foods.answer[0] }}: {{ recipe.answer.title }}?"),
+    QuestionCompute(question_name="sum", question_text="{{ count.answer + grid.answer.i + recipe.answer['n'] }}"),
+]
+ANSWERS = [
+    {
+        "foods": ["é", 'a "b"', 3],
+        "shares": [{"a": 4.0}, {"b": 6.0}],
+        "grid": {"i": 1, "j": 2},
+        "recipe": {"title": "T, x", "n": n},
+        "count": 5,
+        "sum": 6 + n,
+    }
+    for n in range(3)
+]
+
+
+def answer_with_parts(request: Request) -> Any:
+    answer = ANSWERS[request.agent["n"]][request.question_name]
+    return json.dumps(answer)
+
+
+@pytest.fixture(scope="module")
+def with_parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("parts") / "a.run"
+    people = AgentList(Agent({"n": n}) for n in range(3))
+    Survey(PARTS).by(people, Model("test", canned_response=answer_with_parts)).run(path)
+    return path
+
+
+def test_lists_and_objects_come_back_as_they_were(with_parts: Path):
+    results = Results.open(with_parts)
+    assert [result.answer for result in results] == ANSWERS
+    assert results.select("foods").to_list() == [answer["foods"] for answer in ANSWERS]
+
+
+@pytest.mark.parametrize(
+    ("condition", "count"),
+    [
+        ("'é' in answer.foods", 3),
+        ("'x' in answer.foods", 0),
+        ("len(answer.foods) == 3", 3),
+        ("answer.foods[0] == 'é'", 3),
+        ("answer.foods[-1] > 2", 3),
+        ("answer.recipe['n'] > 0", 2),
+        ("answer.recipe.n > 0", 2),
+        ("recipe.answer.n == 2 and answer.grid['i'] == 1", 1),
+        ("answer.shares[1]['b'] == 6", 3),
+        ("answer.recipe['none'] == 1", 0),
+        ("answer.foods is None", 0),
+    ],
+)
+def test_filters_look_into_lists_and_objects(with_parts: Path, condition: str, count: int):
+    assert len(Results.open(with_parts).filter(condition)) == count
+
+
+def test_a_misspelt_name_is_no_key(with_parts: Path):
+    with pytest.raises(ExpressionError, match="no column 'recipe.anwser'"):
+        Results.open(with_parts).filter("recipe.anwser == 1")
+
+
+def test_lists_and_objects_are_json_in_sql(with_parts: Path):
+    query = "select json_extract(recipe, '$.title'), foods ->> 0, json_array_length(foods), shares from self"
+    assert list(Results.open(with_parts).sql(query)) == [("T, x", "é", 3, [{"a": 4.0}, {"b": 6.0}])] * 3
+
+
+def test_lists_and_objects_are_json_in_text_files(with_parts: Path, tmp_path: Path):
+    results = Results.open(with_parts).select("answer.*")
+    results.to_csv(tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    read = [{name.removeprefix("answer."): json.loads(cell) for name, cell in row.items()} for row in rows]
+    assert read == ANSWERS
+    results.to_jsonl(tmp_path / "a.jsonl")
+    lines = (tmp_path / "a.jsonl").read_text("utf-8").splitlines()
+    assert [
+        {name.removeprefix("answer."): cell for name, cell in json.loads(line).items()} for line in lines
+    ] == ANSWERS
+
+
+def test_lists_and_objects_are_themselves_in_pandas_and_json_in_parquet(with_parts: Path, tmp_path: Path):
+    pytest.importorskip("pandas")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    results = Results.open(with_parts).select("answer.*")
+    frame = results.to_pandas(remove_prefix=True)
+    assert frame.to_dict("records") == ANSWERS
+    results.to_parquet(tmp_path / "a.parquet")
+    rows = parquet.read_table(tmp_path / "a.parquet").to_pylist()
+    plain = ("count", "sum")
+    for row, answer in zip(rows, ANSWERS, strict=True):
+        names = {name.removeprefix("answer."): cell for name, cell in row.items()}
+        assert {name: cell if name in plain else json.loads(cell) for name, cell in names.items()} == answer

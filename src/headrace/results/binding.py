@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from headrace.errors import ExpressionError, InvalidInput
 from headrace.expressions import Expression
-from headrace.expressions.nodes import Name, Node
+from headrace.expressions.nodes import Item, Name, Node
 from headrace.expressions.substitution import substitute
 from headrace.results.catalog import Catalog
 from headrace.results.columns import Bound, ResultColumn
@@ -21,13 +21,17 @@ def bind(expression: Expression, catalog: Catalog) -> Bound:
     that SQL may evaluate the whole.
     """
     found = {name: _find(name, expression, catalog) for name in expression.names}
-    whole = substitute(expression, lambda name: _node(found[name]))
-    columns = {source.full_name: source for column in found.values() for source in map(_as_stored, column.sources())}
+    whole = substitute(expression, lambda name: _node(*found[name]))
+    sources = (source for column, _ in found.values() for source in map(_as_stored, column.sources()))
+    columns = {source.full_name: source for source in sources}
     return Bound(whole, tuple(columns[name] for name in sorted(columns)))
 
 
-def _node(column: ResultColumn) -> Node:
-    return Name(_as_stored(column).full_name) if column.computed is None else column.computed.expression.tree
+def _node(column: ResultColumn, keys: list[str]) -> Node:
+    node: Node = Name(_as_stored(column).full_name) if column.computed is None else column.computed.expression.tree
+    for key in keys:
+        node = Item(node, key)
+    return node
 
 
 def _as_stored(column: ResultColumn) -> ResultColumn:
@@ -35,8 +39,14 @@ def _as_stored(column: ResultColumn) -> ResultColumn:
     return replace(column, label=None)
 
 
-def _find(name: str, expression: Expression, catalog: Catalog) -> ResultColumn:
+def _find(name: str, expression: Expression, catalog: Catalog) -> tuple[ResultColumn, list[str]]:
+    """The column, and the keys behind it: `answer.recipe["title"]` is the title in a recipe that is an object."""
     try:
-        return catalog.find(name)
+        return catalog.find(name), []
     except InvalidInput as error:
+        # Behind a prefix alone: a bare `mood.anwser` is a mistake, and no key of `mood`.
+        parts = name.split(".")
+        for end in range(len(parts) - 1, 1, -1):
+            if catalog.has(whole := ".".join(parts[:end])):
+                return catalog.find(whole), parts[end:]
         raise ExpressionError(error.message, source=expression.source, fix=error.fix) from None
