@@ -25,6 +25,7 @@ PUBLIC = [
     "QuestionDict",
     "QuestionExtract",
     "QuestionFreeText",
+    "QuestionFunctional",
     "QuestionLinearScale",
     "QuestionList",
     "QuestionMatrix",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headrace.survey.model import Model
     from headrace.survey.questions.base import Question
     from headrace.survey.questions.choice import QuestionLinearScale, QuestionMultipleChoice, QuestionYesNo
-    from headrace.survey.questions.computed import QuestionCompute, QuestionRandom
+    from headrace.survey.questions.computed import QuestionCompute, QuestionFunctional, QuestionRandom
     from headrace.survey.questions.free_text import QuestionFreeText
     from headrace.survey.questions.list import QuestionList
     from headrace.survey.questions.number import QuestionBudget, QuestionDemand, QuestionNumerical
@@ -51,6 +51,7 @@ __all__ = [
     "QuestionDict",
     "QuestionExtract",
     "QuestionFreeText",
+    "QuestionFunctional",
     "QuestionLinearScale",
     "QuestionList",
     "QuestionMatrix",
@@ -90,6 +91,7 @@ _HOMES = {
     "QuestionDict": "survey.questions.structures",
     "QuestionExtract": "survey.questions.structures",
     "QuestionFreeText": "survey.questions.free_text",
+    "QuestionFunctional": "survey.questions.computed",
     "QuestionLinearScale": "survey.questions.choice",
     "QuestionList": "survey.questions.list",
     "QuestionMatrix": "survey.questions.structures",

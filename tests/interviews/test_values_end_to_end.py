@@ -177,7 +177,7 @@ def test_filters_look_into_lists_and_objects(with_parts: Path, condition: str, c
 
 
 def test_a_misspelt_name_is_no_key(with_parts: Path):
-    with pytest.raises(ExpressionError, match="no column 'recipe.anwser'"):
+    with pytest.raises(ExpressionError, match=r"no column 'recipe.anwser'"):
         Results.open(with_parts).filter("recipe.anwser == 1")
 
 

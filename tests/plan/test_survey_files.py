@@ -127,3 +127,10 @@ def test_a_class_cannot_be_named_in_a_file(tmp_path: Path):
     path.write_text("questions: [{kind: pydantic, name: thing, text: What, pydantic_model: os.system}]")
     with pytest.raises(SurveyError, match="no setting 'pydantic_model'"):
         read_survey(path)
+
+
+def test_a_file_cannot_carry_a_function(tmp_path: Path):
+    path = tmp_path / "a.yaml"
+    path.write_text("questions: [{kind: functional, name: thing, func: os.system}]")
+    with pytest.raises(SurveyError, match="a functional question needs a function, which a file cannot carry"):
+        read_survey(path)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from headrace.interviews.contract import Spec
 from headrace.plan.job import Job
-from headrace.survey.model import Model
+from headrace.survey.model import MissingFunction, Model
 from headrace.survey.survey import Survey
 
 Functions: TypeAlias = Sequence[dict[str, Any]]
@@ -31,4 +31,10 @@ def models_with(spec: Spec, functions: Functions) -> list[Model]:
 
 
 def survey_with(spec: Spec, functions: Functions) -> Survey:
-    return Survey.from_row(spec.survey, functions[len(spec.models) :])
+    """The survey with its functions; an error where the program has not given one. Models say that themselves."""
+    survey = Survey.from_row(spec.survey, functions[len(spec.models) :])
+    for question in survey.questions:
+        for function in question.functions.values():
+            if isinstance(function, MissingFunction):
+                function()
+    return survey

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from headrace import (
     Agent,
     AgentList,
+    Job,
     Model,
     QuestionCompute,
+    QuestionFunctional,
     QuestionNumerical,
     QuestionRandom,
     Results,
@@ -17,6 +19,7 @@ from headrace import (
     ScenarioList,
     Survey,
 )
+from headrace.errors import HeadraceError, PlanMismatch, SurveyError
 from headrace.survey.questions.computed import drawn_fraction
 
 price = QuestionNumerical(question_name="price", question_text="What is the price?")
@@ -107,3 +110,63 @@ def test_draws_are_even():
     draws = [drawn_fraction(0, ordinal, "q") for ordinal in range(10_000)]
     assert 0.48 < sum(draws) / len(draws) < 0.52
     assert all(900 < sum(low <= draw * 10 < low + 1 for draw in draws) < 1100 for low in range(10))
+
+
+def total(scenario: Any, agent_traits: Any) -> Any:
+    return scenario["a"] + agent_traits["b"]
+
+
+def failing(scenario: Any, agent_traits: Any) -> Any:
+    return 1 // scenario["a"]
+
+
+def a_set(scenario: Any, agent_traits: Any) -> Any:
+    return {scenario["a"]}
+
+
+def seen(scenario: Any, agent_traits: Any) -> Any:
+    return [scenario, agent_traits]
+
+
+def asked_with(func: Any) -> Any:
+    question = QuestionFunctional(question_name="f", func=func)
+    return Survey([question, price]).by(ScenarioList.from_list("a", [1, 0]), Agent({"b": 10}, name="ada"), seven)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_function_gets_the_scenario_and_the_traits(tmp_path: Path, workers: int):
+    results = asked_with(total).run(tmp_path / "a.run", workers=workers)
+    assert [result.answer["f"] for result in results] == [11, 10]
+    assert results.stats().calls == 2
+    assert asked_with(seen).run(tmp_path / "b.run")[0].answer["f"] == [{"a": 1}, {"b": 10}]
+
+
+def test_a_function_that_raises_fails_its_question_alone(tmp_path: Path):
+    results = asked_with(failing).run(tmp_path / "a.run")
+    assert [result.answer["f"] for result in results] == [1, None]
+    assert [result.answer["price"] for result in results] == [7, 7]
+    (failure,) = results[1].failures
+    assert "its function raised ZeroDivisionError" in failure.message
+
+
+def test_what_a_function_returns_must_be_json(tmp_path: Path):
+    (failure, _) = (result.failures[0] for result in asked_with(a_set).run(tmp_path / "a.run"))
+    assert "holds a set, which cannot be stored" in failure.message
+
+
+def test_a_file_names_a_function_and_does_not_hold_it(tmp_path: Path):
+    path = tmp_path / "a.run"
+    asked_with(total).run(path, limit=1)
+    assert Results.open(path)[0].answer["f"] == 11
+    opened = Job.open(path)
+    with pytest.raises(HeadraceError, match=r"needs the function .*:total@"):
+        opened.run()
+    assert [result.answer["f"] for result in asked_with(total).run(path)] == [11, 10]
+    with pytest.raises(PlanMismatch):
+        asked_with(seen).run(path)
+
+
+@pytest.mark.parametrize("func", [None, "def f(): pass", 5])
+def test_what_is_no_function_is_refused(func: Any):
+    with pytest.raises(SurveyError, match="for its func"):
+        QuestionFunctional(question_name="f", func=func)

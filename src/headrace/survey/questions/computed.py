@@ -1,4 +1,4 @@
-"""Questions that no model is asked: a text filled in, a draw.
+"""Questions that no model is asked: a text filled in, a draw, a function of the program's own.
 
 Does not cover: properties of a mapped answer (mapped).
 """
@@ -6,15 +6,23 @@ Does not cover: properties of a mapped answer (mapped).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
+from headrace.errors import SurveyError
+from headrace.survey.agent import INSTRUCTION, NAME
+from headrace.survey.people.agent_settings import SETTINGS
 from headrace.survey.questions.base import Derivation, Question, Schema, as_example
 from headrace.survey.questions.json_answers import as_list
 from headrace.survey.repair.number_texts import plain_number
+from headrace.survey.templates import CannotRender
+from headrace.survey.values import UnusableValue, decode_value, encode_value
 
+_NOT_TRAITS = frozenset({NAME, INSTRUCTION, SETTINGS})
+_LONGEST_MESSAGE = 500
 _DRAW_BYTES = 8
+_PLAIN = (type(None), bool, int, float, str)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +84,61 @@ class QuestionRandom(ComputedQuestion):
         return options[int(fraction * len(options))]
 
 
+def sum_and_multiply(scenario: Mapping[str, Any], agent_traits: Mapping[str, Any]) -> Any:
+    """The function of `QuestionFunctional.example()`."""
+    return sum(scenario.get("numbers", [])) * agent_traits.get("multiplier", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionFunctional(ComputedQuestion):
+    """What `func(scenario, agent_traits)` returns. The function is the program's own: a file holds its name alone, and
+    `requires_loop` and `unsafe`, which EDSL asks for, change nothing here.
+    """
+
+    kind = "functional"
+    function_settings = frozenset({"func"})
+    literal_settings = frozenset({"func"})
+    example_settings = as_example(
+        question_name="sum_and_multiply",
+        question_text="Calculate the sum of the list and multiply it by the agent trait multiplier.",
+        func=sum_and_multiply,
+        requires_loop=True,
+    )
+
+    question_text: str = "Functional question"
+    func: Callable[[Mapping[str, Any], Mapping[str, Any]], Any] = field(metadata={"in_files": False})
+    requires_loop: bool = False
+    unsafe: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.func):
+            raise SurveyError(
+                f"Question {self.question_name!r} has {self.func!r} for its func.",
+                fix="Give a function of the scenario and the agent's traits.",
+            )
+
+    def derive(self, given: Derivation) -> Any:
+        traits = {name: value for name, value in given.context["agent"].items() if name not in _NOT_TRAITS}
+        try:
+            answer = self.func(dict(given.context["scenario"]), traits)
+        except MemoryError:
+            raise  # it says nothing about the function
+        except Exception as error:
+            told = f"its function raised {type(error).__name__}: {error}"
+            raise CannotRender(told[:_LONGEST_MESSAGE]) from error
+        return answer if isinstance(answer, _PLAIN) else _as_json(answer)
+
+
 def drawn_fraction(seed: int, ordinal: int, question_name: str) -> float:
     """A number from 0 up to 1 that only these three decide."""
     drawn = hashlib.blake2b(f"{seed}/{ordinal}/{question_name}".encode(), digest_size=_DRAW_BYTES).digest()
     return (int.from_bytes(drawn) >> 11) / (1 << 53)  # as many bits as a float holds exactly
+
+
+def _as_json(answer: Any) -> Any:
+    """The answer as plain data, as it will come back from the file."""
+    try:
+        return decode_value(encode_value(answer))
+    except UnusableValue as error:
+        raise CannotRender(f"its function returned what is no JSON: {error.message}") from None
