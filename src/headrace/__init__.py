@@ -28,16 +28,19 @@ if TYPE_CHECKING:
     from headrace.survey.questions.structures import QuestionDict, QuestionExtract, QuestionMatrix, QuestionPydantic
     from headrace.survey.scenario import Scenario
     from headrace.survey.survey import Survey
+    from headrace.survey.wording.instruction import ChangeInstruction, Instruction
 
 __all__ = [
     "Agent",
     "AgentList",
     "Cache",
+    "ChangeInstruction",
     "Coop",
     "EndOfSurvey",
     "Engine",
     "HeadraceError",
     "HeadraceWarning",
+    "Instruction",
     "Job",
     "Jobs",
     "Model",
@@ -73,11 +76,13 @@ _HOMES = {
     "Agent": "survey.agent",
     "AgentList": "plan.lists",
     "Cache": "stand_ins",
+    "ChangeInstruction": "survey.wording.instruction",
     "Coop": "stand_ins",
     "EndOfSurvey": "survey.flow.rules",
     "Engine": "agents.engine.engine",
     "HeadraceError": "errors",
     "HeadraceWarning": "errors",
+    "Instruction": "survey.wording.instruction",
     "Job": "plan.job",
     "Jobs": "plan.job",
     "Model": "survey.model",

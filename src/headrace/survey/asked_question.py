@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from headrace.errors import SurveyError
@@ -20,10 +21,11 @@ from headrace.survey.questions.base import OWN_WORDS, Derivation, Schema, has_ow
 from headrace.survey.record import AnswerRecord, AnswerState
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender, Template, is_template
+from headrace.survey.wording.instruction import in_words
+from headrace.survey.wording.option_order import OptionOrder
 from headrace.survey.wording.remembering import memory_line, recalled
 
 _ANSWERED = AnswerState.ANSWERED  # looking a member up in its enum costs more than using it
-_SEED = 0  # of random answers
 _ONE_NAME = re.compile(r"\{\{\s*([\w.]+)\s*\}\}")
 
 
@@ -59,23 +61,29 @@ class AskedQuestion:
         self._names_row = self.question.names_row
         self._text = Template(self.question.question_text, f"Question {self.name!r}")
         self._templates = _SettingTemplates(self.question, survey)
+        self._told = Template(in_words(survey.told_to(self.question)), f"Question {self.name!r}, an instruction")
+        randomizing = survey.randomizing
+        self._seed = randomizing.seed
+        self._order = OptionOrder(self.name, randomizing) if self.name in randomizing.questions else None
         self._words = _OwnWords(self.question) if has_own_words(self.question) else None
         self._aliases = Aliases((name for _, name in survey.names_in(self.question)), survey.resolved)
         # Where only the text has templates, the question is the same in every interview.
         self._fixed: tuple[str, Schema] | None = None
-        if not self._templates.are_any and self._words is None:
+        if not self._templates.are_any and self._words is None and self._order is None:
             self._fixed = self.question.closing(), self.question.schema()
         # The whole prompt, where nothing in it depends on the interview.
-        self._static = self._text.source + self._fixed[0] if self._fixed and self._text.is_static else None
+        self._static: str | None = None
+        if self._fixed and self._text.is_static and self._told.is_static:
+            self._static = self._told.source + self._text.source + self._fixed[0]
 
     def write(self, context: Context, ordinal: int = 0) -> tuple[str, Question]:
         """The prompt for one interview, and the question with its settings filled, which accepts the answer."""
         if self._static is not None:
             prompt, question = self._static, self.question
         else:
-            prompt, question = self._written(context)
+            prompt, question = self._written(context, ordinal)
         if self.remembers:
-            prompt = recalled([each._line(context) for each in self.remembers]) + prompt
+            prompt = recalled([each._line(context, ordinal) for each in self.remembers]) + prompt
         return prompt, question
 
     def put_answer(self, context: Context, record: AnswerRecord, answer: Any) -> None:
@@ -88,7 +96,7 @@ class AskedQuestion:
 
     def derive(self, context: Context, ordinal: int) -> Any:
         """The answer of a question that is not asked, in the interview with this number."""
-        return self.question.derive(Derivation(context, ordinal, _SEED, self._filled))
+        return self.question.derive(Derivation(context, ordinal, self._seed, partial(self._filled, ordinal=ordinal)))
 
     def schema(self, question: Question) -> Schema:
         """The JSON schema of an answer to the filled question; made once where it is the same in every interview."""
@@ -96,43 +104,46 @@ class AskedQuestion:
 
     def specimen(self) -> str:
         """The prompt with its names unfilled: what all prompts of this question have in common."""
-        return self._text.source + (self._fixed[0] if self._fixed else "")
+        return self._told.source + self._text.source + (self._fixed[0] if self._fixed else "")
 
-    def _written(self, context: Context) -> tuple[str, Question]:
-        text, question = self._filled(context)
+    def _written(self, context: Context, ordinal: int) -> tuple[str, Question]:
+        text, question = self._filled(context, ordinal)
+        names = self._aliases.added(context) if self._aliases else context
+        told = self._told.render(names)
         if self._fixed is not None:
-            return text + self._fixed[0], question
+            return told + text + self._fixed[0], question
         if self._words is not None:
-            names = self._aliases.added(context) if self._aliases else context
-            return self._words.prompt(question, text, names), question
-        return text + question.closing(), question
+            return told + self._words.prompt(question, text, names), question
+        return told + text + question.closing(), question
 
-    def _filled(self, context: Context) -> tuple[str, Question]:
-        """The rendered text, and the question with its other settings filled."""
+    def _filled(self, context: Context, ordinal: int) -> tuple[str, Question]:
+        """The rendered text, and the question with its other settings filled, as this interview sees it."""
         for shown in self.shows:
-            shown._present(context)
+            shown._present(context, ordinal)
         names = self._aliases.added(context) if self._aliases else context
         text = self._text.render(context["scenario"] if self._names_row else names)
         question = self.question if self._fixed is not None else self._templates.filled(names, context)
+        if self._order is not None:
+            question = self._order.applied(question, ordinal)
         if self.is_shown:
             context.setdefault(self.name, {}).update(_parts_shown(text, question))
         elif self.is_remembered:
             context.setdefault(self.name, {})["question_text"] = text
         return text, question
 
-    def _present(self, context: Context) -> None:
+    def _present(self, context: Context, ordinal: int) -> None:
         """Let later texts name this question's own text and options: as it was asked, or would have been."""
         if "question_text" not in context.get(self.name, ()):
-            self._filled(context)
+            self._filled(context, ordinal)
 
-    def _line(self, context: Context) -> str:
+    def _line(self, context: Context, ordinal: int) -> str:
         """This question as a later prompt remembers it; empty where it has no answer."""
         entry = context.get(self.name)
         if entry is None or not entry.get("is_answered"):
             return ""
         if "memory" not in entry:
             if not self._text.is_static:
-                self._present(context)  # an answer that was journaled before this process began
+                self._present(context, ordinal)  # an answer that was journaled before this process began
             entry["memory"] = memory_line(entry.get("question_text", self._text.source), entry["answer"])
         return entry["memory"]
 

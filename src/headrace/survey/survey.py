@@ -30,6 +30,18 @@ from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.questions.base import OWN_WORDS
 from headrace.survey.templates import Template
 from headrace.survey.values import UnusableValue, decode_value, encode_value
+from headrace.survey.wording.instruction import (
+    ChangeInstruction,
+    Instruction,
+    Instructions,
+    check_instructions,
+    from_rows,
+    in_words,
+    moved,
+    to_rows,
+    told_at,
+)
+from headrace.survey.wording.option_order import Randomizing
 from headrace.survey.wording.remembering import Memory, with_memories, without_memory_of
 
 if TYPE_CHECKING:
@@ -44,15 +56,20 @@ class Survey(HostedVerbs):
 
     def __init__(
         self,
-        questions: Iterable[Question] | None = None,
+        questions: Iterable[Question | Instruction | ChangeInstruction] | None = None,
         *,
         name: str | None = None,
         questions_to_randomize: Sequence[str] | None = None,
+        options_to_pin: Mapping[str, Sequence[Any]] | None = None,
+        seed: int = 0,
     ) -> None:
+        """`questions_to_randomize` names questions that show their options in a random order, but for those in
+        `options_to_pin`; the order follows from `seed` and the interview, so that it is the same when a run goes on.
+        """
         if questions is not None and not isinstance(questions, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise SurveyError(f"A survey cannot be made of {questions!r}.", fix="Give a list of questions.")
         self.name = name
-        self.questions: tuple[Question, ...] = tuple(questions or ())  # bounded by what a person writes
+        self.questions, self.instructions = _split(questions or ())  # bounded by what a person writes
         self.skip_rules: dict[str, Expression] = {}
         self.rules: tuple[Rule, ...] = ()  # in the order they were added
         self.memory: Memory = {}
@@ -60,10 +77,7 @@ class Survey(HostedVerbs):
         self.resolved: ResolvedNames = {}  # what its bare names stand for, once the lists are known
         self._positions = _positions(self.questions)
         self._check()
-        # Only kept so far: options are asked in the order they are written in.
-        self.questions_to_randomize = tuple(questions_to_randomize or ())
-        for each in self.questions_to_randomize:
-            self.position(each)
+        self._randomize(Randomizing(tuple(questions_to_randomize or ()), dict(options_to_pin or {}), seed))
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -94,17 +108,24 @@ class Survey(HostedVerbs):
         if not isinstance(other, Survey):  # pyright: ignore[reportUnnecessaryIsInstance]
             return NotImplemented
         both = self.copy()
-        both.questions_to_randomize += other.questions_to_randomize
         both.memory |= other.memory
         both._groups = {**self._groups, **other._groups}
+        both.instructions += tuple((place + len(self), given) for place, given in other.instructions)
         both._arrange(
             (*self.questions, *other.questions), (*self.rules, *other.rules), self.skip_rules | other.skip_rules
         )
+        mine, theirs = self.randomizing, other.randomizing
+        pinned = {**mine.pinned, **theirs.pinned}
+        both._randomize(Randomizing((*mine.questions, *theirs.questions), pinned, mine.seed or theirs.seed))
         return both
 
     @property
     def question_names(self) -> list[str]:
         return list(self._positions)
+
+    @property
+    def questions_to_randomize(self) -> list[str]:
+        return list(self.randomizing.questions)
 
     @property
     def is_mapped(self) -> bool:
@@ -124,6 +145,17 @@ class Survey(HostedVerbs):
             raise SurveyError(f"index={index} is no place in a survey of {len(self)}.", fix="Count from 0.")
         place = len(self) if index is None else index
         self._arrange((*self.questions[:place], question, *self.questions[place:]), self.rules, self.skip_rules)
+        self.instructions = moved(self.instructions, place, 1)
+        return self
+
+    def add_instruction(self, instruction: Instruction | ChangeInstruction) -> Survey:
+        """Tell an instruction, or take one back, from the next question on that is added."""
+        before, self.instructions = self.instructions, (*self.instructions, (len(self), instruction))
+        try:
+            self._check()
+        except SurveyError:
+            self.instructions = before
+            raise
         return self
 
     def delete_question(self, identifier: str | int) -> Survey:
@@ -135,7 +167,8 @@ class Survey(HostedVerbs):
         groups = without_member(self._groups, name, self.question_names)
         self._arrange((*self.questions[:place], *rest), without_question(self.rules, name, following), skip_rules)
         self._groups = groups
-        self.questions_to_randomize = tuple(each for each in self.questions_to_randomize if each != name)
+        self.randomizing = self.randomizing.without(name)
+        self.instructions = moved(self.instructions, place, -1)
         self.memory = without_memory_of(self.memory, name)
         return self
 
@@ -229,13 +262,19 @@ class Survey(HostedVerbs):
         return tuple(self._positions[name] for name in self.memory.get(question.question_name, ()))
 
     def names_in(self, question: Question) -> Iterator[tuple[str, str]]:
-        """Each name that a question's texts use, with the place it stands in."""
+        """Each name that a question's texts and the instructions before it use, with the place it stands in."""
+        told = in_words(self.told_to(question))
+        yield from (("an instruction", name) for name in sorted(Template(told, "An instruction").names))
         for place, text in question.templates():
             where = "The prompt" if question.names_row else f"Question {question.question_name!r}, {place}"
             template = Template(text, where)
             own = question.settings() if place in OWN_WORDS else ()
             names = sorted(name for name in template.names if name.partition(".")[0] not in own)
             yield from ((place, f"scenario.{name}" if question.names_row else name) for name in names)
+
+    def told_to(self, question: Question) -> list[Instruction]:
+        """The instructions that this question is asked with."""
+        return told_at(self.instructions, self._positions[question.question_name])
 
     def name_uses(self) -> Iterator[NameUse]:
         """Each name that a text or a rule uses."""
@@ -293,13 +332,17 @@ class Survey(HostedVerbs):
             raise SurveyError("The survey has no questions.", fix="Add at least one with add_question.")
 
     def to_row(self) -> bytes:
+        pinned = {name: list(options) for name, options in self.randomizing.pinned.items()}
         skip = {name: rule.source for name, rule in sorted(self.skip_rules.items())}
         held: dict[str, Any] = {"questions": [question.to_dict() for question in self.questions], "skip": skip}
         # A part that is not used is left out: surveys of older run files keep their digest.
         if self.rules:
             held["rules"] = [rule.to_list() for rule in self.rules]
-        if self.questions_to_randomize:
-            held["randomize"] = self.questions_to_randomize
+        if self.instructions:
+            held["instructions"] = to_rows(self.instructions)
+        if self.randomizing.questions:
+            held["randomize"] = list(self.randomizing.questions)
+            held |= {name: value for name, value in (("pinned", pinned), ("seed", self.randomizing.seed)) if value}
         if self.memory:
             held["memory"] = self.memory
         if self._groups:
@@ -319,10 +362,12 @@ class Survey(HostedVerbs):
             question_from_dict(settings, functions[position] if position < len(functions) else None)
             for position, settings in enumerate(held["questions"])
         )
-        survey = cls(questions, questions_to_randomize=held.get("randomize"))
+        survey = cls(questions)
+        survey.instructions = from_rows(held.get("instructions", ()))
         for name, rule in held["skip"].items():
             survey.add_skip_rule(name, rule)
         survey._arrange(survey.questions, tuple(map(Rule.from_list, held.get("rules", ()))), survey.skip_rules)
+        survey._randomize(Randomizing(tuple(held.get("randomize", ())), held.get("pinned", {}), held.get("seed", 0)))
         for name, earlier in held.get("memory", {}).items():
             survey.add_memory_collection(name, earlier)
         for name, (first, last) in held.get("groups", {}).items():
@@ -374,8 +419,15 @@ class Survey(HostedVerbs):
             self.questions, self.rules, self.skip_rules, self._positions = before
             raise
 
+    def _randomize(self, randomizing: Randomizing) -> None:
+        for name in (*randomizing.questions, *randomizing.pinned):
+            self.position(name)
+        randomizing.check({question.question_name: question for question in self.questions})
+        self.randomizing = randomizing
+
     def _check(self) -> None:
         """Check that every text and every rule names only what is asked before it."""
+        check_instructions(self.instructions)
         for question in self.questions:
             name = question.question_name
             for place, used in self.names_in(question):
@@ -428,6 +480,20 @@ class Survey(HostedVerbs):
             raise SurveyError(f"{use.where}: {use.name!r} is not known.", fix=f"Write one of {spellings}.")
         if self._positions[use.root] >= before:
             raise SurveyError(f"{use.where}: {use.root!r} is not asked before it.", fix="Put it earlier in the survey.")
+
+
+def _split(
+    given: Iterable[Question | Instruction | ChangeInstruction],
+) -> tuple[tuple[Question, ...], Instructions]:
+    """The questions, and the instructions with the number of questions before each."""
+    questions: list[Question] = []
+    instructions: list[tuple[int, Instruction | ChangeInstruction]] = []
+    for each in given:
+        if isinstance(each, (Instruction, ChangeInstruction)):
+            instructions.append((len(questions), each))
+        else:
+            questions.append(each)
+    return tuple(questions), tuple(instructions)
 
 
 def _choices(question: Question) -> str:
