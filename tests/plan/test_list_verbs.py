@@ -357,3 +357,42 @@ def test_verbs_over_a_long_list_take_no_memory():
         return int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout)
 
     assert peak_kb(200_000) < peak_kb(40_000) + 30_000  # 40,000 rows fill what a spool may hold in RAM
+
+
+def test_a_source_is_read_by_its_kind_or_by_what_it_is(tmp_path: Path):
+    import pandas as pd
+
+    path = tmp_path / "a.csv"
+    path.write_text("Who is it,Age\nada,36\n")
+    lines = tmp_path / "a.jsonl"
+    lines.write_text('{"a": 1}\n')
+    for args in (("csv", path), (path,), (str(path),)):
+        assert ScenarioList.from_source(*args)[0] == {"who_is_it": "ada", "age": 36}
+    assert ScenarioList.from_source("csv", path, snakify=False)[0] == {"Who is it": "ada", "Age": 36}
+    assert AgentList.from_source(path, name_field="who_is_it", instructions="Be brief.", codebook={"age": "Age"})[
+        0
+    ] == (Agent({"age": 36}, "ada", {"age": "Age"}, "Be brief."))
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]})
+    assert list(ScenarioList.from_source(frame)) == [{"a": 1, "b": "x"}, {"a": 2, "b": None}]
+    assert ScenarioList.from_source("list", "a", [1], use_indexes=True)[0] == {"a": 1, "idx": 0}
+    assert ScenarioList.from_source([1])[0] == {"value": 1}
+    assert ScenarioList.from_source([(1, 2)], field_names=["a", "b"])[0] == {"a": 1, "b": 2}
+    assert ScenarioList.from_source([{"a": 1}])[0] == ScenarioList.from_source(lines)[0] == {"a": 1}
+    assert ScenarioList.from_source({"a": [1, 2]})[1] == {"a": 2}
+    assert ScenarioList.from_source({"k": {"a": 1}}, id_field="id")[0] == {"a": 1, "id": "k"}
+    assert ScenarioList.from_source(cities.to_dict()) == cities
+    assert ScenarioList([{"a b": 1, "A b": 2, "1": 3, "class": 4}]).snakify()[0] == {
+        "a_b_1": 1, "a_b": 2, "_1": 3, "class_": 4
+    }  # fmt: skip
+    for given, message in [
+        (("excel", "a.xlsx"), "Read it with pandas"),
+        (("pdf", "a.pdf"), "Read it into a list of dicts first"),
+        (("cvs", "a.csv"), "Did you mean 'csv'"),
+        (("csv", "http://x/a.csv"), "Fetch it first"),
+        (("list", "a"), "Check its arguments"),
+        ((3,), "cannot tell what 3 is"),
+        (({"a": [1], "b": 2},), "not lists of one length"),
+        (([(1, 2)],), "Give field_names"),
+    ]:
+        with pytest.raises(ListError, match=message):
+            ScenarioList.from_source(*given)

@@ -14,6 +14,7 @@ from headrace.display import SHOWN_ROWS, first_of, html_table
 from headrace.errors import ListError
 from headrace.plan.identity import digest
 from headrace.plan.rows import row_shape
+from headrace.plan.rows.given_sources import given_source, snake_names
 from headrace.plan.rows.row_expressions import condition
 from headrace.plan.rows.row_list import RowList, file_source
 from headrace.plan.sources import CsvSource, JsonlSource, RowSource
@@ -90,6 +91,21 @@ class AgentList(RowList[Agent]):
         """One agent for each value of one trait."""
         _refuse_text(values)
         return cls((Agent({trait_name: value}) for value in values), codebook)
+
+    @classmethod
+    def from_source(
+        cls,
+        source_type_or_data: Any,
+        *args: Any,
+        instructions: str | None = None,
+        codebook: Mapping[str, str] | None = None,
+        name_field: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """`from_source("csv", "people.csv", name_field="who")`: what `ScenarioList.from_source` reads, as agents."""
+        scenarios = ScenarioList.from_source(source_type_or_data, *args, **options)
+        agents = cls((_agent_of(scenario, name_field or "name") for scenario in scenarios), codebook)
+        return agents if instructions is None else agents.add_instructions(instructions)
 
     @classmethod
     def from_scenario_list(cls, scenario_list: ScenarioList) -> Self:
@@ -239,6 +255,21 @@ class ScenarioList(RowList[Scenario]):
         if use_indexes:
             return cls({field_name: value, "idx": number} for number, value in enumerate(values))
         return cls({field_name: value} for value in values)
+
+    @classmethod
+    def from_source(cls, source_type_or_data: Any, *args: Any, snakify: bool = True, **options: Any) -> Self:
+        """Scenarios of a file, data frame, dict or list: `from_source("csv", "cities.csv")`, `from_source(frame)`.
+
+        `snakify` writes the names of fields in small letters, digits and underscores, as texts can name them.
+        """
+        given = given_source(source_type_or_data, args, options)
+        made = cls.of(given) if isinstance(given, (CsvSource, JsonlSource)) else cls(cast("Iterable[Fields]", given))
+        return made.snakify() if snakify else made
+
+    def snakify(self) -> Self:
+        """Each scenario with small letters, digits and underscores in names: `Review Text` becomes `review_text`."""
+        renames = snake_names(self.field_names)
+        return self.rename(renames) if renames else self
 
     @classmethod
     def from_list_of_dicts(cls, data: Iterable[dict[str, Any]]) -> Self:
@@ -392,10 +423,10 @@ def _named(agent: Agent, traits: Sequence[str], separator: str, *, remove_traits
     )
 
 
-def _agent_of(scenario: Scenario) -> Agent:
+def _agent_of(scenario: Scenario, name_field: str = "name") -> Agent:
     traits = dict(scenario)
     parameters: dict[str, Any] = traits.pop("agent_parameters", None) or {}
-    name = traits.pop("name", None)
+    name = traits.pop(name_field, None)
     return Agent(traits, parameters.get("name", name), None, parameters.get("instruction"))
 
 

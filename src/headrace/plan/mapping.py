@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from headrace.errors import ListError, SurveyError
 from headrace.plan.lists import ScenarioList
+from headrace.plan.rows.data_frames import records
 from headrace.survey.agent import Agent
 from headrace.survey.questions.base import Question
 from headrace.survey.questions.mapped import MappedPrompt, MappedProperty, properties
@@ -46,35 +47,9 @@ def rows_of(data: Any) -> ScenarioList:
         case dict():
             raise ListError("The data is one row.", fix="Give a list of rows, or put this one in brackets.")
         case Iterable():
-            return ScenarioList(_records(data))  # pyright: ignore[reportUnknownArgumentType]
+            return ScenarioList(records(data))  # pyright: ignore[reportUnknownArgumentType]
         case _:
             raise ListError(f"Rows cannot be read from a {type(data).__name__}.", fix="Give a file or a list of dicts.")
-
-
-def _records(data: Iterable[Any]) -> Iterable[dict[str, Any]]:
-    """A data frame's rows as dicts, one by one; anything else is rows already."""
-    frame = cast(Any, data)
-    if hasattr(frame, "iter_rows"):  # polars
-        return frame.iter_rows(named=True)
-    if hasattr(frame, "itertuples"):  # pandas
-        columns = [str(column) for column in frame.columns]
-        for column in columns:
-            if columns.count(column) > 1:
-                raise ListError(f"The data frame has the column {column!r} twice.", fix="Give each a name of its own.")
-        return (_without_gaps(columns, row) for row in frame.itertuples(index=False, name=None))
-    return data
-
-
-def _without_gaps(columns: list[str], row: tuple[Any, ...]) -> dict[str, Any]:
-    """A row with None for missing values, which pandas writes as NaN or NA; neither equals itself."""
-    return {column: value if _is_value(value) else None for column, value in zip(columns, row, strict=True)}
-
-
-def _is_value(value: Any) -> bool:
-    try:
-        return bool(value == value)
-    except (TypeError, ValueError):  # NA has no truth; an array has several, and is a value
-        return type(value).__name__ not in ("NAType", "NaTType")
 
 
 def _check_names_differ(names: list[str]) -> None:

@@ -1,0 +1,150 @@
+"""What `from_source` reads: files, lists, dicts and data frames, by the name of their kind or by what they are.
+
+`from_source("csv", "people.csv")`, `from_source("people.csv")`, `from_source(frame)`. Does not cover: reading files row
+by row (plan.sources).
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from headrace.errors import ListError, nearest
+from headrace.plan.rows.data_frames import is_data_frame, records
+from headrace.plan.sources import CsvSource, JsonlSource, RowSource
+from headrace.survey.values import Fields
+
+Given: TypeAlias = RowSource | Iterable[Fields]
+
+_THROUGH_PANDAS = {"excel": "read_excel", "dta": "read_stata", "parquet": "read_parquet", "sqlite": "read_sql"}
+_ELSEWHERE = ("directory", "google_doc", "google_sheet", "latex", "pdf", "pdf_to_image", "urls", "wikipedia")
+
+
+def given_source(kind_or_data: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Given:
+    """The rows of what was given: `kind_or_data` is a kind where arguments follow, else the data."""
+    kind, given = (kind_or_data, args) if args else _inferred(kind_or_data, options)
+    if kind in _THROUGH_PANDAS:
+        fix = f'Read it with pandas: from_source("pandas", pandas.{_THROUGH_PANDAS[kind]}(...)).'
+        raise ListError(f"from_source does not read {kind!r} by itself.", fix=fix)
+    if kind not in _KINDS:
+        known = f"Read it into a list of dicts first. Known here: {', '.join(_KINDS)}."
+        raise ListError(f"from_source does not read {kind!r}.", fix=known if kind in _ELSEWHERE else _near(kind))
+    try:
+        return _KINDS[kind](*given, **options)
+    except TypeError as error:
+        raise ListError(f'from_source("{kind}", ...): {error}.', fix="Check its arguments.") from None
+
+
+def snake_names(names: Iterable[str]) -> dict[str, str]:
+    """For each name that is no plain one, a name in small letters, digits and underscores; no two alike."""
+    new_names: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in sorted(names):
+        plain = snake = _snake(name)
+        number = 0
+        while snake in taken:
+            number += 1
+            snake = f"{plain}_{number}"
+        taken.add(snake)
+        new_names[name] = snake
+    return {name: snake for name, snake in new_names.items() if name != snake}
+
+
+def _snake(name: str) -> str:
+    plain = re.sub(r"_+", "_", re.sub(r"[^a-z0-9_]", "_", name.lower())).strip("_") or "field"
+    if plain[0].isdigit():
+        plain = f"_{plain}"
+    return f"{plain}_" if keyword.iskeyword(plain) else plain
+
+
+def _inferred(data: Any, options: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
+    """The kind of some data, and the arguments that kind takes."""
+    if isinstance(data, (str, Path)):
+        return _kind_of_file(Path(data)), (data,)
+    if is_data_frame(data):
+        return "pandas", (data,)
+    if isinstance(data, dict):
+        held = cast("dict[str, Any]", data)
+        is_nested = bool(held) and all(isinstance(value, dict) for value in held.values())
+        return "nested_dict" if is_nested else "dict", (held,)
+    if isinstance(data, list):
+        rows = cast("list[Any]", data)
+        if rows and isinstance(rows[0], dict):
+            return "rows", (rows,)
+        if rows and isinstance(rows[0], tuple):
+            return "list_of_tuples", (options.pop("field_names", ()), rows)
+        return "list", (options.pop("field_name", "value"), rows)
+    raise ListError(f"from_source cannot tell what {data!r} is.", fix='Name its kind: from_source("csv", ...).')
+
+
+def _kind_of_file(path: Path) -> str:
+    suffix = path.suffix.lower().removeprefix(".")
+    return {"ndjson": "jsonl", "xlsx": "excel", "xls": "excel", "db": "sqlite"}.get(suffix, suffix)
+
+
+def _csv(file_or_url: str | Path) -> Given:
+    if str(file_or_url).startswith(("http://", "https://")):
+        raise ListError(f"{file_or_url} is no file on this machine.", fix="Fetch it first, and give the file.")
+    return CsvSource(Path(file_or_url), {})
+
+
+def _jsonl(file_path: str | Path) -> Given:
+    return JsonlSource(Path(file_path), {})
+
+
+def _list(field_name: str, values: Iterable[Any], use_indexes: bool = False) -> Iterator[Fields]:
+    return (_numbered({field_name: value}, number, use_indexes) for number, value in enumerate(values))
+
+
+def _tuples(field_names: Sequence[str], values: Iterable[Sequence[Any]], use_indexes: bool = False) -> Iterator[Fields]:
+    for number, row in enumerate(values):
+        if len(row) != len(field_names):
+            raise ListError(
+                f"Tuple {number} has {len(row)} items for {len(field_names)} names.", fix="Give field_names."
+            )
+        yield _numbered(dict(zip(field_names, row, strict=True)), number, use_indexes)
+
+
+def _numbered(fields: Fields, number: int, use_indexes: bool) -> Fields:
+    return {**fields, "idx": number} if use_indexes else fields
+
+
+def _dict(data: Mapping[str, Any]) -> Iterable[Fields]:
+    """One list for each field; or what `to_dict` of a list gives."""
+    held = data.get("scenarios")
+    if isinstance(held, list):
+        return cast("list[Fields]", held)
+    lengths = {
+        name: len(cast("list[Any]", values)) if isinstance(values, list) else -1 for name, values in data.items()
+    }
+    if len(set(lengths.values())) > 1 or -1 in lengths.values():
+        raise ListError(
+            f"The values of {', '.join(lengths)} are not lists of one length.", fix="Give one for each field."
+        )
+    return (dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True))
+
+
+def _nested_dict(data: Mapping[str, Mapping[str, Any]], id_field: str | None = None) -> Iterator[Fields]:
+    for name, fields in data.items():
+        yield {**fields, id_field: name} if id_field else dict(fields)
+
+
+def _near(kind: Any) -> str:
+    return nearest(str(kind), _KINDS)
+
+
+_KINDS: dict[str, Callable[..., Given]] = {
+    "csv": _csv,
+    "tsv": _csv,
+    "delimited_file": _csv,
+    "jsonl": _jsonl,
+    "list": _list,
+    "list_of_tuples": _tuples,
+    "pandas": records,
+    "rows": records,
+    "dict": _dict,
+    "nested_dict": _nested_dict,
+}
