@@ -124,6 +124,7 @@ def test_a_schema_of_references_to_references_is_refused(reference: str):
         ({"type": "boolean"}, "true", True),
         ({"type": "array"}, '```json\n["a"]\n```', ["a"]),
         ({"type": "object"}, '```json\n{"answer": 1, "comment": 2}\n```', {"answer": 1, "comment": 2}),
+        ({"type": "object"}, "Sure! {'a': True, 'b': [1,],} Is that right?", {"a": True, "b": [1]}),
     ],
 )
 def test_a_reply_is_read_as_its_schema_says(path: Path, schema: Any, reply: str, expected: Any):

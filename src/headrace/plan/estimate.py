@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from headrace.plan.prices import Price, price_of
+from headrace.plan.prices import price_of
 from headrace.plan.sources import RowSource
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.names import Context
@@ -20,11 +20,11 @@ from headrace.survey.values import Fields, decode_fields
 
 if TYPE_CHECKING:
     from headrace.plan.job import Job
-    from headrace.survey.model import Model
 
 _SAMPLE = 20
 _CHARS_PER_TOKEN = 4
 _TEXT_ANSWER_TOKENS = 60
+_LIST_ITEMS, _ITEM_TOKENS = 5, 5  # of a list whose length nothing bounds
 _COMMENT_TOKENS = 20
 # What an interview takes beside its texts, and what zstd leaves of these; tests/plan/test_estimate.py holds them to it.
 _ROW_BYTES = 120
@@ -61,36 +61,6 @@ def estimate(job: Job, interviews: int) -> Estimate:
         + _list_bytes(job.agents.source)
         + _list_bytes(job.scenarios.source),
     )
-
-
-def cost_by_model(job: Job, expected: Estimate) -> dict[str, Any]:
-    """An estimate in the words of EDSL's `estimate_job_cost`: totals, and a line for each model and kind of token.
-
-    A cost is None where a price is not known. There are no credits.
-    """
-    lines: list[dict[str, Any]] = []  # two a model
-    for model, share in zip(job.models, job.model_shares(), strict=True):
-        price = price_of(model)
-        kinds = (("input", expected.input_tokens), ("output", expected.output_tokens))
-        lines += (_cost_line(model, kind, round(tokens * share), price) for kind, tokens in kinds)
-    return {
-        "estimated_total_cost_usd": expected.cost,
-        "estimated_total_input_tokens": expected.input_tokens,
-        "estimated_total_output_tokens": expected.output_tokens,
-        "detailed_costs": lines,
-    }
-
-
-def _cost_line(model: Model, kind: str, tokens: int, price: Price | None) -> dict[str, Any]:
-    rate = None if price is None else price.input if kind == "input" else price.output
-    return {
-        "inference_service": model.service_name,
-        "model": model.name,
-        "token_type": kind,
-        "price_per_million_tokens": rate,
-        "tokens": tokens,
-        "cost_usd": None if rate is None else tokens * rate / 1_000_000,
-    }
 
 
 def _cost(job: Job, input_tokens: float, output_tokens: float) -> float | None:
@@ -143,7 +113,14 @@ def _prompt_chars(questions: list[AskedQuestion], context: Context, system: str)
 def _answer_tokens(schema: Schema) -> int:
     if "enum" in schema:
         return 1 + max((len(str(option)) for option in schema["enum"]), default=0) // _CHARS_PER_TOKEN
-    if schema.get("type") == "object":
+    held = schema.get("type")
+    types = cast("list[Any]", held) if isinstance(held, list) else [held]
+    if "object" in types:
         inner = schema.get("properties", {})
-        return sum(len(name) // _CHARS_PER_TOKEN + 3 + _answer_tokens(held) for name, held in inner.items())
-    return _TEXT_ANSWER_TOKENS if schema.get("type") == "string" else 2
+        return sum(len(name) // _CHARS_PER_TOKEN + 3 + _answer_tokens(part) for name, part in inner.items())
+    if "array" in types:
+        items = schema.get("maxItems") or schema.get("minItems") or _LIST_ITEMS
+        return items * _ITEM_TOKENS
+    if types == ["string"]:
+        return _TEXT_ANSWER_TOKENS
+    return _ITEM_TOKENS if "string" in types else 2

@@ -18,7 +18,7 @@ from headrace.expressions import Expression
 from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.called_models import called_models, default_models
-from headrace.plan.estimate import Estimate, cost_by_model, estimate
+from headrace.plan.estimate import Estimate, estimate
 from headrace.plan.fitting import check_fit, resolve_names
 from headrace.plan.identity import Identity, identity_of
 from headrace.plan.left_out import left_out, read_condition
@@ -118,11 +118,6 @@ class Job(HostedVerbs):
             return box.size - self.left_out(box).count
         return len(self.agents) * len(self.scenarios) * (1 if self._models is None else len(self._models))
 
-    @property
-    def num_interviews(self) -> int:
-        """EDSL's name for `len(job)`."""
-        return len(self)
-
     def interviews(self, n: int) -> int:
         """How many interviews the plan has with `n` iterations; a plan without any is refused."""
         if not (count := len(self)):
@@ -160,10 +155,6 @@ class Job(HostedVerbs):
         asked = RunOptions(n=n, limit=limit, sample=sample)
         interviews = self.interviews(asked.n or 1)
         return estimate(self, min(interviews, asked.limit or interviews, asked.sample or interviews))
-
-    def estimate_job_cost(self, iterations: int = 1) -> dict[str, Any]:
-        """`estimate` in EDSL's words: a dict of totals, with a line for each model and kind of token."""
-        return cost_by_model(self, self.estimate(iterations))
 
     @with_run_parameters
     def run(

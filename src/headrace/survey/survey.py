@@ -342,7 +342,10 @@ class Survey(HostedVerbs):
             held["instructions"] = to_rows(self.instructions)
         if self.randomizing.questions:
             held["randomize"] = list(self.randomizing.questions)
-            held |= {name: value for name, value in (("pinned", pinned), ("seed", self.randomizing.seed)) if value}
+        if self.randomizing.questions and pinned:
+            held["pinned"] = pinned
+        if self.randomizing.seed:
+            held["seed"] = self.randomizing.seed
         if self.memory:
             held["memory"] = self.memory
         if self._groups:

@@ -88,6 +88,13 @@ def test_a_random_number_is_the_same_in_every_run_and_another_in_each_interview(
     assert [result.answer for result in Results.open(tmp_path / "a.run")] == every
 
 
+def test_another_seed_draws_otherwise(tmp_path: Path):
+    draw = QuestionRandom(question_name="one")
+    drawn = [Survey([draw], seed=seed).by(seven).run(tmp_path / f"{n}.run")[0] for n, seed in enumerate([0, 1, 1])]
+    first, second, third = (result.answer["one"] for result in drawn)
+    assert first != second == third
+
+
 def test_one_of_the_options_is_drawn(tmp_path: Path):
     draw = QuestionRandom(question_name="arm", question_options=["a", "b", "{{ scenario.third }}"])
     later = computed("You are in {{ arm.answer }}.")

@@ -51,9 +51,10 @@ def test_any_number_of_items_is_accepted_where_that_is_permitted():
 @pytest.mark.parametrize(
     ("bounds", "told"),
     [
-        ({}, "JSON list, like"),
+        ({}, 'list, in this form: ["item 1", "item 2", "item 3"]'),
         ({"min_list_items": 0}, "of at least 0 items"),
         ({"max_list_items": 3}, "of at most 3 items"),
+        ({"max_list_items": 1}, '["item 1"]'),
         ({"min_list_items": 2, "max_list_items": 3}, "of 2 to 3 items"),
         ({"min_list_items": 2, "max_list_items": 2}, "of 2 items"),
     ],

@@ -11,6 +11,8 @@ from headrace.survey.questions.json_answers import JsonQuestion, as_bound, check
 from headrace.survey.repair.json_texts import Found
 from headrace.survey.repair.marked_lines import lines_in
 
+_SHOWN_ITEMS = 3
+
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionList(JsonQuestion):
@@ -35,7 +37,10 @@ class QuestionList(JsonQuestion):
         check_order(self.question_name, "min_list_items", low, "max_list_items", high)
 
     def instructions(self) -> str:
-        return f'Answer with a JSON list{self._count()}, like this: ["first item", "second item"]'
+        # Small models give the items of an example back, and fill in those that are numbered.
+        most = next((bound for bound in (self.max_list_items, self.min_list_items) if bound), _SHOWN_ITEMS)
+        items = ", ".join(f'"item {number + 1}"' for number in range(min(int(most), _SHOWN_ITEMS)))
+        return f"Answer with a JSON list{self._count()}, in this form: [{items}]"
 
     def schema(self) -> Schema:
         bounds = {} if self.permissive else {"minItems": self.min_list_items, "maxItems": self.max_list_items}

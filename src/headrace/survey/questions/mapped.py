@@ -15,6 +15,7 @@ import msgspec
 
 from headrace.errors import InvalidAnswer, SurveyError
 from headrace.survey.questions.base import Derivation, Question, Schema
+from headrace.survey.repair.json_texts import json_in
 from headrace.survey.replies import NoAnswer, read_reply, unfenced, without_thoughts
 from headrace.survey.schemas import SchemaCheck
 
@@ -51,7 +52,7 @@ class MappedPrompt(Question):
                 raise NoAnswer("the model gave no answer")
             return text, None
         if self.output_schema.get("type") == "object":
-            return _decoded(unfenced(text)), None
+            return _object_in(text), None
         try:
             given, comment = read_reply(text)
         except NoAnswer:
@@ -126,6 +127,16 @@ def properties(schema: Schema | None) -> Iterator[tuple[str, Any]]:
     held = (schema or {}).get("properties")
     if isinstance(held, dict) and (schema or {}).get("type") == "object":
         yield from cast("dict[str, Any]", held).items()
+
+
+def _object_in(text: str) -> Any:
+    try:
+        return _decoded(unfenced(text))
+    except InvalidAnswer:
+        found = json_in(without_thoughts(text), dict)
+        if found is None:
+            raise
+        return found.value
 
 
 def _decoded(text: str) -> Any:

@@ -172,11 +172,20 @@ class QuestionBudget(AmountsQuestion):
         return "Options:\n" + "\n".join(f"- {option}" for option in self.things)
 
     def instructions(self) -> str:
-        shape = ", ".join(f'"{option}": ...' for option in self.things)
         return (
             f"Share {self.budget_sum} among the options. The numbers must add up to {self.budget_sum}; "
-            f"an option may get 0.\nAnswer with a JSON object like this, with numbers: {{{shape}}}"
+            "an option may get 0.\nAnswer with a JSON object like this one, which gives each option the same: "
+            f"{{{self._equal_shares()}}}"
         )
+
+    def _equal_shares(self) -> str:
+        options, budget = self.things, float(self.budget_sum)
+        if budget.is_integer():
+            share, rest = divmod(int(budget), len(options))
+            shares: list[float] = [share + (place < rest) for place in range(len(options))]
+        else:
+            shares = [budget / len(options)] * len(options)
+        return ", ".join(f'"{option}": {each:g}' for option, each in zip(options, shares, strict=True))
 
     def checked(self, amounts: dict[str, float]) -> dict[str, float]:
         budget, total = float(self.budget_sum), math.fsum(amounts.values())

@@ -16,7 +16,14 @@ from headrace.errors import SurveyError
 from headrace.survey.questions.base import Schema, as_example
 from headrace.survey.questions.choice import chosen, shown_option
 from headrace.survey.questions.json_answers import JsonQuestion, are_codes, as_list, by_name, check_distinct
-from headrace.survey.questions.typed_values import closed_object, fitted, object_schema, schema_of_type, type_name
+from headrace.survey.questions.typed_values import (
+    check_types,
+    closed_object,
+    fitted,
+    object_schema,
+    schema_of_type,
+    type_name,
+)
 from headrace.survey.schemas import SchemaCheck, as_schema
 
 
@@ -106,15 +113,16 @@ class SchemaQuestion(JsonQuestion):
         raise NotImplementedError
 
     def accept(self, given: Any) -> Any:
-        return self._check.accept(fitted(self.shaped(given), self._schema))
+        answer = fitted(self.shaped(given), self._schema)
+        self.check(answer)
+        return answer
+
+    def check(self, answer: Any) -> None:
+        check_types(answer, self._schema)
 
     @cached_property
     def _schema(self) -> Schema:
         return self.make_schema()
-
-    @cached_property
-    def _check(self) -> SchemaCheck:
-        return SchemaCheck(self._schema, f"Question {self.question_name!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,3 +275,10 @@ class QuestionPydantic(SchemaQuestion):
 
     def make_schema(self) -> Schema:
         return cast(Schema, self.pydantic_model_schema)
+
+    def check(self, answer: Any) -> None:
+        self._compiled.accept(answer)
+
+    @cached_property
+    def _compiled(self) -> SchemaCheck:
+        return SchemaCheck(self.make_schema(), f"Question {self.question_name!r}")

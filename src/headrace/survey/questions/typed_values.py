@@ -1,8 +1,8 @@
 """The JSON schemas of a dict's or template's values, and turning what a model sent into their types.
 
-Covers: schemas from names of types ("list[int]") and from an example, and the repairs that lose nothing: "5" where a
-number is wanted, 5 where a text is. Does not cover: whether the result fits, which the schema's check says
-(survey.schemas), and reading JSON (survey.repair).
+Covers: schemas from names of types ("list[int]") and from an example, the repairs that lose nothing ("5" where a number
+is wanted, 5 where a text is), and checking. Does not cover: schemas that users give (survey.schemas), and reading JSON
+(survey.repair).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from headrace.errors import SurveyError
+from headrace.errors import InvalidAnswer, SurveyError
 from headrace.survey.questions.base import Schema
 from headrace.survey.repair.number_texts import plain_number
 
@@ -21,6 +21,10 @@ _OTHER_NAMES = {
     "object": "dict",
 }  # fmt: skip
 _LIST_OF = re.compile(r"list\[(.+)\]")
+_PYTHON_TYPES: dict[str, tuple[type[Any], ...]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "object": (dict,),
+    "array": (list,), "null": (type(None),),
+}  # fmt: skip
 _TRUE_FALSE = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -103,6 +107,30 @@ def fitted(value: Any, schema: Any) -> Any:
             return int(value)
         case _:
             return value
+
+
+def check_types(value: Any, schema: Schema, where: str = "the answer") -> None:
+    """InvalidAnswer where a value does not follow a schema that was made here; others need survey.schemas."""
+    types = cast("list[str]", schema["type"]) if isinstance(schema.get("type"), list) else [schema.get("type")]
+    if types != [None] and not any(_is_of_type(value, str(name)) for name in types):
+        wanted = next(name for name in types if name != "null")
+        raise InvalidAnswer(f"{where}: {str(value)[:200]!r} is not of type {wanted}")
+    if isinstance(value, list):
+        for place, item in enumerate(cast("list[Any]", value)):
+            check_types(item, schema.get("items", {}), f"{where}[{place}]")
+    elif isinstance(value, dict):
+        held = cast("dict[str, Any]", value)
+        for key in schema.get("required", ()):
+            if key not in held:
+                raise InvalidAnswer(f"{where} has nothing for {key!r}")
+        for key, inner in schema.get("properties", {}).items():
+            check_types(held.get(key), inner, f"{key!r}")
+
+
+def _is_of_type(value: Any, name: str) -> bool:
+    if isinstance(value, bool):
+        return name == "boolean"
+    return isinstance(value, _PYTHON_TYPES[name])
 
 
 def _fitted_object(value: dict[str, Any], schema: Schema) -> dict[str, Any]:
