@@ -18,7 +18,7 @@ from headrace.exit_causes import ExitCause
 from headrace.interviews.contract import Chunk, Interview, InterviewEvent, Lease, Spec
 from headrace.interviews.interview import Interviewer, InterviewInProgress
 from headrace.interviews.interview_outbox import InterviewOutbox
-from headrace.interviews.job_functions import Functions, models_with, survey_with
+from headrace.interviews.job_functions import Functions, agent_settings_with, models_with, survey_with
 from headrace.models.calls import CallLimiter, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
 from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider
@@ -27,6 +27,7 @@ from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.store.run_file.rows import DetailPacker, Row
 from headrace.survey.model import Model
+from headrace.survey.people.agent_functions import AgentFunctions
 from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.prompts import persona
 from headrace.survey.record import AnswerRecord, Cause
@@ -48,16 +49,18 @@ class _ChunkInProgress:
         self._settings = settings
         self.left = len(chunk.interviews)
         self.signal: Signal | None = None
-        self._agents: dict[int, tuple[Fields, str]] = {}
+        self._agents: dict[int, tuple[Fields, str, AgentFunctions | None]] = {}
         self._scenarios: dict[int, Fields] = {}
 
-    def agent(self, position: int) -> tuple[Fields, str]:
-        """An agent's fields and its persona; shared by the interviews of the chunk. CannotRender where its traits do
-        not fit its template.
+    def agent(self, position: int) -> tuple[Fields, str, AgentFunctions | None]:
+        """An agent's fields, its persona and its functions; shared by the interviews of the chunk. CannotRender where
+        its traits do not fit its template.
         """
         if position not in self._agents:
             fields = decode_fields(self.chunk.agents[position])
-            self._agents[position] = fields, persona(fields, self._settings.of(fields))
+            settings = self._settings.of(fields)
+            functions = AgentFunctions(settings, fields) if settings.functions else None
+            self._agents[position] = fields, persona(fields, settings), functions
         return self._agents[position]
 
     def scenario(self, position: int) -> Fields:
@@ -134,8 +137,8 @@ class InlineExecutor:
         self._models = [self._calls(position, model, spec) for position, model in enumerate(models)]
         self._outbox.compress = DetailPacker(spec.dictionary).compress
         survey = survey_with(spec, self._functions)
+        self._agent_settings = agent_settings_with(spec, self._functions, len(survey))
         self._interviewer = Interviewer(survey, self._models, spec.retry, spec.question_models)
-        self._agent_settings = SettingsTable.from_row(spec.agent_settings)
 
     def _calls(self, position: int, model: Model, spec: Spec) -> ModelCalls:
         provider = self._providers[position]
@@ -273,8 +276,10 @@ class InlineExecutor:
         return self._conducted(begun, interview, row)
 
     def _begin(self, begun: _ChunkInProgress, interview: Interview) -> InterviewInProgress:
-        fields, system = begun.agent(interview.agent)
-        return self._opened.begin(interview, fields, begun.scenario(interview.scenario), system, begun.is_stopping)
+        fields, system, functions = begun.agent(interview.agent)
+        made = self._opened.begin(interview, fields, begun.scenario(interview.scenario), system, begun.is_stopping)
+        made.functions = functions
+        return made
 
     def _refuse(self, begun: _ChunkInProgress, interview: Interview, error: CannotRender) -> None:
         """Record an interview whose agent cannot be told to a model: its template names a trait that it lacks."""

@@ -24,12 +24,13 @@ from headrace.store.run_file.rows import ANSWER_COLUMNS, Row, Status
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.flow.route import Jumps, Route
 from headrace.survey.names import Context
+from headrace.survey.people.agent_functions import AgentFunctions
 from headrace.survey.questions import Question
 from headrace.survey.record import AnswerRecord, AnswerState, Cause, Detail, Failure, Usage, encode_detail
 from headrace.survey.replies import NoAnswer
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
-from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, repair_text, to_sql
+from headrace.survey.values import Fields, SqlValue, UnusableValue, encode_value, from_sql, repair_text, to_sql
 
 _LONGEST_MESSAGE = 2_000
 _LONGEST_QUOTE = 200
@@ -43,6 +44,7 @@ class InterviewInProgress:
 
     __slots__ = (
         "context",
+        "functions",
         "given",
         "is_stopping",
         "jumps",
@@ -67,6 +69,7 @@ class InterviewInProgress:
         self.given = given
         self.is_stopping = is_stopping
         self.system = system
+        self.functions: AgentFunctions | None = None
         self.context: Context = {"agent": agent, "scenario": scenario}
         self.records: list[AnswerRecord | None] = [None] * questions
         self.jumps: Jumps = {}
@@ -129,7 +132,8 @@ class Interviewer:
     ) -> Row | None:
         """Ask what is not answered yet. None where it must go on later: `resume_after_s` tells when, or never."""
         interview.resume_after_s = None
-        if self._is_chain or self._never_waits[interview.given.model]:
+        # An agent's functions may give it other traits for each question, so one is asked at a time.
+        if self._is_chain or self._never_waits[interview.given.model] or interview.functions is not None:
             await self._ask_in_turn(interview, on_answer, stopped)
         else:
             await self._ask_overlapping(interview, on_answer, stopped)
@@ -201,8 +205,12 @@ class Interviewer:
             record, failed_calls = interview.unfinished.pop(asked.position)
         started_s = time.monotonic()
         record.started_ms = int((started_s - interview.started_s) * 1000)
+        if interview.functions is not None:
+            interview.context["agent"] = interview.functions.fields  # as rules know the agent
         try:
             if not self._is_always_asked[asked.position] and self._is_settled(interview, asked, record):
+                return self._keep(interview, record)
+            if interview.functions is not None and self._is_answered(interview.functions, interview, asked, record):
                 return self._keep(interview, record)
             record.prompt, question = asked.write(interview.context, interview.given.ordinal)
             reason = await self._call(interview, asked, record, question)
@@ -229,7 +237,7 @@ class Interviewer:
         given, context = interview.given, interview.context
         record.attempts += 1
         request = Request(
-            asked.name, interview.system, record.prompt, asked.schema(question),
+            asked.name, record.system or interview.system, record.prompt, asked.schema(question),
             context["agent"], context["scenario"], given.iteration, record.attempts, question.has_comment,
         )  # fmt: skip
         model = self._own_models[asked.position] or self._models[given.model]
@@ -285,6 +293,18 @@ class Interviewer:
             record.value = to_sql(answer, as_bool=self._bools[asked.position])
         return asked.is_derived
 
+    def _is_answered(
+        self, functions: AgentFunctions, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord
+    ) -> bool:
+        """Whether the agent's own function answers; else the agent gets the traits it has for this question."""
+        question = asked.filled(interview.context, interview.given.ordinal)
+        if functions.answers:
+            answer = functions.answer(question, interview.context["scenario"])
+            record.value = _storable_answer(answer, as_bool=self._bools[asked.position])
+            return True
+        interview.context["agent"], record.system = functions.described_for(question)
+        return False
+
     def _try_later(
         self, interview: InterviewInProgress, record: AnswerRecord, failed_calls: int, error: ProviderUnavailable
     ) -> bool:
@@ -339,6 +359,13 @@ class Interviewer:
 
 def _read_cut(question: Question, reply: Reply) -> tuple[Any, str | None] | None:
     return question.read_cut(reply.text) if reply.finish is Finish.LENGTH else None
+
+
+def _storable_answer(answer: Any, *, as_bool: bool) -> SqlValue:
+    try:
+        return to_sql(answer, as_bool=as_bool)
+    except UnusableValue as error:
+        raise CannotRender(f"the agent's own answer cannot be stored: {error.message}") from None
 
 
 def _cut_short(reply: Reply) -> InvalidAnswer | NoAnswer:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from headrace.survey.model import Model
 from headrace.survey.model_text import default_model
+from headrace.survey.people.agent_settings import ANSWERS, SettingsTable
 from headrace.survey.questions import Question
 from headrace.survey.survey import Survey
 
@@ -26,12 +27,14 @@ def own_models(survey: Survey) -> list[Model]:
     return list(own.values())
 
 
-def default_models(survey: Survey) -> list[Model]:
-    """The models of a plan that names none. Where no question would ask it, the first question's own model stands for
-    it, or the test model where no question is asked at all.
+def default_models(survey: Survey, settings: SettingsTable) -> list[Model]:
+    """The models of a plan that names none. Where no interview would ask it, the first question's own model stands for
+    it, or the test model where no model is asked at all: questions are computed, or agents answer themselves.
     """
     if all(question.is_derived or question.model is not None for question in survey.questions):
         return own_models(survey)[:1] or [Model("test")]
+    if settings.entries and all(ANSWERS in entry.functions for entry in settings.entries):
+        return [Model("test")]
     return [default_model()]
 
 

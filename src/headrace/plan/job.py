@@ -67,7 +67,7 @@ class Job(HostedVerbs):
     @property
     def models(self) -> ModelList:
         if self._models is None:
-            self._models = ModelList(default_models(self.survey))
+            self._models = ModelList(default_models(self.survey, self.agents.settings))
         return self._models
 
     @property

@@ -218,7 +218,8 @@ class AgentList(RowList[Agent]):
     def _row(self, item: Agent) -> Fields:
         settings, shared = item.settings, self._shared
         if shared is not PLAIN:
-            settings = AgentSettings(shared.codebook or settings.codebook, shared.template or settings.template)
+            codebook, template = shared.codebook or settings.codebook, shared.template or settings.template
+            settings = AgentSettings(codebook, template, settings.functions)
         number = self.settings.number(settings)
         fields = item.to_fields()
         return {**fields, SETTINGS: number} if number else fields

@@ -65,7 +65,7 @@ _RAW = "raw_model_response"
 PARTS = (
     QuestionPart("comment", "_comment", lambda record, _: record.comment),
     QuestionPart("prompt", "_user_prompt", _asked(lambda record, _: record.prompt)),
-    QuestionPart("prompt", "_system_prompt", _asked(lambda _, detail: detail.system)),
+    QuestionPart("prompt", "_system_prompt", _asked(lambda record, detail: record.system or detail.system)),
     QuestionPart(_RAW, "_raw_model_response", _asked(lambda record, _: decoded_response(record.raw))),
     QuestionPart(_RAW, "_input_tokens", _asked(lambda record, _: record.input_tokens)),
     QuestionPart(_RAW, "_output_tokens", _asked(lambda record, _: record.output_tokens)),

@@ -5,12 +5,19 @@ Does not cover: lists of agents (plan.lists), or the system prompt (survey.promp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self, cast
 
 from headrace.errors import ListError, nearest
 from headrace.stand_ins import HostedVerbs
-from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings
+from headrace.survey.people.agent_settings import (
+    ANSWERS,
+    PLAIN,
+    SETTINGS,
+    TRAITS_OF,
+    AgentSettings,
+    checked_function,
+)
 from headrace.survey.people.field_verbs import (
     check_distinct,
     check_known,
@@ -43,10 +50,11 @@ class Agent(HostedVerbs):
 
     Its traits are data, never templates. They are attributes too, `agent.age`, where no method has that name.
     `codebook` says what a trait means, `{"age": "Age in years"}`; `traits_presentation_template` is a text for all of
-    them, `I am {{ age }} years old.`; `instruction` says how to answer.
+    them, `I am {{ age }} years old.`; `instruction` says how to answer. `dynamic_traits_function` of a question returns
+    the traits that the agent has for it (survey.people.agent_functions).
     """
 
-    __slots__ = ("codebook", "instruction", "name", "traits", "traits_presentation_template")
+    __slots__ = ("codebook", "functions", "instruction", "name", "traits", "traits_presentation_template")
 
     def __init__(
         self,
@@ -56,6 +64,7 @@ class Agent(HostedVerbs):
         instruction: str | None = None,
         *,
         traits_presentation_template: str | None = None,
+        dynamic_traits_function: Callable[..., Any] | None = None,
         **more_traits: Any,
     ) -> None:
         self.traits = _checked_traits(traits, more_traits)
@@ -63,15 +72,18 @@ class Agent(HostedVerbs):
         self.instruction = instruction
         self.codebook = _checked_codebook(codebook)
         self.traits_presentation_template = traits_presentation_template
+        self.functions: dict[str, Callable[..., Any]] = {}
+        if dynamic_traits_function is not None:
+            self.functions[TRAITS_OF] = checked_function(TRAITS_OF, dynamic_traits_function, (0, 1))
         if traits_presentation_template is not None:
             Template(traits_presentation_template, "An agent's traits_presentation_template")
 
     @property
     def settings(self) -> AgentSettings:
         """What its list stores once for all agents that have the same."""
-        if not self.codebook and self.traits_presentation_template is None:
+        if not self.codebook and self.traits_presentation_template is None and not self.functions:
             return PLAIN
-        return AgentSettings(self.codebook, self.traits_presentation_template)
+        return AgentSettings(self.codebook, self.traits_presentation_template, self.functions)
 
     def to_fields(self) -> Fields:
         """This agent as one row: its traits, and its name and instruction where it has them."""
@@ -90,6 +102,7 @@ class Agent(HostedVerbs):
         made = cls(traits, name, None, instruction)
         if settings is not PLAIN:
             made.codebook, made.traits_presentation_template = dict(settings.codebook), settings.template
+            made.functions = dict(settings.functions)
         return made
 
     def has(self, name: str) -> bool:
@@ -105,6 +118,13 @@ class Agent(HostedVerbs):
                 "add_trait was given a dict and a value.", fix='Write add_trait("age", 36), or give a dict.'
             )
         return self._changed(traits={**self.traits, **trait_name_or_dict})
+
+    def add_direct_question_answering_method(self, method: Callable[[Agent, Any, Any], Any]) -> Self:
+        """Have `method(agent, question, scenario)` answer every question in place of a model. Its answers are stored as
+        they are. Changes this agent, as EDSL does, and returns it.
+        """
+        self.functions[ANSWERS] = checked_function(ANSWERS, method, (3,))
+        return self
 
     def remove_trait(self, trait: str) -> Self:
         """This agent without a trait; the same where it has no such trait."""
@@ -221,7 +241,9 @@ class Agent(HostedVerbs):
 
     def _changed(self, **parts: Any) -> Self:
         held: dict[str, Any] = {"traits": self.traits, **{part: getattr(self, part) for part in AGENT_PARTS}}
-        return type(self)(**{**held, **parts})
+        made = type(self)(**{**held, **parts})
+        made.functions = dict(self.functions)
+        return made
 
 
 def _checked_traits(traits: Any, more: dict[str, Any]) -> Fields:

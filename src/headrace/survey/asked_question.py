@@ -98,6 +98,11 @@ class AskedQuestion:
         """The answer of a question that is not asked, in the interview with this number."""
         return self.question.derive(Derivation(context, ordinal, self._seed, partial(self._filled, ordinal=ordinal)))
 
+    def filled(self, context: Context, ordinal: int) -> Question:
+        """The question with its text and its other settings filled: what an agent's own function gets."""
+        text, question = self._filled(context, ordinal)
+        return dataclasses.replace(question, question_text=text) if text != question.question_text else question
+
     def schema(self, question: Question) -> Schema:
         """The JSON schema of an answer to the filled question; made once where it is the same in every interview."""
         return question.schema() if self._fixed is None else self._fixed[1]

@@ -114,6 +114,7 @@ class AnswerRecord(msgspec.Struct, array_like=True, gc=False):
     repaired: bool = False
     failure: Failure | None = None
     service: ServiceUsage | None = None
+    system: str = ""  # the system prompt, where it is not the interview's
 
     def held_bytes(self) -> int:
         """About how many bytes this record holds on to; only what can be large counts."""

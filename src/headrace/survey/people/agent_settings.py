@@ -7,14 +7,16 @@ the rest of the system prompt (survey.prompts).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
 
 from headrace.errors import ListError
+from headrace.survey.model import from_reference, to_reference
 from headrace.survey.templates import CannotRender, Template
 from headrace.survey.values import Fields, decode_value, encode_value
 
@@ -22,14 +24,20 @@ SETTINGS = "agent_settings"
 MOST_SETTINGS = 10_000
 # What a template may name beside the traits.
 TRAITS, CODEBOOK = "traits", "codebook"
+# The names of functions, as EDSL has them.
+ANSWERS, TRAITS_OF = "answer_question_directly", "dynamic_traits_function"
 
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """`codebook` has a description for a trait, `template` the whole text of the traits: `I am {{ age }} years old.`"""
+    """`codebook` has a description for a trait, `template` the whole text of the traits: `I am {{ age }} years old.`
+
+    `functions` by name are the program's own (survey.people.agent_functions): they are stored as references.
+    """
 
     codebook: Mapping[str, str] = field(default_factory=dict[str, str])
     template: str | None = None
+    functions: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def traits_text(self, traits: Fields) -> str:
         """The traits in words. CannotRender where the template names what this agent does not have."""
@@ -50,7 +58,11 @@ class AgentSettings:
 
     def to_dict(self) -> dict[str, Any]:
         held: dict[str, Any] = {"codebook": dict(self.codebook)} if self.codebook else {}
-        return held if self.template is None else {**held, "template": self.template}
+        if self.template is not None:
+            held["template"] = self.template
+        if self.functions:
+            held["functions"] = {name: to_reference(function) for name, function in sorted(self.functions.items())}
+        return held
 
 
 PLAIN = AgentSettings()
@@ -91,22 +103,51 @@ class SettingsTable:
 
     @property
     def is_plain(self) -> bool:
-        """Whether no agent has a codebook or a template."""
+        """Whether no agent has a codebook, a template or a function."""
         return all(entry == PLAIN for entry in self._entries)
 
     def begins_with(self, other: SettingsTable) -> bool:
         """Whether rows that refer to the other table mean the same with this one."""
-        return self._entries[: len(other._entries)] == other._entries or (other.is_plain and self.of({}) == PLAIN)
+        ours, theirs = ([entry.to_dict() for entry in table._entries] for table in (self, other))
+        return ours[: len(theirs)] == theirs or (other.is_plain and self.of({}) == PLAIN)
 
     def to_row(self) -> bytes:
         """The table as stored; empty where it says nothing."""
         return b"" if self.is_plain else encode_value([entry.to_dict() for entry in self._entries])
 
     @classmethod
-    def from_row(cls, row: bytes | str) -> SettingsTable:
-        """The reverse of `to_row`, for a row that may come from anywhere; what does not fit is a ValidationError."""
-        return cls(msgspec.convert(decode_value(row), _Entries) if row else ())
+    def from_row(cls, row: bytes | str, functions: Sequence[Mapping[str, Any]] = ()) -> SettingsTable:
+        """The reverse of `to_row`, for a row that may come from anywhere; what does not fit is a ValidationError.
+
+        `functions` are those of each entry, where a program gives them.
+        """
+        entries: list[AgentSettings] = msgspec.convert(decode_value(row), _Entries) if row else []
+        given = dict(enumerate(functions))
+        return cls(_with_functions(entry, given.get(number, {})) for number, entry in enumerate(entries))
 
 
 def _key(settings: AgentSettings) -> tuple[Any, ...]:
-    return settings.template, tuple(settings.codebook.items())
+    # Two functions may have one reference and have captured different values.
+    functions = tuple((name, id(function)) for name, function in settings.functions.items())
+    return settings.template, tuple(settings.codebook.items()), functions
+
+
+def _with_functions(stored: AgentSettings, functions: Mapping[str, Any]) -> AgentSettings:
+    if not stored.functions:
+        return stored
+    found = {name: from_reference(held, functions.get(name)) for name, held in stored.functions.items()}
+    return replace(stored, functions=found)
+
+
+def checked_function(name: str, function: Any, counts: tuple[int, ...]) -> Any:
+    """The function, or an error where it cannot be called with as many arguments as it is given."""
+    if not callable(function):
+        raise ListError(f"{name}: {function!r} is not a function.", fix="Give the function itself.")
+    try:
+        found = len(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # of some built in functions
+        return function
+    if found not in counts:
+        wanted = "(agent, question, scenario)" if name == ANSWERS else "(question)"
+        raise ListError(f"{name}: the function takes {found} arguments.", fix=f"It is called with {wanted}.")
+    return function

@@ -1,0 +1,73 @@
+"""What an agent's own functions do in an interview: answer a question in place of a model, or give it other traits.
+
+    answer_question_directly(agent, question, scenario)     the answer; no model is asked
+    dynamic_traits_function(question), or ()                the traits that the agent has for this question
+
+They are the program's own code: a file holds their names alone. Whatever one raises fails its question. Does not cover:
+how they reach an executor (interviews.job_functions).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from headrace.survey.agent import INSTRUCTION, NAME, Agent
+from headrace.survey.people.agent_settings import ANSWERS, SETTINGS, TRAITS_OF, AgentSettings
+from headrace.survey.prompts import persona
+from headrace.survey.questions import Question
+from headrace.survey.scenario import Scenario
+from headrace.survey.templates import CannotRender
+from headrace.survey.values import Fields, UnusableValue, decode_fields, encode_fields
+
+_KEPT = (NAME, INSTRUCTION, SETTINGS)
+
+
+class AgentFunctions:
+    """The functions of one agent, given its row."""
+
+    def __init__(self, settings: AgentSettings, fields: Fields) -> None:
+        self._settings = settings
+        self.fields = fields
+        self._answer: Callable[..., Any] | None = settings.functions.get(ANSWERS)
+        self._traits: Callable[..., Any] | None = settings.functions.get(TRAITS_OF)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers every question itself."""
+        return self._answer is not None
+
+    def answer(self, question: Question, scenario: Fields) -> Any:
+        assert self._answer is not None
+        agent = Agent.from_fields(self.fields, self._settings)
+        return _called(ANSWERS, self._answer, agent, question, Scenario(scenario))
+
+    def described_for(self, question: Question) -> tuple[Fields, str]:
+        """The agent's row for this question, and its persona."""
+        if self._traits is None:
+            return self.fields, persona(self.fields, self._settings)
+        arguments = (question,) if inspect.signature(self._traits).parameters else ()
+        traits = _called(TRAITS_OF, self._traits, *arguments)
+        if not isinstance(traits, Mapping):
+            raise CannotRender(f"the agent's {TRAITS_OF} returned {type(traits).__name__}, where a dict is needed")
+        kept = {name: self.fields[name] for name in _KEPT if name in self.fields}
+        fields = {**kept, **_as_row(cast("Mapping[str, Any]", traits))}
+        return fields, persona(fields, self._settings)
+
+
+def _as_row(traits: Mapping[str, Any]) -> Fields:
+    """Traits as a row holds them: plain data, which templates may be given."""
+    try:
+        return decode_fields(encode_fields(traits)[0])
+    except UnusableValue as error:
+        raise CannotRender(f"the agent's {TRAITS_OF}: {error.message}") from None
+
+
+def _called(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return function(*arguments)
+    except MemoryError:
+        raise  # it says nothing about the function
+    except Exception as error:
+        raise CannotRender(f"the agent's {name} raised {type(error).__name__}: {error}") from error
