@@ -19,6 +19,7 @@ from headrace.interviews.standalone import OpenedRun
 from headrace.limits import RunOptions
 from headrace.models.contacts import allowed_names
 from headrace.plan.job import Job
+from headrace.results.asked.prompt_table import PromptTable
 from headrace.results.result import Result
 from headrace.results.results import Results
 from headrace.stand_ins import Cache
@@ -36,6 +37,10 @@ def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] |
                 on_result(result)
         delivery.finish()
     return Results.open(opened.path)
+
+
+def prompts(job: Job) -> PromptTable:
+    return PromptTable(job)
 
 
 def stream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> Generator[Result]:

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from headrace.plan.prices import price_of
+from headrace.plan.prices import Price, price_of
 from headrace.plan.sources import RowSource
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.names import Context
 from headrace.survey.prompts import persona
-from headrace.survey.questions.base import Schema
+from headrace.survey.questions.base import Question, Schema
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, decode_fields
 
 if TYPE_CHECKING:
     from headrace.plan.job import Job
+    from headrace.survey.model import Model
 
 _SAMPLE = 20
 _CHARS_PER_TOKEN = 4
@@ -48,8 +49,7 @@ def estimate(job: Job, interviews: int) -> Estimate:
     questions = asked_questions(job.survey)
     questions = [asked for asked in questions if not asked.is_derived]
     prompt_chars = _mean_prompt_chars(job, questions)
-    output_tokens = sum(_answer_tokens(asked.question.schema()) for asked in questions)
-    output_tokens += sum(_COMMENT_TOKENS for asked in questions if asked.question.has_comment)
+    output_tokens = sum(_reply_tokens(asked.question) for asked in questions)
     text_bytes = prompt_chars + output_tokens * _CHARS_PER_TOKEN
     return Estimate(
         interviews=interviews,
@@ -61,6 +61,41 @@ def estimate(job: Job, interviews: int) -> Estimate:
         + _list_bytes(job.agents.source)
         + _list_bytes(job.scenarios.source),
     )
+
+
+def cost_by_model(job: Job, expected: Estimate) -> dict[str, Any]:
+    """An estimate in the words of EDSL's `estimate_job_cost`: totals, and a line for each model and kind of token.
+
+    A cost is None where a price is not known. There are no credits.
+    """
+    lines: list[dict[str, Any]] = []  # two a model
+    for model, share in zip(job.models, job.model_shares(), strict=True):
+        price = price_of(model)
+        kinds = (("input", expected.input_tokens), ("output", expected.output_tokens))
+        lines += (_cost_line(model, kind, round(tokens * share), price) for kind, tokens in kinds)
+    return {
+        "estimated_total_cost_usd": expected.cost,
+        "estimated_total_input_tokens": expected.input_tokens,
+        "estimated_total_output_tokens": expected.output_tokens,
+        "detailed_costs": lines,
+    }
+
+
+def _cost_line(model: Model, kind: str, tokens: int, price: Price | None) -> dict[str, Any]:
+    rate = None if price is None else price.input if kind == "input" else price.output
+    return {
+        "inference_service": model.service_name,
+        "model": model.name,
+        "token_type": kind,
+        "price_per_million_tokens": rate,
+        "tokens": tokens,
+        "cost_usd": None if rate is None else tokens * rate / 1_000_000,
+    }
+
+
+def call_cost(price: Price, system: str, prompt: str, question: Question) -> float:
+    """What one call costs, in US dollars, by the length of its prompts and the kind of its answer."""
+    return price.of(round((len(system) + len(prompt)) / _CHARS_PER_TOKEN), _reply_tokens(question))
 
 
 def _cost(job: Job, input_tokens: float, output_tokens: float) -> float | None:
@@ -86,7 +121,7 @@ def _mean_prompt_chars(job: Job, questions: list[AskedQuestion]) -> float:
     for position in range(max(len(agents), len(scenarios))):
         agent = decode_fields(agents[position % len(agents)])
         scenario = decode_fields(scenarios[position % len(scenarios)])
-        answers = {asked.name: {"answer": "an answer", "comment": ""} for asked in questions}
+        answers = {asked.name: {"answer": "an answer", "comment": "", "is_answered": True} for asked in questions}
         total += _prompt_chars(questions, {"agent": agent, "scenario": scenario, **answers}, _system(job, agent))
         sampled += 1
     return total / max(sampled, 1)
@@ -108,6 +143,10 @@ def _prompt_chars(questions: list[AskedQuestion], context: Context, system: str)
             chars += len(asked.specimen())
         chars += len(system)
     return chars
+
+
+def _reply_tokens(question: Question) -> int:
+    return _answer_tokens(question.schema()) + (_COMMENT_TOKENS if question.has_comment else 0)
 
 
 def _answer_tokens(schema: Schema) -> int:

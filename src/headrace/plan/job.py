@@ -18,7 +18,7 @@ from headrace.expressions import Expression
 from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.called_models import called_models, default_models
-from headrace.plan.estimate import Estimate, estimate
+from headrace.plan.estimate import Estimate, cost_by_model, estimate
 from headrace.plan.fitting import check_fit, resolve_names
 from headrace.plan.identity import Identity, identity_of
 from headrace.plan.left_out import left_out, read_condition
@@ -33,6 +33,7 @@ from headrace.survey.scenario import Scenario
 from headrace.survey.survey import Survey
 
 if TYPE_CHECKING:
+    from headrace.results.asked.prompt_table import PromptTable
     from headrace.results.result import Result
     from headrace.results.results import Results
 
@@ -118,6 +119,11 @@ class Job(HostedVerbs):
             return box.size - self.left_out(box).count
         return len(self.agents) * len(self.scenarios) * (1 if self._models is None else len(self._models))
 
+    @property
+    def num_interviews(self) -> int:
+        """EDSL's name for `len(job)`."""
+        return len(self)
+
     def interviews(self, n: int) -> int:
         """How many interviews the plan has with `n` iterations; a plan without any is refused."""
         if not (count := len(self)):
@@ -139,9 +145,13 @@ class Job(HostedVerbs):
 
     def identity(self) -> Identity:
         """Digests of the survey and of the three lists, by which a run file knows its plan."""
-        if self.origin is None:  # a run file holds what its names stand for
-            self.survey.resolved = resolve_names(self.survey, self.agents.source.census, self.scenarios.source.census)
+        self.settle_names()
         return identity_of(self.survey, self.agents, self.scenarios, self.models, self.conditions)
+
+    def settle_names(self) -> None:
+        """Resolve the bare names of the survey over the lists; a run file holds what its own stand for."""
+        if self.origin is None:
+            self.survey.resolved = resolve_names(self.survey, self.agents.source.census, self.scenarios.source.census)
 
     def check(self) -> None:
         """Refuses, before anything runs, values that cannot be stored and names that no agent or scenario has."""
@@ -155,6 +165,22 @@ class Job(HostedVerbs):
         asked = RunOptions(n=n, limit=limit, sample=sample)
         interviews = self.interviews(asked.n or 1)
         return estimate(self, min(interviews, asked.limit or interviews, asked.sample or interviews))
+
+    def estimate_job_cost(self, iterations: int = 1) -> dict[str, Any]:
+        """`estimate` in EDSL's words: a dict of totals, with a line for each model and kind of token."""
+        return cost_by_model(self, self.estimate(iterations))
+
+    def prompts(self) -> PromptTable:
+        """Every prompt, without running anything: `job.prompts().select("user_prompt", "question_name").print()`.
+
+        A row for each question of each interview, written as it is read. An answer that is not given yet stands as
+        `<<mood.answer>>`.
+        """
+        return _api().prompts(self)
+
+    def show_prompts(self, all: bool = False) -> None:
+        """Print the first prompts; `all=True` with every column."""
+        self.prompts().show(every_column=all)
 
     @with_run_parameters
     def run(

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.plan.job import Job
+    from headrace.results.asked.prompt_table import PromptTable
     from headrace.results.results import Results
 
 
@@ -313,6 +314,14 @@ class Survey(HostedVerbs):
     def run(self, path: str | Path | None = None, **settings: Any) -> Results:
         """`self.by().run(...)`: with the model that HEADRACE_MODEL names, no agents and no scenarios."""
         return self.by().run(path, **settings)
+
+    def prompts(self) -> PromptTable:
+        """Every prompt, without running anything; see `Job.prompts`."""
+        return self.by().prompts()
+
+    def show_prompts(self, all: bool = False) -> None:
+        """Print the first prompts; `all=True` with every column."""
+        self.by().show_prompts(all=all)
 
     def copy(self) -> Survey:
         """A survey that later changes do not reach; a job keeps one."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.plan.job import Job
+    from headrace.results.asked.prompt_table import PromptTable
     from headrace.results.results import Results
     from headrace.survey.survey import Survey
 
@@ -232,6 +233,14 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
     def run(self, path: str | Path | None = None, **settings: Any) -> Results:
         """`self.by().run(...)`: with the model that HEADRACE_MODEL names, no agents and no scenarios."""
         return self.by().run(path, **settings)
+
+    def prompts(self) -> PromptTable:
+        """Its prompt, without running anything; see `Job.prompts`."""
+        return self.to_survey().prompts()
+
+    def show_prompts(self, all: bool = False) -> None:
+        """Print its prompt; `all=True` with every column."""
+        self.to_survey().show_prompts(all=all)
 
     def to_dict(self) -> dict[str, Any]:
         """The kind and the settings, as a run file holds them: without those that are left at their default."""
