@@ -1,5 +1,8 @@
 """What `by` means: any mix, any order, several times."""
 
+import copy
+import pickle
+
 import pytest
 
 from headrace import (
@@ -155,3 +158,22 @@ def test_the_known_models_and_services_are_listed_without_a_network(monkeypatch)
         Model.available(sevice_name="openai")
     with pytest.warns(HeadraceWarning, match="force_refresh= of Model.available has no effect"):
         Model.available(force_refresh=True)
+
+
+def test_a_models_parameters_are_attributes_and_edsls_words_are_ours():
+    model = Model("gpt-4o", temperature=0.7, rpm=10, tpm=20, skip_api_key_check=True)
+    assert (model.temperature, model.requests_per_minute, model.tokens_per_minute) == (0.7, 10, 20)
+    assert "skip_api_key_check" not in model.parameters
+    with pytest.raises(AttributeError, match="no attribute or parameter 'temprature'"):
+        _ = model.temprature
+    with pytest.raises(ListError, match="given twice"):
+        Model("gpt-4o", rpm=1, requests_per_minute=2)
+    assert pickle.loads(pickle.dumps(model)) == copy.deepcopy(model) == model
+
+
+def test_the_test_model_answers_and_fails_as_edsls_does(tmp_path):
+    echo = Model("test", func=lambda user_prompt, system_prompt, files_list: f"{len(files_list)} {user_prompt[:4]}")
+    assert ASK.by(echo).run(tmp_path / "a.run")[0].answer["q"] == "0 Well"
+    failed = ASK.by(Model("test", throw_exception=True, temperature=1)).run(tmp_path / "b.run")
+    assert failed[0].answer["q"] is None
+    assert "throw_exception" in next(iter(failed.failed())).message

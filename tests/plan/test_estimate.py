@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from headrace import Agent, AgentList, Model, QuestionFreeText, QuestionNumerical, Survey
 
 survey = Survey(
@@ -34,3 +36,18 @@ def test_an_estimate_of_a_part_is_of_that_part():
     assert job.estimate(limit=10).interviews == job.estimate(sample=10).interviews == 10
     assert job.estimate(n=2, limit=150, sample=120).calls == 240
     assert job.estimate(limit=10).output_tokens * 10 == job.estimate(limit=1000).output_tokens
+
+
+def test_edsls_words_say_the_same():
+    dear = Model("test", price={"input": 10, "output": 20}, temperature=1)
+    job = (
+        Survey([QuestionFreeText(question_name="q", question_text="Well?")])
+        .by(Agent(), Agent())
+        .by(dear, Model("test"))
+    )
+    expected, said = job.estimate(2), job.estimate_job_cost(iterations=2)
+    assert said["estimated_total_cost_usd"] == expected.cost
+    assert said["estimated_total_input_tokens"] == expected.input_tokens
+    assert sum(line["cost_usd"] for line in said["detailed_costs"]) == pytest.approx(expected.cost, rel=0.1)
+    assert [line["token_type"] for line in said["detailed_costs"]] == ["input", "output"] * 2
+    assert job.num_interviews == 4

@@ -48,7 +48,7 @@ class Model(HostedVerbs):
     __slots__ = ("name", "origin", "parameters", "service_name")
 
     def __init__(self, name: str | None = None, service_name: str | None = None, **parameters: Any) -> None:
-        name = _one_name(name, parameters)
+        name, parameters = _one_name(name, parameters), _in_our_words(parameters)
         if name is None:
             default = _default_model()
             name, service_name = default.name, service_name or default.service_name
@@ -146,6 +146,14 @@ class Model(HostedVerbs):
         model.origin = FromFile(path, allowed)
         return model
 
+    def __getattr__(self, name: str) -> Any:
+        """A parameter by its name, `model.temperature`."""
+        if (
+            name in Model.__slots__ or name not in self.parameters
+        ):  # a slot that is not set yet has no parameters either
+            raise AttributeError(f"Model has no attribute or parameter {name!r}")
+        return self.parameters[name]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Model) and self.to_row() == other.to_row()
 
@@ -164,6 +172,15 @@ def _one_name(name: str | None, parameters: dict[str, Any]) -> str | None:
     if len(names) > 1:
         raise ListError(f"The model is named twice: {names[0]!r} and {names[1]!r}.", fix="Leave one out.")
     return names[0] if names else None
+
+
+def _in_our_words(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters without EDSL's words for some: keys are looked for when a call needs one, whatever was asked."""
+    names = {"rpm": "requests_per_minute", "tpm": "tokens_per_minute"}
+    given = {names.get(name, name): value for name, value in parameters.items() if name != "skip_api_key_check"}
+    if len(given) < len(parameters.keys() - {"skip_api_key_check"}):
+        raise ListError("A limit of the model is given twice, once by EDSL's name.", fix="Leave one out.")
+    return given
 
 
 def _default_model() -> Model:

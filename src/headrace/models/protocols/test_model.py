@@ -1,8 +1,10 @@
 """The test model: answers from what it is given, with no network. It meets the same contract as real models.
 
 `canned_response` is a text, a dict by question name (for `Job.map` also the object itself), or a function of the
-request. `latency_s` waits, `fail_rate` is the share of calls that fail as a busy service would, `seed` makes these
-failures the same in every run.
+request; `func` is a function of the two prompts and of files, of which there are none, as EDSL's test model has it.
+`latency_s` waits, `fail_rate` is the share of calls that fail as a busy service would, `throw_exception` makes calls
+fail for good, or a share of them, `exception_probability`; `seed` makes these failures the same in every run. What is
+about sampling, `temperature` and its like, makes it another model and changes no answer.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import random
+from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
@@ -19,7 +22,9 @@ from headrace.models.provider import Reply, Request, check_parameters
 from headrace.survey.model import MissingFunction, Model
 from headrace.survey.values import repair_text
 
-_PARAMETERS = frozenset({"canned_response", "latency_s", "fail_rate", "seed"})
+_FAILING = frozenset({"fail_rate", "throw_exception", "exception_probability", "seed"})
+_SAMPLING = frozenset({"temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty"})
+_PARAMETERS = frozenset({"canned_response", "func", "latency_s"}) | _FAILING | _SAMPLING
 _CHARS_PER_TOKEN = 4
 _RETRY_AFTER_S = 0.01
 
@@ -31,7 +36,10 @@ class TestModel:
         self._response: Any = given.get("canned_response", "Hello, world")
         self._latency_s = _number(given, "latency_s", most=3600.0)
         self._fail_rate = _number(given, "fail_rate", most=1.0)
+        self._refuse_rate = _refuse_rate(given)
         self._random = random.Random(given.get("seed"))
+        if (func := given.get("func")) is not None:
+            self._response = _of_prompts(func)
         if isinstance(self._response, MissingFunction):
             self._response()
         if inspect.iscoroutinefunction(self._response):
@@ -46,6 +54,8 @@ class TestModel:
             await asyncio.sleep(self._latency_s)
         if self._fail_rate and self._random.random() < self._fail_rate:
             raise ProviderUnavailable("the test model failed, as its fail_rate asks", retry_after_s=_RETRY_AFTER_S)
+        if self._refuse_rate and self._random.random() < self._refuse_rate:
+            raise ProviderRefused("the test model failed, as its throw_exception asks")
         text, repaired = _as_text(self._answer(request)), False
         try:
             raw = text.encode()
@@ -81,6 +91,21 @@ def _as_text(answer: Any) -> str:
     if answer is None:
         return ""
     return msgspec.json.encode(answer).decode() if isinstance(answer, (dict, list, bool)) else str(answer)
+
+
+def _refuse_rate(given: dict[str, Any]) -> float:
+    if not given.get("throw_exception"):
+        return 0.0
+    return _number({"exception_probability": 1.0, **given}, "exception_probability", most=1.0)
+
+
+def _of_prompts(func: Any) -> Callable[[Request], Any]:
+    """EDSL's `func`, which is called with both prompts and a list of files, as a function of the request."""
+    if isinstance(func, MissingFunction):
+        func()
+    if not callable(func):
+        raise ListError(f"func={func!r} cannot be called.", fix="Give a function of both prompts and a list of files.")
+    return lambda request: func(request.user_prompt, request.system_prompt, [])
 
 
 def _number(given: dict[str, Any], name: str, *, most: float) -> float:
