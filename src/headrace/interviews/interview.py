@@ -30,7 +30,7 @@ from headrace.survey.record import AnswerRecord, AnswerState, Cause, Detail, Fai
 from headrace.survey.replies import NoAnswer
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
-from headrace.survey.values import Fields, SqlValue, UnusableValue, encode_value, from_sql, repair_text, to_sql
+from headrace.survey.values import Fields, SqlValue, encode_value, from_sql, repair_text, to_sql
 
 _LONGEST_MESSAGE = 2_000
 _LONGEST_QUOTE = 200
@@ -297,12 +297,16 @@ class Interviewer:
         self, functions: AgentFunctions, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord
     ) -> bool:
         """Whether the agent's own function answers; else the agent gets the traits it has for this question."""
-        question = asked.filled(interview.context, interview.given.ordinal)
         if functions.answers:
-            answer = functions.answer(question, interview.context["scenario"])
-            record.value = _storable_answer(answer, as_bool=self._bools[asked.position])
+            question = asked.filled(interview.context, interview.given.ordinal)
+            try:
+                answer = functions.answer(question, interview.context["scenario"])
+                record.value = to_sql(answer, as_bool=self._bools[asked.position])
+            except InvalidAnswer as error:
+                _fail(record, Cause.INVALID, error.message)
             return True
-        interview.context["agent"], record.system = functions.described_for(question)
+        # Its text is not filled yet: it may name the traits that are chosen here.
+        interview.context["agent"], record.system = functions.described_for(asked.question)
         return False
 
     def _try_later(
@@ -359,13 +363,6 @@ class Interviewer:
 
 def _read_cut(question: Question, reply: Reply) -> tuple[Any, str | None] | None:
     return question.read_cut(reply.text) if reply.finish is Finish.LENGTH else None
-
-
-def _storable_answer(answer: Any, *, as_bool: bool) -> SqlValue:
-    try:
-        return to_sql(answer, as_bool=as_bool)
-    except UnusableValue as error:
-        raise CannotRender(f"the agent's own answer cannot be stored: {error.message}") from None
 
 
 def _cut_short(reply: Reply) -> InvalidAnswer | NoAnswer:

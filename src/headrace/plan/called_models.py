@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from headrace.survey.model import Model
 from headrace.survey.model_text import default_model
-from headrace.survey.people.agent_settings import ANSWERS, SettingsTable
+from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.questions import Question
 from headrace.survey.survey import Survey
 
@@ -33,7 +33,7 @@ def default_models(survey: Survey, settings: SettingsTable) -> list[Model]:
     """
     if all(question.is_derived or question.model is not None for question in survey.questions):
         return own_models(survey)[:1] or [Model("test")]
-    if settings.entries and all(ANSWERS in entry.functions for entry in settings.entries):
+    if settings.answers_everything:
         return [Model("test")]
     return [default_model()]
 

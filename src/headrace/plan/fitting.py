@@ -87,6 +87,8 @@ def check_fit(job: Job) -> None:
         census = sources[root].census
         field = rest if rest in census.kinds else rest.partition(".")[0]
         if field not in census.kinds:
+            if root == "agent" and job.agents.settings.chooses_traits:
+                continue
             raise SurveyError(_missing(job, use, root, field), fix=_known(root, field, census.kinds))
         # One agent's gap is a failure of its own; a gap in data to be mapped is mended before anything is spent.
         if job.survey.is_mapped and census.always is not None and field not in census.always:
@@ -98,6 +100,8 @@ def check_fit(job: Job) -> None:
 def _check_agents_template(job: Job) -> None:
     """Refuse a template of the agents that names a trait which none of them has."""
     traits = job.agents.source.census.kinds
+    if job.agents.settings.chooses_traits:
+        return
     for settings in job.agents.settings.entries:
         for name in sorted(settings.trait_names):
             if name not in traits:

@@ -6,8 +6,10 @@ Does not cover: lists of agents (plan.lists), or the system prompt (survey.promp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MethodType
 from typing import Any, Self, cast
 
+from headrace.edsl_names import warn_once
 from headrace.errors import ListError, nearest
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.people.agent_settings import (
@@ -15,6 +17,7 @@ from headrace.survey.people.agent_settings import (
     PLAIN,
     SETTINGS,
     TRAITS_OF,
+    UNCHECKED_ANSWERS,
     AgentSettings,
     checked_function,
 )
@@ -74,7 +77,7 @@ class Agent(HostedVerbs):
         self.traits_presentation_template = traits_presentation_template
         self.functions: dict[str, Callable[..., Any]] = {}
         if dynamic_traits_function is not None:
-            self.functions[TRAITS_OF] = checked_function(TRAITS_OF, dynamic_traits_function, (0, 1))
+            self.dynamic_traits_function = dynamic_traits_function
         if traits_presentation_template is not None:
             Template(traits_presentation_template, "An agent's traits_presentation_template")
 
@@ -119,12 +122,40 @@ class Agent(HostedVerbs):
             )
         return self._changed(traits={**self.traits, **trait_name_or_dict})
 
-    def add_direct_question_answering_method(self, method: Callable[[Agent, Any, Any], Any]) -> Self:
-        """Have `method(agent, question, scenario)` answer every question in place of a model. Its answers are stored as
-        they are. Changes this agent, as EDSL does, and returns it.
+    @property
+    def dynamic_traits_function(self) -> Callable[..., Any] | None:
+        """The function that chooses its traits for each question; None for an agent whose traits are fixed."""
+        return self.functions.get(TRAITS_OF)
+
+    @dynamic_traits_function.setter
+    def dynamic_traits_function(self, function: Callable[..., Any] | None) -> None:
+        self.functions.pop(TRAITS_OF, None)
+        if function is not None:
+            self.functions[TRAITS_OF] = checked_function(TRAITS_OF, function, (0, 1))
+
+    def add_direct_question_answering_method(
+        self,
+        method: Callable[[Agent, Any, Any], Any],
+        validate_response: bool = True,
+        translate_response: bool = False,
+    ) -> Self:
+        """Have `method(agent, question, scenario)` answer every question in place of a model.
+
+        Its answers are validated like any other; with `validate_response=False` they are stored as they are. Changes
+        this agent, as EDSL does, and returns it.
         """
-        self.functions[ANSWERS] = checked_function(ANSWERS, method, (3,))
+        if translate_response:
+            warn_once(
+                "translate_response= has no effect in Headrace: a method's answer is an answer, not a code for one."
+            )
+        self.remove_direct_question_answering_method()
+        self.functions[ANSWERS if validate_response else UNCHECKED_ANSWERS] = checked_function(ANSWERS, method, (3,))
         return self
+
+    def remove_direct_question_answering_method(self) -> None:
+        """Have the model answer again."""
+        for name in (ANSWERS, UNCHECKED_ANSWERS):
+            self.functions.pop(name, None)
 
     def remove_trait(self, trait: str) -> Self:
         """This agent without a trait; the same where it has no such trait."""
@@ -157,7 +188,9 @@ class Agent(HostedVerbs):
         traits = [name for name in names if name in self.traits]
         parts = {part: getattr(self, part) for part in self._parts() if part in names}
         parts.setdefault("codebook", kept(self.codebook, traits))
-        return type(self)(kept(self.traits, traits), **parts)
+        made = type(self)(kept(self.traits, traits), **parts)
+        made.functions = dict(self.functions)
+        return made
 
     def select(self, *traits: str) -> Self:
         """`keep`, under its other name."""
@@ -219,15 +252,20 @@ class Agent(HostedVerbs):
         return cls(**given)
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("__") and name not in Agent.__slots__ and name in self.traits:
-            return self.traits[name]
+        if not name.startswith("__") and name not in Agent.__slots__:
+            if name in self.traits:
+                return self.traits[name]
+            if name == ANSWERS and self.settings.answers_itself:
+                return MethodType(self.functions.get(ANSWERS) or self.functions[UNCHECKED_ANSWERS], self)
         raise AttributeError(f"The agent has neither a trait nor an attribute {name!r}.")
 
     def __getitem__(self, name: str) -> Any:
         return self.traits[name] if name in self.traits else getattr(self, name)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Agent) and self.to_dict() == other.to_dict()
+        if not isinstance(other, Agent):
+            return False
+        return self.functions == other.functions and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
         return hash(encode_value(self.to_dict()))

@@ -9,17 +9,18 @@ how they reach an executor (interviews.job_functions).
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from headrace.survey.agent import INSTRUCTION, NAME, Agent
-from headrace.survey.people.agent_settings import ANSWERS, SETTINGS, TRAITS_OF, AgentSettings
+from headrace.survey.people.agent_settings import ANSWERS, SETTINGS, TRAITS_OF, UNCHECKED_ANSWERS, AgentSettings
 from headrace.survey.prompts import persona
 from headrace.survey.questions import Question
 from headrace.survey.scenario import Scenario
 from headrace.survey.templates import CannotRender
-from headrace.survey.values import Fields, UnusableValue, decode_fields, encode_fields
+from headrace.survey.values import Fields, UnusableValue, decode_fields, decode_value, encode_fields, encode_value
 
 _KEPT = (NAME, INSTRUCTION, SETTINGS)
 
@@ -30,7 +31,8 @@ class AgentFunctions:
     def __init__(self, settings: AgentSettings, fields: Fields) -> None:
         self._settings = settings
         self.fields = fields
-        self._answer: Callable[..., Any] | None = settings.functions.get(ANSWERS)
+        self._unchecked: Callable[..., Any] | None = settings.functions.get(UNCHECKED_ANSWERS)
+        self._answer: Callable[..., Any] | None = settings.functions.get(ANSWERS, self._unchecked)
         self._traits: Callable[..., Any] | None = settings.functions.get(TRAITS_OF)
 
     @property
@@ -39,9 +41,13 @@ class AgentFunctions:
         return self._answer is not None
 
     def answer(self, question: Question, scenario: Fields) -> Any:
+        """The function's answer; InvalidAnswer where the question does not accept it. The function gets copies: what it
+        changes in them, no other interview sees.
+        """
         assert self._answer is not None
-        agent = Agent.from_fields(self.fields, self._settings)
-        return _called(ANSWERS, self._answer, agent, question, Scenario(scenario))
+        agent = Agent.from_fields(copy.deepcopy(self.fields), self._settings)
+        given = _as_data(_called(ANSWERS, self._answer, agent, question, Scenario(scenario).copy()))
+        return question.accept(given) if self._unchecked is None else given
 
     def described_for(self, question: Question) -> tuple[Fields, str]:
         """The agent's row for this question, and its persona."""
@@ -54,6 +60,13 @@ class AgentFunctions:
         kept = {name: self.fields[name] for name in _KEPT if name in self.fields}
         fields = {**kept, **_as_row(cast("Mapping[str, Any]", traits))}
         return fields, persona(fields, self._settings)
+
+
+def _as_data(answer: Any) -> Any:
+    try:
+        return decode_value(encode_value(answer))
+    except UnusableValue as error:
+        raise CannotRender(f"the agent's own answer cannot be stored: {error.message}") from None
 
 
 def _as_row(traits: Mapping[str, Any]) -> Fields:

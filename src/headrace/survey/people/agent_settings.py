@@ -26,6 +26,7 @@ MOST_SETTINGS = 10_000
 TRAITS, CODEBOOK = "traits", "codebook"
 # The names of functions, as EDSL has them.
 ANSWERS, TRAITS_OF = "answer_question_directly", "dynamic_traits_function"
+UNCHECKED_ANSWERS = "answer_question_directly (not validated)"
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,11 @@ class AgentSettings:
         """The traits that the template names."""
         names = frozenset[str]() if self.template is None else self._compiled.names
         return frozenset(name.removeprefix(f"{TRAITS}.").partition(".")[0] for name in names) - {TRAITS, CODEBOOK}
+
+    @property
+    def answers_itself(self) -> bool:
+        """Whether a function answers in the model's place."""
+        return ANSWERS in self.functions or UNCHECKED_ANSWERS in self.functions
 
     @cached_property
     def _compiled(self) -> Template:
@@ -105,6 +111,16 @@ class SettingsTable:
     def is_plain(self) -> bool:
         """Whether no agent has a codebook, a template or a function."""
         return all(entry == PLAIN for entry in self._entries)
+
+    @property
+    def answers_everything(self) -> bool:
+        """Whether functions answer for all agents, so that no model is called."""
+        return bool(self._entries) and all(entry.answers_itself for entry in self._entries)
+
+    @property
+    def chooses_traits(self) -> bool:
+        """Whether a function chooses an agent's traits, so that they are not known before a question is asked."""
+        return any(TRAITS_OF in entry.functions for entry in self._entries)
 
     def begins_with(self, other: SettingsTable) -> bool:
         """Whether rows that refer to the other table mean the same with this one."""
