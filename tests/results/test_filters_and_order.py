@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headrace.expressions import compile_closure, parse, truth
 from headrace.results import conditions, stages
-from headrace.results.binding import bind
+from headrace.results.columns.binding import bind
 from headrace.results.results import Results
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
@@ -100,7 +100,7 @@ FILTERS = [
 
 def by_hand(results: Results, expression: str) -> list[int]:
     rows = results.select("*").to_dicts(remove_prefix=False)
-    catalog = results._catalog()
+    catalog = results._parts[0].catalog()
     holds = truth(compile_closure(parse(expression), lambda name: _get(catalog.find(name).full_name)))
     return [row["interview.ordinal"] for row in rows if holds(row)]
 
@@ -131,9 +131,9 @@ def test_a_filter_in_python_alone_finds_the_same(
 
 
 def test_most_filters_are_done_in_sql(results: Results) -> None:
-    file = results._file
+    file = results._parts[0].file
     for expression in ("number > 1", "agent.age < 5", "text == '5'", "answer.flag", "model.temperature == 0.5"):
-        asked = conditions.Conditions((bind(parse(expression), results._catalog()),), file.header)
+        asked = conditions.Conditions((bind(parse(expression), results._parts[0].catalog()),), file.header)
         with file.reader.snapshot() as connection:
             assert asked.split(connection)[1] == [], expression
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from headrace.errors import InvalidInput, RunFileDamaged
-from headrace.results.raw_responses import decoded_response, generated_text, reasoning_text
+from headrace.results.columns.raw_responses import decoded_response, generated_text, reasoning_text
 from headrace.results.results import Results
 from headrace.store.connections import open_writer
 from headrace.store.run_file.rows import DetailPacker

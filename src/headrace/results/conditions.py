@@ -12,8 +12,8 @@ from collections.abc import Callable
 import apsw
 
 from headrace.expressions import Column, ColumnKind, Sql, compile_closure, compile_sql, truth
-from headrace.results.columns import Bound, Group, ResultColumn, column_kinds, model_value
-from headrace.results.records import STATUS_TEXTS, Record, getter
+from headrace.results.columns.records import STATUS_TEXTS, Record, getter
+from headrace.results.columns.result_column import Bound, Group, ResultColumn, column_kinds, model_value
 from headrace.store.quoting import has_path, json_field
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
@@ -89,6 +89,8 @@ def _sql(column: ResultColumn, header: RunHeader) -> str | None:
             return ITERATION_COLUMN
         case Group.INDEX:
             return list_column(column.prefix)
+        case Group.ABSENT:
+            return "NULL"
         case Group.PART | Group.SHUFFLED:
             return None
         case Group.INTERVIEW if column.name == "ordinal":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from headrace.errors import InvalidInput
-from headrace.results.columns import without_group
+from headrace.results.columns.result_column import without_group
 
 
 class ListForm(NamedTuple):

@@ -5,8 +5,8 @@ Does not cover: drawing them (printing).
 
 from __future__ import annotations
 
-from headrace.results.catalog import Catalog
-from headrace.results.columns import Group, ResultColumn
+from headrace.results.columns.catalog import Catalog
+from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.printing import Glance
 from headrace.results.stages import OpenView
 from headrace.store.contents import decoding

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from headrace.errors import InvalidInput, nearest
-from headrace.results.columns import model_value
-from headrace.results.question_parts import PART_GROUPS, PARTS, cost_of
+from headrace.results.columns.question_parts import PART_GROUPS, PARTS, cost_of
+from headrace.results.columns.result_column import model_value
+from headrace.results.failed_questions import FailedQuestion
 from headrace.store.contents import decoding
 from headrace.store.run_file.details import stored_detail
 from headrace.store.run_file.header import RunHeader
@@ -30,6 +31,7 @@ from headrace.store.run_file.interview_queries import (
 )
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.rows import BatchRow, DetailPacker, Status
+from headrace.survey.agent import INSTRUCTION, NAME
 from headrace.survey.model import Model
 from headrace.survey.people.agent_settings import SETTINGS
 from headrace.survey.record import AnswerRecord, AnswerState, Detail, ServiceUsage
@@ -39,15 +41,6 @@ _PARTS = (
     "ordinal", "iteration", "status", "answer", "agent", "scenario", "model", "prompts", "system_prompt",
     "raw_responses", "comments", "tokens", "costs", "times", "failures", "skipped",
 )  # fmt: skip
-
-
-class FailedQuestion(NamedTuple):
-    """A question without an answer; `cause` is one of the texts of survey.record.Cause."""
-
-    ordinal: int
-    question: str
-    cause: str
-    message: str
 
 
 class Tokens(NamedTuple):
@@ -65,6 +58,31 @@ class Times:
 
     started_at: float
     took_ms: dict[str, int]
+
+
+class AgentFields(dict[str, Any]):
+    """An agent as results have it: its traits by name, and as an Agent has them: `agent.traits["age"]`."""
+
+    def __init__(self, fields: Fields) -> None:
+        super().__init__(fields)
+        self.pop(SETTINGS, None)  # where its list keeps codebooks; no trait
+
+    @property
+    def traits(self) -> Fields:
+        return {name: value for name, value in self.items() if name not in (NAME, INSTRUCTION)}
+
+    @property
+    def name(self) -> Any:
+        return self.get(NAME)
+
+    @property
+    def instruction(self) -> Any:
+        return self.get(INSTRUCTION)
+
+    def __missing__(self, key: str) -> Any:
+        if key in ("traits", "name", "instruction"):
+            return getattr(self, key)
+        raise KeyError(key)
 
 
 class Result:
@@ -95,7 +113,7 @@ class Result:
         self.ordinal, self.iteration, model, status = place
         self.status = Status(status).name.lower()
         self.model: Model = header.models[model]
-        self._agent: bytes | str | Fields = fields[0]
+        self._agent: bytes | str | AgentFields = fields[0]
         self._scenario: bytes | str | Fields = fields[1]
         self._stored_answers: tuple[list[SqlValue], str | None] | None = answers
         self._answer: dict[str, Any] = {}
@@ -134,12 +152,11 @@ class Result:
         return self._answer
 
     @property
-    def agent(self) -> Fields:
+    def agent(self) -> AgentFields:
         """The agent's traits; its name, where it has one, is `agent_name`."""
-        if not isinstance(self._agent, dict):
+        if not isinstance(self._agent, AgentFields):
             with self._decoding():
-                self._agent = decode_fields(self._agent)
-            self._agent.pop(SETTINGS, None)
+                self._agent = AgentFields(decode_fields(self._agent))
         return self._agent
 
     @property

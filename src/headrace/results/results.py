@@ -1,97 +1,146 @@
 """Results of a run file, lazily: nothing is loaded until it is looked at, and then a page at a time.
 
-Covers: the methods that users call. Does not cover: reading pages (stages), formats (tabular), SQL (table).
+Covers: the methods that users call. Does not cover: what verbs do to one file (file_view, column_verbs), several files
+as one (joining), reading pages (stages), formats (tabular), SQL (table).
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from functools import cached_property
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self, overload
+from typing import Any, Literal, Self, overload
 
 from headrace.display import counted
 from headrace.errors import HeadraceError, InvalidInput
-from headrace.expressions import ColumnKind, parse
-from headrace.results.binding import bind
-from headrace.results.catalog import Catalog, ColumnChanges, read_catalog
-from headrace.results.columns import Bound, Group, ResultColumn, column_kinds
+from headrace.expressions import ColumnKind
+from headrace.plan.lists import AgentList, ScenarioList
+from headrace.plan.model_lists import ModelList
+from headrace.results import column_verbs, joining
+from headrace.results.columns.result_column import Group, ResultColumn
+from headrace.results.failed_questions import FailedQuestion
+from headrace.results.file_view import FileView, SharedFile
 from headrace.results.overview import glance_at, overview_columns
 from headrace.results.printing import Glance
-from headrace.results.result import FailedQuestion, Result
-from headrace.results.stages import OpenView
-from headrace.results.stats import Stats, read_stats
+from headrace.results.result import Result
+from headrace.results.stats import Stats, added_stats, read_stats
 from headrace.results.table import Table
 from headrace.results.tabular import Tabular, Values
-from headrace.results.views import SortKey, View
+from headrace.results.tallying import TallyTable
+from headrace.results.views import SortKey
 from headrace.stand_ins import HostedVerbs
-from headrace.store.contents import decoding
-from headrace.store.run_file.details import failures_after, failures_of
-from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_queries import ORDINAL, Projection, everything_of
-from headrace.store.run_file.reader import Reader, check_is_set_up
-from headrace.survey.values import kind_of
-
-_FAILED_ONLY = Bound(parse("interview.status == 'failed'"), (ResultColumn(Group.INTERVIEW, "status"),))
-_FAILURES_PAGE = 256
-_UNCHANGED = ColumnChanges()
+from headrace.store.run_file.reader import check_is_set_up
+from headrace.survey.agent import Agent
+from headrace.survey.scenario import Scenario
 
 
 class Results(HostedVerbs, Tabular):
     """A view of the interviews in a run file, also while the run goes on. Made by `Results.open(path)`.
 
-    `select`, `filter`, `sort_by`, `head` and slices give new views and load nothing. `select` chooses the columns of
-    tables and exports; iterating gives whole interviews.
+    `select`, `filter`, `sort_by`, `head` and the other verbs give new views and load nothing. `select` chooses the
+    columns of tables and exports; iterating gives whole interviews.
     """
 
-    def __init__(
-        self,
-        file: _File,
-        view: View,
-        selected: tuple[ResultColumn, ...] | None = None,
-        changes: ColumnChanges = _UNCHANGED,
-    ) -> None:
-        self.path = file.reader.path
-        self._file = file
-        self._view = view
-        self._selected = selected
-        self._changes = changes
+    def __init__(self, parts: tuple[FileView, ...]) -> None:
+        self.path = parts[0].file.reader.path
+        self._parts = parts
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
         """Open the results in a run file. The file is checked now, and read when its results are looked at."""
-        file = _File(Path(path).expanduser().absolute())  # a later chdir changes nothing
+        file = SharedFile(Path(path).expanduser().absolute())  # a later chdir changes nothing
         with file.reader.snapshot() as connection:
             check_is_set_up(connection, file.reader.path)
         file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
-        return cls(file, View())
+        return cls((FileView(file=file),))
 
-    # --- views
+    # --- columns
 
-    def select(self, *columns: str) -> Results:
+    def select(self, *columns: str | list[str]) -> Results:
         """A view with these columns: `"agent.age"`, `"answer.*"`, or a bare name that is the only one of its kind."""
-        return self._with(selected=self._catalog().expand(columns or ("*",)))
+        names = [name for each in columns for name in ([each] if isinstance(each, str) else each)]
+        return self._each(lambda part: part.selecting(names or ("*",)))
+
+    def drop(self, *columns: str) -> Results:
+        """A view without these columns."""
+        return self._each(lambda part: column_verbs.dropped(part, columns))
+
+    def mutate(self, new_var_string: str, functions_dict: Mapping[str, Any] | None = None) -> Results:
+        """A view with a column that is computed from others: `mutate("double = scale * 2")` gives `answer.double`.
+
+        What is behind the `=` is written in the language of filters; it is computed when rows are read.
+        """
+        if functions_dict:
+            raise InvalidInput(
+                "mutate calls no functions of yours.",
+                fix="Iterate over the results, or compute the column in pandas: to_pandas().",
+            )
+        return self._each(lambda part: column_verbs.mutated(part, new_var_string))
+
+    def rename(self, old_name: str | Mapping[str, str], new_name: str | None = None) -> Results:
+        """A view with other names: `rename("q", "mood")`, or several, `rename({"agent.age": "years"})`."""
+        if isinstance(old_name, str) == (new_name is None):
+            raise InvalidInput("rename takes two names, or a dict.", fix='Write rename("q", "mood").')
+        names = {old_name: new_name or ""} if isinstance(old_name, str) else old_name
+        return self._each(lambda part: column_verbs.renamed(part, names))
+
+    # --- rows
 
     def filter(self, expression: str) -> Results:
         """A view of the interviews for which this holds: `"answer.rating > 5 and agent.age < 30"`."""
-        return self._with(view=self._view.filtered(bind(parse(expression), self._catalog())))
+        return self._each(lambda part: part.filtering(expression))
 
     def sort_by(self, *columns: str, reverse: bool = False) -> Results:
         """A view in the order of these columns: None first, numbers, texts, then lists; equal ones as they were."""
-        catalog = self._catalog()
-        keys = tuple(SortKey(catalog.find(column), reverse) for column in columns)
-        return self._with(view=self._view.ordered(keys))
+        return self._each(lambda part: part.ordering(columns, descending=reverse))
 
-    def head(self, count: int = 5) -> Results:
+    def order_by(self, *columns: str, reverse: bool = False) -> Results:
+        """The same as `sort_by`."""
+        return self.sort_by(*columns, reverse=reverse)
+
+    def shuffle(self, seed: str | int | None = None) -> Results:
+        """A view in an order that looks random: the same for the same seed, on every machine."""
+        drawn = secrets.token_hex(8) if seed is None else str(seed)
+        return self._each(lambda part: part.sorted_by([SortKey(ResultColumn(Group.SHUFFLED, drawn), False)]))
+
+    def sample(
+        self,
+        n: int | None = None,
+        frac: float | None = None,
+        with_replacement: bool = False,
+        seed: str | int | None = None,
+    ) -> Results:
+        """A view of `n` interviews, or of a part `frac` of them, drawn at random, each at most once."""
+        if (n is None) == (frac is None):
+            raise InvalidInput("sample takes n or frac.", fix="Write sample(100), or sample(frac=0.1).")
+        if with_replacement:
+            raise InvalidInput("A view has each interview once.", fix="Use random.choices(range(len(results)), k=n).")
+        return self.shuffle(seed).head(int(len(self) * frac) if frac is not None else n or 0)
+
+    def head(self, n: int = 5) -> Results:
         """A view of the first few."""
-        return self[: max(0, count)]
+        return self[: max(0, n)]
+
+    def tail(self, n: int = 5) -> Results:
+        """A view of the last few."""
+        return self[max(0, len(self) - max(0, n)) :]
+
+    def limit(self, n: int) -> Results:
+        """The same as `head`."""
+        return self.head(n)
+
+    def __add__(self, other: Results) -> Results:
+        """The interviews of both. A column that only one has is None in the other."""
+        if not isinstance(other, Results):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return NotImplemented
+        return Results(joining.aligned((*self._parts, *other._parts)))
 
     # --- a sequence
 
     def __len__(self) -> int:
-        return self._opened(self._view).count()
+        return sum(part.opened().count() for part in self._parts)
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -101,41 +150,125 @@ class Results(HostedVerbs, Tabular):
 
     def __getitem__(self, index: int | slice) -> Result | Results:
         if isinstance(index, slice):
-            return self._with(view=self._view.windowed(*self._bounds(index)))
+            return Results(joining.windowed(self._parts, *self._bounds(index)))
         index = operator.index(index)
         place = index if index >= 0 else len(self) + index
-        found = next(self._results(self._view.windowed(place, place + 1)), None) if place >= 0 else None
+        found = next(iter(self[place : place + 1]), None) if place >= 0 else None
         if found is None:
             raise IndexError(f"there is no result {index} among {len(self):,}")
         return found
 
     def __iter__(self) -> Iterator[Result]:
-        return self._results(self._view)
+        return self._merged([part.results() for part in self._parts])
+
+    def first(self) -> Any:
+        """The first interview; where columns were chosen, the first value of the first one."""
+        if self._parts[0].selected is None:
+            return self[0]
+        return super().first()
 
     # --- what they are
 
     @property
     def columns(self) -> list[str]:
-        catalog = self._catalog()
-        return [catalog.shown(column) for column in self._columns_of(catalog)]
+        catalog = self._parts[0].catalog()
+        return [catalog.shown(column) for column in self._parts[0].columns(catalog)]
+
+    def table(
+        self,
+        *fields: str,
+        tablefmt: str | None = "rich",
+        pretty_labels: Mapping[str, str] | None = None,
+        max_rows: int | None = None,
+    ) -> Results:
+        """A view that shows itself as a table: these columns, or what `print` shows, under other headings."""
+        if tablefmt not in (None, "rich"):
+            raise InvalidInput(f"table() has no format {tablefmt!r}.", fix=f"Write print(format={tablefmt!r}).")
+        chosen = self.select(*(fields or self._glance(0).columns))
+        chosen = chosen.rename(pretty_labels) if pretty_labels else chosen
+        return chosen if max_rows is None else chosen.head(max_rows)
+
+    def relevant_columns(self) -> list[str]:
+        """The same as `columns`."""
+        return self.columns
+
+    @property
+    def question_names(self) -> list[str]:
+        return list(self._parts[0].file.header.question_names)
+
+    @property
+    def answer_keys(self) -> dict[str, str]:
+        """The text of each question, as it was written, by its name."""
+        header = self._parts[0].file.header
+        return {name: header.question(place).question_text for place, name in enumerate(header.question_names)}
+
+    @property
+    def agent_keys(self) -> list[str]:
+        return self._keys(Group.AGENT)
+
+    @property
+    def scenario_keys(self) -> list[str]:
+        return self._keys(Group.SCENARIO)
+
+    @property
+    def model_keys(self) -> list[str]:
+        return self._keys(Group.MODEL)
+
+    @property
+    def agents(self) -> AgentList:
+        """The agent of each interview."""
+        return AgentList(Agent.from_fields(result.agent) for result in self)
+
+    @property
+    def scenarios(self) -> ScenarioList:
+        """The scenario of each interview."""
+        return ScenarioList(Scenario.from_fields(result.scenario) for result in self)
+
+    @property
+    def models(self) -> ModelList:
+        """The models that were asked."""
+        return ModelList([model for part in self._parts for model in part.file.header.models])
 
     def failed(self) -> Iterator[FailedQuestion]:
         """The questions without an answer among these interviews, and why; read as they are consumed."""
-        if self._view.is_everything:
-            return self._all_failures()
-        return self._failures_in(self._view.filtered(_FAILED_ONLY))
+        return (failure for part in self._parts for failure in part.failed())
 
     def stats(self) -> Stats:
         """What the whole file took to make, whichever of its interviews this view shows."""
-        return read_stats(self._file.reader)
+        return added_stats([read_stats(part.file.reader) for part in self._parts])
+
+    @overload
+    def tally(self, *fields: str, top_n: int | None = None, output: Literal["Dataset"] = "Dataset") -> TallyTable: ...
+
+    @overload
+    def tally(self, *fields: str, top_n: int | None = None, output: Literal["dict"]) -> dict[Any, int]: ...
+
+    def tally(self, *fields: str, top_n: int | None = None, output: str = "Dataset") -> TallyTable | dict[Any, int]:
+        """How often each value occurs, or each combination of several columns' values, the most frequent first.
+
+        Without fields, those that were chosen. `output="dict"` gives counts by value.
+        """
+        if output not in ("Dataset", "dict"):
+            raise InvalidInput(f"tally has no output {output!r}.", fix='Use "Dataset" or "dict".')
+        names = list(fields) or self.columns
+        opened = [part.opened() for part in self._parts]
+        columns = [[*map(part.catalog().find, names)] for part in self._parts]
+        found = TallyTable(opened, columns, names, top_n)
+        return found if output == "Dataset" else found.as_dict()
 
     def sql(self, query: str) -> Table:
-        """Ask SQLite about these interviews, under the name `self`: answers by question, `"agent.age"` in quotes."""
-        return Table(self._opened(self._view), self._catalog(), query)
+        """Ask SQLite about these interviews, under the name `self`: answers and fields by their bare names where only
+        one column has the name, else in quotes, `"agent.age"`.
+        """
+        part, *others = self._parts
+        if others:
+            raise InvalidInput("SQL reads one run file, and these are several.", fix="Ask each file on its own.")
+        return Table(part.opened(), part.catalog(), query)
 
     def close(self) -> None:
         """Close the file. Using the results again opens it again."""
-        self._file.reader.close()
+        for part in self._parts:
+            part.file.reader.close()
 
     def __enter__(self) -> Self:
         return self
@@ -148,71 +281,54 @@ class Results(HostedVerbs, Tabular):
     def __repr__(self) -> str:
         """One line; of chosen columns, the table."""
         try:
-            if self._selected is not None:
+            if self._parts[0].selected is not None:
                 return str(self)
             stats = self.stats()
         except HeadraceError as error:
             return f"Results({str(self.path)!r}: {error.message})"
-        of = "" if self._view.is_everything else "a view of the "
-        return f"Results({str(self.path)!r}: {of}{counted(stats.interviews, 'interview')}, {stats.failed:,} failed)"
-
-    def _glance(self, most_rows: int) -> Glance:
-        catalog, file = self._catalog(), self._file
-        columns = self._selected
-        if columns is None:
-            columns = overview_columns(file.reader, file.header, catalog)
-        names = [catalog.shown(column) for column in columns]
-        return glance_at(self._opened(self._view), columns, names, most_rows, is_overview=self._selected is None)
+        paths = " + ".join(repr(str(part.file.reader.path)) for part in self._parts)
+        of = "" if all(part.view.is_everything for part in self._parts) else "a view of the "
+        return f"Results({paths}: {of}{counted(stats.interviews, 'interview')}, {stats.failed:,} failed)"
 
     # --- reading
 
-    def _with(
-        self,
-        *,
-        view: View | None = None,
-        selected: tuple[ResultColumn, ...] | None = None,
-        changes: ColumnChanges | None = None,
-    ) -> Results:
-        """The same results but for what is given."""
-        return Results(self._file, view or self._view, selected or self._selected, changes or self._changes)
+    def _each(self, verb: Callable[[FileView], FileView]) -> Results:
+        return Results(tuple(verb(part) for part in self._parts))
 
-    def _catalog(self) -> Catalog:
-        return read_catalog(self._file.reader, self._file.header).changed(self._changes)
-
-    def _columns_of(self, catalog: Catalog) -> tuple[ResultColumn, ...]:
-        return catalog.first if self._selected is None else self._selected
-
-    def _opened(self, view: View) -> OpenView:
-        return OpenView(self._file.reader, self._file.header, view)
-
-    def _results(self, view: View) -> Iterator[Result]:
-        file = self._file
-        for page in self._opened(view).pages(everything_of(len(file.header.question_names))):
-            for row in page:
-                yield Result.from_fetched(row, file.header, file.reader)
+    def _merged(self, streams: list[Iterator[Any]]) -> Iterator[Any]:
+        return streams[0] if len(streams) == 1 else joining.merged(self._parts, streams)
 
     def _values(self) -> Iterator[Values]:
-        return self._opened(self._view).values(self._selected_columns())
+        names = self.columns
+        return self._merged([part.values(self._columns_of(part, names)) for part in self._parts])
+
+    def _columns_of(self, part: FileView, names: Iterable[str]) -> list[ResultColumn]:
+        catalog = part.catalog()
+        if part is self._parts[0]:
+            return list(part.columns(catalog))
+        return [catalog.find(name) for name in names]
 
     def _kinds(self) -> list[frozenset[ColumnKind]]:
-        columns = self._selected_columns()
-        with self._file.reader.snapshot() as connection:
-            kinds = [column_kinds(connection, column, self._file.header) for column in columns]
-        untold = [column for column, held in zip(columns, kinds, strict=True) if held is None]
-        found = self._seen_kinds(untold)
-        return [found[column] if held is None else held for column, held in zip(columns, kinds, strict=True)]
+        names = self.columns
+        kinds = [part.kinds(self._columns_of(part, names)) for part in self._parts]
+        return [frozenset[ColumnKind]().union(*held) for held in zip(*kinds, strict=True)]
 
-    def _seen_kinds(self, columns: list[ResultColumn]) -> dict[ResultColumn, frozenset[ColumnKind]]:
-        """The kinds of values in columns whose kinds the file does not keep, found by reading every row."""
-        seen: dict[ResultColumn, set[ColumnKind]] = {column: set() for column in columns}
-        if columns:
-            for values in self._opened(self._view).values(columns):
-                for column, value in zip(columns, values, strict=True):
-                    seen[column].add(kind_of(value))
-        return {column: frozenset(kinds) for column, kinds in seen.items()}
+    def _glance(self, most_rows: int) -> Glance:
+        first = self._parts[0]
+        catalog = first.catalog()
+        columns = first.selected
+        if columns is None:
+            columns = overview_columns(first.file.reader, first.file.header, catalog)
+        names = [catalog.shown(column) for column in columns]
+        if len(self._parts) > 1:
+            rows = list(self.select(*names)[:most_rows]._values())
+            return Glance(columns=names, rows=rows, total=len(self), is_overview=first.selected is None)
+        return glance_at(first.opened(), columns, names, most_rows, is_overview=first.selected is None)
 
-    def _selected_columns(self) -> list[ResultColumn]:
-        return list(self._columns_of(self._catalog()))
+    def _keys(self, group: Group) -> list[str]:
+        catalogs = [part.catalog() for part in self._parts]
+        found = {c.bare_name for catalog in catalogs for c in catalog.data if c.prefix == group.value}
+        return sorted(found)
 
     def _bounds(self, index: slice) -> tuple[int, int | None]:
         if index.step not in (None, 1):
@@ -222,38 +338,3 @@ class Results(HostedVerbs, Tabular):
         if start < 0 or (stop is not None and stop < 0):
             start, stop, _ = index.indices(len(self))
         return start, stop if stop is None else max(start, stop)
-
-    def _all_failures(self) -> Iterator[FailedQuestion]:
-        names, last = self._file.header.question_names, (-1, -1)
-        while True:
-            with self._file.reader.snapshot() as connection, decoding(self.path, "its failures"):
-                page = failures_after(connection, *last, _FAILURES_PAGE)
-                failed = [FailedQuestion(ordinal, names[q], cause, message) for ordinal, q, cause, message in page]
-            yield from failed
-            if len(page) < _FAILURES_PAGE:
-                return
-            last = page[-1][0], page[-1][1]
-
-    def _failures_in(self, view: View) -> Iterator[FailedQuestion]:
-        file = self._file
-        names = file.header.question_names
-        for page in self._opened(view).pages(Projection()):
-            ordinals = [row[ORDINAL] for row in page]
-            place = {ordinal: number for number, ordinal in enumerate(ordinals)}
-            with file.reader.snapshot() as connection, decoding(self.path, "its failures"):
-                found = failures_of(connection, ordinals)
-                failed = [FailedQuestion(ordinal, names[q], cause, message) for ordinal, q, cause, message in found]
-            failed.sort(key=lambda failure: place[failure.ordinal])
-            yield from failed
-
-
-class _File:
-    """The connection and the header that all views of one file share."""
-
-    def __init__(self, path: Path) -> None:
-        self.reader = Reader(path)
-
-    @cached_property
-    def header(self) -> RunHeader:
-        with self.reader.snapshot() as connection:
-            return RunHeader.load(connection, self.reader.path)

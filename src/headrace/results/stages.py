@@ -19,9 +19,9 @@ from typing import Any
 import apsw
 
 from headrace.expressions import Column
-from headrace.results.columns import ResultColumn
+from headrace.results.columns.records import Getter, Record, getter, projection_of
+from headrace.results.columns.result_column import ResultColumn
 from headrace.results.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
-from headrace.results.records import Getter, Record, getter, projection_of
 from headrace.results.views import SortKey, View
 from headrace.store.contents import decoding
 from headrace.store.run_file.header import RunHeader
@@ -189,7 +189,7 @@ class _ViewStage:
     def _keyed(self, row: Fetched, getters: list[Getter]) -> tuple[SqlValue, ...]:
         record = Record(row)
         with decoding_row(self._header, row):
-            return row[ORDINAL], *(_sort_value(get(record)) for get in getters)
+            return row[ORDINAL], *(sort_value(get(record)) for get in getters)
 
     def _enter(self, start: int) -> tuple[int | None, int]:
         """The key to read behind, and how many rows to pass over first."""
@@ -225,7 +225,7 @@ def _sorting_column(connection: apsw.Connection, column: ResultColumn, header: R
     return found if found is not None and found.kinds <= SORTS_IN_SQL else None
 
 
-def _sort_value(value: Any) -> SqlValue:
+def sort_value(value: Any) -> SqlValue:
     """The SQL value that sorts as this one: NaN as None, a huge integer as its float, a list as its JSON."""
     match value:
         case bool() | None | str():

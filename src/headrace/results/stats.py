@@ -77,3 +77,19 @@ def read_stats(reader: Reader) -> Stats:
         peak_memory=peak_memory,
         endpoints=endpoints,
     )
+
+
+def added_stats(stats: list[Stats]) -> Stats:
+    """Those of several files together."""
+    if len(stats) == 1:
+        return stats[0]
+    unknown = any(each.cost is None for each in stats)
+    peaks = [each.peak_memory for each in stats if each.peak_memory is not None]
+    summed = ("interviews", "reused", "failed", "calls", "input_tokens", "output_tokens", "tokens", "cached_tokens",
+              "reasoning_tokens", "cache_hits", "seconds")  # fmt: skip
+    return Stats(
+        **{name: sum(getattr(each, name) for each in stats) for name in summed},
+        cost=None if unknown else sum(each.cost or 0.0 for each in stats),
+        peak_memory=max(peaks, default=None),
+        endpoints=tuple(endpoint for each in stats for endpoint in each.endpoints),
+    )

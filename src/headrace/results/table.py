@@ -6,9 +6,11 @@ Does not cover: the table `self` that a query reads (store.run_file.user_sql), o
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -16,11 +18,13 @@ import msgspec
 
 from headrace.errors import InvalidInput, nearest
 from headrace.expressions import ColumnKind
-from headrace.results.catalog import Catalog
+from headrace.results.columns.catalog import Catalog
+from headrace.results.columns.sql_names import SqlNames
 from headrace.results.printing import Glance
 from headrace.results.stages import OpenView
 from headrace.results.tabular import Tabular, Values
-from headrace.store.hardening import only_reading
+from headrace.store.hardening import only_reading, scratch
+from headrace.store.run_file.run_schema import view_columns
 from headrace.store.run_file.user_sql import RowSpool, define_self, statement_columns
 from headrace.survey.values import decode_value, kind_of
 
@@ -32,22 +36,23 @@ _QUERY_ERRORS = (
 )  # fmt: skip
 
 
-class Table(Tabular):
-    """The rows of an SQL query; `results.sql(...)` makes it.
+class QueriedTable(Tabular):
+    """Rows that SQLite makes when they are needed, and again each time they are."""
 
-    The query is checked at once. It runs when its rows are needed, and again each time they are.
-    """
+    def __init__(self, path: Path, names: list[str]) -> None:
+        self.path = path
+        self._names = names
 
-    def __init__(self, opened: OpenView, catalog: Catalog, query: str) -> None:
-        self.path = opened.reader.path
-        self.query = query
-        self._opened = opened
-        self._catalog = catalog
-        self._names = _column_names(opened, catalog, query)
+    @abstractmethod
+    def _cursor(self) -> AbstractContextManager[Iterator[Values]]:
+        """Run the query; its rows are read inside the block."""
 
     @property
     def columns(self) -> list[str]:
         return list(self._names)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._values())
 
     def __iter__(self) -> Iterator[Values]:
         return self._values()
@@ -88,6 +93,20 @@ class Table(Tabular):
                 return rows, None
             return [], RowSpool(len(self._names), _chained(rows, cursor))
 
+
+class Table(QueriedTable):
+    """The rows of an SQL query; `results.sql(...)` makes it.
+
+    The query is checked at once. It runs when its rows are needed, and again each time they are.
+    """
+
+    def __init__(self, opened: OpenView, catalog: Catalog, query: str) -> None:
+        self._opened = opened
+        self._catalog = catalog
+        self.query = query
+        names, self._sql_names = _column_names(opened, catalog, query)
+        super().__init__(opened.reader.path, names)
+
     @contextmanager
     def _cursor(self) -> Generator[Iterator[Values]]:
         opened = self._opened
@@ -95,28 +114,47 @@ class Table(Tabular):
         try:
             row_set = opened.as_row_set(own)
             with own.snapshot() as connection, _explained(self.query, self._catalog):
-                define_self(connection, self.path, row_set)
+                define_self(connection, self.path, self._sql_names, row_set)
                 with only_reading(connection):
                     yield iter(connection.execute(self.query))
         finally:
             own.close()
 
 
-def _column_names(opened: OpenView, catalog: Catalog, query: str) -> list[str]:
-    """The query's columns; raises InvalidInput where the query is wrong. Nothing runs."""
+def _column_names(opened: OpenView, catalog: Catalog, query: str) -> tuple[list[str], dict[str, list[str]]]:
+    """The query's columns, and the names that the columns of `self` go by in it; InvalidInput where it is wrong.
+
+    Nothing runs. A column goes by the name that the query uses, so that `select *` has each column once.
+    """
     own = opened.reader.twin()
     try:
         with own.snapshot() as connection, _explained(query, catalog):
-            define_self(connection, own.path)
-            with only_reading(connection):
-                found = statement_columns(connection, query)
+            names = SqlNames(catalog, [name for name, _ in view_columns(connection)])
+            found = _named_columns(connection, own.path, query, names)
+            while found is None:
+                found = _named_columns(connection, own.path, query, names)
     finally:
         own.close()
     if len(found) != 1:
         raise InvalidInput(
             f"One query that gives rows is needed, not {len(found)}.", fix='Write it like "select mood from self".'
         )
-    return found[0]
+    return found[0], names.names
+
+
+def _named_columns(connection: apsw.Connection, path: Path, query: str, names: SqlNames) -> list[list[str]] | None:
+    """The columns of each statement; None where SQLite did not know a name, which it knows the next time."""
+    define_self(connection, path, names.names)
+    try:
+        with only_reading(connection):
+            return statement_columns(connection, query)
+    except apsw.SQLError as error:
+        unknown = _UNKNOWN.search(str(error))
+        if unknown is None or not names.use(unknown[1]):
+            raise
+    with scratch(connection):
+        connection.execute("DROP VIEW temp.self")
+    return None
 
 
 def _chained(rows: list[Values], rest: Iterator[Values]) -> Iterator[Values]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from headrace.results.columns import Bound, ResultColumn
+from headrace.results.columns.result_column import Bound, ResultColumn
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Does not cover: errors in a query, or showing its rows (results.table).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -24,10 +24,15 @@ QueryRow: TypeAlias = tuple[Any, ...]
 _PAGE = 1_000
 
 
-def define_self(connection: apsw.Connection, path: Path, row_set: RowSet = EVERYTHING) -> None:
-    """Make `self` the name of these interviews, in their order, with the columns of the view `results`."""
+def define_self(
+    connection: apsw.Connection, path: Path, names: Mapping[str, Iterable[str]], row_set: RowSet = EVERYTHING
+) -> None:
+    """Make `self` the name of these interviews, in their order, with the columns of the view `results`; those that
+    `names` has go by other names.
+    """
     with decoding(path, "its questions and fields"):
-        columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in view_columns(connection))
+        shown = [(each, sql) for name, sql in view_columns(connection) for each in names.get(name, (name,))]
+        columns = ", ".join(f"{sql} AS {quote_name(name)}" for name, sql in shown)
     with scratch(connection):
         connection.execute(
             f"CREATE TEMP VIEW self AS SELECT {columns} FROM {row_set.tables}"

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from headrace.errors import InvalidInput, nearest
-from headrace.results.columns import PREFIXES, Group, ResultColumn, model_value, part_column
-from headrace.results.question_parts import PART_GROUPS, PARTS, parts_called, question_first
+from headrace.results.columns.question_parts import PART_GROUPS, PARTS, parts_called, question_first
+from headrace.results.columns.result_column import PREFIXES, Group, ResultColumn, model_value, part_column
 from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import field_names
 from headrace.store.run_file.header import RunHeader
@@ -108,6 +108,10 @@ class Catalog:
     def has(self, name: str) -> bool:
         """Whether a column has this full or bare name."""
         return self._exact(name) is not None or name in self._by_name or any(True for _ in self._unlisted(name))
+
+    def called(self, name: str) -> list[ResultColumn]:
+        """The columns of data with this bare name."""
+        return self._by_name.get(name, [])
 
     def expand(self, patterns: Iterable[str]) -> tuple[ResultColumn, ...]:
         """The columns that these names and patterns stand for, each once, in the order given."""

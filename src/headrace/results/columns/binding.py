@@ -12,8 +12,8 @@ from headrace.errors import ExpressionError, InvalidInput
 from headrace.expressions import Expression
 from headrace.expressions.nodes import Item, Name, Node
 from headrace.expressions.substitution import substitute
-from headrace.results.catalog import Catalog
-from headrace.results.columns import Bound, ResultColumn
+from headrace.results.columns.catalog import Catalog
+from headrace.results.columns.result_column import Bound, ResultColumn
 
 
 def bind(expression: Expression, catalog: Catalog) -> Bound:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from headrace.results.raw_responses import decoded_response, generated_text, reasoning_text
+from headrace.results.columns.raw_responses import decoded_response, generated_text, reasoning_text
 from headrace.survey.questions import Question
 from headrace.survey.record import AnswerRecord, AnswerState, Detail, ServiceUsage
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, assert_never
 
 from headrace.expressions import compile_closure
-from headrace.results.columns import Group, ResultColumn, model_value, unnamed
+from headrace.results.columns.result_column import Group, ResultColumn, model_value, unnamed
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT,
@@ -121,6 +121,8 @@ def getter(column: ResultColumn, projection: Projection, header: RunHeader) -> G
             return lambda record: STATUS_TEXTS[record.row[STATUS]]
         case Group.PART:
             return _part_getter(column, header)
+        case Group.ABSENT:
+            return lambda _record: None
         case Group.SHUFFLED:
             return lambda record: drawn(name, record.row[ORDINAL])
         case _:

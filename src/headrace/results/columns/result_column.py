@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from headrace.expressions import ColumnKind, Expression
-from headrace.results.question_parts import PART_GROUPS, QuestionPart
+from headrace.results.columns.question_parts import PART_GROUPS, QuestionPart
 from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import answer_kinds, field_kinds
 from headrace.store.run_file.header import RunHeader
@@ -24,7 +24,7 @@ from headrace.survey.values import kind_of
 
 
 class Group(Enum):
-    """What a column's value comes from; but for the last three it is the part of its name before the dot."""
+    """What a column's value comes from; but for the last four it is the part of its name before the dot."""
 
     ANSWER = "answer"
     AGENT = "agent"
@@ -34,6 +34,7 @@ class Group(Enum):
     INTERVIEW = "interview"
     INDEX = "index"  # a row's place in its list: `agent.agent_index`
     PART = "part"  # a QuestionPart, whose own group is in the name
+    ABSENT = "absent"  # a column of another file, which this one lacks; its name is the full one
     SHUFFLED = "shuffled"  # a number drawn from a seed and the ordinal; it only sorts
 
 
@@ -56,15 +57,18 @@ class ResultColumn:
         """The part of its name before the dot."""
         if self.part is not None:
             return self.part.group
+        if self.group is Group.ABSENT:
+            return self.name.partition(".")[0]
         return self.name.removesuffix("_index") if self.group is Group.INDEX else self.group.value
 
     @property
     def full_name(self) -> str:
-        return self.label or f"{self.prefix}.{self.name}"
+        return self.label or (self.name if self.group is Group.ABSENT else f"{self.prefix}.{self.name}")
 
     @property
     def bare_name(self) -> str:
-        return self.name if self.label is None else without_group(self.label)
+        is_full = self.label is not None or self.group is Group.ABSENT
+        return without_group(self.full_name) if is_full else self.name
 
     def sources(self) -> Iterator[ResultColumn]:
         """The columns of the file that this one is made of."""
@@ -136,5 +140,7 @@ def _column_kinds(connection: apsw.Connection, column: ResultColumn, header: Run
             return frozenset({ColumnKind.INT})
         case Group.INTERVIEW:
             return frozenset({ColumnKind.INT if column.name == "ordinal" else ColumnKind.TEXT})
+        case Group.ABSENT:
+            return frozenset({ColumnKind.NULL})
         case Group.PART | Group.SHUFFLED:
             return None

@@ -1,0 +1,108 @@
+"""A FileView is a view of one run file with the columns that a user has chosen, added and renamed. It is a value: each
+verb gives another.
+
+Covers: what verbs mean for one file, and reading its rows. Does not cover: several files as one (joining), or the
+methods that users call (results).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from headrace.expressions import ColumnKind, parse
+from headrace.results.columns.binding import bind
+from headrace.results.columns.catalog import Catalog, ColumnChanges, read_catalog
+from headrace.results.columns.result_column import Bound, Group, ResultColumn, column_kinds
+from headrace.results.failed_questions import FailedQuestion, all_failures, failures_in
+from headrace.results.result import Result
+from headrace.results.stages import OpenView
+from headrace.results.tabular import Values
+from headrace.results.views import SortKey, View
+from headrace.store.run_file.header import RunHeader
+from headrace.store.run_file.interview_queries import everything_of
+from headrace.store.run_file.reader import Reader
+from headrace.survey.values import kind_of
+
+_EVERYTHING, _UNCHANGED = View(), ColumnChanges()
+_FAILED_ONLY = Bound(parse("interview.status == 'failed'"), (ResultColumn(Group.INTERVIEW, "status"),))
+
+
+class SharedFile:
+    """The connection and the header that all views of one file share."""
+
+    def __init__(self, path: Path) -> None:
+        self.reader = Reader(path)
+
+    @cached_property
+    def header(self) -> RunHeader:
+        with self.reader.snapshot() as connection:
+            return RunHeader.load(connection, self.reader.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileView:
+    """`selected` is None where the user has chosen no columns."""
+
+    file: SharedFile
+    view: View = _EVERYTHING
+    selected: tuple[ResultColumn, ...] | None = None
+    changes: ColumnChanges = _UNCHANGED
+
+    def catalog(self) -> Catalog:
+        """The columns as they are at this moment."""
+        return read_catalog(self.file.reader, self.file.header).changed(self.changes)
+
+    def columns(self, catalog: Catalog) -> tuple[ResultColumn, ...]:
+        return catalog.first if self.selected is None else self.selected
+
+    # --- verbs
+
+    def selecting(self, columns: Iterable[str]) -> FileView:
+        return replace(self, selected=self.catalog().expand(columns))
+
+    def filtering(self, expression: str) -> FileView:
+        return replace(self, view=self.view.filtered(bind(parse(expression), self.catalog())))
+
+    def ordering(self, columns: Iterable[str], *, descending: bool) -> FileView:
+        catalog = self.catalog()
+        return self.sorted_by(SortKey(catalog.find(column), descending) for column in columns)
+
+    def sorted_by(self, keys: Iterable[SortKey]) -> FileView:
+        return replace(self, view=self.view.ordered(tuple(keys)))
+
+    def windowed(self, start: int, stop: int | None) -> FileView:
+        return replace(self, view=self.view.windowed(start, stop))
+
+    # --- reading
+
+    def opened(self) -> OpenView:
+        return OpenView(self.file.reader, self.file.header, self.view)
+
+    def results(self) -> Iterator[Result]:
+        file = self.file
+        for page in self.opened().pages(everything_of(len(file.header.question_names))):
+            for row in page:
+                yield Result.from_fetched(row, file.header, file.reader)
+
+    def values(self, columns: Iterable[ResultColumn]) -> Iterator[Values]:
+        return self.opened().values(list(columns))
+
+    def failed(self) -> Iterator[FailedQuestion]:
+        if self.view.is_everything:
+            return all_failures(self.file.reader, self.file.header)
+        only_failed = replace(self, view=self.view.filtered(_FAILED_ONLY))
+        return failures_in(only_failed.opened())
+
+    def kinds(self, columns: list[ResultColumn]) -> list[frozenset[ColumnKind]]:
+        """The kinds of values in each column; those that the file does not keep are found by reading every row."""
+        with self.file.reader.snapshot() as connection:
+            kept = [column_kinds(connection, column, self.file.header) for column in columns]
+        unknown = [column for column, held in zip(columns, kept, strict=True) if held is None]
+        seen: dict[ResultColumn, set[ColumnKind]] = {column: set() for column in unknown}
+        for values in self.values(unknown) if unknown else ():
+            for column, value in zip(unknown, values, strict=True):
+                seen[column].add(kind_of(value))
+        return [frozenset(seen[column]) if held is None else held for column, held in zip(columns, kept, strict=True)]

@@ -1,0 +1,106 @@
+"""Several run files read as one: `results + other`. Verbs are applied to each file's view, rows are read side by side.
+
+    one, two ──► aligned: each has the columns of both, None where it lacks one
+    sorted   ──► each file sorts its own rows; reading merges them by their sort keys
+    a window ──► a window of each file's view, found by counting (unsorted) or by merging up to its end (sorted)
+
+Does not cover: verbs on one file (file_view), or SQL, which reads one file.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from headrace.results.columns.result_column import Group, ResultColumn
+from headrace.results.file_view import FileView
+from headrace.results.stages import sort_value
+from headrace.results.views import SortKey
+
+Item = TypeVar("Item")
+
+
+def aligned(parts: tuple[FileView, ...]) -> tuple[FileView, ...]:
+    """The views with the same columns by name: one that lacks a column gets it, empty."""
+    catalogs = [part.catalog() for part in parts]
+    names = dict.fromkeys(column.full_name for catalog in catalogs for column in catalog.first)
+    completed: list[FileView] = []
+    for part, catalog in zip(parts, catalogs, strict=True):
+        own = {column.full_name for column in catalog.data}
+        changes = part.changes
+        for name in names:
+            if name not in own:
+                changes = changes.adding(ResultColumn(Group.ABSENT, name))
+        completed.append(replace(part, changes=changes))
+    if all(part.selected is None for part in parts):
+        return tuple(completed)
+    chosen = dict.fromkeys(
+        column.full_name for part, catalog in zip(parts, catalogs, strict=True) for column in part.columns(catalog)
+    )
+    return tuple(part.selecting(chosen) for part in completed)
+
+
+def merged(parts: tuple[FileView, ...], streams: list[Iterator[Item]]) -> Iterator[Item]:
+    """The items of the views' streams as one: in the order of their sort keys, or one view after the other."""
+    keys = _sort_keys(parts[0])
+    if not keys:
+        return chain.from_iterable(streams)
+    keyed = [_keyed(part, stream) for part, stream in zip(parts, streams, strict=True)]
+    return (item for _, item in heapq.merge(*keyed, key=lambda pair: pair[0]))
+
+
+def _keyed(part: FileView, stream: Iterator[Item]) -> Iterator[tuple[tuple[_Place, ...], Item]]:
+    """Each item with its place in the order."""
+    keys = _sort_keys(part)
+    for values, item in zip(part.values([key.column for key in keys]), stream, strict=False):
+        yield tuple(_Place(value, key.descending) for value, key in zip(values, keys, strict=True)), item
+
+
+def windowed(parts: tuple[FileView, ...], start: int, stop: int | None) -> tuple[FileView, ...]:
+    """The views of the rows from `start` up to `stop` of all of them together."""
+    if len(parts) == 1:
+        return (parts[0].windowed(start, stop),)
+    firsts = _shares(parts, start)
+    lasts = [None] * len(parts) if stop is None else _shares(parts, stop)
+    return tuple(part.windowed(first, last) for part, first, last in zip(parts, firsts, lasts, strict=True))
+
+
+def _shares(parts: tuple[FileView, ...], count: int) -> list[int]:
+    """How many of the first `count` rows each view has."""
+    if _sort_keys(parts[0]):
+        numbers = [iter([number] * part.opened().count()) for number, part in enumerate(parts)]
+        first = list(islice(merged(parts, numbers), count))
+        return [first.count(number) for number in range(len(parts))]
+    shares: list[int] = []
+    for part in parts:
+        shares.append(min(count, part.opened().count()))
+        count -= shares[-1]
+    return shares
+
+
+def _sort_keys(part: FileView) -> list[SortKey]:
+    """What the rows are sorted by: the latest order first, then those before it."""
+    return [key for view in part.view.lineage() for key in view.keys]
+
+
+class _Place:
+    """Compares values as SQLite sorts them: None, numbers, texts, then lists."""
+
+    __slots__ = ("_descending", "_value")
+
+    def __init__(self, value: Any, descending: bool) -> None:
+        stored = sort_value(value)
+        rank = 0 if stored is None else 1 if isinstance(stored, (int, float)) else 2 if isinstance(stored, str) else 3
+        self._value = (rank, 0 if stored is None else stored.encode() if isinstance(stored, str) else stored)
+        self._descending = descending
+
+    def __lt__(self, other: _Place) -> bool:
+        return other._value < self._value if self._descending else self._value < other._value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Place) and self._value == other._value
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
