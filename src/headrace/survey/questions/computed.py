@@ -44,7 +44,7 @@ class QuestionCompute(ComputedQuestion):
     """Its text, filled in, is the answer: a number where it is one. `"{{ q1.answer + q2.answer }}"`."""
 
     kind = "compute"
-    example_settings = as_example(question_name="computed_greeting", question_text="Hello {{ scenario.name }}!")
+    example_settings = as_example(question_name="address", question_text="{{ scenario.street }}, {{ scenario.city }}")
 
     def derive(self, given: Derivation) -> Any:
         text = given.fill(given.context)[0].strip()
@@ -57,11 +57,9 @@ class QuestionRandom(ComputedQuestion):
     """A number from 0 to 1, or one of `question_options` where they are given. The same in every run of a plan."""
 
     kind = "random"
-    example_settings = as_example(
-        question_name="random_number", question_text="Generate a pseudo-random number between 0 and 1"
-    )
+    example_settings = as_example(question_name="draw")
 
-    question_text: str = "Random number generator"
+    question_text: str = "A random draw"
     question_options: Sequence[Any] | str | None = None
 
     def __post_init__(self) -> None:
@@ -84,9 +82,10 @@ class QuestionRandom(ComputedQuestion):
         return options[int(fraction * len(options))]
 
 
-def sum_and_multiply(scenario: Mapping[str, Any], agent_traits: Mapping[str, Any]) -> Any:
+def longest_word(scenario: Mapping[str, Any], agent_traits: Mapping[str, Any]) -> str:
     """The function of `QuestionFunctional.example()`."""
-    return sum(scenario.get("numbers", [])) * agent_traits.get("multiplier", 1)
+    words = str(scenario.get("text", "")).split()
+    return max(words, key=len, default=str(agent_traits.get("word", "")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +98,10 @@ class QuestionFunctional(ComputedQuestion):
     function_settings = frozenset({"func"})
     literal_settings = frozenset({"func"})
     example_settings = as_example(
-        question_name="sum_and_multiply",
-        question_text="Calculate the sum of the list and multiply it by the agent trait multiplier.",
-        func=sum_and_multiply,
-        requires_loop=True,
+        question_name="longest_word", question_text="The longest word of the text", func=longest_word
     )
 
-    question_text: str = "Functional question"
+    question_text: str = "The result of a function"
     func: Callable[[Mapping[str, Any], Mapping[str, Any]], Any] = field(metadata={"in_files": False})
     requires_loop: bool = False
     unsafe: bool = False

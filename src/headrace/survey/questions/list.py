@@ -20,7 +20,7 @@ class QuestionList(JsonQuestion):
 
     kind = "list"
     shapes = (list,)
-    example_settings = as_example(question_name="list_of_foods", question_text="What are your favorite foods?")
+    example_settings = as_example(question_name="sights", question_text="What should a visitor to your town see?")
 
     max_list_items: int | str | None = None
     min_list_items: int | str | None = None

@@ -36,11 +36,10 @@ class QuestionNumerical(CommentedQuestion):
 
     kind = "numerical"
     example_settings = as_example(
-        question_name="age",
-        question_text="You are a 45 year old man. How old are you in years?",
+        question_name="hours_asleep",
+        question_text="How many hours did you sleep last night?",
         min_value=0,
-        max_value=86.7,
-        include_comment=False,
+        max_value=24,
     )
 
     min_value: float | str | None = None
@@ -64,7 +63,8 @@ class QuestionNumerical(CommentedQuestion):
                 bounds = f" of at most {high}"
             case (low, high):
                 bounds = f" between {low} and {high}"
-        return f"Answer with one number{bounds} and nothing else."
+        alone = "" if self.has_comment else " and nothing else"
+        return f"Answer with one number{bounds}{alone}."
 
     def schema(self) -> Schema:
         bounds = {} if self.permissive else {"minimum": self.min_value, "maximum": self.max_value}
@@ -136,10 +136,10 @@ class QuestionBudget(AmountsQuestion):
 
     kind = "budget"
     example_settings = as_example(
-        question_name="food_budget",
-        question_text="How would you allocate $100?",
-        question_options=["Pizza", "Ice Cream", "Burgers", "Salad"],
-        budget_sum=100,
+        question_name="free_evening",
+        question_text="You have 180 minutes this evening. How do you spend them?",
+        question_options=["Reading", "Sport", "Friends"],
+        budget_sum=180,
     )
 
     question_options: Sequence[Any] | str
@@ -205,9 +205,9 @@ class QuestionDemand(AmountsQuestion):
 
     kind = "demand"
     example_settings = as_example(
-        question_name="coffee_demand",
-        question_text="How many cups of coffee would you buy per week at each price?",
-        prices=[1.0, 2.0, 3.0, 4.0],
+        question_name="bus_tickets",
+        question_text="How many bus tickets would you buy in a month?",
+        prices=[1.5, 2.5, 4],
     )
 
     prices: Sequence[Any] | str

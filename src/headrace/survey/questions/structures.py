@@ -33,11 +33,11 @@ class QuestionMatrix(JsonQuestion):
 
     kind = "matrix"
     example_settings = as_example(
-        question_name="child_happiness",
-        question_text="How happy would you be with different numbers of children?",
-        question_items=["No children", "1 child", "2 children", "3 or more children"],
-        question_options=[1, 2, 3, 4, 5],
-        option_labels={1: "Very sad", 3: "Neutral", 5: "Extremely happy"},
+        question_name="train_ride",
+        question_text="How was your train ride?",
+        question_items=["Seat", "Noise", "Staff"],
+        question_options=[1, 2, 3, 4],
+        option_labels={1: "Poor", 4: "Excellent"},
     )
 
     question_items: Sequence[Any] | str
@@ -133,16 +133,11 @@ class QuestionDict(SchemaQuestion):
 
     kind = "dict"
     example_settings = as_example(
-        question_name="example",
-        question_text="Please provide a simple recipe for hot chocolate.",
-        answer_keys=["title", "ingredients", "num_ingredients", "instructions"],
-        value_types=["str", "list[str]", "int", "str"],
-        value_descriptions=[
-            "The title of the recipe.",
-            "A list of ingredients.",
-            "The number of ingredients.",
-            "The instructions for making the recipe.",
-        ],
+        question_name="book",
+        question_text="Which book would you give a friend?",
+        answer_keys=["title", "themes", "pages"],
+        value_types=["str", "list[str]", "int"],
+        value_descriptions=["What it is called", "What it is about", "How long it is"],
     )
 
     answer_keys: Sequence[str] | str
@@ -200,9 +195,9 @@ class QuestionExtract(SchemaQuestion):
 
     kind = "extract"
     example_settings = as_example(
-        question_name="extract_name",
-        question_text="My name is Moby Dick. I have a PhD in astrology, but I'm actually a truck driver",
-        answer_template={"name": "John Doe", "profession": "Carpenter"},
+        question_name="order",
+        question_text="Two of the green lamps, please, to be sent to Lima.",
+        answer_template={"article": "blue chair", "quantity": 1, "city": "Oslo"},
     )
 
     answer_template: Mapping[str, Any]
@@ -236,17 +231,16 @@ class QuestionPydantic(SchemaQuestion):
     kind = "pydantic"
     literal_settings = frozenset({"pydantic_model", "pydantic_model_schema"})
     example_settings = as_example(
-        question_name="extract_person",
-        question_text="Extract information about the person: Alice Johnson is a 28-year-old software engineer.",
+        question_name="meeting",
+        question_text="When do we meet? We said Tuesday at 9, for an hour or so.",
         pydantic_model_schema={
-            "title": "Person",
+            "title": "Meeting",
             "type": "object",
             "properties": {
-                "name": {"type": "string", "description": "Full name"},
-                "age": {"type": "integer", "description": "Age in years"},
-                "occupation": {"type": "string", "description": "Job or profession"},
+                "day": {"type": "string", "description": "Day of the week"},
+                "hour": {"type": "integer", "minimum": 0, "maximum": 23},
             },
-            "required": ["name", "age", "occupation"],
+            "required": ["day", "hour"],
         },
     )
 
