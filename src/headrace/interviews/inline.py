@@ -33,6 +33,7 @@ from headrace.survey.prompts import persona
 from headrace.survey.record import AnswerRecord, Cause
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, decode_fields
+from headrace.survey.wording.own_wording import Wording
 
 # How many interviews of a model that never waits run before the loop gets a turn.
 _TURN = 64
@@ -44,8 +45,9 @@ _GATHERED_PART = 4
 class _ChunkInProgress:
     """A chunk, its decoded rows, and how much of it is left."""
 
-    def __init__(self, chunk: Chunk, settings: SettingsTable) -> None:
+    def __init__(self, chunk: Chunk, settings: SettingsTable, wording: Wording) -> None:
         self.chunk = chunk
+        self._wording = wording
         self._settings = settings
         self.left = len(chunk.interviews)
         self.signal: Signal | None = None
@@ -59,8 +61,8 @@ class _ChunkInProgress:
         if position not in self._agents:
             fields = decode_fields(self.chunk.agents[position])
             settings = self._settings.of(fields)
-            functions = AgentFunctions(settings, fields) if settings.functions else None
-            self._agents[position] = fields, persona(fields, settings), functions
+            functions = AgentFunctions(settings, fields, self._wording) if settings.functions else None
+            self._agents[position] = fields, persona(fields, settings, self._wording), functions
         return self._agents[position]
 
     def scenario(self, position: int) -> Fields:
@@ -170,7 +172,7 @@ class InlineExecutor:
         self._staff()  # a wider lease serves what already waits
 
     async def start(self, chunk: Chunk) -> None:
-        begun = self._chunks[chunk.id] = _ChunkInProgress(chunk, self._agent_settings)
+        begun = self._chunks[chunk.id] = _ChunkInProgress(chunk, self._agent_settings, self._opened.wording)
         self._waiting.extend((begun, interview) for interview in chunk.interviews)
         self._staff()
 

@@ -91,6 +91,7 @@ class Interviewer:
         question_models: Mapping[int, int] | None = None,
     ) -> None:
         self._asked = asked_questions(survey)
+        self.wording = survey.wording
         self._route = Route(survey)
         self._steps = self._route.steps
         self._is_always_asked = [s.is_plain and not a.is_derived for s, a in zip(self._steps, self._asked, strict=True)]

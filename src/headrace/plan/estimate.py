@@ -129,7 +129,7 @@ def _mean_prompt_chars(job: Job, questions: list[AskedQuestion]) -> float:
 
 def _system(job: Job, agent: Fields) -> str:
     try:
-        return persona(agent, job.agents.settings.of(agent))
+        return persona(agent, job.agents.settings.of(agent), job.survey.wording)
     except CannotRender:
         return ""
 

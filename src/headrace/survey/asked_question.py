@@ -58,6 +58,7 @@ class AskedQuestion:
         self.is_shown = self.is_remembered = False
         self.shows: tuple[AskedQuestion, ...] = ()
         self.remembers: tuple[AskedQuestion, ...] = ()
+        self._wording = survey.wording
         self._names_row = self.question.names_row
         self._text = Template(self.question.question_text, f"Question {self.name!r}")
         self._templates = _SettingTemplates(self.question, survey)
@@ -83,7 +84,7 @@ class AskedQuestion:
         else:
             prompt, question = self._written(context, ordinal)
         if self.remembers:
-            prompt = recalled([each._line(context, ordinal) for each in self.remembers]) + prompt
+            prompt = recalled([each._line(context, ordinal) for each in self.remembers], self._wording) + prompt
         return prompt, question
 
     def put_answer(self, context: Context, record: AnswerRecord, answer: Any) -> None:
@@ -102,6 +103,15 @@ class AskedQuestion:
         """The question with its text and its other settings filled: what an agent's own function gets."""
         text, question = self._filled(context, ordinal)
         return dataclasses.replace(question, question_text=text) if text != question.question_text else question
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether its settings, the text apart, are the same in every interview."""
+        return self._fixed is not None
+
+    def options(self, context: Context, ordinal: int) -> list[Any] | None:
+        """The options that an interview sees, in the order shown; None where it has none."""
+        return _options(self._filled(context, ordinal)[1])
 
     def schema(self, question: Question) -> Schema:
         """The JSON schema of an answer to the filled question; made once where it is the same in every interview."""
@@ -154,8 +164,12 @@ class AskedQuestion:
 
 
 def _parts_shown(text: str, question: Question) -> dict[str, Any]:
+    return {"question_text": text, "question_options": _options(question) or []}
+
+
+def _options(question: Question) -> list[Any] | None:
     options = getattr(question, "options", None) or getattr(question, "question_options", None)
-    return {"question_text": text, "question_options": list(options) if options else []}
+    return list(options) if options else None
 
 
 class _OwnWords:

@@ -8,17 +8,17 @@ from __future__ import annotations
 from headrace.survey.agent import INSTRUCTION, NAME
 from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings
 from headrace.survey.values import Fields
+from headrace.survey.wording.own_wording import OURS, Wording
 
 _NOT_TRAITS = frozenset({NAME, INSTRUCTION, SETTINGS})
-_PERSONA = "Answer the questions of a survey as the person described here would. Stay in character."
 
 
-def persona(agent: Fields, settings: AgentSettings = PLAIN) -> str:
+def persona(agent: Fields, settings: AgentSettings = PLAIN, wording: Wording = OURS) -> str:
     """The system prompt of an agent: its instruction and its traits; none for an agent that has neither.
 
     A trait whose name begins with an underscore is not told. CannotRender where the agent's own template does not fit.
     """
     told = {name: value for name, value in agent.items() if name not in _NOT_TRAITS and name[:1] != "_"}
     traits = settings.traits_text(told)
-    instruction = agent.get(INSTRUCTION) or (_PERSONA if traits else "")
+    instruction = agent.get(INSTRUCTION) or (wording.persona if traits else "")
     return f"{instruction}\n\n{traits}" if traits else str(instruction)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 from headrace.display import SHOWN_ROWS, first_of, html_table
@@ -42,6 +43,7 @@ from headrace.survey.wording.instruction import (
     told_at,
 )
 from headrace.survey.wording.option_order import Randomizing
+from headrace.survey.wording.own_wording import OURS, Wording
 from headrace.survey.wording.remembering import Memory, with_memories, without_memory_of
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Survey(HostedVerbs):
         self.skip_rules: dict[str, Expression] = {}
         self.rules: tuple[Rule, ...] = ()  # in the order they were added
         self.memory: Memory = {}
+        self.wording = OURS
         self._groups: Groups = {}
         self.resolved: ResolvedNames = {}  # what its bare names stand for, once the lists are known
         self._positions = _positions(self.questions)
@@ -258,6 +261,16 @@ class Survey(HostedVerbs):
         self.memory = with_memories(self.memory, asked, earlier, self._positions)
         return self
 
+    def set_wording(
+        self, *, persona: str | None = None, before_memory: str | None = None, after_memory: str | None = None
+    ) -> Survey:
+        """Change the words around the questions: how the system prompt of an agent without an instruction begins, and
+        what stands before and after the questions that a prompt remembers.
+        """
+        given = {"persona": persona, "before_memory": before_memory, "after_memory": after_memory}
+        self.wording = replace(self.wording, **{name: value for name, value in given.items() if value is not None})
+        return self
+
     def remembered_by(self, question: Question) -> tuple[int, ...]:
         """The positions of the earlier questions that this one's prompt tells with their answers."""
         return tuple(self._positions[name] for name in self.memory.get(question.question_name, ()))
@@ -355,6 +368,8 @@ class Survey(HostedVerbs):
             held["pinned"] = pinned
         if self.randomizing.seed:
             held["seed"] = self.randomizing.seed
+        if self.wording != OURS:
+            held["wording"] = self.wording.changed()
         if self.memory:
             held["memory"] = self.memory
         if self._groups:
@@ -380,6 +395,7 @@ class Survey(HostedVerbs):
             survey.add_skip_rule(name, rule)
         survey._arrange(survey.questions, tuple(map(Rule.from_list, held.get("rules", ()))), survey.skip_rules)
         survey._randomize(Randomizing(tuple(held.get("randomize", ())), held.get("pinned", {}), held.get("seed", 0)))
+        survey.wording = Wording(**held.get("wording", {}))
         for name, earlier in held.get("memory", {}).items():
             survey.add_memory_collection(name, earlier)
         for name, (first, last) in held.get("groups", {}).items():

@@ -107,7 +107,7 @@ class _FailedRows:
         fields = decode_fields(chunk.agents[interview.agent])
         scenario = decode_fields(chunk.scenarios[interview.scenario])
         try:
-            system = persona(fields, self._settings.of(fields))
+            system = persona(fields, self._settings.of(fields), self._interviewer.wording)
         except CannotRender:  # the reason that is given here comes first
             system = ""
         respondent = self._interviewer.begin(interview, fields, scenario, system, lambda: True)

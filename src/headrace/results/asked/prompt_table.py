@@ -137,7 +137,7 @@ def _models(job: Job) -> Sequence[Model | None]:
 
 def _system(job: Job, agent: Fields) -> str:
     try:
-        return persona(agent, job.agents.settings.of(agent))
+        return persona(agent, job.agents.settings.of(agent), job.survey.wording)
     except CannotRender as error:  # that agent's interviews will fail with it
         return f"<<cannot be written: {error.message}>>"
 

@@ -144,7 +144,7 @@ def detail_dictionary(job: Job) -> bytes:
     asked = asked_questions(job.survey)
     records = [AnswerRecord(a.position, AnswerState.ANSWERED, prompt=a.specimen(), attempts=1) for a in asked]
     try:
-        system = persona(agent.to_fields(), agent.settings)
+        system = persona(agent.to_fields(), agent.settings, job.survey.wording)
     except CannotRender:  # that agent's interviews will say so
         system = ""
     encoded = encode_detail(Detail(system, time.time(), records))

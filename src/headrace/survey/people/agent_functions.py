@@ -21,6 +21,7 @@ from headrace.survey.questions import Question
 from headrace.survey.scenario import Scenario
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, UnusableValue, decode_fields, decode_value, encode_fields, encode_value
+from headrace.survey.wording.own_wording import Wording
 
 _KEPT = (NAME, INSTRUCTION, SETTINGS)
 
@@ -28,8 +29,9 @@ _KEPT = (NAME, INSTRUCTION, SETTINGS)
 class AgentFunctions:
     """The functions of one agent, given its row."""
 
-    def __init__(self, settings: AgentSettings, fields: Fields) -> None:
+    def __init__(self, settings: AgentSettings, fields: Fields, wording: Wording) -> None:
         self._settings = settings
+        self._wording = wording
         self.fields = fields
         self._unchecked: Callable[..., Any] | None = settings.functions.get(UNCHECKED_ANSWERS)
         self._answer: Callable[..., Any] | None = settings.functions.get(ANSWERS, self._unchecked)
@@ -52,14 +54,14 @@ class AgentFunctions:
     def described_for(self, question: Question) -> tuple[Fields, str]:
         """The agent's row for this question, and its persona."""
         if self._traits is None:
-            return self.fields, persona(self.fields, self._settings)
+            return self.fields, persona(self.fields, self._settings, self._wording)
         arguments = (question,) if inspect.signature(self._traits).parameters else ()
         traits = _called(TRAITS_OF, self._traits, *arguments)
         if not isinstance(traits, Mapping):
             raise CannotRender(f"the agent's {TRAITS_OF} returned {type(traits).__name__}, where a dict is needed")
         kept = {name: self.fields[name] for name in _KEPT if name in self.fields}
         fields = {**kept, **_as_row(cast("Mapping[str, Any]", traits))}
-        return fields, persona(fields, self._settings)
+        return fields, persona(fields, self._settings, self._wording)
 
 
 def _as_data(answer: Any) -> Any:

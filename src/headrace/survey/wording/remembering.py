@@ -11,12 +11,10 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from headrace.errors import SurveyError
+from headrace.survey.wording.own_wording import Wording
 
 # For each question that remembers some: the names of those, in the order of the survey.
 Memory: TypeAlias = dict[str, tuple[str, ...]]
-
-_BEFORE = "Earlier in this survey you were asked, and you answered:\n\n"
-_NOW = "\n\nNow answer this one.\n\n"
 
 
 def with_memories(memory: Memory, question: str, earlier: Iterable[str], positions: Mapping[str, int]) -> Memory:
@@ -37,10 +35,10 @@ def without_memory_of(memory: Memory, name: str) -> Memory:
     return {asked: names for asked, names in kept.items() if names}
 
 
-def recalled(lines: Iterable[str]) -> str:
+def recalled(lines: Iterable[str], wording: Wording) -> str:
     """The part of a prompt that tells these questions with their answers; empty where there is none."""
     told = "\n\n".join(line for line in lines if line)
-    return f"{_BEFORE}{told}{_NOW}" if told else ""
+    return f"{wording.before_memory}\n\n{told}\n\n{wording.after_memory}\n\n" if told else ""
 
 
 def memory_line(text: str, answer: Any) -> str:
