@@ -20,9 +20,22 @@ if TYPE_CHECKING:
     from headrace.survey.flow.rules import EndOfSurvey
     from headrace.survey.model import Model
     from headrace.survey.questions.base import Question
-    from headrace.survey.questions.choice import QuestionLinearScale, QuestionMultipleChoice, QuestionYesNo
+    from headrace.survey.questions.checkbox import (
+        QuestionCheckBox,
+        QuestionCheckBoxWithOther,
+        QuestionRank,
+        QuestionTopK,
+    )
+    from headrace.survey.questions.choice import (
+        QuestionLikertFive,
+        QuestionLinearScale,
+        QuestionMultipleChoice,
+        QuestionMultipleChoiceWithOther,
+        QuestionYesNo,
+    )
     from headrace.survey.questions.computed import QuestionCompute, QuestionFunctional, QuestionRandom
-    from headrace.survey.questions.free_text import QuestionFreeText
+    from headrace.survey.questions.dropdown import QuestionDropdown
+    from headrace.survey.questions.free_text import QuestionFreeText, QuestionMarkdown
     from headrace.survey.questions.list import QuestionList
     from headrace.survey.questions.number import QuestionBudget, QuestionDemand, QuestionNumerical
     from headrace.survey.questions.structures import QuestionDict, QuestionExtract, QuestionMatrix, QuestionPydantic
@@ -49,19 +62,27 @@ __all__ = [
     "Priority",
     "Question",
     "QuestionBudget",
+    "QuestionCheckBox",
+    "QuestionCheckBoxWithOther",
     "QuestionCompute",
     "QuestionDemand",
     "QuestionDict",
+    "QuestionDropdown",
     "QuestionExtract",
     "QuestionFreeText",
     "QuestionFunctional",
+    "QuestionLikertFive",
     "QuestionLinearScale",
     "QuestionList",
+    "QuestionMarkdown",
     "QuestionMatrix",
     "QuestionMultipleChoice",
+    "QuestionMultipleChoiceWithOther",
     "QuestionNumerical",
     "QuestionPydantic",
     "QuestionRandom",
+    "QuestionRank",
+    "QuestionTopK",
     "QuestionYesNo",
     "Result",
     "Results",
@@ -91,19 +112,27 @@ _HOMES = {
     "Priority": "priority",
     "Question": "survey.questions",
     "QuestionBudget": "survey.questions.number",
+    "QuestionCheckBox": "survey.questions.checkbox",
+    "QuestionCheckBoxWithOther": "survey.questions.checkbox",
     "QuestionCompute": "survey.questions.computed",
     "QuestionDemand": "survey.questions.number",
     "QuestionDict": "survey.questions.structures",
+    "QuestionDropdown": "survey.questions.dropdown",
     "QuestionExtract": "survey.questions.structures",
     "QuestionFreeText": "survey.questions.free_text",
     "QuestionFunctional": "survey.questions.computed",
+    "QuestionLikertFive": "survey.questions.choice",
     "QuestionLinearScale": "survey.questions.choice",
     "QuestionList": "survey.questions.list",
+    "QuestionMarkdown": "survey.questions.free_text",
     "QuestionMatrix": "survey.questions.structures",
     "QuestionMultipleChoice": "survey.questions.choice",
+    "QuestionMultipleChoiceWithOther": "survey.questions.choice",
     "QuestionNumerical": "survey.questions.number",
     "QuestionPydantic": "survey.questions.structures",
     "QuestionRandom": "survey.questions.computed",
+    "QuestionRank": "survey.questions.checkbox",
+    "QuestionTopK": "survey.questions.checkbox",
     "QuestionYesNo": "survey.questions.choice",
     "Result": "results.result",
     "Results": "results.results",

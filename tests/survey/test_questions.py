@@ -117,7 +117,7 @@ def test_every_kind_says_how_to_answer_and_has_a_schema(question: Question):
 
 
 def test_a_scale_shows_its_labels():
-    assert "1: never\n2\n3: always" in scale.instructions()
+    assert "1: never\n2\n3: always" in scale.closing()
 
 
 def test_a_new_kind_needs_nothing_but_its_class(monkeypatch: pytest.MonkeyPatch):

@@ -123,7 +123,7 @@ def test_options_may_name_data():
     )
     prompt, filled = AskedQuestion(Survey([pick]), 0).write({"scenario": {"first": "Oslo"}, "agent": {}})
     assert filled == replace(pick, question_options=("Oslo", "Other"))
-    assert "- Oslo\n- Other" in prompt
+    assert "1. Oslo\n2. Other" in prompt
 
 
 def test_options_may_be_a_list_of_the_data():

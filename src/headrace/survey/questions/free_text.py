@@ -1,16 +1,21 @@
-"""Free text: any words at all, except none."""
+"""Free text: any words at all, except none; and Markdown."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import InvalidAnswer
-from headrace.survey.questions.base import Question, Schema
+from headrace.survey.questions.base import Question, Schema, as_example
+
+_FENCED = re.compile(r"```(?:markdown|md)?[ \t]*\n(.*?)\n?```", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionFreeText(Question):
+    """Whatever the model says, as it says it."""
+
     kind = "free_text"
 
     def instructions(self) -> str:
@@ -23,3 +28,22 @@ class QuestionFreeText(Question):
         if isinstance(given, (dict, list)):
             raise InvalidAnswer("the answer is a JSON structure, not text")
         return given if isinstance(given, str) else str(given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionMarkdown(QuestionFreeText):
+    """A text in Markdown. A code fence around the whole of it is taken off."""
+
+    kind = "markdown"
+    example_settings = as_example(question_name="how_are_you", question_text="How are you?")
+
+    def instructions(self) -> str:
+        return "Answer in Markdown, without a code fence around it."
+
+    def accept(self, given: Any) -> str:
+        text = super().accept(given).strip()
+        fenced = _FENCED.fullmatch(text)
+        inner = text if fenced is None or "```" in fenced[1] else fenced[1].strip("\n")
+        if not inner.strip():
+            raise InvalidAnswer("the answer is empty")
+        return inner
