@@ -1,5 +1,6 @@
 """Randomized options: the order an interview sees, and that it never changes."""
 
+import re
 from collections import Counter
 from itertools import permutations
 from pathlib import Path
@@ -21,7 +22,7 @@ def pick(options: Any = OPTIONS) -> QuestionMultipleChoice:
 
 def orders(job: Job, path: Path) -> list[str]:
     """The options as each interview was shown them."""
-    return ["".join(line[2] for line in r.prompts["pick"].splitlines() if line.startswith("- ")) for r in job.run(path)]
+    return ["".join(re.findall(r"^\d+\. (.)", r.prompts["pick"], re.MULTILINE)) for r in job.run(path)]
 
 
 def test_orders_differ_between_interviews_and_are_the_same_in_every_run(tmp_path: Path):
