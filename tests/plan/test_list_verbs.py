@@ -396,3 +396,41 @@ def test_a_source_is_read_by_its_kind_or_by_what_it_is(tmp_path: Path):
     ]:
         with pytest.raises(ListError, match=message):
             ScenarioList.from_source(*given)
+
+
+def test_what_a_loop_changes_in_its_items_changes_the_list():
+    agents = AgentList((Agent({"age": n, "tags": []}) for n in range(5)), codebook={"age": "Age"})
+    job = survey.by(agents, Model("test"))
+    for number, agent in enumerate(agents):
+        if number == 1:
+            agent.name = "one"
+            agent.traits["tags"].append("x")
+        if number == 2:
+            agent.codebook = {}
+        if number == 3:
+            agent.add_direct_question_answering_method(lambda self, question, scenario: "y")
+            break
+    assert agents.names == [None, "one", None, None, None]
+    assert [agent.traits["tags"] for agent in agents] == [[], ["x"], [], [], []]
+    assert [agent.codebook for agent in agents] == [{"age": "Age"}, {"age": "Age"}, {}, {"age": "Age"}, {"age": "Age"}]
+    assert [hasattr(agent, "answer_question_directly") for agent in agents] == [False, False, False, True, False]
+    for agent in agents:
+        agent.codebook["age"] = "Years"
+        agent.functions.clear()
+    assert agents.codebook == {"age": "Years"}
+    assert not agents.settings.entries[0].functions
+    assert job.agents.names == [None] * 5  # a job has the list as it was
+    scenarios = ScenarioList.from_list("n", [1, 2, 3])
+    for scenario in scenarios:
+        scenario["double"] = scenario["n"] * 2
+    assert scenarios.to_list() == [(1, 2), (2, 4), (3, 6)]
+    assert scenarios.digest == ScenarioList({"n": n, "double": 2 * n} for n in (1, 2, 3)).digest
+
+
+def test_a_loop_that_changes_nothing_leaves_the_list_alone():
+    scenarios = ScenarioList([{"n": float("nan"), "t": (1, 2)}, {"n": 2}])
+    source = scenarios.source
+    assert len(list(scenarios)) == len([scenario for scenario in scenarios if scenario["n"] == 2]) + 1
+    assert scenarios.source is source
+    scenarios[0]["n"] = 5  # an item that is taken out is a copy
+    assert scenarios.source is source

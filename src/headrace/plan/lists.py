@@ -104,21 +104,21 @@ class AgentList(RowList[Agent]):
     ) -> Self:
         """`from_source("csv", "people.csv", name_field="who")`: what `ScenarioList.from_source` reads, as agents."""
         scenarios = ScenarioList.from_source(source_type_or_data, *args, **options)
-        agents = cls((_agent_of(scenario, name_field or "name") for scenario in scenarios), codebook)
+        agents = cls((_agent_of(scenario, name_field or "name") for scenario in scenarios.copies()), codebook)
         return agents if instructions is None else agents.add_instructions(instructions)
 
     @classmethod
     def from_scenario_list(cls, scenario_list: ScenarioList) -> Self:
         """One agent for each scenario, with its fields as traits; a field `name` becomes the agent's name."""
-        return cls(_agent_of(scenario) for scenario in scenario_list)
+        return cls(_agent_of(scenario) for scenario in scenario_list.copies())
 
     def to_scenario_list(self) -> ScenarioList:
         """One scenario for each agent, with its traits as fields."""
-        return ScenarioList(Scenario(agent.traits) for agent in self)
+        return ScenarioList(Scenario(agent.traits) for agent in self.copies())
 
     def to_dict(self, *, add_edsl_version: bool = False, full_dict: bool = False) -> dict[str, Any]:
         """The agents as JSON values, in RAM."""
-        agents = [agent.to_dict(full_dict=full_dict) for agent in self]
+        agents = [agent.to_dict(full_dict=full_dict) for agent in self.copies()]
         return {"agent_list": agents, **(_edsl_marks("AgentList") if add_edsl_version else {})}
 
     @classmethod
@@ -149,15 +149,15 @@ class AgentList(RowList[Agent]):
 
     def set_codebook(self, codebook: Mapping[str, str]) -> None:
         """Give each agent of this list this codebook."""
-        self._become(AgentList(self, codebook=codebook) if codebook else AgentList(_with(self, codebook={})))
+        self._become(type(self)(self.copies(), codebook) if codebook else type(self)(_with(self, codebook={})))
 
     def set_traits_presentation_template(self, traits_presentation_template: str) -> None:
         """Give each agent of this list this template."""
-        self._become(AgentList(self, traits_presentation_template=traits_presentation_template))
+        self._become(type(self)(self.copies(), traits_presentation_template=traits_presentation_template))
 
     def set_instruction(self, instruction: str) -> None:
         """Give each agent of this list this instruction."""
-        self._become(AgentList(_with(self, instruction=instruction)))
+        self._become(type(self)(_with(self, instruction=instruction)))
 
     def add_instructions(self, instructions: str) -> Self:
         """`set_instruction`, and return this list."""
@@ -168,17 +168,17 @@ class AgentList(RowList[Agent]):
         """Each agent with a further trait: one value for each agent, or one for all."""
         is_each = isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
         if not is_each:
-            return self._made(agent.add_trait(trait, values) for agent in self)
+            return self._made(agent.add_trait(trait, values) for agent in self.copies())
         rows = row_shape.with_values(self._rows(), trait, cast("Iterable[Any]", values), self.what)
         return self._from_rows(rows)
 
     def remove_trait(self, trait: str) -> Self:
         """Each agent without a trait."""
-        return self._made(agent.remove_trait(trait) for agent in self)
+        return self._made(agent.remove_trait(trait) for agent in self.copies())
 
     def translate_traits(self, codebook: Mapping[str, Mapping[Any, Any]]) -> Self:
         """Each agent with values replaced: `{"hair": {1: "brown"}}`."""
-        return self._made(agent.translate_traits(codebook) for agent in self)
+        return self._made(agent.translate_traits(codebook) for agent in self.copies())
 
     def with_names(
         self, *trait_keys: str, remove_traits: bool = True, separator: str = ",", force_name: bool = False
@@ -187,7 +187,7 @@ class AgentList(RowList[Agent]):
         names = given_names(trait_keys)
         self._check_known(names, ())
         return self._made(
-            _named(agent, names, separator, remove_traits=remove_traits, force=force_name) for agent in self
+            _named(agent, names, separator, remove_traits=remove_traits, force=force_name) for agent in self.copies()
         )
 
     def give_names(
@@ -224,7 +224,10 @@ class AgentList(RowList[Agent]):
         fields = item.to_fields()
         return {**fields, SETTINGS: number} if number else fields
 
-    def _become(self, other: AgentList) -> None:
+    def _state(self, item: Agent) -> Any:
+        return super()._state(item), item.settings.key
+
+    def _become(self, other: Any) -> None:
         self.source, self.settings, self._digest = other.source, other.settings, other._digest
 
 
@@ -289,7 +292,7 @@ class ScenarioList(RowList[Scenario]):
 
     def to_dict(self, *, add_edsl_version: bool = False) -> dict[str, Any]:
         """The scenarios as JSON values, in RAM."""
-        scenarios = [scenario.to_dict() for scenario in self]
+        scenarios = [scenario.to_dict() for scenario in self.copies()]
         return {"scenarios": scenarios, **(_edsl_marks("ScenarioList") if add_edsl_version else {})}
 
     @classmethod
@@ -407,8 +410,8 @@ def _shared_settings(codebook: Mapping[str, str] | None, template: str | None) -
     return Agent(codebook=codebook, traits_presentation_template=template).settings
 
 
-def _with(agents: Iterable[Agent], **parts: Any) -> Iterator[Agent]:
-    for agent in agents:
+def _with(agents: AgentList, **parts: Any) -> Iterator[Agent]:
+    for agent in agents.copies():
         for part, value in parts.items():
             setattr(agent, part, value)
         yield agent

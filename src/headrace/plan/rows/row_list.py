@@ -22,7 +22,7 @@ from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import INSTRUCTION, NAME, Agent
 from headrace.survey.people.field_verbs import check_known, given_names, given_renames
 from headrace.survey.scenario import Scenario
-from headrace.survey.values import Fields, decode_fields
+from headrace.survey.values import Fields, decode_fields, encode_fields
 
 Item = TypeVar("Item", Agent, Scenario)
 
@@ -30,7 +30,8 @@ Item = TypeVar("Item", Agent, Scenario)
 class RowList(HostedVerbs, Generic[Item]):
     """A list whose items are read one by one from their source. An iterator is consumed once, here.
 
-    An item that is read is a copy: changing it does not change the list.
+    What a `for` loop changes in an item changes the list: `for agent in agents: agent.instruction = "Be brief."` An
+    item that is taken out by its position is a copy.
     """
 
     item: type[Item]
@@ -74,7 +75,19 @@ class RowList(HostedVerbs, Generic[Item]):
         return self.source.length
 
     def __iter__(self) -> Iterator[Item]:
-        return self._items(0)
+        changed: Self | None = None  # the list with what the loop has changed so far
+        source, position, item, before = self.source, -1, None, None
+        try:
+            for position, item in enumerate(self.copies()):
+                before = self._state(item)
+                yield item
+                changed, item = self._with_changed(changed, position, item, before), None
+        finally:
+            if item is not None:  # the loop was left
+                changed = self._with_changed(changed, position, item, before)
+            if changed is not None and self.source is source:
+                changed.extend(islice(self.copies(), position + 1, None))
+                self._become(changed)
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
@@ -87,27 +100,27 @@ class RowList(HostedVerbs, Generic[Item]):
             positions = range(len(self))[index]
             if positions.step < 0:
                 return self._picked(positions)
-            return self._made(islice(self._items(positions.start), 0, len(positions) * positions.step, positions.step))
+            return self._made(islice(self.copies(positions.start), 0, len(positions) * positions.step, positions.step))
         try:
             position = range(len(self))[index]
         except IndexError:
             raise IndexError(f"The list has {counted(len(self), self.what)}: there is no {index}.") from None
-        return next(self._items(position))
+        return next(self.copies(position))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)) or len(self) != len(other):
             return NotImplemented if not isinstance(other, RowList) else False
-        return all(ours == theirs for ours, theirs in zip(self, other, strict=True))
+        return all(ours == theirs for ours, theirs in zip(self.copies(), other.copies(), strict=True))
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] # it can be appended to
 
     def __add__(self, other: Any) -> Self:
-        return self._made(chain(self, self._given(other)))
+        return self._made(chain(self.copies(), self._given(other)))
 
     def __mul__(self, other: Any) -> Self:
         """Each item together with each of the other list's; this list's are the slower ones."""
         others = self._made(self._given(other))
-        return self._made(cast(Item, ours + theirs) for ours in self for theirs in others)  # pyright: ignore[reportOperatorIssue]
+        return self._made(cast(Item, ours + theirs) for ours in self.copies() for theirs in others.copies())  # pyright: ignore[reportOperatorIssue]
 
     def at(self, index: int) -> Item:
         return self[index]
@@ -133,13 +146,13 @@ class RowList(HostedVerbs, Generic[Item]):
         """`rename("age", "years")` or `rename({"age": "years"})`. An item without the field stays as it is."""
         renames = given_renames(old_name, new_name)
         self._check_known(renames, ())
-        return self._made(_renamed(item, renames) for item in self)
+        return self._made(_renamed(item, renames) for item in self.copies())
 
     def keep(self, *field_names: str | list[str]) -> Self:
         """Each item with these fields alone."""
         names = given_names(field_names)
         self._check_known(names, self.parts)
-        return self._made(_kept(item, names) for item in self)
+        return self._made(_kept(item, names) for item in self.copies())
 
     def select(self, *field_names: str | list[str]) -> Self:
         """`keep`, under its other name."""
@@ -149,7 +162,7 @@ class RowList(HostedVerbs, Generic[Item]):
         """Each item without these fields."""
         names = given_names(field_names)
         self._check_known(names, self.parts)
-        return self._made(_dropped(item, names) for item in self)
+        return self._made(_dropped(item, names) for item in self.copies())
 
     def filter(self, expression: str) -> Self:
         """The items for which an expression holds: `filter("age > 30 and city == 'Oslo'")`."""
@@ -239,11 +252,26 @@ class RowList(HostedVerbs, Generic[Item]):
     def _rows(self, first: int = 0) -> Iterator[Fields]:
         return map(decode_fields, self.source.rows(first))
 
-    def _items(self, first: int) -> Iterator[Item]:
+    def copies(self, first: int = 0) -> Iterator[Item]:
+        """The items from this position on; what is changed in one is changed in no list."""
         return map(self._item, self._rows(first))
 
     def _item(self, fields: Fields) -> Item:
         return self.item.from_fields(fields)
+
+    def _state(self, item: Item) -> Any:
+        """What tells whether an item was changed."""
+        return encode_fields(item.to_fields())[0]
+
+    def _with_changed(self, changed: Self | None, position: int, item: Item, before: Any) -> Self | None:
+        if changed is None and self._state(item) != before:
+            changed = self._made(islice(self.copies(), position))
+        if changed is not None:
+            changed.append(item)
+        return changed
+
+    def _become(self, other: Any) -> None:
+        self.source = other.source
 
     def _made(self, items: Iterable[Item]) -> Self:
         return type(self)(items)
@@ -259,7 +287,7 @@ class RowList(HostedVerbs, Generic[Item]):
     def _given(self, other: Any) -> Iterable[Item]:
         """The items of another list of this kind, or one item."""
         if isinstance(other, type(self)):
-            return cast("Iterable[Item]", other)
+            return other.copies()
         if isinstance(other, (self.item, dict)):
             return [cast(Item, other)]
         raise ListError(

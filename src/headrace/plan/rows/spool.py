@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from headrace.errors import ListError, StorageFull
@@ -24,6 +25,7 @@ SPOOL_IN_RAM_BYTES = 4_000_000
 _BLOCK_BYTES = 1 << 16
 _ROW_BYTES = 1 << 12  # read for one row; most are shorter
 _MOST_MARKS = 4_096
+_COPIED_TOGETHER = 256
 
 
 class Spool:
@@ -86,26 +88,33 @@ class Spool:
         self._end = tape.end
 
     def _consume(self, rows: Iterable[Fields], what: str) -> None:
-        write, digest, see = self._tape.write, self._hash.update, self.census.add_encoded
+        see, gathered, gathered_bytes = self.census.add_encoded, list[bytes](), 0
         for fields in rows:
             try:
                 row, remark = encode_fields(fields)
                 see(fields, row, remark)
             except UnusableValue as error:
-                raise ListError(f"{what} {self.length}: {error.message}", fix=error.fix) from None
-            row += b"\n"
-            write(row)
-            digest(row)
-            self.length += 1
+                place = self.length + len(gathered)
+                raise ListError(f"{what} {place}: {error.message}", fix=error.fix) from None
+            gathered.append(row)
+            gathered_bytes += len(row)
+            if gathered_bytes > _BLOCK_BYTES:
+                self._add(gathered)
+                gathered, gathered_bytes = [], 0
+        self._add(gathered)
         self._tape.flush()
-        self._end = self._tape.end
 
     def _copy(self, rows: Iterable[bytes]) -> None:
-        for row in rows:
-            self._tape.write(row + b"\n")
-            self._hash.update(row + b"\n")
-            self.length += 1
+        rows = iter(rows)
+        while gathered := list(islice(rows, _COPIED_TOGETHER)):
+            self._add(gathered)
         self._tape.flush()
+
+    def _add(self, rows: list[bytes]) -> None:
+        written = b"".join([row + b"\n" for row in rows])
+        self._tape.write(rows, written)
+        self._hash.update(written)
+        self.length += len(rows)
         self._end = self._tape.end
 
 
@@ -122,19 +131,21 @@ class _Tape:
         self._marks: list[int] = []  # where each row whose position is a multiple of _apart begins
         self._apart = 1
 
-    def write(self, row: bytes) -> None:
+    def write(self, rows: list[bytes], written: bytes) -> None:
+        """Add rows; `written` is the same with its line breaks."""
         with self._lock:
             try:
                 if not self._is_at_end:
                     self._file.seek(self.end)
                     self._is_at_end = True
-                self._file.write(row)
+                self._file.write(written)
             except OSError as error:
                 raise self._full(error) from None
-            if self.length % self._apart == 0:
-                self._add_mark()
-            self.length += 1
-            self.end += len(row)
+            for row in rows:
+                if self.length % self._apart == 0:
+                    self._add_mark()
+                self.length += 1
+                self.end += len(row) + 1
 
     def flush(self) -> None:
         try:

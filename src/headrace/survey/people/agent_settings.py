@@ -54,6 +54,13 @@ class AgentSettings:
         return frozenset(name.removeprefix(f"{TRAITS}.").partition(".")[0] for name in names) - {TRAITS, CODEBOOK}
 
     @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells two settings apart."""
+        # Two functions may have one reference and have captured different values.
+        functions = tuple((name, id(function)) for name, function in self.functions.items())
+        return self.template, tuple(self.codebook.items()), functions
+
+    @property
     def answers_itself(self) -> bool:
         """Whether a function answers in the model's place."""
         return ANSWERS in self.functions or UNCHECKED_ANSWERS in self.functions
@@ -80,11 +87,14 @@ class SettingsTable:
 
     def __init__(self, entries: Iterable[AgentSettings] = ()) -> None:
         self._entries: list[AgentSettings] = list(entries)  # at most MOST_SETTINGS
-        self._numbers = {_key(entry): number for number, entry in enumerate(self._entries)}
+        self._numbers = {entry.key: number for number, entry in enumerate(self._entries)}
+        self._latest: tuple[AgentSettings, int] | None = None
 
     def number(self, settings: AgentSettings) -> int:
         """The number of these settings; a new one where no agent before had them."""
-        number = self._numbers.setdefault(_key(settings), len(self._entries))
+        if self._latest is not None and settings is self._latest[0]:
+            return self._latest[1]
+        number = self._numbers.setdefault(settings.key, len(self._entries))
         if number == len(self._entries):
             if number >= MOST_SETTINGS:
                 raise ListError(
@@ -92,6 +102,7 @@ class SettingsTable:
                     fix="Put what differs into a trait, and name it in one template.",
                 )
             self._entries.append(settings)
+        self._latest = settings, number
         return number
 
     def of(self, fields: Fields) -> AgentSettings:
@@ -140,12 +151,6 @@ class SettingsTable:
         entries: list[AgentSettings] = msgspec.convert(decode_value(row), _Entries) if row else []
         given = dict(enumerate(functions))
         return cls(_with_functions(entry, given.get(number, {})) for number, entry in enumerate(entries))
-
-
-def _key(settings: AgentSettings) -> tuple[Any, ...]:
-    # Two functions may have one reference and have captured different values.
-    functions = tuple((name, id(function)) for name, function in settings.functions.items())
-    return settings.template, tuple(settings.codebook.items()), functions
 
 
 def _with_functions(stored: AgentSettings, functions: Mapping[str, Any]) -> AgentSettings:
