@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from headrace.errors import InvalidInput, nearest
-from headrace.results.columns.question_parts import PART_GROUPS, PARTS, cost_of
+from headrace.results.asked.as_asked import asked_again
+from headrace.results.columns.question_parts import PART_GROUPS, PARTS, QuestionPart, cost_of
 from headrace.results.columns.result_column import model_value
 from headrace.results.failed_questions import FailedQuestion
 from headrace.store.contents import decoding
@@ -245,13 +246,21 @@ class Result:
     def _question_parts(self, group: str) -> dict[str, Any]:
         detail, records, names = self._unpacked(), dict(self._records()), self._header.question_names
         return {
-            f"{name}{part.suffix}": part.value(records.get(name), detail)
-            if part.of_question is None
-            else part.of_question(self._header.question(position))
+            f"{name}{part.suffix}": self._part(part, position, records.get(name), detail)
             for position, name in enumerate(names)
             for part in PARTS
             if part.group == group
         }
+
+    def _part(self, part: QuestionPart, position: int, record: AnswerRecord | None, detail: Detail) -> Any:
+        if part.is_as_asked:
+            with decoding(self._header.path, "its survey"):
+                again = asked_again(self._header.survey_row)
+            by_question = {each.question: each for each in detail.records}
+            return again.options(position, self.agent, self.scenario, by_question, self.ordinal)
+        if part.of_question is not None:
+            return part.of_question(self._header.question(position))
+        return part.value(record, detail)
 
     def _records(self) -> list[tuple[str, AnswerRecord]]:
         names, records = self._header.question_names, self._unpacked().records

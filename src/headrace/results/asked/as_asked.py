@@ -6,6 +6,7 @@ They are not stored: the survey, the interview's number, its data and its answer
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from headrace.survey.asked_question import asked_questions
@@ -14,6 +15,12 @@ from headrace.survey.record import AnswerRecord
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
 from headrace.survey.values import Fields, from_sql
+
+
+@lru_cache(maxsize=8)  # the files that a program looks at together
+def asked_again(survey_row: str) -> AskedAgain:
+    """The questions of a survey that a run file holds."""
+    return AskedAgain(Survey.from_row(survey_row))
 
 
 class AskedAgain:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from headrace.results.columns.raw_responses import decoded_response, generated_text, reasoning_text
 from headrace.survey.questions import Question
@@ -23,13 +23,15 @@ _OfQuestion: TypeAlias = Callable[[Question], Any]
 class QuestionPart:
     """A column of each question: `group` stands before the dot, `suffix` behind the question's name.
 
-    One of the functions gives its value: of the question's record in an interview, or of the question itself.
+    One of the functions gives its value: of the question's record in an interview, or of the question itself. With
+    `is_as_asked` it is filled with the interview's data (results.asked.as_asked).
     """
 
     group: str
     suffix: str
     of_record: _OfRecord | None = None
     of_question: _OfQuestion | None = None
+    is_as_asked: bool = False
 
     def value(self, record: AnswerRecord | None, detail: Detail) -> Any:
         """The value in one interview; None where the question was not reached."""
@@ -56,11 +58,6 @@ def _cache_used(record: AnswerRecord, _detail: Detail) -> bool:
     return record.service is not None and record.service.cache_hits > 0
 
 
-def _options(question: Question) -> Any:
-    options: Any = getattr(question, "question_options", None)
-    return list(cast("tuple[Any, ...]", options)) if isinstance(options, tuple) else options
-
-
 _RAW = "raw_model_response"
 PARTS = (
     QuestionPart("comment", "_comment", lambda record, _: record.comment),
@@ -77,7 +74,7 @@ PARTS = (
     QuestionPart("validated", "_validated", lambda record, _: record.state is AnswerState.ANSWERED),
     QuestionPart("reasoning_summary", "_reasoning_summary", _asked(lambda record, _: reasoning_text(record.raw))),
     QuestionPart("question_text", "_question_text", of_question=lambda question: question.question_text),
-    QuestionPart("question_options", "_question_options", of_question=_options),
+    QuestionPart("question_options", "_question_options", is_as_asked=True),
     QuestionPart("question_type", "_question_type", of_question=lambda question: question.kind),
 )
 PART_GROUPS = frozenset(part.group for part in PARTS)

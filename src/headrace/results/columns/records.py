@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, assert_never
 
 from headrace.expressions import compile_closure
+from headrace.results.asked.as_asked import asked_again
 from headrace.results.columns.result_column import Group, ResultColumn, model_value, unnamed
+from headrace.store.contents import decoding
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT,
@@ -83,13 +85,15 @@ def projection_of(columns: Iterable[ResultColumn]) -> Projection:
     """The projection that these columns need."""
     sources = [source for column in columns for source in column.sources()]
     groups = {source.group for source in sources}
+    parts = [source.part for source in sources if source.part is not None]
+    is_as_asked = any(part.is_as_asked for part in parts)
     positions = {source.position for source in sources if source.group is Group.ANSWER}
     return Projection(
         answers=tuple(sorted(position for position in positions if position < ANSWER_COLUMNS)),
-        agent=Group.AGENT in groups,
-        scenario=Group.SCENARIO in groups,
+        agent=Group.AGENT in groups or is_as_asked,
+        scenario=Group.SCENARIO in groups or is_as_asked,
         more=any(position >= ANSWER_COLUMNS for position in positions),
-        detail=any(source.part is not None and source.part.of_record is not None for source in sources),
+        detail=is_as_asked or any(part.of_record is not None for part in parts),
     )
 
 
@@ -142,6 +146,8 @@ def _named(name: Any, place: int) -> Any:
 def _part_getter(column: ResultColumn, header: RunHeader) -> Getter:
     part, position, packer = column.part, column.position, header.packer
     assert part is not None
+    if part.is_as_asked:
+        return _options_getter(position, header)
     if part.of_question is not None:
         value = part.of_question(header.question(position))
         return lambda _record: value
@@ -149,6 +155,20 @@ def _part_getter(column: ResultColumn, header: RunHeader) -> Getter:
     def get(record: Record) -> Any:
         detail, by_question = record.detail(packer)
         return part.value(by_question.get(position), detail)
+
+    return get
+
+
+def _options_getter(position: int, header: RunHeader) -> Getter:
+    with decoding(header.path, "its survey"):
+        again = asked_again(header.survey_row)
+    if again.is_fixed(position):
+        options = again.options(position, {}, {}, {}, 0)
+        return lambda _record: None if options is None else list(options)
+
+    def get(record: Record) -> Any:
+        _, by_question = record.detail(header.packer)
+        return again.options(position, record.agent, record.scenario, by_question, record.row[ORDINAL])
 
     return get
 
