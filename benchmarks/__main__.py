@@ -29,6 +29,7 @@ from benchmarks import (
     services,
     small,
     speed,
+    survey_language,
     survey_workers,
     workers,
 )
@@ -39,6 +40,7 @@ from benchmarks.report import Table
 MEASURES: dict[str, Callable[[Bench], Table]] = {
     "memory": memory.measure,
     "speed": speed.measure,
+    "survey_language": survey_language.measure,
     "growth": growth.measure,
     "disk": disk.measure,
     "resume": resume.measure,

@@ -40,6 +40,7 @@ class Sizes:
     worker_repeats: int
     failpoint_kills: int
     asked_times: int
+    language: tuple[int, int]
 
 
 FULL = Sizes(
@@ -71,6 +72,7 @@ FULL = Sizes(
     worker_repeats=3,
     failpoint_kills=1_000,
     asked_times=5,
+    language=(1_000, 6_000),
 )
 QUICK = Sizes(
     small_run=2_000,
@@ -101,6 +103,7 @@ QUICK = Sizes(
     worker_repeats=1,
     failpoint_kills=100,
     asked_times=2,
+    language=(200, 1_200),
 )
 
 
