@@ -1,4 +1,4 @@
-"""The survey language: CPU per question of a survey that uses all of it. Twenty questions, rules, full memory, piping."""
+"""The survey language: CPU per question of a survey that uses all of it: twenty questions, rules, memory, piping."""
 
 import statistics
 

@@ -239,7 +239,7 @@ class Interviewer:
         record.attempts += 1
         request = Request(
             asked.name, record.system or interview.system, record.prompt, asked.schema(question),
-            context["agent"], context["scenario"], given.iteration, record.attempts, question.has_comment,
+            context["agent"], context["scenario"], given.iteration, record.attempts, asked.has_comment,
         )  # fmt: skip
         model = self._own_models[asked.position] or self._models[given.model]
         try:
@@ -252,16 +252,17 @@ class Interviewer:
         record.input_tokens += reply.input_tokens
         record.output_tokens += reply.output_tokens
         model.charged(given.ordinal, record)
+        is_whole = reply.finish is _STOP
         # A cut-off comment does no harm; a cut-off answer is none.
-        begun = None if reply.finish is _STOP else _read_cut(question, reply)
-        if begun is None and reply.finish is not _STOP:
+        begun = None if is_whole else _read_cut(question, reply)
+        if begun is None and not is_whole:
             return _cut_short(reply)
         try:
             answer, record.comment = begun or question.read(reply.text)
             record.value = to_sql(question.accept(answer), as_bool=self._bools[asked.position])
         except (InvalidAnswer, NoAnswer) as error:
             return error
-        if begun is None:
+        if is_whole:
             model.accepted(reply)
         return None
 

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 from headrace.errors import SurveyError
-from headrace.expressions import compile_closure, is_true
 from headrace.survey.names import Aliases, Context, name_getter
 from headrace.survey.questions import Question
 from headrace.survey.questions.base import OWN_WORDS, Derivation, Schema, has_own_words
@@ -39,6 +38,8 @@ def asked_questions(survey: Survey) -> list[AskedQuestion]:
             shown.is_shown = True
         for remembered in each.remembers:
             remembered.is_remembered = True
+    for each in asked:
+        each.settle()
     return asked
 
 
@@ -51,9 +52,7 @@ class AskedQuestion:
         self.question: Question = survey.questions[position]
         self.name = self.question.question_name
         self.position = position
-        self.needs = survey.needs(self.question)
-        self.skip = _skip_test(survey, self.name)
-        self.is_conditional = bool(self.needs) or self.skip is not None
+        self.has_comment = self.question.has_comment
         self.is_derived = self.question.is_derived
         self.is_shown = self.is_remembered = False
         self.shows: tuple[AskedQuestion, ...] = ()
@@ -72,13 +71,24 @@ class AskedQuestion:
         self._fixed: tuple[str, Schema] | None = None
         if not self._templates.are_any and self._words is None and self._order is None:
             self._fixed = self.question.closing(), self.question.schema()
+        # What stands before and behind the text, where the text is all that depends on the interview.
+        self._frame: tuple[str, str] | None = None
         # The whole prompt, where nothing in it depends on the interview.
         self._static: str | None = None
         if self._fixed and self._text.is_static and self._told.is_static:
             self._static = self._told.source + self._text.source + self._fixed[0]
 
+    def settle(self) -> None:
+        """Choose the short way of writing, now that it is known what other questions want of this one."""
+        is_alone = not (self.shows or self.remembers or self.is_shown or self.is_remembered)
+        if is_alone and self._fixed and self._told.is_static and not self._aliases and not self._names_row:
+            self._frame = self._told.source, self._fixed[0]
+
     def write(self, context: Context, ordinal: int = 0) -> tuple[str, Question]:
         """The prompt for one interview, and the question with its settings filled, which accepts the answer."""
+        if self._frame is not None:
+            before, after = self._frame
+            return before + self._text.render(context) + after, self.question
         if self._static is not None:
             prompt, question = self._static, self.question
         else:
@@ -245,11 +255,3 @@ class _InterviewFilling:
         if isinstance(found, str) and is_template(found):  # data is no template, whatever it looks like
             raise CannotRender(f"{template} is a text, where a list or a number is needed")
         return found
-
-
-def _skip_test(survey: Survey, name: str) -> Callable[[Context], bool] | None:
-    rule = survey.skip_rules.get(name)
-    if rule is None:
-        return None
-    closure = compile_closure(rule, survey.getter)
-    return lambda context: is_true(closure(context))

@@ -18,7 +18,9 @@ def persona(agent: Fields, settings: AgentSettings = PLAIN, wording: Wording = O
 
     A trait whose name begins with an underscore is not told. CannotRender where the agent's own template does not fit.
     """
-    told = {name: value for name, value in agent.items() if name not in _NOT_TRAITS and name[:1] != "_"}
-    traits = settings.traits_text(told)
+    if settings is PLAIN:
+        traits = "\n".join([f"{n}: {value}" for n, value in agent.items() if n not in _NOT_TRAITS and n[:1] != "_"])
+    else:
+        traits = settings.traits_text({n: v for n, v in agent.items() if n not in _NOT_TRAITS and n[:1] != "_"})
     instruction = agent.get(INSTRUCTION) or (wording.persona if traits else "")
     return f"{instruction}\n\n{traits}" if traits else str(instruction)

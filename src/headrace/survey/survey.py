@@ -302,12 +302,6 @@ class Survey(HostedVerbs):
         """Look up in an interview's context what this name of a rule stands for."""
         return name_getter(with_answer(name, self._positions), self.resolved)
 
-    def needs(self, question: Question) -> frozenset[int]:
-        """The positions of the earlier questions whose answers this one uses, in its texts or in its skip rule."""
-        rule = self.skip_rules.get(question.question_name)
-        names = {name for _, name in self.names_in(question)}
-        return self.positions_in(names if rule is None else names | rule.names)
-
     def positions_in(self, names: Iterable[str]) -> frozenset[int]:
         """The positions of the questions among these names."""
         roots = {name.partition(".")[0] for name in names}

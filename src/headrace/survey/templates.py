@@ -45,15 +45,17 @@ def is_template(text: str) -> bool:
 class Template:
     """One text, compiled once. A text without marks is returned as it is."""
 
-    __slots__ = ("_compiled", "_render", "names", "source")
+    __slots__ = ("_compiled", "_is_weighed", "_render", "names", "source")
 
     def __init__(self, source: str, where: str) -> None:
         self.source = source
         self.names: frozenset[str] = frozenset()
         self._render: Callable[..., str] | None = None
         self._compiled: _CompiledText | None = None
+        self._is_weighed = False
         if is_template(source):
             self._compiled = _compiled(source, where)
+            self._is_weighed = bool(self._compiled.weight)
             environment = self._compiled.environment
             self._render = environment.render_template
             undeclared = environment.undeclared_variables_in_template(_NAME, nested=True)
@@ -68,7 +70,8 @@ class Template:
         if self._render is None:
             return self.source
         try:
-            self._begin(context)
+            if self._is_weighed:
+                self._begin(context)
             return self._render(_NAME, **context)
         except _RENDER_ERRORS as error:
             raise _cannot_render(error) from None

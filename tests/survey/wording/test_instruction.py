@@ -7,6 +7,7 @@ import pytest
 from headrace import ChangeInstruction, Instruction, QuestionFreeText, Survey
 from headrace.errors import SurveyError
 from headrace.survey.asked_question import asked_questions
+from headrace.survey.flow.route import Route
 
 BRIEF = Instruction(name="brief", text="Be brief.")
 KIND = Instruction(name="kind", text="Be kind to {{ scenario.city }}.", preamble="")
@@ -42,7 +43,7 @@ def test_instructions_added_one_by_one_move_with_the_questions():
 def test_an_instruction_may_name_an_answer_and_its_names_are_checked():
     survey = Survey([free("a"), Instruction(name="i", text="Think of {{ a.answer }}."), free("b")])
     assert "Think of tea." in told(survey)[1]
-    assert survey.needs(survey.questions[1]) == {0}
+    assert Route(survey).steps[1].needs == {0}
     with pytest.raises(SurveyError, match="an instruction: 'b' is not asked before it"):
         Survey([Instruction(name="i", text="{{ b.answer }}"), free("a"), free("b")])
 

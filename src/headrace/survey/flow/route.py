@@ -57,10 +57,8 @@ class _Exit:
         """Where an interview goes on after this question was asked."""
         if _are_missing(records, self.needs):
             return _UNDECIDED
-        for test, target in self.rules:
-            if test(names):
-                return target
-        return _NO_JUMP
+        target = _first_target(self.rules, names)
+        return _NO_JUMP if target is None else target
 
 
 class Route:
@@ -86,16 +84,15 @@ class Route:
 
     def decide(self, step: RouteStep, records: Records, jumps: Jumps, names: Names) -> AnswerState:
         """SKIPPED, NOT_ASKED, or ANSWERED for a question that is to be asked. All that it waits for is decided."""
-        state = self._reached(step, records, jumps, names)
-        if state is _ANSWERED and _are_missing(records, step.before_needs):
-            state = _NOT_ASKED
-        if state is _ANSWERED:
-            for test, target in step.before:
-                if test(names):
-                    jumps[step.position] = target
-                    return _SKIPPED
-            if _are_missing(records, step.needs):
+        state = self._reached(step, records, jumps, names) if step.gates else _ANSWERED
+        if step.before and state is _ANSWERED:
+            if _are_missing(records, step.before_needs):
                 state = _NOT_ASKED
+            elif (target := _first_target(step.before, names)) is not None:
+                jumps[step.position] = target
+                return _SKIPPED
+        if state is _ANSWERED and _are_missing(records, step.needs):
+            state = _NOT_ASKED
         if step.is_gate and state is not _ANSWERED:
             jumps[step.position] = _UNDECIDED if state is _NOT_ASKED else _NO_JUMP
         return state
@@ -140,6 +137,14 @@ class Route:
 
 def _test(survey: Survey, expression: Expression) -> _Test:
     return truth(compile_closure(expression, survey.getter))
+
+
+def _first_target(rules: list[tuple[_Test, int]], names: Names) -> int | None:
+    """Where the first rule that holds leads to."""
+    for test, target in rules:
+        if test(names):
+            return target
+    return None
 
 
 def _are_missing(records: Records, positions: Iterable[int]) -> bool:
