@@ -13,7 +13,9 @@ from headrace.store.connections import open_writer
 from headrace.store.run_file.rows import DetailPacker
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
+from headrace.survey.questions.choice import QuestionMultipleChoice
 from headrace.survey.scenario import Scenario
+from headrace.survey.survey import Survey
 from tests.results import files
 
 
@@ -216,3 +218,21 @@ def test_one_result_has_them_by_edsls_names(results: Results) -> None:
         result.get_answer("mod")
     with pytest.raises(InvalidInput, match="Did you mean 'comment'"):
         result["commment"]
+
+
+def test_options_are_those_that_the_interview_saw(tmp_path: Path) -> None:
+    first = QuestionMultipleChoice(question_name="city", question_text="Which?", question_options=["Oslo", "Lima"])
+    second = QuestionMultipleChoice(
+        question_name="stay", question_text="And?", question_options=["stay in {{ city.answer }}", "{{ scenario.or }}"]
+    )
+    listed = QuestionMultipleChoice(question_name="pick", question_text="?", question_options="{{ scenario.options }}")
+    scenarios = [Scenario({"or": "go", "options": ["a", "b"]}), Scenario({"or": "run", "options": [1, 2]})]
+    of = files.job(Survey([first, second, listed]), scenarios=scenarios)
+    path = files.write(tmp_path / "o.run", of, lambda n: [["Oslo", "Lima"][n], "go", "a"])
+    with Results.open(path) as results:
+        assert results.select("question_options.*").to_list() == [
+            (["Oslo", "Lima"], ["stay in Oslo", "go"], ["a", "b"]),
+            (["Oslo", "Lima"], ["stay in Lima", "run"], [1, 2]),
+        ]
+        assert results.select("stay_question_text").first() == "And?"
+        assert len(results.filter("'go' in stay_question_options")) == 1
