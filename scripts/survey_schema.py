@@ -57,6 +57,8 @@ _VALUES: dict[str, dict[str, Any]] = {
     "top_k": {"type": "integer", "description": "As in EDSL; it changes nothing here."},
     "prices": _LIST,
     "question_items": _LIST,
+    "randomize_items": {"type": "boolean", "description": "Show the items in another order in each interview."},
+    "items_to_pin": {"type": "array", "description": "Items that keep their place."},
     "answer_keys": _LIST,
     "value_types": {**_LIST, "description": "A type for each key: str, int, float, bool, list, dict, list[str], ..."},
     "value_descriptions": _LIST,

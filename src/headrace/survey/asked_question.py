@@ -21,7 +21,7 @@ from headrace.survey.record import AnswerRecord, AnswerState
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender, Template, is_template
 from headrace.survey.wording.instruction import in_words
-from headrace.survey.wording.option_order import OptionOrder
+from headrace.survey.wording.option_order import orders_of
 from headrace.survey.wording.remembering import memory_line, recalled
 
 _ANSWERED = AnswerState.ANSWERED  # looking a member up in its enum costs more than using it
@@ -64,12 +64,12 @@ class AskedQuestion:
         self._told = Template(in_words(survey.told_to(self.question)), f"Question {self.name!r}, an instruction")
         randomizing = survey.randomizing
         self._seed = randomizing.seed
-        self._order = OptionOrder(self.name, randomizing) if self.name in randomizing.questions else None
+        self._orders = tuple(orders_of(self.question, randomizing))
         self._words = _OwnWords(self.question) if has_own_words(self.question) else None
         self._aliases = Aliases((name for _, name in survey.names_in(self.question)), survey.resolved)
         # Where only the text has templates, the question is the same in every interview.
         self._fixed: tuple[str, Schema] | None = None
-        if not self._templates.are_any and self._words is None and self._order is None:
+        if not self._templates.are_any and self._words is None and not self._orders:
             self._fixed = self.question.closing(), self.question.schema()
         # What stands before and behind the text, where the text is all that depends on the interview.
         self._frame: tuple[str, str] | None = None
@@ -148,8 +148,8 @@ class AskedQuestion:
         names = self._aliases.added(context) if self._aliases else context
         text = self._text.render(context["scenario"] if self._names_row else names)
         question = self.question if self._fixed is not None else self._templates.filled(names, context)
-        if self._order is not None:
-            question = self._order.applied(question, ordinal)
+        for order in self._orders:
+            question = order.applied(question, ordinal)
         if self.is_shown:
             context.setdefault(self.name, {}).update(_parts_shown(text, question))
         elif self.is_remembered:

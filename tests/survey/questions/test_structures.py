@@ -1,12 +1,15 @@
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace import QuestionDict, QuestionExtract, QuestionMatrix, QuestionPydantic
+from headrace import Agent, AgentList, Model, QuestionDict, QuestionExtract, QuestionMatrix, QuestionPydantic, Survey
 from headrace.errors import InvalidAnswer, SurveyError
+from headrace.models.provider import Request
 from headrace.survey.questions import Question, question_from_dict
 from tests.survey.questions.written_forms import answer_to, written_forms
 
@@ -152,7 +155,7 @@ def test_an_object_that_does_not_fit_the_model_is_never_accepted(given: Any):
         answer_to(fits_schema, given if isinstance(given, str) else json.dumps(given))
 
 
-class Model:
+class Widget:
     """What a class made with pydantic has for its schema; pydantic itself is not needed."""
 
     @classmethod
@@ -161,9 +164,9 @@ class Model:
 
 
 def test_a_pydantic_model_is_kept_as_its_schema_alone():
-    question = QuestionPydantic(**TEXT, pydantic_model=Model)
+    question = QuestionPydantic(**TEXT, pydantic_model=Widget)
     assert question == fits_schema
-    assert "Model" not in repr(question.to_dict())
+    assert "Widget" not in repr(question.to_dict())
 
 
 @pytest.mark.parametrize(
@@ -193,3 +196,27 @@ def test_a_question_comes_back_from_its_settings(question: Question):
     assert question_from_dict(json.loads(json.dumps(question.to_dict()))) == question
     assert type(question).example().instructions()
     assert question.schema()["type"] == "object"
+
+
+def test_items_are_shown_in_another_order_in_each_interview_but_for_those_pinned(tmp_path: Path):
+    items = [f"item {number}" for number in range(6)]
+    shuffled = QuestionMatrix(
+        **TEXT, question_items=items, question_options=[1, 2], randomize_items=True, items_to_pin=["item 5"]
+    )
+    assert question_from_dict(json.loads(json.dumps(shuffled.to_dict()))) == shuffled
+    people = AgentList(Agent({"n": n}) for n in range(20))
+    orders: list[list[str]] = []
+
+    def answer(request: Request) -> str:
+        orders.append(re.findall("- (item .)", request.user_prompt))
+        return json.dumps(dict.fromkeys(orders[-1], 1))
+
+    job = Survey([shuffled]).by(people, Model("test", canned_response=answer))
+    results = job.run(tmp_path / "a.run")
+    assert all(result.answer["q"] == dict.fromkeys(items, 1) for result in results)
+    first = list(orders)
+    orders.clear()
+    job.run(tmp_path / "b.run")
+    assert orders == first
+    assert len({tuple(order) for order in first}) > 10
+    assert all(sorted(order) == items and order[5] == "item 5" for order in first)

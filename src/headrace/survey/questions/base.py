@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import keyword
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, cast
 
@@ -141,6 +141,11 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
     def holds_bools(self) -> bool:
         """Whether every answer is a bool, so that its column may hold 0 and 1."""
         return False
+
+    @property
+    def pinned_items(self) -> Sequence[Any] | None:
+        """The `question_items` that keep their place while the others are shown in random order; None: all do."""
+        return None
 
     @property
     def has_comment(self) -> bool:

@@ -29,7 +29,9 @@ from headrace.survey.schemas import SchemaCheck, as_schema
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionMatrix(JsonQuestion):
-    """One of the options for each item: `{"price": 3, "taste": 5}`. `permissive=True` accepts anything for any item."""
+    """One of the options for each item: `{"price": 3, "taste": 5}`. `permissive=True` accepts anything for any item.
+    `randomize_items=True` shows the items in another order in each interview, but for `items_to_pin`.
+    """
 
     kind = "matrix"
     example_settings = as_example(
@@ -44,9 +46,12 @@ class QuestionMatrix(JsonQuestion):
     question_options: Sequence[Any] | str
     option_labels: Mapping[Any, str] = field(default_factory=dict[Any, str])
     permissive: bool = False
+    randomize_items: bool = False
+    items_to_pin: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "items_to_pin", tuple(self.items_to_pin or ()))
         for setting in ("question_items", "question_options"):
             given = as_list(self.question_name, setting, getattr(self, setting))
             object.__setattr__(self, setting, given)
@@ -62,6 +67,10 @@ class QuestionMatrix(JsonQuestion):
                         f"Question {self.question_name!r} labels {option}, which is not one of its options.",
                         fix=f"Label some of {list(self.question_options)}.",
                     )
+
+    @property
+    def pinned_items(self) -> Sequence[Any] | None:
+        return self.items_to_pin if self.randomize_items else None
 
     @property
     def items(self) -> list[str]:

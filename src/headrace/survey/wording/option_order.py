@@ -1,4 +1,4 @@
-"""The order in which options are shown where a survey randomizes them.
+"""The order in which options are shown where a survey randomizes them, and the items of a matrix that does.
 
 It follows from the survey's seed, the interview's ordinal and the question's name alone, so that an interview that goes
 on after a crash, or is asked again, shows the same order. Does not depend on Python's own random numbers, which may
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import SurveyError
@@ -17,7 +17,7 @@ from headrace.errors import SurveyError
 if TYPE_CHECKING:
     from headrace.survey.questions import Question
 
-_OPTIONS = "question_options"
+_OPTIONS, _ITEMS = "question_options", "question_items"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,23 +46,33 @@ class Randomizing:
         return Randomizing(tuple(asked for asked in self.questions if asked != name), pinned, self.seed)
 
 
-class OptionOrder:
-    """Shuffles the options of one question."""
+def orders_of(question: Question, randomizing: Randomizing) -> Iterator[OptionOrder]:
+    """What is shown in random order in one question: its options, its items, both or nothing."""
+    name = question.question_name
+    if name in randomizing.questions:
+        yield OptionOrder(name, randomizing.seed, randomizing.pinned.get(name, ()), _OPTIONS)
+    if question.pinned_items is not None:
+        yield OptionOrder(f"{name}.{_ITEMS}", randomizing.seed, question.pinned_items, _ITEMS)
 
-    def __init__(self, name: str, randomizing: Randomizing) -> None:
+
+class OptionOrder:
+    """Shuffles one setting of a question, but for what is pinned. `name` tells its order from that of others."""
+
+    def __init__(self, name: str, seed: int, pinned: Sequence[Any], setting: str) -> None:
         self._name = name
-        self._seed = randomizing.seed
-        self._pinned = tuple(randomizing.pinned.get(name, ()))
+        self._seed = seed
+        self._pinned = tuple(pinned)
+        self._setting = setting
 
     def applied(self, question: Question, ordinal: int) -> Question:
         """The question as this interview sees it."""
-        options = cast("tuple[Any, ...]", getattr(question, _OPTIONS))
+        options = cast("tuple[Any, ...]", getattr(question, self._setting))
         places = [place for place, option in enumerate(options) if option not in self._pinned]
         order = shuffled(len(places), self._seed, ordinal, self._name)
         shown = list(options)
         for place, chosen in zip(places, order, strict=True):
             shown[place] = options[places[chosen]]
-        return dataclasses.replace(question, **{_OPTIONS: shown})
+        return dataclasses.replace(question, **{self._setting: shown})
 
 
 def shuffled(count: int, seed: int, ordinal: int, name: str) -> tuple[int, ...]:
