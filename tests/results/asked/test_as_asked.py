@@ -12,7 +12,7 @@ def pick(options: list[str] | str) -> QuestionMultipleChoice:
 
 
 def shown(prompt: str) -> list[str]:
-    return [line[2:] for line in prompt.splitlines() if line.startswith("- ")]
+    return [line[3:] for line in prompt.splitlines() if line[:1].isdigit()]
 
 
 def test_randomized_options_are_read_back_in_the_order_shown(tmp_path: Path):

@@ -83,6 +83,12 @@ def test_a_survey_or_question_needs_no_model_to_show_its_prompts(monkeypatch: py
     assert Survey([question]).prompts().select("user_prompt").first().startswith("Alone?")
 
 
+def test_prompts_may_be_the_scenarios_of_another_survey():
+    table = job().prompts().select("user_prompt", "question_name")
+    assert table.relevant_columns() == ["user_prompt", "question_name"]
+    assert [dict(each) for each in table.to_scenario_list()] == list(table)
+
+
 def test_mistakes_are_told_at_once():
     with pytest.raises(SurveyError, match="nothing called 'city'"):
         Survey([MOOD]).prompts()

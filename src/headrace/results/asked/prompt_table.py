@@ -75,10 +75,9 @@ class PromptTable(Tabular):
         """Print the first rows: the two prompts, or every column."""
         (self if every_column else self.select(*SHOWN)).print()
 
-    def first(self) -> Any:
-        """The first value, or the first row where there are several columns."""
-        row = next(self._values())
-        return row[0] if len(row) == 1 else row
+    def relevant_columns(self) -> list[str]:
+        """EDSL's name for `columns`."""
+        return self.columns
 
     def _glance(self, most_rows: int) -> Glance:
         rows = list(islice(self._values(), most_rows))
