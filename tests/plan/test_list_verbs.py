@@ -265,6 +265,10 @@ def test_lists_become_dicts_and_lists():
     for listed in (cities, people):
         assert type(listed).from_dict(listed.to_dict()) == listed
         assert type(listed).from_dict(listed.to_dict(add_edsl_version=True)) == listed
+    assert people.to_dict()["codebook"] == {"age": "Age in years"}  # once, and not with every agent
+    assert people.to_dict()["agent_list"][0] == {"traits": {"age": 36, "x": 1}, "name": "ada"}
+    mixed = AgentList([Agent(a=1, codebook={"a": "A"}), Agent(a=2)])
+    assert AgentList.from_dict(mixed.to_dict()) == mixed
     assert people.to_scenario_list()[0] == {"age": 36, "x": 1}
     assert ScenarioList([{"name": "ada", "age": 1}]).to_agent_list()[0] == Agent({"age": 1}, name="ada")
     with pytest.raises(ListError, match="no list 'agent_list'"):

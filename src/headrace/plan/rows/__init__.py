@@ -4,5 +4,5 @@
 
 Every verb reads the rows of a list one by one and yields those of a new one, which is spooled as it comes: a list of
 any length goes through in constant memory. Verbs that need another order keep positions, not items, and those in a
-temporary file once they are many (row_order). What only agents or only scenarios have is in plan.lists.
+temporary file once they are many (row_order).
 """

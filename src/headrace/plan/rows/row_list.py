@@ -1,7 +1,8 @@
 """A list of agents or scenarios of any length, and its verbs; what both kinds of lists share.
 
 Covers: reading items one by one or by position, and the verbs, which hand over to `plan.rows` and make a new list.
-Does not cover: what only agents or only scenarios have (plan.lists), or where rows lie (plan.sources, plan.rows.spool).
+Does not cover: what only agents or only scenarios have (plan.rows.agent_list, plan.rows.scenario_list), or where rows
+lie (plan.sources, plan.rows.spool).
 """
 
 from __future__ import annotations

@@ -1,0 +1,262 @@
+"""A list of agents of any length. Covers: what it has beside the verbs of all lists: settings, names, instructions.
+
+Does not cover: the verbs that lists of agents and of scenarios share (plan.rows.row_list).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, Self, cast
+
+from headrace.errors import ListError
+from headrace.plan.identity import digest
+from headrace.plan.rows import row_shape
+from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
+from headrace.plan.rows.row_list import RowList, file_source
+from headrace.plan.rows.scenario_list import ScenarioList
+from headrace.plan.sources import CsvSource, JsonlSource, RowSource
+from headrace.survey.agent import AGENT_PARTS, NAME, Agent
+from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings, SettingsTable
+from headrace.survey.people.field_verbs import dropped, given_names
+from headrace.survey.scenario import Scenario
+from headrace.survey.values import Fields
+
+
+class AgentList(RowList[Agent]):
+    """Agents, any number. `codebook` and `traits_presentation_template` are given to each; the list holds them once."""
+
+    item, what, parts = Agent, "agent", AGENT_PARTS
+
+    def __init__(
+        self,
+        items: Iterable[Agent] | None = None,
+        codebook: Mapping[str, str] | None = None,
+        traits_presentation_template: str | None = None,
+    ) -> None:
+        self.settings = SettingsTable()
+        self._shared = _shared_settings(codebook, traits_presentation_template)
+        super().__init__(items)
+        self.source.census.forget(SETTINGS)  # it is no trait
+        self._digest: str | None = None
+
+    @classmethod
+    def of(cls, source: RowSource, settings: SettingsTable | None = None, digest: str | None = None) -> Self:
+        """A list of the rows of this source, whose agents have these settings; `digest` where it is known."""
+        made = super().of(source)
+        made.settings, made._shared, made._digest = settings or SettingsTable(), PLAIN, digest
+        return made
+
+    @property
+    def digest(self) -> str:
+        if self._digest is None:
+            row = self.settings.to_row()
+            self._digest = digest(self.source.digest.encode() + row) if row else self.source.digest
+        return self._digest
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """One agent a row of a `.csv` or `.jsonl` file."""
+        return cls._from_source(file_source(Path(path), {}), None, None)
+
+    @classmethod
+    def from_csv(
+        cls,
+        file_path: str | Path,
+        name_field: str | None = None,
+        codebook: Mapping[str, str] | None = None,
+        instructions: str | None = None,
+    ) -> Self:
+        """One agent a row. A column `agent_name`, or the one called `name_field`, becomes the agent's name."""
+        source = CsvSource(Path(file_path), {name_field: NAME} if name_field else {})
+        return cls._from_source(source, codebook, instructions)
+
+    @classmethod
+    def from_jsonl(
+        cls,
+        source: str | Path,
+        name_field: str | None = None,
+        codebook: Mapping[str, str] | None = None,
+        instructions: str | None = None,
+    ) -> Self:
+        """One agent a line, each a JSON object; names as in `from_csv`."""
+        rows = JsonlSource(Path(source), {name_field: NAME} if name_field else {})
+        return cls._from_source(rows, codebook, instructions)
+
+    @classmethod
+    def from_list(cls, trait_name: str, values: Iterable[Any], codebook: Mapping[str, str] | None = None) -> Self:
+        """One agent for each value of one trait."""
+        refuse_text(values)
+        return cls((Agent({trait_name: value}) for value in values), codebook)
+
+    @classmethod
+    def from_source(
+        cls,
+        source_type_or_data: Any,
+        *args: Any,
+        instructions: str | None = None,
+        codebook: Mapping[str, str] | None = None,
+        name_field: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """`from_source("csv", "people.csv", name_field="who")`: what `ScenarioList.from_source` reads, as agents."""
+        scenarios = ScenarioList.from_source(source_type_or_data, *args, **options)
+        agents = cls((_agent_of(scenario, name_field or "name") for scenario in scenarios.copies()), codebook)
+        return agents if instructions is None else agents.add_instructions(instructions)
+
+    @classmethod
+    def from_scenario_list(cls, scenario_list: ScenarioList) -> Self:
+        """One agent for each scenario, with its fields as traits; a field `name` becomes the agent's name."""
+        return cls(_agent_of(scenario) for scenario in scenario_list.copies())
+
+    def to_scenario_list(self) -> ScenarioList:
+        """One scenario for each agent, with its traits as fields."""
+        return ScenarioList(Scenario(agent.traits) for agent in self.copies())
+
+    def to_dict(self, *, add_edsl_version: bool = False, full_dict: bool = False) -> dict[str, Any]:
+        """The agents as JSON values, in RAM; a codebook or a template that all of them have stands there once."""
+        agents = [agent.to_dict(full_dict=full_dict) for agent in self.copies()]
+        shared = self.settings.entries[0].to_dict() if len(self.settings.entries) == 1 and not full_dict else {}
+        once = {"codebook": shared.get("codebook"), "traits_presentation_template": shared.get("template")}
+        once = {part: value for part, value in once.items() if value is not None}
+        for agent, part in product(agents, once):
+            del agent[part]
+        return {"agent_list": agents, **once, **(edsl_marks("AgentList") if add_edsl_version else {})}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse of `to_dict`; also for what EDSL writes."""
+        agents = map(Agent.from_dict, listed(data, "agent_list"))
+        return cls(agents, data.get("codebook"), data.get("traits_presentation_template"))
+
+    @property
+    def names(self) -> list[str | int | None]:
+        """The name of each agent, in RAM."""
+        return [fields.get(NAME) for fields in self._rows()]
+
+    @property
+    def trait_keys(self) -> list[str]:
+        """The traits that any agent has."""
+        return self.field_names
+
+    all_traits = trait_keys
+
+    @property
+    def codebook(self) -> dict[str, str]:
+        """The codebook that all agents share; {} for none."""
+        codebooks = [dict(settings.codebook) for settings in self.settings.entries]
+        if any(codebook != codebooks[0] for codebook in codebooks):
+            raise ListError("The agents have different codebooks.", fix="Give them one with set_codebook().")
+        return codebooks[0] if codebooks else {}
+
+    def set_codebook(self, codebook: Mapping[str, str]) -> None:
+        """Give each agent of this list this codebook."""
+        self._become(type(self)(self.copies(), codebook) if codebook else type(self)(_with(self, codebook={})))
+
+    def set_traits_presentation_template(self, traits_presentation_template: str) -> None:
+        """Give each agent of this list this template."""
+        self._become(type(self)(self.copies(), traits_presentation_template=traits_presentation_template))
+
+    def set_instruction(self, instruction: str) -> None:
+        """Give each agent of this list this instruction."""
+        self._become(type(self)(_with(self, instruction=instruction)))
+
+    def add_instructions(self, instructions: str) -> Self:
+        """`set_instruction`, and return this list."""
+        self.set_instruction(instructions)
+        return self
+
+    def add_trait(self, trait: str, values: Any) -> Self:
+        """Each agent with a further trait: one value for each agent, or one for all."""
+        is_each = isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
+        if not is_each:
+            return self._made(agent.add_trait(trait, values) for agent in self.copies())
+        rows = row_shape.with_values(self._rows(), trait, cast("Iterable[Any]", values), self.what)
+        return self._from_rows(rows)
+
+    def remove_trait(self, trait: str) -> Self:
+        """Each agent without a trait."""
+        return self._made(agent.remove_trait(trait) for agent in self.copies())
+
+    def translate_traits(self, codebook: Mapping[str, Mapping[Any, Any]]) -> Self:
+        """Each agent with values replaced: `{"hair": {1: "brown"}}`."""
+        return self._made(agent.translate_traits(codebook) for agent in self.copies())
+
+    def with_names(
+        self, *trait_keys: str, remove_traits: bool = True, separator: str = ",", force_name: bool = False
+    ) -> Self:
+        """Each agent with a name made of the values of these traits."""
+        names = given_names(trait_keys)
+        self._check_known(names, ())
+        return self._made(
+            _named(agent, names, separator, remove_traits=remove_traits, force=force_name) for agent in self.copies()
+        )
+
+    def give_names(
+        self, *trait_keys: str, remove_traits: bool = True, separator: str = ",", force_name: bool = False
+    ) -> None:
+        """`with_names`, for this list itself."""
+        self._become(
+            self.with_names(*trait_keys, remove_traits=remove_traits, separator=separator, force_name=force_name)
+        )
+
+    def extend(self, items: Iterable[Agent]) -> None:
+        """Add agents to this list, at its end."""
+        self.settings = SettingsTable(self.settings.entries)  # a snapshot keeps the table it has
+        super().extend(items)
+        self.source.census.forget(SETTINGS)
+        self._digest = None
+
+    @classmethod
+    def _from_source(cls, source: RowSource, codebook: Mapping[str, str] | None, instructions: str | None) -> Self:
+        if SETTINGS in source.census.kinds:
+            raise ListError(f"The file has a column {SETTINGS!r}.", fix="Give it another name: that one is taken.")
+        listed = cls.of(source, SettingsTable([_shared_settings(codebook, None)]))
+        return listed if instructions is None else cls(_with(listed, instruction=instructions))
+
+    def _item(self, fields: Fields) -> Agent:
+        return Agent.from_fields(fields, self.settings.of(fields))
+
+    def _row(self, item: Agent) -> Fields:
+        settings, shared = item.settings, self._shared
+        if shared is not PLAIN:
+            codebook, template = shared.codebook or settings.codebook, shared.template or settings.template
+            settings = AgentSettings(codebook, template, settings.functions)
+        number = self.settings.number(settings)
+        fields = item.to_fields()
+        return {**fields, SETTINGS: number} if number else fields
+
+    def _state(self, item: Agent) -> Any:
+        return super()._state(item), item.settings.key
+
+    def _become(self, other: Any) -> None:
+        self.source, self.settings, self._digest = other.source, other.settings, other._digest
+
+
+def _shared_settings(codebook: Mapping[str, str] | None, template: str | None) -> AgentSettings:
+    return Agent(codebook=codebook, traits_presentation_template=template).settings
+
+
+def _with(agents: AgentList, **parts: Any) -> Iterator[Agent]:
+    for agent in agents.copies():
+        for part, value in parts.items():
+            setattr(agent, part, value)
+        yield agent
+
+
+def _named(agent: Agent, traits: Sequence[str], separator: str, *, remove_traits: bool, force: bool) -> Agent:
+    if agent.name is not None and not force:
+        raise ListError(f"The agent {agent.name!r} has a name.", fix="Write force_name=True to give it another one.")
+    named = agent.duplicate()
+    named.name = separator.join(str(agent.traits.get(trait)) for trait in traits)
+    if remove_traits:
+        named.traits = dropped(agent.traits, traits)
+    return named
+
+
+def _agent_of(scenario: Scenario, name_field: str = "name") -> Agent:
+    traits = dict(scenario)
+    parameters: dict[str, Any] = traits.pop("agent_parameters", None) or {}
+    name = traits.pop(name_field, None)
+    return Agent(traits, parameters.get("name", name), None, parameters.get("instruction"))

@@ -1,0 +1,199 @@
+"""A list of scenarios of any length. Covers: what it has beside the verbs of all lists: verbs for its fields.
+
+Does not cover: the verbs that lists of agents and of scenarios share (plan.rows.row_list).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from headrace.errors import ListError
+from headrace.plan.rows import row_shape
+from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
+from headrace.plan.rows.given_sources import given_source, snake_names
+from headrace.plan.rows.row_list import RowList
+from headrace.plan.sources import CsvSource, JsonlSource
+from headrace.survey.scenario import Scenario
+from headrace.survey.values import Fields
+
+if TYPE_CHECKING:
+    from headrace.plan.rows.agent_list import AgentList
+
+
+class ScenarioList(RowList[Scenario]):
+    """Scenarios, any number; plain dicts will do."""
+
+    item, what, also = Scenario, "scenario", ' or dicts, like {"text": "..."}'
+
+    def __init__(self, items: Iterable[Scenario | dict[str, Any]] | None = None) -> None:
+        super().__init__(items)  # pyright: ignore[reportArgumentType]
+
+    @classmethod
+    def from_csv(cls, path: str | Path) -> Self:
+        """One scenario a row, with the columns as its fields."""
+        return cls.of(CsvSource(Path(path), {}))
+
+    @classmethod
+    def from_jsonl(cls, path: str | Path) -> Self:
+        """One scenario a line, each a JSON object."""
+        return cls.of(JsonlSource(Path(path), {}))
+
+    @classmethod
+    def from_list(cls, field_name: str, values: Iterable[Any], use_indexes: bool = False) -> Self:
+        """One scenario for each value of one field: `ScenarioList.from_list("city", ["Oslo", "Lima"])`.
+
+        `use_indexes` numbers them in a field `idx`.
+        """
+        refuse_text(values)
+        if use_indexes:
+            return cls({field_name: value, "idx": number} for number, value in enumerate(values))
+        return cls({field_name: value} for value in values)
+
+    @classmethod
+    def from_source(cls, source_type_or_data: Any, *args: Any, snakify: bool = True, **options: Any) -> Self:
+        """Scenarios of a file, data frame, dict or list: `from_source("csv", "cities.csv")`, `from_source(frame)`.
+
+        `snakify` writes the names of fields in small letters, digits and underscores, as texts can name them.
+        """
+        given = given_source(source_type_or_data, args, options)
+        made = cls.of(given) if isinstance(given, (CsvSource, JsonlSource)) else cls(cast("Iterable[Fields]", given))
+        return made.snakify() if snakify else made
+
+    def snakify(self) -> Self:
+        """Each scenario with small letters, digits and underscores in names: `Review Text` becomes `review_text`."""
+        renames = snake_names(self.field_names)
+        return self.rename(renames) if renames else self
+
+    @classmethod
+    def from_list_of_dicts(cls, data: Iterable[dict[str, Any]]) -> Self:
+        """One scenario for each dict."""
+        return cls(data)
+
+    gen = from_list_of_dicts
+
+    @classmethod
+    def from_nested_dict(cls, data: Mapping[str, Sequence[Any]]) -> Self:
+        """One scenario for each position of the lists: `{"a": [1, 2], "b": [3, 4]}` are two."""
+        if len({len(values) for values in data.values()}) > 1:
+            lengths = ", ".join(f"{name!r} has {len(values)}" for name, values in data.items())
+            raise ListError(f"The lists differ in length: {lengths}.", fix="Give lists of one length.")
+        return cls(dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True))
+
+    def to_dict(self, *, add_edsl_version: bool = False) -> dict[str, Any]:
+        """The scenarios as JSON values, in RAM."""
+        scenarios = [scenario.to_dict() for scenario in self.copies()]
+        return {"scenarios": scenarios, **(edsl_marks("ScenarioList") if add_edsl_version else {})}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The reverse of `to_dict`; also for what EDSL writes."""
+        return cls(map(Scenario.from_dict, listed(data, "scenarios")))
+
+    def to_scenario_list(self) -> Self:
+        return self
+
+    def to_agent_list(self) -> AgentList:
+        """One agent for each scenario, with its fields as traits; a field `name` becomes the agent's name."""
+        from headrace.plan.rows.agent_list import AgentList  # which knows this class
+
+        return AgentList.from_scenario_list(self)
+
+    @property
+    def parameters(self) -> set[str]:
+        """The fields that any scenario has."""
+        return set(self.field_names)
+
+    def add_value(self, name: str, value: Any) -> Self:
+        """Each scenario with a further field that has the same value in all."""
+        return self._from_rows({**fields, name: value} for fields in self._rows())
+
+    def add_list(self, name: str, values: Iterable[Any]) -> Self:
+        """Each scenario with a further field; as many values as scenarios."""
+        return self._from_rows(row_shape.with_values(self._rows(), name, values, self.what))
+
+    def transform(self, field: str, func: Callable[[Any], Any], new_name: str | None = None) -> Self:
+        """Each scenario with `func(value)` in a field, or in a new one."""
+        self._check_known([field], ())
+        return self._from_rows(row_shape.transformed(self._rows(), field, func, new_name or field))
+
+    def apply(self, func: Callable[[Any], Any], field: str, new_name: str | None = None, replace: bool = False) -> Self:
+        """`transform`, with its arguments in another order; `replace` drops the old field."""
+        made = self.transform(field, func, new_name)
+        return made.drop(field) if replace and new_name not in (None, field) else made
+
+    def unpack(self, field: str, new_names: Sequence[str] | None = None, keep_original: bool = True) -> Self:
+        """Each scenario with the items of a list as fields of their own: `tags_0`, `tags_1`, or the names given."""
+        self._check_known([field], ())
+        names = new_names or [f"{field}_{number}" for number in range(len(self[0].get(field) or ()))]
+        return self._from_rows(row_shape.unpacked_lists(self._rows(), field, names, keep=keep_original))
+
+    def unpack_dict(self, field: str, prefix: str | None = None, drop_field: bool = False) -> Self:
+        """Each scenario with the items of a dict as fields of their own."""
+        self._check_known([field], ())
+        return self._from_rows(row_shape.unpacked_dicts(self._rows(), field, prefix or "", drop_field=drop_field))
+
+    def concatenate(
+        self,
+        fields: Sequence[str],
+        separator: str = ";",
+        prefix: str = "",
+        postfix: str = "",
+        new_field_name: str | None = None,
+    ) -> Self:
+        """Each scenario with one text in place of these fields."""
+        return self._joined(
+            fields,
+            new_field_name,
+            lambda values: separator.join(f"{prefix}{value}{postfix}" for value in values),
+        )
+
+    def concatenate_to_list(
+        self, fields: Sequence[str], prefix: str = "", postfix: str = "", new_field_name: str | None = None
+    ) -> Self:
+        """Each scenario with one list in place of these fields."""
+        if prefix or postfix:
+            return self._joined(fields, new_field_name, lambda values: [f"{prefix}{each}{postfix}" for each in values])
+        return self._joined(fields, new_field_name, list)
+
+    def unpivot(self, id_vars: Sequence[str] | None = None, value_vars: Sequence[str] | None = None) -> Self:
+        """One scenario for each field of each scenario: its name as `variable`, its value as `value`."""
+        ids = list(id_vars or ())
+        names = [name for name in self.field_names if name not in ids] if value_vars is None else list(value_vars)
+        self._check_known([*ids, *names], ())
+        return self._from_rows(row_shape.unpivoted(self._rows(), ids, names))
+
+    def fillna(self, value: Any = "") -> Self:
+        """Each scenario with a value where it has none."""
+        return self._from_rows(row_shape.filled(self._rows(), value))
+
+    def replace_values(self, replacements: Mapping[str, Any]) -> Self:
+        """Each scenario with values replaced: `{"1": "one"}` stands for the number and the text."""
+        return self._from_rows(row_shape.replaced(self._rows(), replacements))
+
+    def replace_names(self, new_names: Sequence[str]) -> Self:
+        """Each scenario with other names for its fields, in their order."""
+        if len(new_names) != len(self.field_names):
+            raise ListError(
+                f"{len(new_names)} names are given for {len(self.field_names)} fields.", fix="Give one for each field."
+            )
+        return self.rename(dict(zip(self.field_names, new_names, strict=True)))
+
+    def reorder_keys(self, new_order: Sequence[str]) -> Self:
+        """Each scenario with its fields in this order."""
+        return self.keep(list(new_order))
+
+    def __rmul__(self, other: Scenario) -> Self:
+        return self * other
+
+    def _joined(self, fields: Sequence[str], new: str | None, join: Callable[[list[Any]], Any]) -> Self:
+        if isinstance(fields, str):
+            raise ListError(f"{fields!r} is one field.", fix="Give a list of fields.")
+        self._check_known(fields, ())
+        name = new or f"concat_{'_'.join(fields)}"
+        return self._from_rows(row_shape.concatenated(self._rows(), fields, name, join))
+
+    def _rows_of(self, items: Iterable[Scenario], first: int = 0) -> Iterator[Fields]:
+        # A plain dict says all that a scenario is.
+        return super()._rows_of((Scenario(item) if type(item) is dict else item for item in items), first)
