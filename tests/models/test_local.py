@@ -121,6 +121,12 @@ async def test_it_answers_differently_in_another_iteration() -> None:
     assert replies[0] == replies[2] != replies[1]
 
 
+async def test_a_schema_with_a_keyword_that_the_grammar_lacks_is_enforced_without_it() -> None:
+    schema: Schema = {"type": "array", "items": {"enum": [0, 1]}, "minItems": 2, "maxItems": 2, "uniqueItems": True}
+    async with a_model(max_tokens=40) as model:
+        assert (await model.ask(request(schema))).text.startswith('{"answer":[')
+
+
 async def test_a_cut_off_answer_is_told_apart() -> None:
     async with a_model(max_tokens=4) as model:
         assert (await model.ask(request(TEXT, "Tell a long story."))).finish is Finish.LENGTH

@@ -74,6 +74,12 @@ def test_a_sentence_names_what_is_chosen_but_no_order():
         answered(QuestionRank(**TEXT, question_options=colours, num_selections=2), "Red is worse than Blue")
 
 
+def test_numbers_before_options_are_marks():
+    question = QuestionRank(**TEXT, question_options=["Tea", "Coffee", "Juice"], num_selections=2)
+    assert answered(question, "1: Tea\n2: Coffee") == answered(question, "0: Tea\n1: Coffee") == ["Tea", "Coffee"]
+    assert answered(question, "0, 1") == ["Tea", "Coffee"]
+
+
 def test_options_with_commas_stay_whole():
     question = QuestionCheckBox(**TEXT, question_options=["Yes, always", "Yes", "Red and blue", "Red"])
     assert answered(question, "Yes, always, Red and blue") == ["Yes, always", "Red and blue"]

@@ -72,8 +72,11 @@ def load(settings: dict[str, Any], socket_path: Path) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def grammar(schema: str) -> str:
-    """Return llama.cpp's grammar for a JSON schema, without blanks: a small model would fill a line with them."""
-    compact = {**json.loads(schema), "x-guidance": {"whitespace_flexible": False}}
+    """Return llama.cpp's grammar for a JSON schema, without blanks: a small model would fill a line with them.
+
+    `lenient`: a keyword that the library does not know, like uniqueItems, would make it drop the whole grammar.
+    """
+    compact = {**json.loads(schema), "x-guidance": {"whitespace_flexible": False, "lenient": True}}
     return _xllamacpp().json_schema_to_grammar(compact)
 
 

@@ -65,7 +65,7 @@ class SeveralQuestion(ChoiceQuestion):
         what = "their numbers" if self.uses_code else "them"
         example = "[0, 2]" if self.uses_code else '["...", "..."]'
         order = ", the best first" if self.is_ordered else ""
-        return f"Choose {_counted(*self.bounds())}. Answer with {what} as a JSON list{order}: {example}"
+        return f"Choose {_counted(*self.bounds())}, each once. Answer with {what} as a JSON list{order}: {example}"
 
     def read(self, text: str) -> tuple[Any, str | None]:
         found = _items_in(without_thoughts(text))
@@ -108,6 +108,8 @@ class SeveralQuestion(ChoiceQuestion):
 
     def picked(self, item: Any) -> Any:
         """The option that one item of the list means."""
+        if (written := self._written(item)) is not None:
+            return written
         position = position_of(item, self._known)
         if position is not None:
             return self._known.values[position]

@@ -77,7 +77,16 @@ class ChoiceQuestion(CommentedQuestion):
         return list(range(len(self.options))) if self.uses_code else list(self.options)
 
     def accept(self, given: Any) -> Any:
-        return chosen(given, self._known)
+        written = self._written(given)
+        return chosen(given, self._known) if written is None else written
+
+    def _written(self, given: Any) -> Any:
+        """The option that is written exactly as shown, which most answers are; None where it takes a closer look."""
+        return self._by_text.get(given) if type(given) is str else None
+
+    @cached_property
+    def _by_text(self) -> dict[str, Any]:
+        return {as_shown(option): option for option in self._known.values}
 
     def check_options(self, options: Options) -> None:
         if len(options) < 2:
@@ -202,6 +211,8 @@ class QuestionYesNo(ChoiceQuestion):
         return "Answer with Yes or No." if self._is_usual else "Answer with exactly one of these options."
 
     def accept(self, given: Any) -> Any:
+        if (written := self._written(given)) is not None:
+            return written
         if isinstance(given, (bool, str)) and self._is_usual:
             given = _TRUTHS.get(loosely(str(given)), given)
         return chosen(given, KnownOptions(self.options, None if self._is_usual else self._known.first))
@@ -274,6 +285,8 @@ class QuestionLinearScale(ChoiceQuestion):
         return "Answer with exactly one number of this scale."
 
     def accept(self, given: Any) -> int:
+        if (written := self._written(given)) is not None:
+            return written
         number = self._number(given.strip()) if isinstance(given, str) else given
         if isinstance(number, (int, float)) and not isinstance(number, bool):
             for point in self.options:

@@ -30,6 +30,7 @@ _LEADING_NUMBER = re.compile(r"[(#]?([-+]?\d{1,18})(?![\d.,]*\d)")
 _SHORTENED = re.compile(r"\s*[(:,–—]|\s+-")
 _ENDS_FIRST = re.compile(r"\s*(?:[,;:.!?–—)]|-\s|$)")
 _BETWEEN = re.compile(r"[\s,;>|&/→\"'`*\[\]().:•–-]|(?:and|then)\b", re.IGNORECASE)
+_NUMBER_MARK = re.compile(r"\(?\d{1,6}\s*[.):\]-]\s*")
 _CODE = re.compile(r"\d{1,6}(?!\w)")
 _WORDS = re.compile(r"[^\W_][\w'’-]*")
 _NEGATIONS = frozenset(
@@ -114,6 +115,8 @@ def positions_in_row(text: str, options: KnownOptions) -> list[int] | None:
         if (option := known.pattern.match(spoken, at)) is not None:
             found.append(known.positions[option[0]])
             at = option.end()
+        elif (marker := _NUMBER_MARK.match(spoken, at)) is not None and known.pattern.match(spoken, marker.end()):
+            at = marker.end()  # the option's text wins
         elif (number := _CODE.match(spoken, at)) is not None:
             position = _numbered(int(number[0]), options)
             if position is None:
