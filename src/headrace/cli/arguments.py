@@ -13,23 +13,32 @@ from pathlib import Path
 from headrace.errors import HeadraceError, SurveyError
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
-from headrace.plan.survey_file import read_survey
 from headrace.survey.model import Model
 from headrace.survey.model_text import model_from_text
 from headrace.survey.survey import Survey
 from headrace.survey.written_files import read_written
 
 
-def job_from(survey: str, agents: Path | None, scenarios: Path | None, models: list[str], conditions: list[str]) -> Job:
-    """Makes the job of `headrace run`."""
-    job = Job(survey_from(survey))
-    if agents is not None:
-        job = job.by(AgentList.from_file(agents))
-    if scenarios is not None:
-        job = job.by(ScenarioList.from_file(scenarios))
-    for condition in conditions:
+def job_from(
+    survey: str,
+    agents: Path | None,
+    scenarios: Path | None,
+    models: list[str],
+    conditions: list[str],
+    allow: list[str],
+) -> Job:
+    """Makes the job of `headrace run`: a study or a survey. Lists and models of the command take the study's places."""
+    study = _study_from(survey, allow)
+    given = study.given_lists()
+    job = Job(
+        study.survey,
+        agents=given.get("agents") if agents is None else AgentList.from_file(agents),
+        models=ModelList(_models(models)) if models else study.models if study.has_models else None,
+        scenarios=given.get("scenarios") if scenarios is None else ScenarioList.from_file(scenarios),
+    )
+    for condition in (*(each.source for each in study.conditions), *conditions):
         job = job.where(condition)
-    return job.by(ModelList(_models(models))) if models else job
+    return job
 
 
 def mapped_job_from(template: str, data: Path, schema: Path | None, system: str | None, models: list[str]) -> Job:
@@ -49,11 +58,11 @@ def _text_from(template: str) -> str:
     return read_written(Path(template[1:]), fix="Check the path behind the @.")
 
 
-def survey_from(text: str) -> Survey:
-    """Reads a survey from a file, or as `module:object` from a program of the user's own."""
+def _study_from(text: str, allow: list[str]) -> Job:
+    """Reads a study from a file, or as `module:object` from a program of the user's own."""
     module, _, name = text.partition(":")
     if not module or not name or Path(text).exists() or len(module) == 1:  # one letter before a colon is a drive
-        return read_survey(Path(text))
+        return Job.load(text, allow=allow)
     sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
     try:
         found = getattr(importlib.import_module(module), name)
@@ -64,6 +73,8 @@ def survey_from(text: str) -> Survey:
     except Exception as error:  # the user's own program, which may raise anything
         what = f"{type(error).__name__}: {error}"
         raise SurveyError(f"{text} cannot be imported: {what}.", fix="To see where, add --debug.") from error
+    if isinstance(found, Job):
+        return found
     if not isinstance(found, Survey):
-        raise SurveyError(f"{text} is a {type(found).__name__}, not a Survey.", fix="Name a Survey of that module.")
-    return found
+        raise SurveyError(f"{text} is a {type(found).__name__}, not a Survey.", fix="Name a Survey or a Job there.")
+    return Job(found)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from headrace.plan.job import Job
 
 
-@with_run_flags(without="allow")
+@with_run_flags(without="")
 def run(
-    survey: Annotated[str, typer.Argument(help="A survey: a .yaml or .json file, or module:object.")],
+    survey: Annotated[str, typer.Argument(help="A survey or a study: a .yaml or .json file, or module:object.")],
     agents: Annotated[Path | None, typer.Option(help="Who answers: a .csv or .jsonl file.")] = None,
     scenarios: Annotated[Path | None, typer.Option(help="What it is about: a .csv or .jsonl file.")] = None,
     where: Annotated[
@@ -32,7 +32,7 @@ def run(
     from headrace.cli.arguments import job_from
 
     options = _run_options(flags)
-    job = job_from(survey, agents, scenarios, flags.model or [], where or [])
+    job = job_from(survey, agents, scenarios, flags.model or [], where or [], flags.allow or [])
     _start(job, flags.output, options, flags)
 
 

@@ -33,10 +33,12 @@ _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 class Permissions:
     """`budgets` are as the file will keep them, `confirmed` what this user says yes to by starting the run.
 
-    `unconfirmed` must be empty for the run to start.
+    `unconfirmed` must be empty for the run to start. `claimed_by` is the file that names those contacts: the run file,
+    or a study.
     """
 
     path: Path
+    claimed_by: Path
     plan: str
     budgets: Budgets
     unconfirmed: tuple[Contact, ...]
@@ -68,8 +70,10 @@ class Permissions:
             and set(confirmed.prices) <= set(before.prices)
             and _has_confirmed_limits(options, kept, before)
         )
+        claims = [Path(model.origin.path) for model in job.called_models if model.origin is not None]
         return cls(
             path=path,
+            claimed_by=claims[0] if claims else path,
             plan=plan,
             budgets=budgets,
             unconfirmed=_unconfirmed(job, before.contacts if is_as_before else ()),
@@ -84,7 +88,7 @@ class Permissions:
     def check(self) -> None:
         """Raise NotConfirmed, before a key is read, where this user has to be asked."""
         if self.unconfirmed:
-            raise not_confirmed(self.path, self.unconfirmed)
+            raise not_confirmed(self.claimed_by, self.unconfirmed)
 
     def memory_limits(self) -> MemoryLimits:
         limits = memory_limits(self.budgets.memory)

@@ -6,11 +6,12 @@ Does not cover: whether it may be done (interviews.permissions), or doing it (mo
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.errors import NotConfirmed, OptionError
+from headrace.errors import NotConfirmed, OptionError, Spelled
 from headrace.models.http_client.http_options import HttpOptions, usual_key
 from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
@@ -76,11 +77,15 @@ def not_confirmed(path: Path, refused: Iterable[Contact], more: str = "") -> Not
     contacts = list(refused)
     allow = list(dict.fromkeys(name for contact in contacts for name in contact.to_allow))
     listed = "; ".join(dict.fromkeys(map(described, contacts)))
+    verb = "load" if path.suffix.lower() in (".yaml", ".yml", ".json") else "open"  # a study, or a run file
     return NotConfirmed(
         f"{path} was not made by you here, or was changed since, and names {listed}.{more}",
         path=path,
         allow=allow,
-        fix=f"If you trust it: Job.open({str(path)!r}, allow={allow!r}).",
+        fix=Spelled(
+            f"If you trust it: Job.{verb}({str(path)!r}, allow={allow!r}).",
+            command=f"If you trust it: {' '.join(f'--allow {shlex.quote(name)}' for name in allow)}",
+        ),
     )
 
 

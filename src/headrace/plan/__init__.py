@@ -23,6 +23,6 @@ and arithmetic (`product`) turns the ordinal into positions in four lists.
   a row is a scenario, the one agent has no traits, the prompt is sent as it is written, and each property of the answer
   is a question that is derived from that answer and never asked.
 
-Does not cover: running a job. `Job.run` imports `interviews.api` inside the method: one of the three imports that
+Does not cover: running a job. `Job.run` imports `interviews.api` inside the method: one of the four imports that
 point up.
 """

@@ -7,7 +7,7 @@ and `run`, `stream`, `open` and the like (interviews.api).
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -247,6 +247,45 @@ class Job(HostedVerbs):
         frame or any iterable of dicts; `schema` a JSON schema as a dict, a file or a type, which every reply must fit.
         """
         return Job(mapped_survey(template, schema)).by(mapped_agent(system_prompt), rows_of(data))
+
+    @property
+    def has_models(self) -> bool:
+        """Whether models were given; otherwise the default one answers."""
+        return self._models is not None
+
+    def given_lists(self) -> dict[str, AgentList | ScenarioList]:
+        """The agents and scenarios that were given, by name."""
+        lists = {"agents": self._agents, "scenarios": self._scenarios}
+        return {name: rows for name, rows in lists.items() if rows is not None}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The job as JSON values, in RAM: survey, agents, scenarios, models and conditions. Functions are refused."""
+        from headrace.plan.study_files import job_to_dict
+
+        return job_to_dict(self, {name: rows.to_dict() for name, rows in self.given_lists().items()})
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Job:
+        """The reverse of `to_dict`."""
+        from headrace.plan.study_files import job_from_dict
+
+        return job_from_dict(cls, data)
+
+    def save(self, path: str | Path) -> None:
+        """Write the job to a `.yaml` or `.json` file. A long list goes into a `.jsonl` file beside it."""
+        from headrace.plan.study_files import save_job
+
+        save_job(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path, *, allow: str | Iterable[str] = ()) -> Job:
+        """Read a study: what `save` has written, or a survey file. Nothing in it is executed.
+
+        A model with an address or a key variable of its own is refused when it runs, unless `allow` names these.
+        """
+        from headrace.plan.study_files import load_job
+
+        return load_job(cls, path, frozenset([allow] if isinstance(allow, str) else allow))
 
     @staticmethod
     def open(path: str | Path, *, allow: str | Iterable[str] = ()) -> Job:

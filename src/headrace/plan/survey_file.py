@@ -26,7 +26,9 @@ from headrace.survey.questions.base import kinds_for_files
 from headrace.survey.survey import Survey
 from headrace.survey.written_files import read_written
 
-_PARTS = ("questions", "skip", "$schema")
+# As Survey.to_dict names them; a person mostly writes the first two.
+_FURTHER_PARTS = ("rules", "memory", "instructions", "randomize", "pinned", "seed", "groups")
+SURVEY_PARTS = ("questions", "skip", *_FURTHER_PARTS, "$schema")
 # A short name stands for the setting that its kind has.
 _SHORT_FOR = {
     "name": ("question_name",),
@@ -67,24 +69,41 @@ def settings_in_files(kind: type[Question]) -> list[dataclasses.Field[Any]]:
 
 def read_survey(path: Path) -> Survey:
     """The survey in a `.yaml`, `.yml` or `.json` file."""
-    held = _as_mapping(_read(path), str(path), 'Begin with "questions:" and a list of them.')
+    return survey_in(path, as_mapping(read_data(path), str(path), 'Begin with "questions:" and a list of them.'))
+
+
+def survey_in(path: Path | str, held: dict[Any, Any]) -> Survey:
+    """The survey that a file holds; `path` is the place that errors name."""
     for part in held:
-        if part not in _PARTS:
-            raise SurveyError(f"{path} has a part {part!r}.", fix=nearest(str(part), _PARTS))
+        if part not in SURVEY_PARTS:
+            raise SurveyError(f"{path} has a part {part!r}.", fix=nearest(str(part), SURVEY_PARTS))
     questions = held.get("questions")
     if not isinstance(questions, list):
         raise SurveyError(f"{path} has no list of questions.", fix='Begin with "questions:" and a list of them.')
     survey = Survey([_question(path, number, item) for number, item in enumerate(cast("list[Any]", questions), 1)])
-    rules = _as_mapping(held.get("skip") or {}, f"{path}, skip", "Write one `question: rule` a line.")
+    rules = as_mapping(held.get("skip") or {}, f"{path}, skip", "Write one `question: rule` a line.")
     for question, rule in rules.items():
         try:
             survey.add_skip_rule(str(question), str(rule))
         except InvalidInput as error:
             raise SurveyError(f"{path}, skip, {question}: {error.message}", fix=error.fix) from None
-    return survey
+    return _with_further_parts(path, survey, {part: held[part] for part in _FURTHER_PARTS if part in held})
 
 
-def _read(path: Path) -> Any:
+def _with_further_parts(path: Path | str, survey: Survey, parts: dict[str, Any]) -> Survey:
+    if not parts:
+        return survey
+    try:
+        return Survey.from_dict({**survey.to_dict(), **parts})
+    except InvalidInput as error:
+        raise SurveyError(f"{path}: {error.message}", fix=error.fix) from None
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        names = ", ".join(parts)
+        raise SurveyError(f"{path}: {names} cannot be read ({error}).", fix="Write it as Survey.save does.") from None
+
+
+def read_data(path: Path) -> Any:
+    """The plain data in a `.yaml`, `.yml` or `.json` file; SurveyError where it is neither."""
     text = read_written(path)
     if path.suffix.lower() == ".json":
         try:
@@ -119,9 +138,9 @@ def _yaml_fix(line: str) -> str:
     return "Check the indentation and the quotes there."
 
 
-def _question(path: Path, number: int, item: Any) -> Question:
+def _question(path: Path | str, number: int, item: Any) -> Question:
     place = f"{path}, question {number}"
-    settings = _as_mapping(item, place, "Write its kind, name and text.")
+    settings = as_mapping(item, place, "Write its kind, name and text.")
     in_full = _full_names(place, settings)
     full = {in_full[str(name)]: value for name, value in settings.items()}
     if len(full) < len(settings):
@@ -152,7 +171,7 @@ def _full_names(place: str, settings: dict[Any, Any]) -> dict[str, str]:
     return known
 
 
-def _as_mapping(value: Any, place: str, fix: str) -> dict[Any, Any]:
+def as_mapping(value: Any, place: str, fix: str) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise SurveyError(f"{place} is not a set of `name: value` lines.", fix=fix)
     return cast("dict[Any, Any]", value)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.errors import ListError
+from headrace.errors import ListError, nearest
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.function_reference import function_reference
 from headrace.survey.known_services import known_as, service_of
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headrace.plan.lists import ModelList, ScenarioList
 
 _FUNCTION = "function"
+_IN_PROGRAM = "Save the job without it, and add the model in the program."
 _ABOUT_CALLING = frozenset(
     {
         "api_key",
@@ -138,6 +139,24 @@ class Model(HostedVerbs):
             is_function = isinstance(value, dict)
             parameters[name] = from_reference(value, (functions or {}).get(name)) if is_function else value[0]
         return cls(held["name"], service_name=held["service"], **parameters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The model as values: its name, its service and its parameters. A function is refused: no file can hold it."""
+        if self.functions:
+            named = ", ".join(self.functions)
+            raise ListError(f"Model {self.name!r} has a function, {named}, which cannot be written.", fix=_IN_PROGRAM)
+        return {"model": self.name, "inference_service": self.service_name, "parameters": dict(self.parameters)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Model:
+        """The reverse of `to_dict`; also for what EDSL writes."""
+        known = ("model", "inference_service", "parameters", "edsl_version", "edsl_class_name")
+        if not isinstance(data, Mapping) or not isinstance(data.get("model"), str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ListError(f"{data!r} is not a model.", fix='Write {"model": "gpt-4o", "parameters": {}}.')
+        for name in data:
+            if name not in known:
+                raise ListError(f"A model has no {name!r}.", fix=nearest(str(name), known[:3]))
+        return cls(data["model"], data.get("inference_service"), **(data.get("parameters") or {}))
 
     @classmethod
     def from_file(cls, row: bytes | str, path: str, allowed: frozenset[str] = frozenset()) -> Model:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
+import msgspec
+
 from headrace.display import SHOWN_ROWS, first_of, html_table
 from headrace.errors import SurveyError, nearest
 from headrace.expressions import Expression, parse
@@ -396,6 +398,36 @@ class Survey(HostedVerbs):
             survey.add_question_group(first, last, name)
         survey.resolved = {str(name): str(stands_for) for name, stands_for in held.get("names", {}).items()}
         return survey
+
+    def to_dict(self) -> dict[str, Any]:
+        """The survey as JSON values. A function, which no file can hold, is refused."""
+        for question in self.questions:
+            if question.functions:
+                raise SurveyError(
+                    f"Question {question.question_name!r} has a function, which cannot be written.",
+                    fix="Save the survey without it, and add it in the program.",
+                )
+        held = msgspec.json.decode(self.to_row())
+        held.pop("names", None)  # what bare names stand for is found anew with the lists of each job
+        return held
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Survey:
+        """The reverse of `to_dict`."""
+        return cls.from_row(msgspec.json.encode({"skip": {}, **data}))
+
+    def save(self, path: str | Path) -> None:
+        """Write the survey to a `.yaml` or `.json` file, which `Survey.load` and `headrace run` read."""
+        from headrace.plan.study_files import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Survey:
+        """Read a survey file. Nothing in it is executed."""
+        from headrace.plan.study_files import load
+
+        return load(cls, path)
 
     def __repr__(self) -> str:
         return f"Survey({', '.join(self._positions)})"

@@ -58,6 +58,19 @@ class RowList(HostedVerbs, Generic[Item]):
         made.source = source
         return made
 
+    def save(self, path: str | Path) -> None:
+        """Write the list to a `.yaml` or `.json` file, which `load` reads; it is held in RAM meanwhile."""
+        from headrace.plan.study_files import save
+
+        save(cast(Any, self), path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` has written. Nothing in it is executed."""
+        from headrace.plan.study_files import load
+
+        return load(cast(Any, cls), path)
+
     def snapshot(self) -> Self:
         """The list as it is now: what is appended later is not in it. It shares the rows."""
         return copy.copy(self)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, Typ
 from headrace.errors import InvalidAnswer, SurveyError
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.model import Model, from_reference, to_reference
+from headrace.survey.model_text import model_from_text
 from headrace.survey.questions.kinds import KindOfQuestion, kind_named, kinds_by_name, split_kind
 from headrace.survey.repair.json_texts import json_in
 from headrace.survey.replies import read_cut, read_reply, readings
@@ -327,12 +328,19 @@ def question_from_dict(settings: dict[str, Any], functions: Mapping[str, Any] | 
     kind, given = split_kind(settings)
     for name in cast("type[Question]", kind).function_settings & given.keys():
         given[name] = from_reference(given[name], (functions or {}).get(name))
-    held = given.get("model")
-    if isinstance(held, dict):
-        given["model"] = Model.from_row(encode_value(cast(Schema, held)))
-    elif isinstance(held, str):  # in a file that a person wrote
-        given["model"] = Model(held)
+    if "model" in given:
+        given["model"] = _model_from(given["model"])
     return cast(Any, kind)(**given)
+
+
+def _model_from(held: Any) -> Any:
+    """A question's own model: as a run file holds it, or as a person writes it, `gpt-4o,temperature=0.2`."""
+    if isinstance(held, str):
+        return model_from_text(held, "model")
+    if not isinstance(held, dict):
+        return held
+    settings = cast(Schema, held)
+    return Model.from_dict(settings) if "model" in settings else Model.from_row(encode_value(settings))
 
 
 def _as_plain(value: Any) -> Any:

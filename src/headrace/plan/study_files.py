@@ -1,0 +1,207 @@
+"""A study as a file: surveys, lists and whole jobs written to YAML or JSON, and read back.
+
+    survey:      the parts of a survey file: questions, skip, rules, memory, ...
+    agents:      a list of agents, or the name of a .csv or .jsonl file beside this one
+    scenarios:   a list of scenarios, or such a file
+    models:      a list of models, each as `gpt-4o,temperature=0.2` or with its model and parameters
+    where:       a list of conditions
+
+A survey file, with its questions at the outermost level, may have the other four too. Reading executes nothing,
+contacts nobody and opens no file outside the study's folder; a model's own address or key variable in it is a claim
+that a user has to allow. Functions are never written. Does not cover: what is wrong with a question in a file
+(plan.survey_file).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from headrace.errors import InvalidInput, ListError, SurveyError, nearest
+from headrace.plan.lists import AgentList, ModelList, ScenarioList
+from headrace.plan.survey_file import SURVEY_PARTS, as_mapping, read_data, survey_in
+from headrace.survey.model import FromFile, Model
+from headrace.survey.model_text import model_from_text
+from headrace.survey.survey import Survey
+from headrace.survey.values import decode_value, encode_value
+
+if TYPE_CHECKING:
+    from headrace.plan.job import Job
+
+JOB_PARTS = ("agents", "scenarios", "models", "where")
+_MOST_ROWS = 1_000  # written into the study itself; more go into a file beside it
+_FORMATS = (".yaml", ".yml", ".json")
+# Parameters by which a model reaches something else than its service's own address with its service's own key.
+_REACHING = frozenset({"base_url", "api_key_env", "extra_headers", "extra_body", "path"})
+
+
+def save(held: Survey | AgentList | ScenarioList, path: str | Path) -> None:
+    """Write a survey or a list to a `.yaml`, `.yml` or `.json` file."""
+    _refuse_functions(held)
+    _write(_plain(held.to_dict()), _checked_path(path))
+
+
+def load(kind: Any, path: str | Path) -> Any:
+    """Read what `save` has written of this class."""
+    path = _checked_path(path)
+    if kind is Survey:
+        return survey_in(path, as_mapping(read_data(path), str(path), _BEGIN))
+    held = _with_values(read_data(path))
+    try:
+        return kind.from_dict(held)
+    except InvalidInput as error:
+        raise ListError(f"{path}: {error.message}", fix=error.fix) from None
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        said = f"{path} holds no {kind.__name__}: {error}."
+        raise ListError(said, fix="Give a file that save() has written.") from None
+
+
+def job_to_dict(job: Job, lists: Mapping[str, Any]) -> dict[str, Any]:
+    """A job as JSON values; `lists` has its agents and scenarios as they are to be written."""
+    if job.survey.is_mapped:
+        raise SurveyError(
+            "A job of Job.map is a text and a file of rows.", fix="Keep these two: there is nothing else to save."
+        )
+    _refuse_functions(job.agents)
+    models = {} if not job.has_models else {"models": [model.to_dict() for model in job.models]}
+    where = {"where": [each.source for each in job.conditions]} if job.conditions else {}
+    return _plain({"survey": job.survey.to_dict(), **lists, **models, **where})
+
+
+def save_job(job: Job, path: str | Path) -> None:
+    """Write a job; a list of more than 1,000 rows goes into a `.jsonl` file beside it, as a stream."""
+    path = _checked_path(path)
+    lists = {name: _list_or_file(path, name, rows) for name, rows in job.given_lists().items()}
+    _write(job_to_dict(job, lists), path)
+
+
+def job_from_dict(job: type[Job], data: Any, path: Path | None = None, allowed: frozenset[str] = frozenset()) -> Job:
+    """Make the job that `job_to_dict` describes; `path` is the file that it was read from."""
+    place = "The study" if path is None else str(path)
+    held = as_mapping(_with_values(data), place, _BEGIN)
+    parts = ("survey", *JOB_PARTS) if "survey" in held else (*SURVEY_PARTS, *JOB_PARTS)
+    for part in held:
+        if part not in parts and not str(part).startswith("edsl_"):
+            raise SurveyError(f"{place} has a part {part!r}.", fix=nearest(str(part), parts))
+    survey = held.get("survey", {part: value for part, value in held.items() if part in SURVEY_PARTS})
+    made = job(_claimed(survey_in(place, as_mapping(survey, f"{place}, survey", _BEGIN)), path, allowed))
+    try:
+        return _with_lists(made, held, path, allowed)
+    except (ListError, SurveyError) as error:
+        raise type(error)(f"{place}: {error.message}", fix=error.fix) from None
+
+
+def _with_lists(job: Job, held: dict[Any, Any], path: Path | None, allowed: frozenset[str]) -> Job:
+    for name, kind in (("agents", AgentList), ("scenarios", ScenarioList)):
+        if held.get(name) is not None:
+            job = job.by(_list_from(kind, held[name], path, name))
+    if held.get("models") is not None:
+        job = job.by(ModelList(_models_from(held["models"], path, allowed)))
+    for condition in _listed(held.get("where") or []):
+        job = job.where(condition)
+    return job
+
+
+def load_job(job: type[Job], path: str | Path, allowed: frozenset[str]) -> Job:
+    path = _checked_path(path)
+    return job_from_dict(job, read_data(path), path, allowed)
+
+
+_BEGIN = 'Begin with "questions:" and a list of them.'
+
+
+def _refuse_functions(held: Survey | AgentList | ScenarioList) -> None:
+    """Agents that answer by a function have it in their list's settings; a survey looks at its questions itself."""
+    if isinstance(held, AgentList) and any(entry.functions for entry in held.settings.entries):
+        raise ListError(
+            "Some of the agents have a function, which cannot be written.",
+            fix="Save them without it, and give it in the program.",
+        )
+
+
+def _list_or_file(study: Path, name: str, rows: AgentList | ScenarioList) -> Any:
+    if len(rows) <= _MOST_ROWS:
+        return rows.to_dict()
+    if isinstance(rows, AgentList) and rows.settings.to_row():
+        raise ListError(
+            f"{len(rows):,} agents with a codebook or a template are too many for one file.",
+            fix="Save their traits as .csv or .jsonl, and give the codebook in the program.",
+        )
+    beside = study.with_name(f"{study.stem}.{name}.jsonl")
+    with beside.open("wb") as file:
+        for row in rows.source.rows():
+            file.write(row + b"\n")
+    return beside.name
+
+
+def _list_from(
+    kind: type[AgentList | ScenarioList], held: Any, study: Path | None, name: str
+) -> AgentList | ScenarioList:
+    if not isinstance(held, str):
+        key = "agent_list" if kind is AgentList else "scenarios"
+        return kind.from_dict(cast("dict[str, Any]", held) if isinstance(held, dict) else {key: _listed(held)})
+    if study is None:
+        raise ListError(f"The {name} are in a file, {held!r}.", fix="Load the study from its own file: Job.load(path).")
+    file = (study.parent / held).resolve()
+    if not file.is_relative_to(study.parent.resolve()):
+        raise ListError(f"The {name} are in {held!r}, outside the study's folder.", fix="Copy that file beside it.")
+    return kind.from_file(file)
+
+
+def _models_from(held: Any, study: Path | None, allowed: frozenset[str]) -> Iterator[Model]:
+    for item in _listed(held):
+        model = model_from_text(item, "models") if isinstance(item, str) else Model.from_dict(item)
+        yield model if study is None else _claim(model, study, allowed)
+
+
+def _claimed(survey: Survey, study: Path | None, allowed: frozenset[str]) -> Survey:
+    if study is None or all(question.model is None for question in survey.questions):
+        return survey
+    return survey.with_questions(
+        question if question.model is None else replace(question, model=_claim(question.model, study, allowed))
+        for question in survey.questions
+    )
+
+
+def _claim(model: Model, study: Path, allowed: frozenset[str]) -> Model:
+    """What a file says of addresses, keys and model files is asked only where the user allows it."""
+    if not _REACHING.isdisjoint(model.parameters):
+        model.origin = FromFile(str(study), allowed)
+    return model
+
+
+def _listed(held: Any) -> Iterable[Any]:
+    return cast("list[Any]", held) if isinstance(held, list) else [held]
+
+
+def _plain(held: dict[str, Any]) -> dict[str, Any]:
+    """The same as JSON values, what JSON has not with a mark; `_with_values` reads it back."""
+    return msgspec.json.decode(encode_value(held))
+
+
+def _with_values(data: Any) -> Any:
+    return decode_value(msgspec.json.encode(data))
+
+
+def _checked_path(path: str | Path) -> Path:
+    path = Path(path)
+    if path.suffix.lower() not in _FORMATS:
+        raise SurveyError(f"{path} ends in {path.suffix!r}.", fix=f"Give it one of {', '.join(_FORMATS)}.")
+    return path
+
+
+def _write(data: dict[str, Any], path: Path) -> None:
+    if path.suffix.lower() == ".json":
+        text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n"
+    else:
+        import yaml
+
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise SurveyError(f"{path} cannot be written: {error.strerror}.", fix="Check the path.") from None
