@@ -1,6 +1,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from headrace.results.columns.question_parts import PART_GROUPS, PARTS
 from headrace.results.results import Results
 from tests.docs.documents import DOCS, run_program
@@ -8,7 +10,8 @@ from tests.docs.documents import DOCS, run_program
 DOCUMENT = (DOCS / "results.md").read_text("utf-8")
 
 
-def test_the_examples_run_and_print_what_is_shown(tmp_path: Path):
+def test_the_examples_run_and_print_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
     program = tmp_path / "program.py"
     program.write_text("\n".join(re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)), "utf-8")
     printed = run_program(program, tmp_path)
