@@ -309,6 +309,11 @@ class Survey(HostedVerbs):
         roots = {name.partition(".")[0] for name in names}
         return frozenset(self._positions[root] for root in roots if root in self._positions)
 
+    def answers_named_by(self, question: Question) -> frozenset[int]:
+        """The positions of the earlier questions whose answer or comment this one's settings name."""
+        uses = [NameUse(place, name) for place, name in self.names_in(question)]
+        return self.positions_in(use.name for use in uses if use.part not in ("question_text", "question_options"))
+
     def shown_by(self, question: Question) -> frozenset[int]:
         """The positions of the earlier questions whose text or options this one shows in its own."""
         uses = [NameUse(place, name) for place, name in self.names_in(question)]

@@ -6,6 +6,7 @@ import pytest
 
 from headrace import EndOfSurvey, Model, QuestionFreeText, Survey
 from headrace.errors import ExpressionError, SurveyError
+from headrace.survey.flow.route import Route
 
 
 def free(name: str, text: str = "Well?") -> QuestionFreeText:
@@ -137,3 +138,8 @@ def test_a_survey_with_rules_survives_being_stored_and_tells_what_differs():
 def test_the_end_of_a_survey_is_one_object():
     assert pickle.loads(pickle.dumps(EndOfSurvey)) is EndOfSurvey
     assert (repr(EndOfSurvey), bool(EndOfSurvey)) == ("EndOfSurvey", False)
+
+
+def test_a_question_that_shows_another_s_text_waits_for_what_that_text_needs_and_not_for_its_answer():
+    survey = Survey([free("a"), free("b", "About {{ a.answer }}?"), free("c", "I asked {{ b.question_text }}")])
+    assert [step.waits for step in Route(survey).steps] == [set(), {0}, {0}]

@@ -68,7 +68,9 @@ class Route:
         self.steps = [RouteStep(position) for position in range(len(survey))]
         self._exits: dict[int, _Exit] = {}
         for position, question in enumerate(survey.questions):
-            self.steps[position].needs = survey.positions_in(name for _, name in survey.names_in(question))
+            # Showing a question's text or options takes what these need, not its answer.
+            shown = [self.steps[earlier].needs for earlier in survey.shown_by(question)]
+            self.steps[position].needs = _union([survey.answers_named_by(question), *shown])
             self.steps[position].remembers = frozenset(survey.remembered_by(question))
             if (skip := survey.skip_rules.get(question.question_name)) is not None:
                 self._add_before(survey, position, skip, _NO_JUMP)
