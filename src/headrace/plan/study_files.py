@@ -47,7 +47,7 @@ def save(held: Survey | AgentList | ScenarioList, path: str | Path) -> None:
 
 def load(kind: Any, path: str | Path) -> Any:
     """Read what `save` has written of this class."""
-    path = _checked_path(path)
+    path = Path(path)
     if kind is Survey:
         return survey_in(path, as_mapping(read_data(path), str(path), _BEGIN))
     held = _with_values(read_data(path))
@@ -107,7 +107,7 @@ def _with_lists(job: Job, held: dict[Any, Any], path: Path | None, allowed: froz
 
 
 def load_job(job: type[Job], path: str | Path, allowed: frozenset[str]) -> Job:
-    path = _checked_path(path)
+    path = Path(path)
     return job_from_dict(job, read_data(path), path, allowed)
 
 
