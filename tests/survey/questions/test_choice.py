@@ -198,6 +198,6 @@ def test_settings_that_do_not_fit_are_refused(make: Any, told: str):
 @pytest.mark.parametrize("kind", ["multiple_choice_with_other", "likert_five", "dropdown", "markdown"])
 def test_the_example_of_a_kind_runs(kind: str, tmp_path: Any):
     question = Question.example(kind)
-    canned = question.schema().get("enum", ["Good"])[0]
+    canned = question.settings().get("question_options", ["# Soup"])[0]
     results = Survey([question]).by(Model("test", canned_response=canned)).run(tmp_path / "a.run", progress_bar=False)
     assert results[0].answer == {question.question_name: canned}

@@ -97,7 +97,7 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
     kind: ClassVar[str]
     question_type: ClassVar[str]
     example_settings: ClassVar[Mapping[str, Any]] = as_example(
-        question_name="how_are_you", question_text="How are you?"
+        question_name="weekend", question_text="What did you do last weekend?"
     )
     is_made_by_jobs: ClassVar[bool] = False  # by Job.map only
     literal_settings: ClassVar[frozenset[str]] = frozenset()  # whose texts are no templates

@@ -148,11 +148,11 @@ class QuestionCheckBox(SeveralQuestion):
 
     kind = "checkbox"
     example_settings = as_example(
-        question_name="never_eat",
-        question_text="Which of the following foods would you eat if you had to?",
-        question_options=["soggy meatpie", "rare snails", "mouldy bread", "panda milk custard", "McDonalds"],
-        min_selections=2,
-        max_selections=5,
+        question_name="instruments",
+        question_text="Which of these instruments have you played?",
+        question_options=["Piano", "Drums", "Flute", "Cello"],
+        min_selections=1,
+        max_selections=3,
         include_comment=False,
     )
 
@@ -200,11 +200,9 @@ class QuestionCheckBoxWithOther(QuestionCheckBox):
     kind = "checkbox_with_other"
     reads_sentences = False  # words that are no option may be an answer of its own
     example_settings = as_example(
-        question_name="foods",
-        question_text="Which foods do you enjoy?",
-        question_options=["Pizza", "Pasta", "Salad"],
-        min_selections=1,
-        max_selections=3,
+        question_name="pets",
+        question_text="Which animals live with you?",
+        question_options=["Cat", "Dog", "Fish"],
         include_comment=False,
     )
 
@@ -241,9 +239,9 @@ class QuestionTopK(QuestionCheckBox):
 
     kind = "top_k"
     example_settings = as_example(
-        question_name="two_fruits",
-        question_text="Which of the following fruits do you prefer?",
-        question_options=["apple", "banana", "carrot", "durian"],
+        question_name="two_seasons",
+        question_text="Which two seasons do you like most?",
+        question_options=["Spring", "Summer", "Autumn", "Winter"],
         min_selections=2,
         max_selections=2,
     )
@@ -270,11 +268,10 @@ class QuestionRank(SeveralQuestion):
     is_ordered = True
     reads_sentences = False  # one may name the second before the first
     example_settings = as_example(
-        question_name="rank_foods",
-        question_text="Rank your favorite foods.",
-        question_options=["Pizza", "Pasta", "Salad", "Soup"],
+        question_name="holiday",
+        question_text="Where would you rather spend a holiday?",
+        question_options=["By the sea", "In the mountains", "In a city"],
         num_selections=2,
-        use_code=False,
     )
 
     num_selections: int | str | None = None

@@ -113,9 +113,9 @@ class QuestionMultipleChoice(ChoiceQuestion):
 
     kind = "multiple_choice"
     example_settings = as_example(
-        question_name="how_feeling",
-        question_text="How are you?",
-        question_options=["Good", "Great", "OK", "Bad"],
+        question_name="commute",
+        question_text="How do you get to work?",
+        question_options=["By train", "By car", "On foot"],
         include_comment=False,
     )
 
@@ -147,10 +147,9 @@ class QuestionMultipleChoiceWithOther(QuestionMultipleChoice):
 
     kind = "multiple_choice_with_other"
     example_settings = as_example(
-        question_name="how_feeling_with_other",
-        question_text="How are you?",
-        question_options=["Good", "Great", "OK", "Bad"],
-        other_option_text="Other (please specify)",
+        question_name="breakfast",
+        question_text="What did you have for breakfast?",
+        question_options=["Bread", "Porridge", "Nothing"],
         include_comment=False,
     )
 
@@ -196,7 +195,7 @@ class QuestionYesNo(ChoiceQuestion):
     """Yes or no. The answer is the text "Yes" or "No", as EDSL has it."""
 
     kind = "yes_no"
-    example_settings = as_example(question_name="is_it_equal", question_text="Is 5 + 5 equal to 11?")
+    example_settings = as_example(question_name="owns_bike", question_text="Do you own a bicycle?")
 
     question_options: Sequence[Any] | str = ("No", "Yes")
 
@@ -223,7 +222,7 @@ class QuestionLikertFive(ChoiceQuestion):
     """How far one agrees with a statement, in five steps; `question_options` may name others."""
 
     kind = "likert_five"
-    example_settings = as_example(question_name="happy_raining", question_text="I'm only happy when it rains.")
+    example_settings = as_example(question_name="quiet_trains", question_text="Trains should have a quiet carriage.")
 
     question_options: Sequence[Any] | str = ("Strongly disagree", "Disagree", "Neutral", "Agree", "Strongly agree")
 
@@ -237,10 +236,10 @@ class QuestionLinearScale(ChoiceQuestion):
 
     kind = "linear_scale"
     example_settings = as_example(
-        question_name="ice_cream",
-        question_text="How much do you like ice cream?",
-        question_options=[1, 2, 3, 4, 5],
-        option_labels={1: "I hate it", 5: "I love it"},
+        question_name="sleep",
+        question_text="How well did you sleep last night?",
+        question_options=[0, 1, 2, 3, 4],
+        option_labels={0: "badly", 4: "very well"},
     )
 
     option_labels: Mapping[Any, str] | str | None = field(default_factory=dict[Any, str])

@@ -35,7 +35,7 @@ class QuestionMarkdown(QuestionFreeText):
     """A text in Markdown. A code fence around the whole of it is taken off."""
 
     kind = "markdown"
-    example_settings = as_example(question_name="how_are_you", question_text="How are you?")
+    example_settings = as_example(question_name="recipe", question_text="Write down a short recipe for soup.")
 
     def instructions(self) -> str:
         return "Answer in Markdown, without a code fence around it."
