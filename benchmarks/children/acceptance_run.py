@@ -15,7 +15,7 @@ from benchmarks import workload
 from benchmarks.every_kind import questions
 from benchmarks.processes import print_figures
 
-_SETTINGS = {"temperature": 0.7, "top_p": 0.95, "max_tokens": 128}
+_SETTINGS = {"temperature": 0.7, "top_p": 0.95, "max_tokens": 256}
 
 
 def main(package: str, address: str, times: int, directory: str) -> None:
