@@ -189,6 +189,8 @@ def _with_values(data: Any) -> Any:
 
 def _checked_path(path: str | Path) -> Path:
     path = Path(path)
+    if not path.suffix:
+        path = path.with_name(f"{path.name}.json")  # EDSL's programs write save("pets") and load("pets")
     if path.suffix.lower() not in _FORMATS:
         raise SurveyError(f"{path} ends in {path.suffix!r}.", fix=f"Give it one of {', '.join(_FORMATS)}.")
     return path

@@ -10,4 +10,4 @@ survey = Survey([pet, kind]).add_skip_rule("kind", "pet == 'No'")
 again = Survey.from_dict(json.loads(json.dumps(survey.to_dict())))
 results = again.by(Model("test", canned_response={"pet": "No", "kind": "a cat"})).run()
 
-value = [again.question_names, again == survey, results.select("pet", "kind").to_list()]
+value = [again.question_names, again.to_dict() == survey.to_dict(), results.select("pet", "kind").to_list()]
