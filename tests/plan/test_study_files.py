@@ -136,6 +136,12 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, written):
     assert not (tmp_path / "gone").exists()
 
 
+def test_a_name_without_an_ending_is_that_of_a_json_file(tmp_path):
+    Survey([MOOD]).save(tmp_path / "pets")
+    assert [path.name for path in tmp_path.iterdir()] == ["pets.json"]
+    assert Survey.load(tmp_path / "pets").question_names == ["mood"]
+
+
 def test_other_endings_and_missing_files_are_refused(tmp_path):
     with pytest.raises(SurveyError, match=r"ends in '\.txt'"):
         _job().save(tmp_path / "study.txt")

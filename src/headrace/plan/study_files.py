@@ -47,7 +47,7 @@ def save(held: Survey | AgentList | ScenarioList, path: str | Path) -> None:
 
 def load(kind: Any, path: str | Path) -> Any:
     """Read what `save` has written of this class."""
-    path = Path(path)
+    path = _found_path(path)
     if kind is Survey:
         return survey_in(path, as_mapping(read_data(path), str(path), _BEGIN))
     held = _with_values(read_data(path))
@@ -107,7 +107,7 @@ def _with_lists(job: Job, held: dict[Any, Any], path: Path | None, allowed: froz
 
 
 def load_job(job: type[Job], path: str | Path, allowed: frozenset[str]) -> Job:
-    path = Path(path)
+    path = _found_path(path)
     return job_from_dict(job, read_data(path), path, allowed)
 
 
@@ -187,10 +187,20 @@ def _with_values(data: Any) -> Any:
     return decode_value(msgspec.json.encode(data))
 
 
+def _as_json(path: Path) -> Path:
+    """EDSL's programs write save("pets") and load("pets")."""
+    return path.with_name(f"{path.name}.json")
+
+
+def _found_path(path: str | Path) -> Path:
+    path = Path(path)
+    return _as_json(path) if not path.suffix and _as_json(path).exists() else path
+
+
 def _checked_path(path: str | Path) -> Path:
     path = Path(path)
     if not path.suffix:
-        path = path.with_name(f"{path.name}.json")  # EDSL's programs write save("pets") and load("pets")
+        path = _as_json(path)
     if path.suffix.lower() not in _FORMATS:
         raise SurveyError(f"{path} ends in {path.suffix!r}.", fix=f"Give it one of {', '.join(_FORMATS)}.")
     return path
