@@ -1,11 +1,14 @@
-import dataclasses
+"""docs/survey.md says what is there, and its examples run."""
+
 import re
 from pathlib import Path
 
 import headrace
-from tests.docs.documents import DOCS, code_names, run_program, tables
+from headrace.survey.questions.base import kinds_for_files
+from tests.docs.documents import DOCS, code_names, run_program, sections, tables
 
 DOCUMENT = (DOCS / "survey.md").read_text("utf-8")
+SECTIONS = {section.title: section.text for section in sections(DOCUMENT)}
 
 
 def test_its_examples_run(tmp_path: Path):
@@ -14,8 +17,12 @@ def test_its_examples_run(tmp_path: Path):
     assert run_program(program, tmp_path) == ""
 
 
-def test_the_settings_of_each_kind_are_those_there_are():
-    for kind, settings, _ in (row for table in tables(DOCUMENT) for row in table):
-        (name,) = code_names(kind)
-        fields = {field.name for field in dataclasses.fields(getattr(headrace, name))}
-        assert set(code_names(settings)) <= fields, name
+def test_its_kinds_are_those_there_are_with_their_settings():
+    overview, *families = tables(SECTIONS["Questions"])
+    kinds = {kind.kind: kind for kind in kinds_for_files()}
+    assert {code_names(row[0])[0] for row in overview} == kinds.keys()
+    for kind, name, settings, _ in overview:
+        assert getattr(headrace, code_names(name)[0]) is kinds[code_names(kind)[0]]
+        assert set(code_names(settings)) <= set(kinds[code_names(kind)[0]].__dataclass_fields__), kind
+    for name, settings, _ in (row for family in families for row in family):
+        assert set(code_names(settings)) <= set(getattr(headrace, code_names(name)[0]).__dataclass_fields__), name
