@@ -131,7 +131,7 @@ def test_a_closed_pipe_ends_quietly(place: Path):
             "questions:\n  - kind: free_text\n    text: {{ scenario.city }}\n",
             "a.yaml, line 3.*may need quotes",
         ),
-        ("a.yaml", "questions:\n  - {kind: free_text, name: q, text: 5}\n", "'q' has 5 for a text. Put it in quotes"),
+        ("a.yaml", "questions:\n  - {kind: free_text, name: q, text: 5}\n", "'q' has 5 for its text. Put it in quotes"),
         ("a.yaml", "questions:\n  - {kind: free_text, name: class, text: x}\n", "word of the language of rules"),
         (
             "a.yaml",
