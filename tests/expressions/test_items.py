@@ -35,6 +35,11 @@ def value(source: str):
         ('scenario["Review Text"]', "good"),
         ("{{ scenario['Review Text'] }} == 'good' and brands[0] == 'Acme'", True),
         ("agent['first name']", "Ada"),
+        ("'{{ word }}' == 'Oslo'", True),
+        ('"{{word}}" in ["Oslo", "Lima"]', True),
+        ("'{{ scenario[\"Review Text\"] }}' == 'good'", True),
+        ("'{{ count }}' == '3' and {{ count }} == 3", True),
+        ("'{{ nothing }}' == 'x'", False),
         ("scenario['a.b']", "dotted"),
     ],
 )

@@ -1,7 +1,7 @@
 """Makes plain Python text of an expression's source without moving a single column.
 
-Covers: `{{ name }}`, line ends, habits of other languages (`&&`, `=`), and sizes that are refused before
-Python's parser sees them. Does not cover: the grammar (`syntax`).
+Covers: `{{ name }}`, `'{{ name }}'` (the value as text), line ends, habits of other languages (`&&`, `=`), and sizes
+that are refused before Python's parser sees them. Does not cover: the grammar (`syntax`).
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ DEEPEST_NESTING = 50
 # So: more links than a readable tree could have, but few enough to survive in 1 MiB.
 _LONGEST_CHAIN = 500
 
+_BRACED_NAME = r"""
+    \{\{ \s* [^\W\d]\w*
+    (?: \.[^\W\d]\w* | \[ \s* (?: -?\d{1,9} | "[^"\\{}\r\n]*" | '[^'\\{}\r\n]*' ) \s* \] )* \s* \}\}
+"""
+
 _TOKEN = re.compile(
-    r"""
-      (?P<quotes> '{3} | "{3} )
+    rf"""
+      (?P<quotes> '{{3}} | "{{3}} )
+    | (?P<quoted> ' {_BRACED_NAME} ' | " {_BRACED_NAME} " )
     | (?P<text> '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" )
-    | (?P<name> \{\{ \s* [^\W\d]\w*
-          (?: \.[^\W\d]\w* | \[ \s* (?: -?\d{1,9} | "[^"\\{}\r\n]*" | '[^'\\{}\r\n]*' ) \s* \] )* \s* \}\} )
-    | (?P<habit> =(?!=) | !(?!=) | \{\{ | && | \|\| | \# )
-    | (?P<trailer> [)}] \s* [(\[{.] | \] \s* [({] )
+    | (?P<name> {_BRACED_NAME} )
+    | (?P<habit> =(?!=) | !(?!=) | \{{\{{ | && | \|\| | \# )
+    | (?P<trailer> [)}}] \s* [(\[{{.] | \] \s* [({{] )
     | (?P<link> \] \s* (?=[\[.]) )
-    | (?P<opening> [(\[{] )
-    | (?P<closing> [)\]}] )
+    | (?P<opening> [(\[{{] )
+    | (?P<closing> [)\]}}] )
     | (?P<operator> \bnot\b | << | >> | [-+*/%@^&|~.] )
     | (?P<separator> , | \b(?:and|or)\b | [=!<>:]= | [<>] )
     | (?P<space> \s )
@@ -79,6 +84,9 @@ def _replacement(source: str, token: re.Match[str]) -> str:
             return _checked_text(source, token)
         case "name":
             return _SPACE.sub(" ", f"  {written[2:-2]}  ")
+        case "quoted":
+            # How EDSL's users compare a field that holds a text: '{{ scenario.city }}' == 'Oslo'.
+            return _SPACE.sub(" ", f"str({written[3:-3].removeprefix(' ')})").ljust(len(written))
         case "space":
             # A line end would end the expression, and Python does not accept every kind of white space.
             return " "
@@ -95,8 +103,8 @@ def _replacement(source: str, token: re.Match[str]) -> str:
 def _checked_text(source: str, token: re.Match[str]) -> str:
     written = token[0]
     if "{{" in written:
-        problem = "A name inside quotes is only text"
-        raise refusal(source, token.start(), problem, "Write {{ q.answer }} without quotes around it.")
+        problem = "A name among other text inside quotes is only text"
+        raise refusal(source, token.start(), problem, "Write the name alone: {{ q.answer }} or '{{ q.answer }}'.")
     if "\n" in written or "\r" in written:
         raise refusal(source, token.start(), "A text runs over the end of a line", r"Write the line end as \n.")
     return written

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from headrace import EndOfSurvey, Model, QuestionFreeText, Survey
+from headrace import Agent, AgentList, EndOfSurvey, Model, QuestionFreeText, ScenarioList, Survey
 from headrace.errors import ExpressionError, SurveyError
 from headrace.survey.flow.route import Route
 
@@ -91,9 +91,32 @@ def test_a_rule_is_data_and_never_evaluated_as_python():
         survey_of("a", "b").add_stop_rule("a", "__import__('os')")
 
 
-@pytest.mark.parametrize("spelling", ["a == 'Yes'", "a.answer == 'Yes'", "{{ a.answer }} == 'Yes'", "{{ a }} == 'Yes'"])
+@pytest.mark.parametrize(
+    "spelling",
+    ["a == 'Yes'", "a.answer == 'Yes'", "{{ a.answer }} == 'Yes'", "{{ a }} == 'Yes'", "'{{ a.answer }}' == 'Yes'"],
+)
 def test_a_rule_may_name_an_answer_in_any_spelling(spelling: str, tmp_path):
     assert answers(survey_of("a", "b").add_stop_rule("a", spelling), tmp_path) == ["Yes", None]
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "scenario.city == 'Bern' and agent.age > 30",
+        "{{ scenario.city }} == 'Bern' and {{ agent.age }} > 30",
+        "'{{ scenario.city }}' == 'Bern' and {{ agent.age }} > 30",
+        "'{{ scenario.city }}' == \"Bern\" and '{{ agent.age }}' == '40'",
+        "{{ city }} == 'Bern' and age > 30",
+    ],
+)
+def test_rules_conditions_and_filters_know_the_same_spellings_of_fields(spelling: str, tmp_path):
+    people, cities = AgentList([Agent(age=20), Agent(age=40)]), ScenarioList.from_list("city", ["Bern", "Oslo"])
+    model = Model("test", canned_response="Yes")
+    job = survey_of("a", "b").add_skip_rule("b", spelling).by(people).by(cities).by(model)
+    results = job.run(tmp_path / "a.run")
+    assert [result.answer["b"] for result in results] == ["Yes", "Yes", None, "Yes"]
+    assert results.filter(spelling).select("agent.age", "scenario.city").to_list() == [(40, "Bern")]
+    assert len(job.where(spelling).run(tmp_path / "b.run")) == 1
 
 
 _YES = "{{ a.answer }} == 'Yes'"

@@ -105,6 +105,23 @@ def test_a_dict_tells_its_keys_types_and_descriptions():
     assert '- "steps" (list[str]): y' in recipe.instructions()
 
 
+@pytest.mark.parametrize(
+    ("keys", "types", "reply", "expected"),
+    [
+        (["answer"], ["dict"], '{"answer": {"a": 1}}', {"answer": {"a": 1}}),
+        (["answer"], ["dict"], 'Here it is:\n```json\n{"answer": {"a": 1}}\n```', {"answer": {"a": 1}}),
+        (["answer"], ["dict"], '{"answer": {"answer": 1}}', {"answer": {"answer": 1}}),
+        (["answer", "comment"], ["dict", "str"], '{"answer": {}, "comment": "so"}', {"answer": {}, "comment": "so"}),
+        (["answer"], ["str"], '{"answer": {"answer": "x"}, "comment": "so"}', {"answer": "x"}),
+        (["a"], ["int"], '{"answer": {"a": 1}, "comment": "so"}', {"a": 1}),
+    ],
+)
+def test_a_key_of_its_own_called_answer_is_no_envelope(keys: Any, types: Any, reply: str, expected: Any):
+    question = QuestionDict(question_name="q", question_text="?", answer_keys=keys, value_types=types)
+    given, _ = question.read(reply)
+    assert question.accept(given) == question.accept(reply) == expected
+
+
 def test_a_dict_without_types_holds_texts():
     plain = QuestionDict(**TEXT, answer_keys=["a"])
     assert answer_to(plain, '{"a": 5}') == {"a": "5"}

@@ -303,7 +303,7 @@ class CommentedQuestion(Question):
     def read_cut(self, text: str) -> tuple[Any, str | None] | None:
         return read_cut(text, spans_lines=self.answer_spans_lines)
 
-    def _accepts(self, given: str) -> bool:
+    def _accepts(self, given: Any) -> bool:
         try:
             self.accept(given)
         except InvalidAnswer:

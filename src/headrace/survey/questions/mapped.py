@@ -52,7 +52,7 @@ class MappedPrompt(Question):
                 raise NoAnswer("the model gave no answer")
             return text, None
         if self.output_schema.get("type") == "object":
-            return _object_in(text), None
+            return _object_in(text, has_answer="answer" in dict(properties(self.output_schema))), None
         try:
             given, comment = read_reply(text)
         except NoAnswer:
@@ -129,11 +129,12 @@ def properties(schema: Schema | None) -> Iterator[tuple[str, Any]]:
         yield from cast("dict[str, Any]", held).items()
 
 
-def _object_in(text: str) -> Any:
+def _object_in(text: str, *, has_answer: bool) -> Any:
+    """The object in a reply. One that has a property "answer" is no envelope around the answer."""
     try:
         return _decoded(unfenced(text))
     except InvalidAnswer:
-        found = json_in(without_thoughts(text), dict)
+        found = json_in(without_thoughts(text), dict, unwrap=not has_answer)
         if found is None:
             raise
         return found.value

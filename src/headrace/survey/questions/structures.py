@@ -24,6 +24,7 @@ from headrace.survey.questions.typed_values import (
     schema_of_type,
     type_name,
 )
+from headrace.survey.repair.json_texts import Found, json_in
 from headrace.survey.schemas import SchemaCheck, as_schema
 
 
@@ -120,6 +121,14 @@ class SchemaQuestion(JsonQuestion):
 
     def make_schema(self) -> Schema:
         raise NotImplementedError
+
+    def find(self, text: str) -> Found | None:
+        """An answer that has a key "answer" of its own looks like an envelope: it is one where nothing else fits."""
+        if "answer" in self._schema.get("properties", ()):
+            whole = json_in(text, self.shapes, unwrap=False)
+            if whole is None or self._accepts(whole.value):
+                return whole
+        return super().find(text)
 
     def accept(self, given: Any) -> Any:
         answer = fitted(self.shaped(given), self._schema)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
@@ -47,19 +47,22 @@ class Found(NamedTuple):
     comment: str | None = None
 
 
-def json_in(text: str, shape: Shape) -> Found | None:
+def json_in(text: str, shape: Shape, *, unwrap: bool = True) -> Found | None:
     """The one list (`shape` is list) or object (dict) in the text; None where there is none, or two that differ.
 
-    A value that the text begins with is the answer and the rest is its comment. An envelope around the value,
-    `{"answer": ..., "comment": ...}`, is taken off.
+    A value that the text begins with is the answer and the rest is its comment. `unwrap` takes an envelope off the
+    value, `{"answer": ..., "comment": ...}`.
     """
-    text = text.strip()
+    text, fit = text.strip(), _unwrapped if unwrap else _as_it_is
     whole = _strictly(text)
-    if whole is not None and (found := _fitting(whole, shape)) is not None:
+    if whole is not None and (found := fit(whole, shape)) is not None:
         return found
     if len(text) > LONGEST_REPAIRED:
         return None
-    return _only(_fenced_values(text), shape, text) or _only(_values(text), shape, text)
+    return _only(_fenced_values(text), shape, text, fit) or _only(_values(text), shape, text, fit)
+
+
+_Fit: TypeAlias = Callable[[Any, Shape], Found | None]
 
 
 class _Placed(NamedTuple):
@@ -68,11 +71,11 @@ class _Placed(NamedTuple):
     end: int
 
 
-def _only(placed: Iterator[_Placed], shape: Shape, text: str) -> Found | None:
+def _only(placed: Iterator[_Placed], shape: Shape, text: str, fit: _Fit) -> Found | None:
     """The value of this shape, where there is one, or where the text begins with it."""
     chosen: tuple[_Placed, Found] | None = None
     for each in placed:
-        found = _fitting(each.value, shape)
+        found = fit(each.value, shape)
         if found is None:
             continue
         if each.start == 0:
@@ -88,13 +91,17 @@ def _only(placed: Iterator[_Placed], shape: Shape, text: str) -> Found | None:
     return Found(found.value, comment)
 
 
-def _fitting(value: Any, shape: Shape) -> Found | None:
+def _unwrapped(value: Any, shape: Shape) -> Found | None:
     """The value itself, or what stands under "answer" in it, where that has the shape."""
     if isinstance(value, dict):
         held = cast("dict[str, Any]", value)
         if "answer" in held and held.keys() <= _ENVELOPE and isinstance(held["answer"], shape):
             comment = held.get("comment")
             return Found(held["answer"], None if comment is None else str(comment))
+    return _as_it_is(value, shape)
+
+
+def _as_it_is(value: Any, shape: Shape) -> Found | None:
     return Found(value) if isinstance(value, shape) else None
 
 
