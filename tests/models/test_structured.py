@@ -16,7 +16,7 @@ OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}}}
         ({"type": "number", "minimum": 0, "maximum": 10}, {"type": "number"}),
         (
             {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 2},
-            {"type": "array", "items": {"type": "string"}},
+            {"type": "array", "items": {"type": "string"}, "minItems": 2},
         ),
         ({**OBJECT, "required": ["a"]}, {**OBJECT, "required": ["a"], "additionalProperties": False}),
         # Strict mode could not say these without changing what may be answered.

@@ -112,6 +112,7 @@ def test_answers_of_their_own_stand_behind_other():
     assert answered(question, '["Pizza", "other: soup"]') == ["Pizza", "Other: soup"]
     assert answered(question, "Pizza, Other: soup") == ["Pizza", "Other: soup"]
     assert answered(question, "- Pasta\n- Other") == ["Pasta", "Other"]
+    assert answered(question, '{"answer": ["pizza", "soup"]}') == ["Pizza", "Other: soup"]
     with pytest.raises(InvalidAnswer):
         answered(question, '["Pizza", "soup"]')
 

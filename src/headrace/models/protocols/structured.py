@@ -16,11 +16,13 @@ from headrace.survey.questions.base import Schema
 
 _MOST_KEPT = 256
 _KEPT_WORDS = frozenset({"type", "enum", "const", "description", "properties", "required", "items", "anyOf", "$ref"})
+# Without these a small model fills a list until it is cut off. A service that refuses them gets the schema in words.
+_KEPT_BOUNDS = frozenset({"minItems", "maxItems"})
 # What strict mode refuses, on one endpoint or another, and the question checks anyway.
 _BOUNDS = frozenset(
     {
         "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
-        "format", "minItems", "maxItems", "uniqueItems", "default", "examples", "title", "$schema", "$id",
+        "format", "uniqueItems", "default", "examples", "title", "$schema", "$id",
     }
 )  # fmt: skip
 _TYPES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
@@ -63,7 +65,8 @@ class AnswerShapes:
 def strict_form(schema: Schema) -> Schema | None:
     """The schema as strict modes take it, None where it cannot be said without changing which answers there are.
 
-    Bounds are left out: a question checks them anyway, and a service that does not know one refuses the whole call.
+    Bounds are left out, but for the length of a list: a question checks them anyway, and a service that does not know
+    one refuses the whole call.
     """
     kept: Schema = {}
     for word, value in schema.items():
@@ -75,7 +78,7 @@ def strict_form(schema: Schema) -> Schema | None:
             kept[word] = choices if all(choice is not None for choice in choices) else None
         elif word == "items":
             kept[word] = strict_form(value) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownArgumentType]
-        elif word in _KEPT_WORDS:
+        elif word in _KEPT_WORDS or word in _KEPT_BOUNDS:
             kept[word] = value
         elif word not in _BOUNDS and not (word == "additionalProperties" and value is False):
             return None

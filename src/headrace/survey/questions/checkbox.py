@@ -35,6 +35,7 @@ from headrace.survey.templates import is_template
 
 _NONE = frozenset({"none", "none of the above", "none of these", "none of them", "nothing", "[]"})
 _MOST_NAMED = 20
+_LONGEST_OWN_WORDS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,9 +229,22 @@ class QuestionCheckBoxWithOther(QuestionCheckBox):
     def item_schema(self) -> Schema:
         return {"anyOf": [{"enum": self.answers()}, other_schema(self.other_option_text)]}
 
+    def accept(self, given: Any) -> list[Any]:
+        # A service that enforces the schema lets a model write any text as an item, also without "Other: " before it.
+        if isinstance(given, list):
+            given = [self._in_own_words(item) for item in given]  # pyright: ignore[reportUnknownVariableType]
+        return super().accept(given)
+
     def picked(self, item: Any) -> Any:
         own = other_answer(item, self.other_option_text)
         return super().picked(item) if own is None else own
+
+    def _in_own_words(self, item: Any) -> Any:
+        """An item that is no option, as an answer of its own; anything else as it is."""
+        is_words = isinstance(item, str) and 0 < len(item.strip()) <= _LONGEST_OWN_WORDS and "\n" not in item.strip()
+        if not is_words or self._are_options([item]):
+            return item
+        return f"{self.other_option_text}: {item.strip()}"
 
 
 @dataclass(frozen=True, kw_only=True)
