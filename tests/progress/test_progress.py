@@ -332,6 +332,6 @@ def test_results_show_themselves_by_reading_a_page(tmp_path: Path, monkeypatch: 
         return page, is_cut
 
     monkeypatch.setattr(stages, "fetch", counted)
-    assert "the first 10 of 500" in results._repr_html_()
+    assert "and 490 more" in results._repr_html_()
     assert "<td>" in results.filter("agent.n > 100").sort_by("agent.n")._repr_html_()
     assert read == [10, 10]

@@ -20,6 +20,12 @@ from headrace.survey.scenario import Scenario
 from tests.results import files
 
 
+@pytest.fixture(autouse=True)
+def any_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal that runs the tests has a width of its own."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Iterator[Results]:
     with Results.open(files.city(tmp_path / "city.run")) as opened:

@@ -23,6 +23,7 @@ from headrace.results.columns.sql_names import SqlNames
 from headrace.results.printing import Glance
 from headrace.results.stages import OpenView
 from headrace.results.tabular import Tabular, Values
+from headrace.store.contents import decoding
 from headrace.store.hardening import only_reading, scratch
 from headrace.store.run_file.run_schema import view_columns
 from headrace.store.run_file.user_sql import RowSpool, define_self, statement_columns
@@ -129,7 +130,9 @@ def _column_names(opened: OpenView, catalog: Catalog, query: str) -> tuple[list[
     own = opened.reader.twin()
     try:
         with own.snapshot() as connection, _explained(query, catalog):
-            names = SqlNames(catalog, [name for name, _ in view_columns(connection)])
+            with decoding(own.path, "the columns of its results"):
+                shown = [name for name, _ in view_columns(connection)]
+            names = SqlNames(catalog, shown)
             found = _named_columns(connection, own.path, query, names)
             while found is None:
                 found = _named_columns(connection, own.path, query, names)
