@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _BOX_WIDTH, _BOX_HEIGHT, _GAP = 300, 58, 34
 _LANE, _LETTER, _LINE = 18, 6.7, 14
 _LONGEST_TEXT, _LONGEST_CONDITION = 42, 60
+_SKIP = "skip: "
 _END = "End"
 _ARROW_HEAD = (
     '<defs><marker id="headrace-arrow" markerWidth="8" markerHeight="8" refX="7" refY="3" orient="auto">'
@@ -141,8 +142,8 @@ class _Picture:
         left = [arrow for arrow in arrows if arrow.way in (_Way.SKIP, _Way.PIPE)]
         self._right, right_lanes = _in_lanes(right)
         self._left, left_lanes = _in_lanes(left)
-        skips = max((len(arrow.label) for arrow in left), default=0)
-        self._x = 24 + left_lanes * _LANE + (skips * _LETTER if skips else 0)
+        skips = max((len(_SKIP + arrow.label) for arrow in left if arrow.label), default=0)
+        self._x = 24 + left_lanes * _LANE + skips * _LETTER
         self._labels_x = self._x + _BOX_WIDTH + 16 + right_lanes * _LANE
         self._width = self._labels_x + max((len(arrow.label) for arrow in right), default=0) * _LETTER + 16
 
@@ -207,7 +208,7 @@ class _Picture:
     def _label(self, arrow: _Arrow, y: int, side: int) -> str:
         if side > 0:
             return self._text(self._labels_x, y + 4, arrow.label, "#226")
-        return self._text(8, y - 4, f"skip: {arrow.label}", "#622")
+        return self._text(8, y - 4, _SKIP + arrow.label, "#622")
 
     def _text(self, x: float, y: float, text: str, fill: str, weight: str = "normal") -> str:
         return f'<text x="{x:.0f}" y="{y:.0f}" fill="{fill}" font-weight="{weight}">{escape(text)}</text>'
