@@ -68,6 +68,38 @@ _VALUES: dict[str, dict[str, Any]] = {
 }
 
 
+_NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_AFTER = {"type": "string", "description": "The question that it stands after; without it, before the first."}
+_RULE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "question": {"type": "string"},
+        "expression": {"type": "string"},
+        "next_question": {"type": ["string", "integer"], "description": "A later question, or EndOfSurvey."},
+        "before_rule": {"type": "boolean", "description": "Look at the rule before the question, not after it."},
+    },
+    "required": ["question", "expression", "next_question"],
+    "additionalProperties": False,
+}
+_INSTRUCTION: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1},
+        "text": {"type": "string", "minLength": 1},
+        "preamble": {"type": "string"},
+        "after": _AFTER,
+    },
+    "required": ["name", "text"],
+    "additionalProperties": False,
+}
+_CHANGE: dict[str, Any] = {
+    "type": "object",
+    "properties": {"drop": _NAMES, "keep": _NAMES, "after": _AFTER},
+    "anyOf": [{"required": ["drop"]}, {"required": ["keep"]}],
+    "additionalProperties": False,
+}
+
+
 def survey_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -81,13 +113,42 @@ def survey_schema() -> dict[str, Any]:
                 "type": ["object", "null"],
                 "additionalProperties": {"type": "string"},
             },
-            "rules": {"type": "array", "description": "As Survey.save writes them.", "items": {"type": "array"}},
-            "memory": {"type": "object", "description": "The earlier questions that each question is told."},
-            "instructions": {"type": "array"},
-            "randomize": {"type": "array", "items": {"type": "string"}},
-            "pinned": {"type": "object"},
-            "seed": {"type": "integer"},
-            "groups": {"type": "object"},
+            "rules": {
+                "type": "array",
+                "description": "Where an interview goes on after a question; the last one that holds decides.",
+                "items": _RULE,
+            },
+            "stop": {
+                "description": "When to end the survey after a question: one `question: rule` each.",
+                "type": ["object", "null"],
+                "additionalProperties": {"type": "string"},
+            },
+            "memory": {
+                "description": "The earlier questions that each question remembers; `full`, or how many back.",
+                "oneOf": [
+                    {"type": "object", "additionalProperties": _NAMES},
+                    {"const": "full"},
+                    {"type": "integer", "minimum": 0},
+                ],
+            },
+            "instructions": {"type": "array", "items": {"oneOf": [_INSTRUCTION, _CHANGE]}},
+            "randomize": {**_NAMES, "description": "The questions whose options are shown in random order."},
+            "pinned": {
+                "type": "object",
+                "description": "Options that keep their place.",
+                "additionalProperties": {"type": "array"},
+            },
+            "seed": {"type": "integer", "description": "What the random orders follow from."},
+            "groups": {
+                "type": "object",
+                "description": "The first and the last question of each group.",
+                "additionalProperties": {**_NAMES, "minItems": 2, "maxItems": 2},
+            },
+            "wording": {
+                "type": "object",
+                "properties": {name: {"type": "string"} for name in ("persona", "before_memory", "after_memory")},
+                "additionalProperties": False,
+            },
             "agents": {"type": ["string", "array", "object"], "description": "A .csv or .jsonl file, or a list."},
             "scenarios": {"type": ["string", "array", "object"], "description": "A .csv or .jsonl file, or a list."},
             "models": {"type": ["string", "array"], "description": "Each as gpt-4o,temperature=0.2 or an object."},

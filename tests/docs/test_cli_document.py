@@ -2,11 +2,14 @@ import re
 from pathlib import Path
 
 import click
+import jsonschema_rs
 import pytest
 import typer.main
 
 from headrace.cli.main import app
-from headrace.plan.survey_file import names_of, read_survey, settings_in_files, written_kinds
+from headrace.plan.study_files import JOB_PARTS
+from headrace.plan.survey_file import SURVEY_PARTS, names_of, read_survey, settings_in_files, written_kinds
+from scripts.survey_schema import survey_schema
 from tests.docs.documents import DOCS, Shell, code_names, files, is_as_shown, sections, session, tables
 
 DOCUMENT = (DOCS / "cli.md").read_text("utf-8")
@@ -80,13 +83,28 @@ def test_the_commands_with_sessions_are_run_as_shown(tmp_path: Path):
 
 
 def test_the_kinds_of_question_are_those_there_are():
-    (table,) = tables(SECTIONS["The files"])
+    _, table = tables(SECTIONS["The files"])
     told = {code_names(kind)[0]: set(code_names(settings)) for kind, settings in table}
     every = {"name", "text", "answering_instructions", "question_presentation", "model", "include_comment"}
     for kind in written_kinds():
         own = {names_of(field.name)[0] for field in settings_in_files(kind)} - every
         assert told.pop(kind.kind) == own, kind
     assert told == {}
+
+
+def test_the_parts_of_a_survey_file_are_those_there_are():
+    table, _ = tables(SECTIONS["The files"])
+    parts = [name for names, _ in table for name in code_names(names)]
+    assert {*parts, "$schema"} == {*SURVEY_PARTS, *JOB_PARTS} == survey_schema()["properties"].keys()
+
+
+def test_the_example_of_rules_is_a_survey(tmp_path: Path):
+    (written,) = [block for block in re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL) if "rules:" in block]
+    (tmp_path / "survey.yaml").write_text(written, "utf-8")
+    survey = read_survey(tmp_path / "survey.yaml")
+    assert [rule.target for rule in survey.rules] == ["wish", "EndOfSurvey"]
+    assert survey.memory["wish"] == ("pet", "kind")
+    assert jsonschema_rs.is_valid(survey_schema(), survey.to_dict())
 
 
 def test_the_json_survey_is_one(tmp_path: Path):

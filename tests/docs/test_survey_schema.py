@@ -24,6 +24,9 @@ def test_the_copy_for_editors_is_current():
         {"questions": [{"kind": "list", "name": "l", "text": "?", "min": 1, "max": 3}]},
         {"questions": [{"kind": "matrix", "name": "m", "text": "?", "items": ["a"], "options": [1, 2]}]},
         {"questions": [{"kind": "extract", "name": "e", "text": "?", "template": {"a": 1}}]},
+        {"questions": [MOOD], "rules": [{"question": "mood", "expression": "1", "next_question": "EndOfSurvey"}]},
+        {"questions": [MOOD], "stop": {"mood": "1"}, "memory": "full", "randomize": ["mood"], "seed": 7},
+        {"questions": [MOOD], "instructions": [{"name": "a", "text": "b"}, {"drop": ["a"], "after": "mood"}]},
     ],
 )
 def test_it_takes_what_the_command_takes(survey: Any):
@@ -36,6 +39,9 @@ def test_it_takes_what_the_command_takes(survey: Any):
         {},
         {"questions": []},
         {"questions": [MOOD], "skips": {}},
+        {"questions": [MOOD], "rules": [["mood", "1", None, False]]},
+        {"questions": [MOOD], "memory": "all"},
+        {"questions": [MOOD], "instructions": [{"name": "a"}]},
         {"questions": [{**MOOD, "kind": "multiple"}]},
         {"questions": [{**MOOD, "question_name": "mood"}]},
         {"questions": [{**MOOD, "opttions": []}]},

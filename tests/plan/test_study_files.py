@@ -9,6 +9,9 @@ import pytest
 from headrace import (
     Agent,
     AgentList,
+    ChangeInstruction,
+    EndOfSurvey,
+    Instruction,
     Model,
     QuestionFreeText,
     QuestionMultipleChoice,
@@ -17,8 +20,9 @@ from headrace import (
     ScenarioList,
     Survey,
 )
-from headrace.errors import InvalidInput, ListError, NotConfirmed, SurveyError
+from headrace.errors import InvalidInput, ListError, NotConfirmed, PlanMismatch, SurveyError
 from headrace.plan.job import Job
+from headrace.plan.survey_file import read_survey
 
 MOOD = QuestionMultipleChoice(
     question_name="mood", question_text="How about {{ scenario.city }}?", question_options=["Yes", "No", "on", "07"]
@@ -70,6 +74,66 @@ def test_a_survey_and_lists_are_files_too(tmp_path):
         assert type(held).load(path).to_dict() == held.to_dict()
 
 
+BY_HAND = """
+questions:
+  - {kind: multiple_choice, name: pet, text: "A pet?", options: [Cat, Dog, None]}
+  - {kind: free_text, name: kind, text: "Which?"}
+  - {kind: free_text, name: walks, text: "Walks?"}
+  - {kind: free_text, name: last, text: "Anything else?"}
+skip: {walks: "pet == 'Cat'"}
+rules:
+  - {question: pet, expression: "pet == 'None'", next_question: last}
+  - {question: kind, expression: "pet == 'Cat'", next_question: EndOfSurvey, before_rule: true}
+stop: {walks: "walks == 'Never'"}
+memory: {last: [pet, walks]}
+instructions:
+  - {name: brief, text: Be brief.}
+  - {drop: [brief], after: walks}
+randomize: [pet]
+pinned: {pet: [None]}
+seed: 7
+groups: {animals: [pet, walks]}
+wording: {persona: "Answer as this person:"}
+"""
+
+
+def test_a_survey_by_hand_is_what_a_program_makes_and_saves(tmp_path):
+    (tmp_path / "hand.yaml").write_text(BY_HAND)
+    names = ["kind", "walks", "last"]
+    free = [
+        QuestionFreeText(question_name=name, question_text=text)
+        for name, text in zip(names, ["Which?", "Walks?", "Anything else?"], strict=True)
+    ]
+    pet = QuestionMultipleChoice(question_name="pet", question_text="A pet?", question_options=["Cat", "Dog", "None"])
+    told = [Instruction("brief", "Be brief."), pet, free[0], free[1], ChangeInstruction(drop=["brief"]), free[2]]
+    survey = Survey(told, questions_to_randomize=["pet"], options_to_pin={"pet": ["None"]}, seed=7)
+    survey.add_skip_rule("walks", "pet == 'Cat'").add_rule("pet", "pet == 'None'", "last")
+    survey.add_rule("kind", "pet == 'Cat'", EndOfSurvey, before_rule=True).add_stop_rule("walks", "walks == 'Never'")
+    survey.add_memory_collection("last", ["pet", "walks"]).add_question_group("pet", "walks", "animals")
+    survey.set_wording(persona="Answer as this person:")
+    by_hand = Survey.load(tmp_path / "hand.yaml")
+    assert by_hand.to_row() == survey.to_row()
+    for ending in ("yaml", "json"):
+        survey.save(tmp_path / f"saved.{ending}")
+        assert Survey.load(tmp_path / f"saved.{ending}").to_row() == survey.to_row()
+    assert read_survey(tmp_path / "saved.yaml").to_row() == survey.to_row()
+
+
+@pytest.mark.parametrize(("written", "lags"), [("full", 3), ("2", 2), ("0", 0)])
+def test_memory_by_hand_may_be_full_or_a_number_of_questions(tmp_path, written, lags):
+    (tmp_path / "hand.yaml").write_text(BY_HAND.replace("memory: {last: [pet, walks]}", f"memory: {written}"))
+    survey = Survey.load(tmp_path / "hand.yaml")
+    assert survey.memory == Survey(survey.questions).set_lagged_memory(lags).memory
+
+
+def test_a_plan_says_which_part_of_its_survey_differs(tmp_path):
+    (tmp_path / "hand.yaml").write_text(BY_HAND)
+    survey, model = Survey.load(tmp_path / "hand.yaml"), Model("test", canned_response="Dog")
+    survey.by(model).run(tmp_path / "a.run")
+    with pytest.raises(PlanMismatch, match=r"another job: the survey's memory: .* in the file, .* in this job\. Use"):
+        survey.copy().set_full_memory_mode().by(model).run(tmp_path / "a.run")
+
+
 def test_a_long_list_lies_beside_its_study(tmp_path):
     job = _job(people=1_001)
     job.save(tmp_path / "study.yaml")
@@ -118,9 +182,29 @@ MISTAKES = {
     BEGIN + "models: [{modl: test}]": "is not a model",
     BEGIN + "models: [{model: test, parameter: {}}]": r"A model has no 'parameter'\. Did you mean 'parameters'",
     BEGIN + "models: test\nwhere: agent.agee > 3": "no agent has a field 'agee'",
-    BEGIN + "rules: [[q]]": "rules cannot be read",
-    BEGIN + "memory: {q: [other]}": "other",
-    BEGIN + "memory: 7": "memory cannot be read",
+    BEGIN + "rules: [[q]]": r"study\.yaml, rules, 1: \['q'\] is not a set of settings\. Write question, expression",
+    BEGIN + "rules: [{question: q, expression: q == 1}]": "rules, 1: 'next_question' is missing",
+    BEGIN + "rules: [{question: q, expression: q = 1, next_question: q}]": "rules, 1: A single = does not compare",
+    BEGIN + "rules: [{question: q, expression: q == 1, next_question: [q]}]": r"rules, 1: \['q'\] is no question",
+    BEGIN + "rules: [{question: q, expression: q == 1, next_question: q}]": "rules, 1: .*goes to the same question",
+    BEGIN + "rules: 7": "rules: 7 is no list",
+    BEGIN + "stop: {p: q == 1}": "stop, p: There is no question 'p'",
+    BEGIN + "stop: 7": "stop is not a set of",
+    BEGIN + "memory: {q: [other]}": "memory, q: There is no question 'other'",
+    BEGIN + "memory: {q: [[q]]}": r"memory, q: \['q'\] is no question's name",
+    BEGIN + "memory: all": "memory is not a set of",
+    BEGIN + "memory: -1": "memory: lags=-1",
+    BEGIN + "instructions: [Be brief]": "instructions: 'Be brief' is no instruction",
+    BEGIN + "instructions: [{name: a, txt: b}]": "instructions: .*no setting 'txt'. Did you mean 'text'",
+    BEGIN + "instructions: [{name: a, text: b, after: p}]": "instructions: There is no question 'p'",
+    BEGIN + "instructions: [{drop: [a]}]": "no instruction 'a'",
+    BEGIN + "randomize: [p]": "randomize: There is no question 'p'",
+    BEGIN + "randomize: [q]": "randomize: Question 'q' has no options",
+    BEGIN + "pinned: {q: [x]}": "randomize: .*not randomized",
+    BEGIN + "seed: x": "randomize: The seed 'x'",
+    BEGIN + "groups: {g: [q]}": "groups, g: .*not two questions",
+    BEGIN + "wording: {person: x}": "wording: There is no setting 'person'. Did you mean 'persona'",
+    BEGIN + "true: 7": "A name in the study is neither text",
     "survey: 7": "survey is not a set of",
     "7": "not a set of",
     "agents: !!python/object/apply:os.system [touch gone]": "could not determine a constructor",

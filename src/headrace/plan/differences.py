@@ -1,6 +1,6 @@
 """Says in words how a job differs from the one that a run file holds, for PlanMismatch. Pure.
 
-Covers: questions, skip rules, conditions, models and lists.
+Covers: questions, the other parts of a survey, conditions, models and lists.
 Does not cover: whether two plans are the same (plan.identity).
 """
 
@@ -15,6 +15,7 @@ from headrace.display import cell_text
 from headrace.expressions import Expression
 from headrace.plan.rows.row_list import RowList
 from headrace.survey.model import Model
+from headrace.survey.stored_survey import stored_parts
 from headrace.survey.survey import Survey
 from headrace.survey.values import decode_fields, decode_value
 
@@ -35,8 +36,11 @@ def of_surveys(stored: Survey, wanted: Survey) -> Iterator[str]:
         yield "the questions stand in another order"
     rules = [{name: rule.source for name, rule in survey.skip_rules.items()} for survey in (stored, wanted)]
     yield from _settings("skip rules", *rules)
-    if stored.rules != wanted.rules:
-        yield "the rules are others"
+    parts = stored_parts(stored), stored_parts(wanted)
+    for part in ("rules", "memory", "instructions", "randomize", "pinned", "seed", "wording", "groups"):
+        theirs_of, ours_of = (held.get(part) for held in parts)
+        if theirs_of != ours_of:
+            yield f"the survey's {part}: {_value(theirs_of)} in the file, {_value(ours_of)} in this job"
 
 
 def of_conditions(stored: Sequence[Expression], wanted: Sequence[Expression]) -> Iterator[str]:

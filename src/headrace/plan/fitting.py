@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import Spelled, SurveyError, nearest
 from headrace.survey.agent import NAME
 from headrace.survey.asked_question import AskedQuestion, asked_questions
+from headrace.survey.flow.used_names import name_uses
 from headrace.survey.names import (
     AGENT_NAME,
     DATA_ROOTS,
@@ -46,7 +47,7 @@ def resolve_names(survey: Survey, agents: FieldCensus, scenarios: FieldCensus) -
     """
     resolved: dict[str, str] = {}
     questions = {question.question_name for question in survey.questions}
-    for use in survey.name_uses():
+    for use in name_uses(survey):
         if use.root in DATA_ROOTS:
             if f"{use.root}.{use.part}" == AGENT_NAME and "name" not in agents.kinds and NAME in agents.kinds:
                 resolved[AGENT_NAME] = STORED_AGENT_NAME
@@ -80,7 +81,7 @@ def _only_one(use: NameUse, spellings: list[str], fields: Iterable[str], questio
 def check_fit(job: Job) -> None:
     """Raises SurveyError for the first text that the lists cannot fill."""
     sources = {"agent": job.agents.source, "scenario": job.scenarios.source}
-    for use in job.survey.name_uses():
+    for use in name_uses(job.survey):
         root, _, rest = spelled_out(use.name, job.survey.resolved).partition(".")
         if root not in DATA_ROOTS or not rest:
             continue

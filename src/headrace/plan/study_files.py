@@ -49,7 +49,7 @@ def load(kind: Any, path: str | Path) -> Any:
     """Read what `save` has written of this class."""
     path = _found_path(path)
     if kind is Survey:
-        return survey_in(path, as_mapping(read_data(path), str(path), _BEGIN))
+        return survey_in(path, as_mapping(_with_values(read_data(path)), str(path), _BEGIN))
     held = _with_values(read_data(path))
     try:
         return kind.from_dict(held)
@@ -184,7 +184,10 @@ def _plain(held: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_values(data: Any) -> Any:
-    return decode_value(msgspec.json.encode(data))
+    try:
+        return decode_value(msgspec.json.encode(data))
+    except TypeError:  # YAML knows names that are true, null or lists
+        raise SurveyError("A name in the study is neither text nor a number.", fix="Put it in quotes.") from None
 
 
 def _as_json(path: Path) -> Path:

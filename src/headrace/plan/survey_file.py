@@ -9,7 +9,8 @@
       rating: "{{ mood.answer }} == 'Bad'"
 
 A question's settings are those of its class; `name`, `text`, `options`, `min`, `max` and the like are short for
-`question_name` and so on. Does not cover: what the settings mean (survey.questions).
+`question_name` and so on. Does not cover: what the settings mean (survey.questions), and the parts beside the questions
+(survey.stored_survey).
 """
 
 from __future__ import annotations
@@ -20,15 +21,14 @@ from typing import Any, cast
 
 import msgspec
 
-from headrace.errors import HeadraceError, InvalidInput, SurveyError, nearest
+from headrace.errors import HeadraceError, SurveyError, nearest
 from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.questions.base import kinds_for_files
+from headrace.survey.stored_survey import PARTS, survey_from_parts
 from headrace.survey.survey import Survey
 from headrace.survey.written_files import read_written
 
-# As Survey.to_dict names them; a person mostly writes the first two.
-_FURTHER_PARTS = ("rules", "memory", "instructions", "randomize", "pinned", "seed", "groups")
-SURVEY_PARTS = ("questions", "skip", *_FURTHER_PARTS, "$schema")
+SURVEY_PARTS = ("questions", *PARTS, "$schema")
 # A short name stands for the setting that its kind has.
 _SHORT_FOR = {
     "name": ("question_name",),
@@ -80,26 +80,11 @@ def survey_in(path: Path | str, held: dict[Any, Any]) -> Survey:
     questions = held.get("questions")
     if not isinstance(questions, list):
         raise SurveyError(f"{path} has no list of questions.", fix='Begin with "questions:" and a list of them.')
-    survey = Survey([_question(path, number, item) for number, item in enumerate(cast("list[Any]", questions), 1)])
-    rules = as_mapping(held.get("skip") or {}, f"{path}, skip", "Write one `question: rule` a line.")
-    for question, rule in rules.items():
-        try:
-            survey.add_skip_rule(str(question), str(rule))
-        except InvalidInput as error:
-            raise SurveyError(f"{path}, skip, {question}: {error.message}", fix=error.fix) from None
-    return _with_further_parts(path, survey, {part: held[part] for part in _FURTHER_PARTS if part in held})
-
-
-def _with_further_parts(path: Path | str, survey: Survey, parts: dict[str, Any]) -> Survey:
-    if not parts:
-        return survey
+    made = [_question(path, number, item) for number, item in enumerate(cast("list[Any]", questions), 1)]
     try:
-        return Survey.from_dict({**survey.to_dict(), **parts})
-    except InvalidInput as error:
-        raise SurveyError(f"{path}: {error.message}", fix=error.fix) from None
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        names = ", ".join(parts)
-        raise SurveyError(f"{path}: {names} cannot be read ({error}).", fix="Write it as Survey.save does.") from None
+        return survey_from_parts(Survey, made, held)
+    except SurveyError as error:
+        raise SurveyError(f"{path}, {error.message}", fix=error.fix) from None
 
 
 def read_data(path: Path) -> Any:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from headrace.errors import SurveyError
+from headrace.survey.flow.used_names import names_in, shown_by
 from headrace.survey.names import Aliases, Context, name_getter
 from headrace.survey.questions import Question
 from headrace.survey.questions.base import OWN_WORDS, Derivation, Schema, has_own_words
@@ -32,7 +33,7 @@ def asked_questions(survey: Survey) -> list[AskedQuestion]:
     """Every question of a survey, compiled; as many as a person writes."""
     asked = [AskedQuestion(survey, position) for position in range(len(survey))]
     for each in asked:
-        each.shows = tuple(asked[position] for position in sorted(survey.shown_by(each.question)))
+        each.shows = tuple(asked[position] for position in sorted(shown_by(survey, each.question)))
         each.remembers = tuple(asked[position] for position in survey.remembered_by(each.question))
         for shown in each.shows:
             shown.is_shown = True
@@ -66,7 +67,7 @@ class AskedQuestion:
         self._seed = randomizing.seed
         self._orders = tuple(orders_of(self.question, randomizing))
         self._words = _OwnWords(self.question) if has_own_words(self.question) else None
-        self._aliases = Aliases((name for _, name in survey.names_in(self.question)), survey.resolved)
+        self._aliases = Aliases((name for _, name in names_in(survey, self.question)), survey.resolved)
         # Where only the text has templates, the question is the same in every interview.
         self._fixed: tuple[str, Schema] | None = None
         if not self._templates.are_any and self._words is None and not self._orders:

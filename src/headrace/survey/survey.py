@@ -1,7 +1,7 @@
-"""The survey: questions in order, and the rules that lead past some of them. Covers: checking that they fit together.
+"""The survey: questions in order, and the rules, memories and instructions between them. Covers: putting it together.
 
-Does not cover: what the rules mean for one interview (survey.flow), or whether agents and scenarios have the fields
-that texts name (plan.fitting).
+Does not cover: the names that its texts and rules use (survey.flow.used_names), what the rules mean for one interview
+(survey.flow.route), its stored form (survey.stored_survey), or the fields that texts name (plan.fitting).
 """
 
 from __future__ import annotations
@@ -23,29 +23,24 @@ from headrace.survey.flow.rules import (
     EndOfSurvey,
     EndOfSurveyType,
     Rule,
-    check_forward,
     is_end,
     with_answer,
     without_question,
 )
-from headrace.survey.names import DATA_ROOTS, QUESTION_PARTS, Context, NameUse, ResolvedNames, name_getter
-from headrace.survey.questions import Question, question_from_dict
-from headrace.survey.questions.base import OWN_WORDS
-from headrace.survey.templates import Template
-from headrace.survey.values import UnusableValue, decode_value, encode_value
+from headrace.survey.flow.used_names import check_names, check_rule, check_skip_rule
+from headrace.survey.names import Context, ResolvedNames, name_getter
+from headrace.survey.questions import Question
+from headrace.survey.stored_survey import survey_from_row, survey_to_row
 from headrace.survey.wording.instruction import (
     ChangeInstruction,
     Instruction,
     Instructions,
     check_instructions,
-    from_rows,
-    in_words,
     moved,
-    to_rows,
     told_at,
 )
 from headrace.survey.wording.option_order import Randomizing
-from headrace.survey.wording.own_wording import OURS, Wording
+from headrace.survey.wording.own_wording import OURS
 from headrace.survey.wording.remembering import Memory, with_memories, without_memory_of
 
 if TYPE_CHECKING:
@@ -79,11 +74,11 @@ class Survey(HostedVerbs):
         self.rules: tuple[Rule, ...] = ()  # in the order they were added
         self.memory: Memory = {}
         self.wording = OURS
-        self._groups: Groups = {}
+        self.groups: Groups = {}
         self.resolved: ResolvedNames = {}  # what its bare names stand for, once the lists are known
-        self._positions = _positions(self.questions)
+        self.positions = _positions(self.questions)
         self._check()
-        self._randomize(Randomizing(tuple(questions_to_randomize or ()), dict(options_to_pin or {}), seed))
+        self.randomize(Randomizing(tuple(questions_to_randomize or ()), dict(options_to_pin or {}), seed))
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -115,19 +110,19 @@ class Survey(HostedVerbs):
             return NotImplemented
         both = self.copy()
         both.memory |= other.memory
-        both._groups = {**self._groups, **other._groups}
+        both.groups = {**self.groups, **other.groups}
         both.instructions += tuple((place + len(self), given) for place, given in other.instructions)
         both._arrange(
             (*self.questions, *other.questions), (*self.rules, *other.rules), self.skip_rules | other.skip_rules
         )
         mine, theirs = self.randomizing, other.randomizing
         pinned = {**mine.pinned, **theirs.pinned}
-        both._randomize(Randomizing((*mine.questions, *theirs.questions), pinned, mine.seed or theirs.seed))
+        both.randomize(Randomizing((*mine.questions, *theirs.questions), pinned, mine.seed or theirs.seed))
         return both
 
     @property
     def question_names(self) -> list[str]:
-        return list(self._positions)
+        return list(self.positions)
 
     @property
     def questions_to_randomize(self) -> list[str]:
@@ -141,9 +136,9 @@ class Survey(HostedVerbs):
     def position(self, question: str | Question) -> int:
         """Where a question stands, or an error that names the nearest one."""
         name = question.question_name if isinstance(question, Question) else question
-        if name not in self._positions:
-            raise SurveyError(f"There is no question {name!r}.", fix=nearest(str(name), self._positions))
-        return self._positions[name]
+        if name not in self.positions:
+            raise SurveyError(f"There is no question {name!r}.", fix=nearest(str(name), self.positions))
+        return self.positions[name]
 
     def add_question(self, question: Question, index: int | None = None) -> Survey:
         """Add a question at the end, or before the one that stands at `index`."""
@@ -170,9 +165,9 @@ class Survey(HostedVerbs):
         name, rest = self.questions[place].question_name, self.questions[place + 1 :]
         following = rest[0].question_name if rest else None
         skip_rules = {asked: rule for asked, rule in self.skip_rules.items() if asked != name}
-        groups = without_member(self._groups, name, self.question_names)
+        groups = without_member(self.groups, name, self.question_names)
         self._arrange((*self.questions[:place], *rest), without_question(self.rules, name, following), skip_rules)
-        self._groups = groups
+        self.groups = groups
         self.randomizing = self.randomizing.without(name)
         self.instructions = moved(self.instructions, place, -1)
         self.memory = without_memory_of(self.memory, name)
@@ -188,13 +183,13 @@ class Survey(HostedVerbs):
     def add_question_group(self, start_question: str | Question, end_question: str | Question, name: str) -> Survey:
         """Give neighbouring questions a name together. It changes nothing that is asked."""
         first, last = (self.questions[self.position(each)].question_name for each in (start_question, end_question))
-        self._groups = with_group(self._groups, name, first, last, self._positions)
+        self.groups = with_group(self.groups, name, first, last, self.positions)
         return self
 
     @property
     def question_groups(self) -> dict[str, tuple[int, int]]:
         """The positions of the first and the last question of each group."""
-        return spans(self._groups, self._positions)
+        return spans(self.groups, self.positions)
 
     def show_flow(self, filename: str | Path | None = None) -> FlowDrawing:
         """The questions and rules as a drawing: a picture in a notebook, Mermaid text where it is printed.
@@ -220,7 +215,7 @@ class Survey(HostedVerbs):
         """
         asked = self.questions[self.position(question)]
         rule = Rule(asked.question_name, parse(expression), self._next_name(next_question), before_rule)
-        self._check_rule(rule)
+        check_rule(self, rule)
         self.rules += (rule,)
         return self
 
@@ -232,7 +227,7 @@ class Survey(HostedVerbs):
         """Skip `question` where `expression` is true: `"{{ mood.answer }} == 'Bad' and agent.age < 30"`."""
         asked = self.questions[self.position(question)]
         rule = parse(expression)
-        self._check_skip_rule(asked.question_name, rule)
+        check_skip_rule(self, asked.question_name, rule)
         earlier = self.skip_rules.get(asked.question_name)
         both = rule if earlier is None else parse(f"({earlier.source}) or ({expression})")
         self.skip_rules[asked.question_name] = both
@@ -260,7 +255,7 @@ class Survey(HostedVerbs):
         """Have `focal_question` remember these earlier questions and their answers."""
         asked = self.questions[self.position(focal_question)].question_name
         earlier = [self.questions[self.position(each)].question_name for each in prior_questions]
-        self.memory = with_memories(self.memory, asked, earlier, self._positions)
+        self.memory = with_memories(self.memory, asked, earlier, self.positions)
         return self
 
     def set_wording(
@@ -273,51 +268,29 @@ class Survey(HostedVerbs):
         self.wording = replace(self.wording, **{name: value for name, value in given.items() if value is not None})
         return self
 
+    def randomize(self, randomizing: Randomizing) -> None:
+        """Show the options of some questions in a random order, as `questions_to_randomize` does."""
+        for name in (*randomizing.questions, *randomizing.pinned):
+            self.position(name)
+        randomizing.check({question.question_name: question for question in self.questions})
+        self.randomizing = randomizing
+
     def remembered_by(self, question: Question) -> tuple[int, ...]:
         """The positions of the earlier questions that this one's prompt tells with their answers."""
-        return tuple(self._positions[name] for name in self.memory.get(question.question_name, ()))
-
-    def names_in(self, question: Question) -> Iterator[tuple[str, str]]:
-        """Each name that a question's texts and the instructions before it use, with the place it stands in."""
-        told = in_words(self.told_to(question))
-        yield from (("an instruction", name) for name in sorted(Template(told, "An instruction").names))
-        for place, text in question.templates():
-            where = "The prompt" if question.names_row else f"Question {question.question_name!r}, {place}"
-            template = Template(text, where)
-            own = question.settings() if place in OWN_WORDS else ()
-            names = sorted(name for name in template.names if name.partition(".")[0] not in own)
-            yield from ((place, f"scenario.{name}" if question.names_row else name) for name in names)
+        return tuple(self.positions[name] for name in self.memory.get(question.question_name, ()))
 
     def told_to(self, question: Question) -> list[Instruction]:
         """The instructions that this question is asked with."""
-        return told_at(self.instructions, self._positions[question.question_name])
-
-    def name_uses(self) -> Iterator[NameUse]:
-        """Each name that a text or a rule uses."""
-        for question in self.questions:
-            name = question.question_name
-            yield from (NameUse(f"Question {name!r}, {place}", used) for place, used in self.names_in(question))
-            rule_names = self._rule_names(name)
-            yield from (NameUse(f"Question {name!r}, {place}", used, is_in_rule=True) for place, used in rule_names)
+        return told_at(self.instructions, self.positions[question.question_name])
 
     def getter(self, name: str) -> Callable[[Context], Any]:
         """Look up in an interview's context what this name of a rule stands for."""
-        return name_getter(with_answer(name, self._positions), self.resolved)
+        return name_getter(with_answer(name, self.positions), self.resolved)
 
     def positions_in(self, names: Iterable[str]) -> frozenset[int]:
         """The positions of the questions among these names."""
         roots = {name.partition(".")[0] for name in names}
-        return frozenset(self._positions[root] for root in roots if root in self._positions)
-
-    def answers_named_by(self, question: Question) -> frozenset[int]:
-        """The positions of the earlier questions whose answer or comment this one's settings name."""
-        uses = [NameUse(place, name) for place, name in self.names_in(question)]
-        return self.positions_in(use.name for use in uses if use.part not in ("question_text", "question_options"))
-
-    def shown_by(self, question: Question) -> frozenset[int]:
-        """The positions of the earlier questions whose text or options this one shows in its own."""
-        uses = [NameUse(place, name) for place, name in self.names_in(question)]
-        return self.positions_in(use.name for use in uses if use.part in ("question_text", "question_options"))
+        return frozenset(self.positions[root] for root in roots if root in self.positions)
 
     def by(self, *what: Any) -> Job:
         """Ask this survey of agents, about scenarios, with models: `survey.by(agents).by(scenarios).by(model)`."""
@@ -355,54 +328,13 @@ class Survey(HostedVerbs):
             raise SurveyError("The survey has no questions.", fix="Add at least one with add_question.")
 
     def to_row(self) -> bytes:
-        pinned = {name: list(options) for name, options in self.randomizing.pinned.items()}
-        skip = {name: rule.source for name, rule in sorted(self.skip_rules.items())}
-        held: dict[str, Any] = {"questions": [question.to_dict() for question in self.questions], "skip": skip}
-        # A part that is not used is left out: surveys of older run files keep their digest.
-        if self.rules:
-            held["rules"] = [rule.to_list() for rule in self.rules]
-        if self.instructions:
-            held["instructions"] = to_rows(self.instructions)
-        if self.randomizing.questions:
-            held["randomize"] = list(self.randomizing.questions)
-        if self.randomizing.questions and pinned:
-            held["pinned"] = pinned
-        if self.randomizing.seed:
-            held["seed"] = self.randomizing.seed
-        if self.wording != OURS:
-            held["wording"] = self.wording.changed()
-        if self.memory:
-            held["memory"] = self.memory
-        if self._groups:
-            held["groups"] = self._groups
-        if self.resolved:
-            held["names"] = dict(sorted(self.resolved.items()))
-        try:
-            return encode_value(held)
-        except UnusableValue as error:
-            raise SurveyError(f"The survey cannot be stored: {error.message}", fix=error.fix) from None
+        """The survey as a run file holds it."""
+        return survey_to_row(self)
 
     @classmethod
     def from_row(cls, row: bytes | str, functions: Sequence[Mapping[str, Any]] = ()) -> Survey:
         """The reverse of `to_row`; `functions` are those of each question, where a program gives them."""
-        held = decode_value(row)
-        questions = (
-            question_from_dict(settings, functions[position] if position < len(functions) else None)
-            for position, settings in enumerate(held["questions"])
-        )
-        survey = cls(questions)
-        survey.instructions = from_rows(held.get("instructions", ()))
-        for name, rule in held["skip"].items():
-            survey.add_skip_rule(name, rule)
-        survey._arrange(survey.questions, tuple(map(Rule.from_list, held.get("rules", ()))), survey.skip_rules)
-        survey._randomize(Randomizing(tuple(held.get("randomize", ())), held.get("pinned", {}), held.get("seed", 0)))
-        survey.wording = Wording(**held.get("wording", {}))
-        for name, earlier in held.get("memory", {}).items():
-            survey.add_memory_collection(name, earlier)
-        for name, (first, last) in held.get("groups", {}).items():
-            survey.add_question_group(first, last, name)
-        survey.resolved = {str(name): str(stands_for) for name, stands_for in held.get("names", {}).items()}
-        return survey
+        return survey_from_row(cls, row, functions)
 
     def to_dict(self) -> dict[str, Any]:
         """The survey as JSON values. A function, which no file can hold, is refused."""
@@ -435,7 +367,7 @@ class Survey(HostedVerbs):
         return load(cls, path)
 
     def __repr__(self) -> str:
-        return f"Survey({', '.join(self._positions)})"
+        return f"Survey({', '.join(self.positions)})"
 
     def _repr_html_(self) -> str:
         shown = self.questions[:SHOWN_ROWS]
@@ -469,76 +401,18 @@ class Survey(HostedVerbs):
         self, questions: tuple[Question, ...], rules: tuple[Rule, ...], skip_rules: dict[str, Expression]
     ) -> None:
         """Take these questions and rules if they fit together; else the survey stays as it was."""
-        before = self.questions, self.rules, self.skip_rules, self._positions
+        before = self.questions, self.rules, self.skip_rules, self.positions
         positions = _positions(questions)
-        self.questions, self.rules, self.skip_rules, self._positions = questions, rules, skip_rules, positions
+        self.questions, self.rules, self.skip_rules, self.positions = questions, rules, skip_rules, positions
         try:
             self._check()
         except SurveyError:
-            self.questions, self.rules, self.skip_rules, self._positions = before
+            self.questions, self.rules, self.skip_rules, self.positions = before
             raise
 
-    def _randomize(self, randomizing: Randomizing) -> None:
-        for name in (*randomizing.questions, *randomizing.pinned):
-            self.position(name)
-        randomizing.check({question.question_name: question for question in self.questions})
-        self.randomizing = randomizing
-
     def _check(self) -> None:
-        """Check that every text and every rule names only what is asked before it."""
         check_instructions(self.instructions)
-        for question in self.questions:
-            name = question.question_name
-            for place, used in self.names_in(question):
-                self._check_name(NameUse(f"Question {name!r}, {place}", used), self._positions[name])
-        for name, skip in self.skip_rules.items():
-            self._check_skip_rule(name, skip)
-        for rule in self.rules:
-            self._check_rule(rule)
-
-    def _check_skip_rule(self, name: str, skip: Expression) -> None:
-        for used in sorted(skip.names):
-            place = f"Question {name!r}, its skip rule"
-            self._check_name(NameUse(place, used, is_in_rule=True), self.position(name))
-
-    def _check_rule(self, rule: Rule) -> None:
-        before = self.position(rule.question) + (not rule.is_before)
-        for used in sorted(rule.expression.names):
-            self._check_name(NameUse(rule.place, used, is_in_rule=True), before)
-        if rule.next_question is not None:
-            self.position(rule.next_question)
-        check_forward(rule, self._positions)
-
-    def _rule_names(self, question: str) -> Iterator[tuple[str, str]]:
-        """Each name that the rules of a question use, with the place it stands in."""
-        if question in self.skip_rules:
-            yield from (("its skip rule", name) for name in sorted(self.skip_rules[question].names))
-        for rule in self.rules:
-            if rule.question == question:
-                yield from (("its rule", name) for name in sorted(rule.expression.names))
-
-    def _check_name(self, use: NameUse, before: int) -> None:
-        """Refuse what no list can make right: a name that is no part of a question that stands before position
-        `before`. Bare names are resolved when the lists are known.
-        """
-        if use.root in DATA_ROOTS:
-            return
-        if use.root not in self._positions:
-            if use.part in QUESTION_PARTS:
-                fix = nearest(use.root, self._positions)
-                raise SurveyError(f"{use.where}: there is no question {use.root!r}.", fix=fix)
-            return
-        if not use.part and not use.is_in_rule:
-            raise SurveyError(
-                f"{use.where}: {use.root!r} is a question, and its text, options, answer and comment have names.",
-                fix=f"Write {{{{ {use.root}.answer }}}}; for a field of that name {{{{ agent.{use.root} }}}} or "
-                f"{{{{ scenario.{use.root} }}}}.",
-            )
-        if use.part and use.part not in QUESTION_PARTS:
-            spellings = ", ".join(f"{use.root}.{part}" for part in QUESTION_PARTS)
-            raise SurveyError(f"{use.where}: {use.name!r} is not known.", fix=f"Write one of {spellings}.")
-        if self._positions[use.root] >= before:
-            raise SurveyError(f"{use.where}: {use.root!r} is not asked before it.", fix="Put it earlier in the survey.")
+        check_names(self)
 
 
 def _split(

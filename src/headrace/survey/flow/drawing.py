@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from headrace.display import cell_text
 from headrace.errors import SurveyError
+from headrace.survey.flow.used_names import names_in
 
 if TYPE_CHECKING:
     from headrace.survey.survey import Survey
@@ -106,7 +107,7 @@ def _arrows(survey: Survey) -> Iterator[_Arrow]:
         skip = survey.skip_rules.get(question.question_name)
         if skip is not None:
             yield _Arrow(position, position + 1, _Way.SKIP, cell_text(skip.source, _LONGEST_CONDITION))
-        named = survey.positions_in(name for _, name in survey.names_in(question))
+        named = survey.positions_in(name for _, name in names_in(survey, question))
         yield from (_Arrow(earlier, position, _Way.PIPE) for earlier in sorted(named) if earlier < position - 1)
     for rule in survey.rules:
         end = len(survey) if rule.next_question is None else survey.position(rule.next_question)

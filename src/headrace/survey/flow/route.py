@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from headrace.expressions import Expression, compile_closure, truth
 from headrace.survey.flow.rules import Rule
+from headrace.survey.flow.used_names import answers_named_by, shown_by
 from headrace.survey.record import AnswerRecord, AnswerState
 from headrace.survey.survey import Survey
 
@@ -69,8 +70,8 @@ class Route:
         self._exits: dict[int, _Exit] = {}
         for position, question in enumerate(survey.questions):
             # Showing a question's text or options takes what these need, not its answer.
-            shown = [self.steps[earlier].needs for earlier in survey.shown_by(question)]
-            self.steps[position].needs = _union([survey.answers_named_by(question), *shown])
+            shown = [self.steps[earlier].needs for earlier in shown_by(survey, question)]
+            self.steps[position].needs = _union([answers_named_by(survey, question), *shown])
             self.steps[position].remembers = frozenset(survey.remembered_by(question))
             if (skip := survey.skip_rules.get(question.question_name)) is not None:
                 self._add_before(survey, position, skip, _NO_JUMP)

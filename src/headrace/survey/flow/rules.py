@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, Final
 
 from headrace.errors import SurveyError
-from headrace.expressions import Expression, parse
+from headrace.expressions import Expression
 
 _END: Final = "EndOfSurvey"
 
@@ -49,14 +49,10 @@ class Rule:
     def target(self) -> str:
         return _END if self.next_question is None else self.next_question
 
-    def to_list(self) -> list[Any]:
-        """The rule as stored."""
-        return [self.question, self.expression.source, self.next_question, self.is_before]
-
-    @classmethod
-    def from_list(cls, stored: Sequence[Any]) -> Rule:
-        question, source, next_question, is_before = stored
-        return cls(question, parse(source), next_question, bool(is_before))
+    def to_dict(self) -> dict[str, Any]:
+        """The rule as stored, in the words of `Survey.add_rule`."""
+        stored = {"question": self.question, "expression": self.expression.source, "next_question": self.target}
+        return {**stored, "before_rule": True} if self.is_before else stored
 
     def describe(self) -> str:
         return f"{'before' if self.is_before else 'after'}: to {self.target} where {self.expression.source}"

@@ -6,7 +6,7 @@ A kind says how to answer (`instructions`), the JSON schema of its answer (`sche
 Every setting may hold templates. `filled` returns the question with these rendered: with the data of one interview, or
 with a scenario that makes one question of many (`loop`). The three methods above are called on a question that is
 filled, so they speak of its own settings alone.
-Does not cover: filling a question once per scenario (survey.looping).
+Does not cover: filling a question once per scenario (survey.questions.looping).
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
 
         Questions are told apart by their names: a template, `"liking_{{ scenario.brand }}"`, else numbered from 0.
         """
-        from headrace.survey.looping import looped
+        from headrace.survey.questions.looping import looped
 
         return looped(self, scenarios)
 

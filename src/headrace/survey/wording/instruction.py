@@ -8,10 +8,13 @@ A text may hold templates, like a question's. Does not cover: an agent's own ins
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from headrace.errors import SurveyError
+from headrace.errors import SurveyError, nearest
+
+if TYPE_CHECKING:
+    from headrace.survey.questions import Question
 
 _PREAMBLE = "Instructions for what follows:"
 
@@ -92,14 +95,37 @@ def check_instructions(instructions: Instructions) -> None:
             known.add(given.name)
 
 
-def to_rows(instructions: Instructions) -> list[Any]:
-    return [[place, given.to_dict()] for place, given in instructions]
+def to_dicts(instructions: Instructions, questions: Sequence[str]) -> list[dict[str, Any]]:
+    """The instructions as stored: each names the question that it stands after; the first ones stand after none."""
+    return [given.to_dict() | ({"after": questions[place - 1]} if place else {}) for place, given in instructions]
 
 
-def from_rows(rows: Any) -> Instructions:
-    """The reverse of `to_rows`, for what a run file holds."""
-    made: list[tuple[int, Instruction | ChangeInstruction]] = []
-    for place, held in cast("list[Any]", rows):
-        settings = cast("dict[str, Any]", held)
-        made.append((int(place), (Instruction if "name" in settings else ChangeInstruction)(**settings)))
-    return tuple(made)
+def interleaved(
+    questions: Sequence[Question], stored: Iterable[Any]
+) -> list[Question | Instruction | ChangeInstruction]:
+    """The questions with the stored instructions at their places, as a survey is made of them."""
+    after: dict[str | None, list[Instruction | ChangeInstruction]] = {}
+    for held in stored:
+        place, given = _from_dict(held)
+        after.setdefault(place, []).append(given)
+    told: list[Question | Instruction | ChangeInstruction] = [*after.pop(None, ())]
+    for question in questions:
+        told += [question, *after.pop(question.question_name, ())]
+    if after:
+        raise SurveyError(f"There is no question {next(iter(after))!r}.", fix="Name one that the instruction follows.")
+    return told
+
+
+def _from_dict(held: Any) -> tuple[str | None, Instruction | ChangeInstruction]:
+    if not isinstance(held, dict):
+        raise SurveyError(f"{held!r} is no instruction.", fix="Give it a name and a text.")
+    settings = dict(cast("dict[str, Any]", held))
+    place = settings.pop("after", None)
+    kind = ChangeInstruction if settings.keys() & {"drop", "keep"} else Instruction
+    known = [field.name for field in fields(kind)]
+    for name in settings:
+        if name not in known:
+            raise SurveyError(f"An instruction has no setting {name!r}.", fix=nearest(str(name), [*known, "after"]))
+    if kind is Instruction and not {"name", "text"} <= settings.keys():
+        raise SurveyError("An instruction lacks its name or its text.", fix="Give it both.")
+    return None if place is None else str(place), kind(**settings)
