@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
+from headrace.plan.called_models import own_models, question_models
 from headrace.plan.prices import Price, price_of
 from headrace.plan.sources import RowSource
 from headrace.survey.asked_question import AskedQuestion, asked_questions
@@ -45,18 +46,25 @@ class Estimate:
     disk_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class _ModelUse:
+    """The tokens that one interview takes from one model, on average over all interviews."""
+
+    model: Model
+    input_tokens: float
+    output_tokens: float
+
+
 def estimate(job: Job, interviews: int) -> Estimate:
-    questions = asked_questions(job.survey)
-    questions = [asked for asked in questions if not asked.is_derived]
-    prompt_chars = _mean_prompt_chars(job, questions)
-    output_tokens = sum(_reply_tokens(asked.question) for asked in questions)
-    text_bytes = prompt_chars + output_tokens * _CHARS_PER_TOKEN
+    calls, uses = _asked_of_models(job)
+    input_tokens, output_tokens = sum(use.input_tokens for use in uses), sum(use.output_tokens for use in uses)
+    text_bytes = (input_tokens + output_tokens) * _CHARS_PER_TOKEN
     return Estimate(
         interviews=interviews,
-        calls=interviews * len(questions),
-        input_tokens=round(interviews * prompt_chars / _CHARS_PER_TOKEN),
-        output_tokens=interviews * output_tokens,
-        cost=_cost(job, interviews * prompt_chars / _CHARS_PER_TOKEN, interviews * output_tokens),
+        calls=interviews * calls,
+        input_tokens=round(interviews * input_tokens),
+        output_tokens=round(interviews * output_tokens),
+        cost=_cost(uses, interviews),
         disk_bytes=round(interviews * (_ROW_BYTES + text_bytes * _LEFT_BY_COMPRESSION))
         + _list_bytes(job.agents.source)
         + _list_bytes(job.scenarios.source),
@@ -69,16 +77,39 @@ def cost_by_model(job: Job, expected: Estimate) -> dict[str, Any]:
     A cost is None where a price is not known. There are no credits.
     """
     lines: list[dict[str, Any]] = []  # two a model
-    for model, share in zip(job.models, job.model_shares(), strict=True):
-        price = price_of(model)
-        kinds = (("input", expected.input_tokens), ("output", expected.output_tokens))
-        lines += (_cost_line(model, kind, round(tokens * share), price) for kind, tokens in kinds)
+    for use in _asked_of_models(job)[1]:
+        price = price_of(use.model)
+        kinds = (("input", use.input_tokens), ("output", use.output_tokens))
+        lines += (_cost_line(use.model, kind, round(tokens * expected.interviews), price) for kind, tokens in kinds)
     return {
         "estimated_total_cost_usd": expected.cost,
         "estimated_total_input_tokens": expected.input_tokens,
         "estimated_total_output_tokens": expected.output_tokens,
         "detailed_costs": lines,
     }
+
+
+def _asked_of_models(job: Job) -> tuple[int, list[_ModelUse]]:
+    """How many calls an interview makes, and what it takes from each model: the plan's by their share of all
+    interviews, a question's own model in every interview.
+    """
+    if job.agents.settings.answers_everything:
+        return 0, []
+    questions = asked_questions(job.survey)
+    chars = _mean_prompt_chars(job, questions)
+    asked = [question for question in questions if not question.is_derived]
+    numbers = question_models(job.survey, 0)
+    shared = [question for question in asked if question.position not in numbers]
+    plan_models = zip(job.models, job.model_shares(), strict=True) if shared else ()
+    uses = [_use(model, shared, chars, share) for model, share in plan_models]
+    for number, model in enumerate(own_models(job.survey)):
+        uses.append(_use(model, [each for each in asked if numbers.get(each.position) == number], chars, share=1.0))
+    return len(asked), uses
+
+
+def _use(model: Model, questions: list[AskedQuestion], chars: list[float], share: float) -> _ModelUse:
+    input_tokens = sum(chars[asked.position] for asked in questions) / _CHARS_PER_TOKEN
+    return _ModelUse(model, input_tokens * share, sum(_reply_tokens(asked.question) for asked in questions) * share)
 
 
 def _cost_line(model: Model, kind: str, tokens: int, price: Price | None) -> dict[str, Any]:
@@ -98,14 +129,16 @@ def call_cost(price: Price, system: str, prompt: str, question: Question) -> flo
     return price.of(round((len(system) + len(prompt)) / _CHARS_PER_TOKEN), _reply_tokens(question))
 
 
-def _cost(job: Job, input_tokens: float, output_tokens: float) -> float | None:
-    """In US dollars, every model answering its share; None where a price is not known."""
-    prices = [price_of(model) for model in job.models]
+def _cost(uses: list[_ModelUse], interviews: int) -> float | None:
+    """In US dollars; None where a price is not known."""
+    prices = [price_of(use.model) for use in uses]
     known = [price for price in prices if price is not None]
     if len(known) < len(prices):
         return None
-    shares = zip(known, job.model_shares(), strict=True)
-    return sum(price.of(round(input_tokens), round(output_tokens)) * share for price, share in shares)
+    taken = ((use.input_tokens * interviews, use.output_tokens * interviews) for use in uses)
+    return sum(
+        (price.of(round(read), round(written)) for price, (read, written) in zip(known, taken, strict=True)), 0.0
+    )
 
 
 def _list_bytes(source: RowSource) -> int:
@@ -114,17 +147,26 @@ def _list_bytes(source: RowSource) -> int:
     return round(source.length * (_LIST_ROW_BYTES + sum(map(len, rows)) / len(rows)))
 
 
-def _mean_prompt_chars(job: Job, questions: list[AskedQuestion]) -> float:
-    total = sampled = 0
+def _mean_prompt_chars(job: Job, questions: list[AskedQuestion]) -> list[float]:
+    """The mean length of each question's prompts, the system prompt included, over the first agents and scenarios."""
+    totals = [0] * len(questions)
     agents = list(islice(job.agents.source.rows(), _SAMPLE))
     scenarios = list(islice(job.scenarios.source.rows(), _SAMPLE))
-    for position in range(max(len(agents), len(scenarios))):
+    sampled = max(len(agents), len(scenarios))
+    for position in range(sampled):
         agent = decode_fields(agents[position % len(agents)])
         scenario = decode_fields(scenarios[position % len(scenarios)])
-        answers = {asked.name: {"answer": "an answer", "comment": "", "is_answered": True} for asked in questions}
-        total += _prompt_chars(questions, {"agent": agent, "scenario": scenario, **answers}, _system(job, agent))
-        sampled += 1
-    return total / max(sampled, 1)
+        answers = {asked.name: _expected_answer(asked.question) for asked in questions}
+        context, system = {"agent": agent, "scenario": scenario, **answers}, _system(job, agent)
+        for asked in questions:
+            totals[asked.position] += len(system) + (0 if asked.is_derived else _prompt_chars(asked, context))
+    return [total / max(sampled, 1) for total in totals]
+
+
+def _expected_answer(question: Question) -> dict[str, Any]:
+    """An answer as long as this question's are expected to be: later prompts repeat it, memories above all."""
+    length = _CHARS_PER_TOKEN * (_ITEM_TOKENS if question.is_derived else _answer_tokens(question.schema()))
+    return {"answer": "x" * length, "comment": "", "is_answered": True}
 
 
 def _system(job: Job, agent: Fields) -> str:
@@ -134,15 +176,11 @@ def _system(job: Job, agent: Fields) -> str:
         return ""
 
 
-def _prompt_chars(questions: list[AskedQuestion], context: Context, system: str) -> int:
-    chars = 0
-    for asked in questions:
-        try:
-            chars += len(asked.write(context)[0])
-        except CannotRender:
-            chars += len(asked.specimen())
-        chars += len(system)
-    return chars
+def _prompt_chars(asked: AskedQuestion, context: Context) -> int:
+    try:
+        return len(asked.write(context)[0])
+    except CannotRender:
+        return len(asked.specimen())
 
 
 def _reply_tokens(question: Question) -> int:
