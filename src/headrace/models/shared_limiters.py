@@ -70,7 +70,8 @@ class SharedLimiters:
     def _tell_reach(self, model: Model, reach: Reach, said: str) -> None:
         match reach:
             case Reach.AWAY:
-                words = f"{said or f'{model.name} cannot be reached'}. It is tried again until it answers."
+                what = said or f"{model.name} cannot be reached"
+                words = f"{what}. It is tried again until it answers; stopping loses nothing."
                 _log.warning("%s", words)
             case Reach.BACK:
                 words = f"{model.name} is reached again, after {said}."

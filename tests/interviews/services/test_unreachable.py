@@ -102,7 +102,7 @@ def test_each_address_that_is_away_is_logged_once(port, tmp_path, caplog, capfd,
     else:
         assert told.count(("WARNING", away.format(addresses[1]))) == 1
         assert ("INFO", f"m at {addresses[1]} is reached again.") in told
-        none = "m: none of its 2 addresses can be reached. It is tried again until it answers."
+        none = "m: none of its 2 addresses can be reached. It is tried again until it answers; stopping loses nothing."
         assert told.count(("WARNING", none)) == 1
 
 

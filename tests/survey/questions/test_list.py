@@ -73,3 +73,12 @@ def test_bounds_that_cannot_be_met_are_refused(bounds: dict[str, Any]):
 
 def test_a_question_comes_back_from_its_settings():
     assert question_from_dict(json.loads(json.dumps(two_or_three.to_dict()))) == two_or_three
+
+
+def test_a_copy_of_the_prompts_form_is_no_answer():
+    question = QuestionList(question_name="colours", question_text="Name two colours.")
+    assert '["item 1", "item 2", "item 3"]' in question.instructions()
+    for copied in (["item 1"], ["item 1", "item 2"], ["item 1", "item 2", "item 3"]):
+        with pytest.raises(InvalidAnswer, match="repeats the form"):
+            question.accept(copied)
+    assert question.accept(["item 2", "red"]) == ["item 2", "red"]

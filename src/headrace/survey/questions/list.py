@@ -39,7 +39,7 @@ class QuestionList(JsonQuestion):
     def instructions(self) -> str:
         # Small models give the items of an example back, and fill in those that are numbered.
         most = next((bound for bound in (self.max_list_items, self.min_list_items) if bound), _SHOWN_ITEMS)
-        items = ", ".join(f'"item {number + 1}"' for number in range(min(int(most), _SHOWN_ITEMS)))
+        items = ", ".join(f'"{item}"' for item in _placeholders(min(int(most), _SHOWN_ITEMS)))
         return f"Answer with a JSON list{self._count()}, in this form: [{items}]"
 
     def schema(self) -> Schema:
@@ -52,6 +52,8 @@ class QuestionList(JsonQuestion):
 
     def accept(self, given: Any) -> list[Any]:
         items: list[Any] = self.shaped(given)
+        if items and items == _placeholders(len(items)):
+            raise InvalidAnswer("the list repeats the form instead of filling it in")
         if self.permissive:
             return items
         if isinstance(self.min_list_items, int) and len(items) < self.min_list_items:
@@ -70,3 +72,8 @@ class QuestionList(JsonQuestion):
                 return f" of at most {high} items"
             case low, high:
                 return f" of {low} items" if low == high else f" of {low} to {high} items"
+
+
+def _placeholders(count: int) -> list[str]:
+    """The items of the form that a prompt shows."""
+    return [f"item {number}" for number in range(1, count + 1)]
