@@ -6,9 +6,10 @@ import jsonschema_rs
 import pytest
 import typer.main
 
+from headrace import Survey
 from headrace.cli.main import app
 from headrace.plan.study_files import JOB_PARTS
-from headrace.plan.survey_file import SURVEY_PARTS, names_of, read_survey, settings_in_files, written_kinds
+from headrace.plan.survey_file import SURVEY_PARTS, names_of, settings_in_files, written_kinds
 from scripts.survey_schema import survey_schema
 from tests.docs.documents import DOCS, Shell, code_names, files, is_as_shown, sections, session, tables
 
@@ -101,7 +102,7 @@ def test_the_parts_of_a_survey_file_are_those_there_are():
 def test_the_example_of_rules_is_a_survey(tmp_path: Path):
     (written,) = [block for block in re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL) if "rules:" in block]
     (tmp_path / "survey.yaml").write_text(written, "utf-8")
-    survey = read_survey(tmp_path / "survey.yaml")
+    survey = Survey.load(tmp_path / "survey.yaml")
     assert [rule.target for rule in survey.rules] == ["wish", "EndOfSurvey"]
     assert survey.memory["wish"] == ("pet", "kind")
     assert jsonschema_rs.is_valid(survey_schema(), survey.to_dict())
@@ -110,7 +111,7 @@ def test_the_example_of_rules_is_a_survey(tmp_path: Path):
 def test_the_json_survey_is_one(tmp_path: Path):
     (written,) = [block for block in re.findall(r"```json\n(.*?)```", DOCUMENT, re.DOTALL) if "questions" in block]
     (tmp_path / "survey.json").write_text(written, "utf-8")
-    assert len(read_survey(tmp_path / "survey.json")) == 2
+    assert len(Survey.load(tmp_path / "survey.json")) == 2
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,8 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 SECTIONS = {section.title: section.text for section in sections(TEXT)}
 _BLOCK = re.compile(r"`(src/[\w/.]+)`:\n\n```(python|diff)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EMAIL = """
-from pathlib import Path
-
 import headrace
 from headrace import Agent, AgentList, Model, QuestionEmail, Survey
-from headrace.plan.survey_file import read_survey
 
 assert {place!r} in headrace.__file__
 asked = QuestionEmail(question_name="mail", question_text="Where can {{{{ agent.name }}}} be reached?")
@@ -31,7 +28,7 @@ job = Survey([asked]).by(people)
 answered = job.by(Model("test", canned_response=" ada@example.org ")).run("good.run", progress_bar=False)
 refused = job.by(Model("test", canned_response="by post")).run("bad.run", progress_bar=False)
 print([result.answer["mail"] for result in answered], [failed.message for failed in refused.failed()])
-print(type(read_survey(Path("survey.yaml")).questions[0]).__name__)
+print(type(Survey.load("survey.yaml").questions[0]).__name__)
 """
 SURVEY_FILE = """
 questions:

@@ -93,6 +93,24 @@ def test_an_address_alone_does_not_allow_a_key_that_is_not_its_own(
     assert len(Results.open(path)) == 4
 
 
+def test_a_question_s_own_model_in_a_file_from_elsewhere_is_a_claim_too(
+    server: HostileServer, elsewhere: Elsewhere, tmp_path: Path
+):
+    own = Model("m", base_url=server.url, service_name="openai_compatible", api_key_env=VARIABLE)
+    asked = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ agent.n }}?", model=own)])
+    people = AgentList.from_list("n", range(4))
+    path = elsewhere.run(asked.by(people).by(Model("test")), tmp_path / "evil.run", limit=1)
+    before = server.calls
+    with pytest.raises(NotConfirmed, match=VARIABLE) as refused:
+        Job.open(path).run(path)
+    assert refused.value.allow == [server.url, VARIABLE]
+    with pytest.raises(NotConfirmed):
+        Job.open(path).survey.by(people).by(Model("test")).run(tmp_path / "other.run")
+    assert server.calls == before
+    Job.open(path, allow=[server.url, VARIABLE]).run(path, cache=False)
+    assert (server.calls, sent(server)) == (before + 3, f"Bearer {SECRET}")
+
+
 def test_a_confirmation_holds_for_its_plan_address_and_key_only(
     server: HostileServer, elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -22,7 +22,6 @@ from headrace import (
 )
 from headrace.errors import InvalidInput, ListError, NotConfirmed, PlanMismatch, SurveyError
 from headrace.plan.job import Job
-from headrace.plan.survey_file import read_survey
 
 MOOD = QuestionMultipleChoice(
     question_name="mood", question_text="How about {{ scenario.city }}?", question_options=["Yes", "No", "on", "07"]
@@ -116,7 +115,7 @@ def test_a_survey_by_hand_is_what_a_program_makes_and_saves(tmp_path):
     for ending in ("yaml", "json"):
         survey.save(tmp_path / f"saved.{ending}")
         assert Survey.load(tmp_path / f"saved.{ending}").to_row() == survey.to_row()
-    assert read_survey(tmp_path / "saved.yaml").to_row() == survey.to_row()
+    assert Survey.load(tmp_path / "saved.yaml").to_row() == survey.to_row()
 
 
 @pytest.mark.parametrize(("written", "lags"), [("full", 3), ("2", 2), ("0", 0)])
@@ -244,6 +243,9 @@ def test_other_endings_and_missing_files_are_refused(tmp_path):
         "{model: gpt-4o, parameters: {base_url: 'http://127.0.0.1:9/v1'}}",
         "'gpt-4o,api_key_env=HOME'",
         "'gpt-4o,base_url=http://127.0.0.1:9/v1'",
+        "{model: gpt-4o, parameters: {extra_headers: {x-forward: 'to me'}}}",
+        "{model: gpt-4o, parameters: {extra_body: {metadata: 'x'}}}",
+        "'local,path=/dev/zero'",
     ],
 )
 def test_an_address_or_key_of_its_own_is_a_claim(tmp_path, monkeypatch, model):
@@ -255,3 +257,7 @@ def test_an_address_or_key_of_its_own_is_a_claim(tmp_path, monkeypatch, model):
     path.write_text(f"questions: [{{kind: free_text, name: q, text: Well, model: {model}}}]\n")
     with pytest.raises(NotConfirmed, match=r"Job\.load\("):
         Job.load(path).run(tmp_path / "a.run")
+    with pytest.raises(NotConfirmed, match=r"Survey\.load"):
+        Survey.load(path).by(Model("test")).run(tmp_path / "a.run")
+    with pytest.raises(NotConfirmed, match=r"Survey\.load"):
+        (Survey.load(path) + LAST).by(Model("test")).run(tmp_path / "a.run")

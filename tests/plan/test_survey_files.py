@@ -17,9 +17,9 @@ from headrace import (
     QuestionList,
     QuestionMatrix,
     QuestionPydantic,
+    Survey,
 )
 from headrace.errors import SurveyError
-from headrace.plan.survey_file import read_survey
 from tests.cli.terminals import HEADRACE, environment
 
 NINE_OF_NINE = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
@@ -49,19 +49,19 @@ def test_a_bomb_is_refused_before_it_is_built(tmp_path: Path, name: str, text: s
     path.write_text(text)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(SurveyError, match=told):
-        read_survey(path)
+        Survey.load(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000  # KB
 
 
 def test_a_device_without_an_end_is_not_read_to_its_end():
     with pytest.raises(SurveyError, match="larger than 8 MB"):
-        read_survey(Path("/dev/zero"))
+        Survey.load(Path("/dev/zero"))
 
 
 def test_a_digits_only_text_may_be_as_long_as_it_likes(tmp_path: Path):
     path = tmp_path / "a.yaml"
     path.write_text(f"questions: [{{kind: free_text, name: q, text: {'9' * 5000}}}]")
-    assert read_survey(path).questions[0].question_text == "9" * 5000
+    assert Survey.load(path).questions[0].question_text == "9" * 5000
 
 
 def test_aliases_that_help_are_welcome(tmp_path: Path):
@@ -71,7 +71,7 @@ def test_aliases_that_help_are_welcome(tmp_path: Path):
         "  - {kind: multiple_choice, name: a, text: 'A?', options: &answers [Yes, No]}\n"
         "  - {kind: multiple_choice, name: b, text: 'B?', options: *answers}\n"
     )
-    assert read_survey(path).questions[1].options == ("Yes", "No")
+    assert Survey.load(path).questions[1].options == ("Yes", "No")
 
 
 def test_ctrl_c_reaches_a_run_whose_texts_never_end(tmp_path: Path):
@@ -92,7 +92,7 @@ def test_a_name_of_megabytes_is_told_by_its_ends(tmp_path):
     path = tmp_path / "survey.yaml"
     path.write_text(f"? {'k' * 3_000_000}\n: 1\nquestions: []\n")
     with pytest.raises(SurveyError) as raised:
-        read_survey(path)
+        Survey.load(path)
     assert len(str(raised.value)) < 50_000
 
 
@@ -110,7 +110,7 @@ questions:
   - {kind: pydantic, name: thing, text: What, schema: {type: object, properties: {name: {type: string}}}}
 """
     )
-    kinds = [type(question) for question in read_survey(path).questions]
+    kinds = [type(question) for question in Survey.load(path).questions]
     assert kinds == [
         QuestionList,
         QuestionBudget,
@@ -126,11 +126,11 @@ def test_a_class_cannot_be_named_in_a_file(tmp_path: Path):
     path = tmp_path / "a.yaml"
     path.write_text("questions: [{kind: pydantic, name: thing, text: What, pydantic_model: os.system}]")
     with pytest.raises(SurveyError, match="no setting 'pydantic_model'"):
-        read_survey(path)
+        Survey.load(path)
 
 
 def test_a_file_cannot_carry_a_function(tmp_path: Path):
     path = tmp_path / "a.yaml"
     path.write_text("questions: [{kind: functional, name: thing, func: os.system}]")
     with pytest.raises(SurveyError, match="a functional question needs a function, which a file cannot carry"):
-        read_survey(path)
+        Survey.load(path)

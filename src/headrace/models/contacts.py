@@ -77,13 +77,14 @@ def not_confirmed(path: Path, refused: Iterable[Contact], more: str = "") -> Not
     contacts = list(refused)
     allow = list(dict.fromkeys(name for contact in contacts for name in contact.to_allow))
     listed = "; ".join(dict.fromkeys(map(described, contacts)))
-    verb = "load" if path.suffix.lower() in (".yaml", ".yml", ".json") else "open"  # a study, or a run file
+    is_study = path.suffix.lower() in (".yaml", ".yml", ".json")
+    verb, also = ("load", "; Survey.load has the same option") if is_study else ("open", "")
     return NotConfirmed(
         f"{path} was not made by you here, or was changed since, and names {listed}.{more}",
         path=path,
         allow=allow,
         fix=Spelled(
-            f"If you trust it: Job.{verb}({str(path)!r}, allow={allow!r}).",
+            f"If you trust it: Job.{verb}({str(path)!r}, allow={allow!r}){also}.",
             command=f"If you trust it: {' '.join(f'--allow {shlex.quote(name)}' for name in allow)}",
         ),
     )

@@ -285,7 +285,7 @@ class Job(HostedVerbs):
         """
         from headrace.plan.study_files import load_job
 
-        return load_job(cls, path, frozenset([allow] if isinstance(allow, str) else allow))
+        return load_job(cls, path, allow)
 
     @staticmethod
     def open(path: str | Path, *, allow: str | Iterable[str] = ()) -> Job:

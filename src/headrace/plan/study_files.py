@@ -45,11 +45,16 @@ def save(held: Survey | AgentList | ScenarioList, path: str | Path) -> None:
     _write(_plain(held.to_dict()), _checked_path(path))
 
 
-def load(kind: Any, path: str | Path) -> Any:
-    """Read what `save` has written of this class."""
+def load_survey(path: str | Path, allow: str | Iterable[str] = ()) -> Survey:
+    """Read a survey that `save` or a person has written."""
     path = _found_path(path)
-    if kind is Survey:
-        return survey_in(path, as_mapping(_with_values(read_data(path)), str(path), _BEGIN))
+    survey = survey_in(path, as_mapping(_with_values(read_data(path)), str(path), _BEGIN))
+    return _claimed(survey, path, _names(allow))
+
+
+def load(kind: Any, path: str | Path) -> Any:
+    """Read a list that `save` has written of this class."""
+    path = _found_path(path)
     held = _with_values(read_data(path))
     try:
         return kind.from_dict(held)
@@ -106,9 +111,14 @@ def _with_lists(job: Job, held: dict[Any, Any], path: Path | None, allowed: froz
     return job
 
 
-def load_job(job: type[Job], path: str | Path, allowed: frozenset[str]) -> Job:
+def load_job(job: type[Job], path: str | Path, allow: str | Iterable[str]) -> Job:
     path = _found_path(path)
-    return job_from_dict(job, read_data(path), path, allowed)
+    return job_from_dict(job, read_data(path), path, _names(allow))
+
+
+def _names(allow: str | Iterable[str]) -> frozenset[str]:
+    """The addresses, key variables and model files that a user allows."""
+    return frozenset(name.rstrip("/") or name for name in ([allow] if isinstance(allow, str) else allow))
 
 
 _BEGIN = 'Begin with "questions:" and a list of them.'

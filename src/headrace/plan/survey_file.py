@@ -67,11 +67,6 @@ def settings_in_files(kind: type[Question]) -> list[dataclasses.Field[Any]]:
     return [field for field in dataclasses.fields(kind) if field.metadata.get("in_files", True)]
 
 
-def read_survey(path: Path) -> Survey:
-    """The survey in a `.yaml`, `.yml` or `.json` file."""
-    return survey_in(path, as_mapping(read_data(path), str(path), 'Begin with "questions:" and a list of them.'))
-
-
 def survey_in(path: Path | str, held: dict[Any, Any]) -> Survey:
     """The survey that a file holds; `path` is the place that errors name."""
     for part in held:

@@ -359,12 +359,16 @@ class Survey(HostedVerbs):
 
         save(self, path)
 
-    @classmethod
-    def load(cls, path: str | Path) -> Survey:
-        """Read a survey file. Nothing in it is executed."""
-        from headrace.plan.study_files import load
+    @staticmethod
+    def load(path: str | Path, *, allow: str | Iterable[str] = ()) -> Survey:
+        """Read a survey file. Nothing in it is executed.
 
-        return load(cls, path)
+        A question's model with an address or a key variable of its own is refused when it runs, unless `allow` names
+        these.
+        """
+        from headrace.plan.study_files import load_survey
+
+        return load_survey(path, allow)
 
     def __repr__(self) -> str:
         return f"Survey({', '.join(self.positions)})"
