@@ -7,18 +7,23 @@ which are held outside RAM (plan.rows).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Self, SupportsIndex, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, overload
 
-from headrace.display import SHOWN_ROWS, first_of, html_table
+from headrace.display import SHOWN_ROWS, counted, first_of, html_table
 from headrace.errors import ListError
 from headrace.plan.rows.agent_list import AgentList
 from headrace.plan.rows.row_expressions import condition
 from headrace.plan.rows.scenario_list import ScenarioList
 from headrace.survey.agent import Agent
-from headrace.survey.model import Model
+from headrace.survey.model import Model, shown_value
 from headrace.survey.people.field_verbs import given_names
 from headrace.survey.scenario import Scenario
-from headrace.survey.values import Fields
+from headrace.survey.values import Fields, kind_of
+
+if TYPE_CHECKING:
+    from headrace.plan.rows.row_table import RowTable
+    from headrace.results.export import DataFrame
 
 __all__ = ["AgentList", "ModelList", "ScenarioList", "as_list", "gathered"]
 
@@ -64,6 +69,33 @@ class ModelList(tuple[Model, ...]):
         holds = condition(expression, "model", {name for fields in rows for name in fields})
         return type(self)(model for model, fields in zip(self, rows, strict=True) if holds(fields))
 
+    def print(self, format: str | None = None, max_rows: int | None = None) -> None:
+        """Print the models as a table that fits the terminal; parameters as those of `Results.print`."""
+        self.table().print(format, max_rows=max_rows)
+
+    def table(self) -> RowTable:
+        """The models as a table that shows itself: name, service, and the parameters that any of them has."""
+        from headrace.plan.rows.row_table import RowTable
+
+        rows = [_shown_fields(model) for model in self]
+        names = dict.fromkeys(["model", "service", *(name for row in rows for name in row)])
+        kinds = {name: {kind_of(row[name]) for row in rows if name in row} for name in names}
+        return RowTable(kinds, lambda: iter(rows), len(rows), "model")
+
+    def to_pandas(self) -> DataFrame:
+        """The models as a data frame, with the columns of `table`."""
+        return self.table().to_pandas()
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write a header and a line for each model, with the columns of `table`."""
+        return self.table().to_csv(path)
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({counted(len(self), 'model')})"
+
     def _repr_html_(self) -> str:
         """Without their parameters: a key may be among them, and notebooks are passed on."""
         rows = [(model.name, model.service_name) for model in self[:SHOWN_ROWS]]
@@ -72,6 +104,12 @@ class ModelList(tuple[Model, ...]):
 
 def _model_fields(model: Model) -> Fields:
     return {**model.parameters, "model_name": model.name, "model": model.name, "service_name": model.service_name}
+
+
+def _shown_fields(model: Model) -> Fields:
+    """The columns of a model. A function is shown by its name, as `Model` shows it."""
+    parameters = {name: shown_value(value) if callable(value) else value for name, value in model.parameters.items()}
+    return {**parameters, "model": model.name, "service": model.service_name}
 
 
 def gathered(what: Iterable[Any]) -> Iterator[Any]:

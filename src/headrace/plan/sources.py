@@ -54,7 +54,7 @@ class CsvSource:
     """
 
     def __init__(self, path: Path, rename: dict[str, str]) -> None:
-        self._path = path
+        self.path = path
         self._rename = rename
         self.length = 0
         with _Hashed(path) as file:
@@ -74,7 +74,7 @@ class CsvSource:
         self.census.always = set(self._names)
 
     def rows(self, first: int = 0) -> Iterator[bytes]:
-        with _Hashed(self._path) as file:
+        with _Hashed(self.path) as file:
             cells = self._cells(file)
             next(cells, None)
             for row in islice(cells, first, None):
@@ -91,7 +91,7 @@ class CsvSource:
             reader = csv.reader(chain([first], lines), strict=True, delimiter=separator)
             yield from self._of_one_width(reader, separator)
         except UnicodeDecodeError:
-            raise _not_utf8(self._path) from None
+            raise _not_utf8(self.path) from None
 
     def _of_one_width(self, reader: _CsvReader, separator: str) -> Iterator[list[str]]:
         width = 0
@@ -102,35 +102,35 @@ class CsvSource:
                 width = width or len(row)
                 if len(row) != width:
                     raise ListError(
-                        f"{self._path}, line {reader.line_num}: {_cells_text(len(row))} where the header has {width}.",
+                        f"{self.path}, line {reader.line_num}: {_cells_text(len(row))} where the header has {width}.",
                         fix=f"Give every row as many cells as the header; quote cells that contain {separator!r},"
                         " which separates cells here.",
                     )
                 yield row
         except csv.Error as error:
-            raise ListError(f"{self._path}, line {reader.line_num}: {error}.", fix="Save it as UTF-8 CSV.") from None
+            raise ListError(f"{self.path}, line {reader.line_num}: {error}.", fix="Save it as UTF-8 CSV.") from None
 
     def _lines(self, file: _Hashed) -> Iterator[str]:
         """The file's lines; each is bounded before it is held in memory."""
         for number, line in enumerate(iter(partial(file.text.readline, LONGEST_LINE + 1), ""), 1):
             if len(line) > _LONG_LINE:
-                _check_line(self._path, number, len(line))
+                _check_line(self.path, number, len(line))
                 if max(map(line.count, _SEPARATORS)) > _MOST_CELLS:
-                    raise ListError(f"{self._path}, line {number} has more than {_MOST_CELLS:,} cells.", fix=_NO_ROWS)
+                    raise ListError(f"{self.path}, line {number} has more than {_MOST_CELLS:,} cells.", fix=_NO_ROWS)
             yield line
 
     def _header(self, row: list[str] | None) -> list[str]:
         if row is None:
-            raise ListError(f"{self._path} is empty.", fix="Give it a header line and at least one row.")
+            raise ListError(f"{self.path} is empty.", fix="Give it a header line and at least one row.")
         for name in self._rename:
             if name not in map(str.strip, row):
-                raise ListError(f"{self._path} has no column {name!r}.", fix=nearest(name, map(str.strip, row)))
+                raise ListError(f"{self.path} has no column {name!r}.", fix=nearest(name, map(str.strip, row)))
         names = [self._rename.get(name.strip(), name.strip()) for name in row]
         counted = Counter(names)
         for name in names:
             if not name or counted[name] > 1:
                 what = f"has the column {name!r} twice" if name else "has a column without a name"
-                raise ListError(f"{self._path}, line 1: the header {what}.", fix="Give each column a name of its own.")
+                raise ListError(f"{self.path}, line 1: the header {what}.", fix="Give each column a name of its own.")
         return names
 
 
@@ -138,7 +138,7 @@ class JsonlSource:
     """A file with one JSON object a line."""
 
     def __init__(self, path: Path, rename: dict[str, str]) -> None:
-        self._path = path
+        self.path = path
         self._rename = rename
         self.length = 0
         self.census = FieldCensus()
@@ -149,7 +149,7 @@ class JsonlSource:
             self.digest = _with_names(file.digest(), rename)
 
     def rows(self, first: int = 0) -> Iterator[bytes]:
-        with _Hashed(self._path) as file:
+        with _Hashed(self.path) as file:
             for fields in islice(self._objects(file), first, None):
                 yield self._encoded(fields)[0]
             file.check_unchanged(self.digest, self._rename)
@@ -158,14 +158,14 @@ class JsonlSource:
         try:
             return encode_fields(fields)
         except UnusableValue as error:
-            raise ListError(f"{self._path}, row {self.length}: {error.message}", fix=error.fix) from None
+            raise ListError(f"{self.path}, row {self.length}: {error.message}", fix=error.fix) from None
 
     def _objects(self, file: _Hashed) -> Iterator[Fields]:
         for number, line in enumerate(iter(partial(file.binary.readline, LONGEST_LINE + 1), b""), 1):
-            _check_line(self._path, number, len(line))
+            _check_line(self.path, number, len(line))
             if not line.strip():
                 continue
-            where = f"{self._path}, line {number}"
+            where = f"{self.path}, line {number}"
             try:
                 fields = msgspec.json.decode(line.removeprefix(_BYTE_ORDER_MARK))
             except RecursionError:

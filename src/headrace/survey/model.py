@@ -180,7 +180,7 @@ class Model(HostedVerbs):
         return hash(self.to_row())
 
     def __repr__(self) -> str:
-        shown = "".join(f", {name}={_shown(value)}" for name, value in self.parameters.items())
+        shown = "".join(f", {name}={shown_value(value)}" for name, value in self.parameters.items())
         return f"Model({self.name!r}{shown})"
 
 
@@ -224,7 +224,7 @@ class MissingFunction:
         return f"<function {self.reference}>"
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """A function by its name: what it was made with, a partial's arguments for instance, may be secret."""
     if isinstance(value, MissingFunction) or not callable(value):
         return repr(value)

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import HeadraceError, ListError
@@ -24,6 +24,10 @@ from headrace.survey.agent import INSTRUCTION, NAME, Agent
 from headrace.survey.people.field_verbs import check_known, given_names, given_renames
 from headrace.survey.scenario import Scenario
 from headrace.survey.values import Fields, decode_fields, encode_fields
+
+if TYPE_CHECKING:
+    from headrace.plan.rows.row_table import RowTable
+    from headrace.results.export import DataFrame
 
 Item = TypeVar("Item", Agent, Scenario)
 
@@ -247,12 +251,59 @@ class RowList(HostedVerbs, Generic[Item]):
             return listed
         return [each for value in listed for each in (cast("list[Any]", value) if isinstance(value, list) else [value])]
 
+    def print(
+        self,
+        format: str | None = None,
+        pretty_labels: Mapping[str, str] | None = None,
+        max_rows: int | None = None,
+    ) -> None:
+        """Print the first items as a table that fits the terminal; parameters as those of `Results.print`."""
+        self._table().print(format, pretty_labels, max_rows)
+
+    def table(
+        self,
+        *fields: str,
+        tablefmt: str | None = "rich",
+        pretty_labels: Mapping[str, str] | None = None,
+        max_rows: int | None = None,
+    ) -> RowTable:
+        """The list as a table that shows itself: these fields, or all, under other headings."""
+        if tablefmt not in (None, "rich"):
+            raise ListError(f"table() has no format {tablefmt!r}.", fix=f"Write print(format={tablefmt!r}).")
+        return self._table().chosen(fields, pretty_labels or {}, max_rows)
+
+    def to_pandas(self, lists_as_strings: bool = False) -> DataFrame:
+        """All items in memory, as a data frame with a column for each field; agents' names are in `agent_name`."""
+        return self._table().to_pandas(lists_as_strings=lists_as_strings)
+
+    def to_csv(self, path: str | Path, *, escape_formulas: bool = False) -> Path:
+        """Write a header and a line for each item, which `from_csv` reads; parameters as those of `Results.to_csv`."""
+        return self._table().to_csv(path, escape_formulas=escape_formulas)
+
+    def to_jsonl(self, path: str | Path) -> Path:
+        """Write a JSON object for each item, which `from_jsonl` reads."""
+        return self._table().to_jsonl(path)
+
     def to(self, survey: Any) -> Any:
         """A job that asks these of a survey, a question or a job: `agents.to(survey)` is `survey.by(agents)`."""
         return survey.by(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({counted(len(self), self.what)})"
+
+    def __str__(self) -> str:
+        """The table that `print(list)` shows: as wide as the terminal, with a bounded number of rows."""
+        return str(self._table())
+
+    def _table(self) -> RowTable:
+        from headrace.plan.rows.row_table import RowTable
+
+        held = self.source.census.kinds
+        names = [name for name in (NAME, *self.field_names, INSTRUCTION) if name in held]
+        made = RowTable({name: held[name] for name in names}, self._rows, len(self), self.what)
+        if isinstance(self.source, (CsvSource, JsonlSource)):
+            made.file = self.source.path
+        return made
 
     def _repr_html_(self) -> str:
         try:
