@@ -284,7 +284,7 @@ class InlineExecutor:
         return made
 
     def _refuse(self, begun: _ChunkInProgress, interview: Interview, error: CannotRender) -> None:
-        """Record an interview whose agent cannot be told to a model: its template names a trait that it lacks."""
+        """Fail an interview whose agent cannot be described: its template names a trait that the agent lacks."""
         fields = decode_fields(begun.chunk.agents[interview.agent])
         scenario = begun.scenario(interview.scenario)
         refused = self._opened.begin(interview, fields, scenario, "", begun.is_stopping)

@@ -60,5 +60,5 @@ def _claimed(question: Question, path: str, allowed: frozenset[str]) -> Question
 
 
 def _key(model: Model) -> object:
-    """What tells two models apart. Two functions may have one reference and have captured different values."""
+    """The key by which models are compared. Two functions may have one reference and have captured different values."""
     return model.to_row(), tuple(map(id, model.functions.values()))

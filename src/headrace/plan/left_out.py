@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import ListError, SurveyError, nearest
 from headrace.expressions import Expression, compile_closure, parse, truth
-from headrace.expressions.conjuncts import conjuncts
+from headrace.expressions.rewriting import conjuncts
 from headrace.plan.bitmap import Bitmap, BitWriter
 from headrace.plan.product import Box
 from headrace.survey.agent import NAME

@@ -21,7 +21,7 @@ _WITHOUT_EFFECT = ("force_refresh", "verbose")
 
 
 def services() -> ScenarioList:
-    """One scenario a service; the test model is none."""
+    """A scenario for each service; the test model belongs to none."""
     return ScenarioList.from_list("service", sorted([*SERVICES, "local"]))
 
 

@@ -83,7 +83,7 @@ def survey_in(path: Path | str, held: dict[Any, Any]) -> Survey:
 
 
 def read_data(path: Path) -> Any:
-    """The plain data in a `.yaml`, `.yml` or `.json` file; SurveyError where it is neither."""
+    """The plain data in a `.yaml`, `.yml` or `.json` file; SurveyError where the file holds neither."""
     text = read_written(path)
     if path.suffix.lower() == ".json":
         try:

@@ -1,4 +1,7 @@
-"""Rows as plain Python values: names without their prefix, and one column or several as a list."""
+"""Rows as lists: of plain Python values, one column or several, and of the agents and scenarios of a next survey.
+
+Agents and scenarios go into their list's spool as the rows are read, never into a list in RAM.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from headrace.errors import InvalidInput
+from headrace.plan.lists import AgentList, ScenarioList
 from headrace.results.columns.result_column import without_group
+from headrace.survey.agent import INSTRUCTION, NAME, Agent
+
+_NAMES = (NAME, "name")
 
 
 class ListForm(NamedTuple):
@@ -39,6 +46,15 @@ def to_list(columns: list[str], rows: Iterator[tuple[Any, ...]], form: ListForm)
     return [item for value in values for item in _items(value)] if form.flatten else list(values)
 
 
+def to_scenario_list(rows: Iterator[dict[str, Any]]) -> ScenarioList:
+    return ScenarioList(rows)
+
+
+def to_agent_list(rows: Iterator[dict[str, Any]]) -> AgentList:
+    """An agent for each row; `agent_name` or `name` becomes its name, `agent_instruction` its instruction."""
+    return AgentList(map(_agent, rows))
+
+
 def with_texts(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """The row with its lists and dicts as texts."""
     return tuple(str(cast("Any", value)) if isinstance(value, (list, dict)) else value for value in row)
@@ -46,3 +62,10 @@ def with_texts(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _items(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else [value]
+
+
+def _agent(row: dict[str, Any]) -> Agent:
+    traits = {name: value for name, value in row.items() if without_group(name) not in (*_NAMES, INSTRUCTION)}
+    own = {without_group(name): value for name, value in row.items()}
+    name = next((own[key] for key in _NAMES if own.get(key) is not None), None)
+    return Agent(traits, name=name, instruction=own.get(INSTRUCTION))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 from headrace.display import SHOWN_ROWS
 from headrace.expressions import ColumnKind
 from headrace.plan.lists import AgentList, ScenarioList
-from headrace.results import export, listing, next_lists, printing, text_export
+from headrace.results import export, listing, printing, text_export
 from headrace.results.printing import Glance
 from headrace.results.replacing import refuse_same_file
 
@@ -91,11 +91,11 @@ class Tabular(ABC):
 
     def to_scenario_list(self, remove_prefix: bool = True) -> ScenarioList:
         """The rows as scenarios of the next survey; they are read into the list's spool, not into memory."""
-        return next_lists.to_scenario_list(self._dicts(remove_prefix=remove_prefix))
+        return listing.to_scenario_list(self._dicts(remove_prefix=remove_prefix))
 
     def to_agent_list(self, remove_prefix: bool = True) -> AgentList:
         """The rows as agents of the next survey: columns become traits, `agent_name` or `name` their name."""
-        return next_lists.to_agent_list(self._dicts(remove_prefix=remove_prefix))
+        return listing.to_agent_list(self._dicts(remove_prefix=remove_prefix))
 
     def to_pandas(self, remove_prefix: bool = False, lists_as_strings: bool = False) -> DataFrame:
         """All rows in memory, as a data frame. Whole numbers and booleans with gaps get pandas' nullable types.

@@ -46,7 +46,7 @@ def asked_questions(survey: Survey) -> list[AskedQuestion]:
 
 class AskedQuestion:
     """One question of a survey, compiled. `shows` are those whose text or options its own text shows, `remembers` those
-    that its prompt tells with their answers.
+    that its prompt repeats with their answers.
     """
 
     def __init__(self, survey: Survey, position: int) -> None:

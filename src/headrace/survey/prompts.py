@@ -1,4 +1,4 @@
-"""Writes what a model is told beside the question itself: the persona of the agent, and the answers given before.
+"""Writes the system prompt: the persona of an agent.
 
 Does not cover: the question's own prompt (survey.asked_question).
 """
@@ -16,7 +16,7 @@ _NOT_TRAITS = frozenset({NAME, INSTRUCTION, SETTINGS})
 def persona(agent: Fields, settings: AgentSettings = PLAIN, wording: Wording = OURS) -> str:
     """The system prompt of an agent: its instruction and its traits; none for an agent that has neither.
 
-    A trait whose name begins with an underscore is not told. CannotRender where the agent's own template does not fit.
+    A trait whose name begins with an underscore is left out. CannotRender where the agent's own template does not fit.
     """
     if settings is PLAIN:
         traits = "\n".join([f"{n}: {value}" for n, value in agent.items() if n not in _NOT_TRAITS and n[:1] != "_"])

@@ -150,7 +150,7 @@ class Survey(HostedVerbs):
         return self
 
     def add_instruction(self, instruction: Instruction | ChangeInstruction) -> Survey:
-        """Tell an instruction, or take one back, from the next question on that is added."""
+        """Put an instruction, or a change of instructions, before the next question that is added."""
         before, self.instructions = self.instructions, (*self.instructions, (len(self), instruction))
         try:
             self._check()
@@ -276,7 +276,7 @@ class Survey(HostedVerbs):
         self.randomizing = randomizing
 
     def remembered_by(self, question: Question) -> tuple[int, ...]:
-        """The positions of the earlier questions that this one's prompt tells with their answers."""
+        """The positions of the earlier questions that this question remembers."""
         return tuple(self.positions[name] for name in self.memory.get(question.question_name, ()))
 
     def told_to(self, question: Question) -> list[Instruction]:

@@ -135,7 +135,7 @@ class Channel:
             self._drained.set()
 
     def _stop_sending(self) -> None:
-        """Nobody hears what is sent from here on. What the other side wrote before it ended is still to be read."""
+        """Drop what is sent from now on, since the other side has ended. What it wrote before can still be read."""
         self._is_heard = False
         self._loop.remove_writer(self._connection)
         for _, descriptors in self._waiting:

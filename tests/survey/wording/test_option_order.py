@@ -77,4 +77,6 @@ def test_what_is_randomized_is_stored_and_checked():
         Survey([QuestionFreeText(question_name="q", question_text="?")], questions_to_randomize=["q"])
     with pytest.raises(SurveyError, match="options_to_pin names 'pick'"):
         Survey([pick()], options_to_pin={"pick": ["a"]})
+    with pytest.raises(SurveyError, match="options_to_pin has 'z', which is no option of 'pick'"):
+        Survey([pick()], questions_to_randomize=["pick"], options_to_pin={"pick": ["z"]})
     assert survey.delete_question("pick").questions_to_randomize == []

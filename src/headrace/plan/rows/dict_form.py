@@ -17,7 +17,7 @@ def listed(data: Mapping[str, Any], part: str) -> Iterable[Any]:
 
 
 def edsl_marks(name: str) -> dict[str, str]:
-    """What EDSL looks for in a dict that it reads."""
+    """The keys that EDSL needs in a dict to read it."""
     return {"edsl_version": "1.0.9", "edsl_class_name": name}
 
 

@@ -39,7 +39,7 @@ def given_source(kind_or_data: Any, args: tuple[Any, ...], options: dict[str, An
 
 
 def snake_names(names: Iterable[str]) -> dict[str, str]:
-    """For each name that is no plain one, a name in small letters, digits and underscores; no two alike."""
+    """A name in small letters, digits and underscores for each name that has others; all stay distinct."""
     new_names: dict[str, str] = {}
     taken: set[str] = set()
     for name in sorted(names):

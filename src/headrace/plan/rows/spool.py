@@ -1,8 +1,8 @@
-"""Holds rows outside RAM: in RAM up to 4 MB, then in a temporary file. Covers: adding rows, reading from any position.
+"""Holds the rows of a list: up to 4 MB in RAM, more in a temporary file. Covers: adding rows, reading from any place.
 
 A tape is the file that only grows; a spool is its first rows, with their length and digest. Adding a row to a spool
-makes a new spool on the same tape, so that a list of a million appended rows is written once, and whoever holds the
-shorter spool still reads the same rows. The tape marks where some of its rows begin: at most 4,096 of them, each twice
+makes a new spool on the same tape, so that a list of a million appended rows is written once, and the
+shorter spool still holds the same rows. The tape marks where some of its rows begin: at most 4,096 of them, each twice
 as far apart once there are more.
 """
 
@@ -29,7 +29,7 @@ _COPIED_TOGETHER = 256
 
 
 class Spool:
-    """An iterable, consumed once."""
+    """The rows of an iterable, which is consumed once, when the spool is made."""
 
     def __init__(self, rows: Iterable[Fields], what: str) -> None:
         self._begin(_Tape(), 0, hashlib.blake2b(digest_size=16), FieldCensus())

@@ -11,7 +11,7 @@ from dataclasses import replace
 from headrace.errors import ExpressionError, InvalidInput
 from headrace.expressions import Expression
 from headrace.expressions.nodes import Item, Name, Node
-from headrace.expressions.substitution import substitute
+from headrace.expressions.rewriting import substitute
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.result_column import Bound, ResultColumn
 

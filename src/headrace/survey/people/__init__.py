@@ -1,4 +1,4 @@
-"""What agents and scenarios can do with their fields, and how an agent's traits are told to a model.
+"""What agents and scenarios can do with their fields, and how an agent's traits are written in a prompt.
 
 An agent (survey.agent) and a scenario (survey.scenario) are rows of fields. Renaming, keeping and dropping fields means
 the same for both, so it stands here once (field_verbs). What all agents of a list mostly share, a codebook and a

@@ -1,4 +1,4 @@
-"""How agents' traits are told to a model: a codebook with what each trait means, or a template of one's own.
+"""How agents' traits are written in a prompt: a codebook with what each trait means, or a template of one's own.
 
 A list of agents holds its settings in a table, each once; the agents of most lists share one. A row names its entry by
 number in the field `agent_settings`, and leaves the field out for the first entry. Does not cover: the instruction and

@@ -163,7 +163,7 @@ def _closing(text: str, start: int) -> int | None:
 
 
 class _LenientJson:
-    """Reads JSON as models write it, from a place in a text. ValueError where it is none."""
+    """Reads JSON as models write it, from a place in a text. ValueError where no JSON begins there."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,4 +1,4 @@
-"""Instructions of a survey: what is told before the questions that follow, until a later one takes it back.
+"""Instructions of a survey: each stands in the prompts of the questions behind it, until a later change drops it.
 
     Survey([Instruction(name="brief", text="Be brief."), q1, ChangeInstruction(drop=["brief"]), q2])
 
@@ -43,7 +43,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class ChangeInstruction:
-    """From here on, the instructions named in `drop` are not told any more, unless one is named in `keep`."""
+    """From here on, prompts leave out the instructions named in `drop`, unless they are named in `keep`."""
 
     keep: Sequence[str] = ()
     drop: Sequence[str] = ()

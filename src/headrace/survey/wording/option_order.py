@@ -33,11 +33,17 @@ class Randomizing:
         for name in self.questions:
             if not hasattr(questions[name], _OPTIONS):
                 raise SurveyError(f"Question {name!r} has no options to randomize.", fix="Leave it out.")
-        for name in self.pinned:
+        for name, options in self.pinned.items():
             if name not in self.questions:
                 raise SurveyError(
                     f"options_to_pin names {name!r}, whose options are not randomized.",
                     fix="Name it in questions_to_randomize too, or leave it out here.",
+                )
+            shown = getattr(questions[name], _OPTIONS)
+            if not isinstance(shown, str) and (unknown := [each for each in options if each not in shown]):
+                raise SurveyError(
+                    f"options_to_pin has {unknown[0]!r}, which is no option of {name!r}.",
+                    fix=f"Pin some of {list(shown)}.",
                 )
 
     def without(self, name: str) -> Randomizing:

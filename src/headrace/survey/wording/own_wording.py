@@ -11,7 +11,7 @@ from headrace.errors import SurveyError
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
     """`persona` opens the system prompt of agents without an instruction of their own; `before_memory` and
-    `after_memory` stand around the earlier questions that a prompt tells.
+    `after_memory` stand around the earlier questions that a prompt repeats.
     """
 
     persona: str = "Answer the questions of a survey as the person described here would. Stay in character."

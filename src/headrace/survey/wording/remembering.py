@@ -36,13 +36,13 @@ def without_memory_of(memory: Memory, name: str) -> Memory:
 
 
 def recalled(lines: Iterable[str], wording: Wording) -> str:
-    """The part of a prompt that tells these questions with their answers; empty where there is none."""
+    """The part of a prompt that repeats these questions with their answers; empty where there is none."""
     told = "\n\n".join(line for line in lines if line)
     return f"{wording.before_memory}\n\n{told}\n\n{wording.after_memory}\n\n" if told else ""
 
 
 def memory_line(text: str, answer: Any) -> str:
-    """One question with its answer, as a later prompt tells them."""
+    """One question with its answer, as a later prompt repeats them."""
     return f"Question: {text}\nAnswer: {answer if isinstance(answer, str) else _as_text(answer)}"
 
 

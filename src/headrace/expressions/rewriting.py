@@ -1,4 +1,4 @@
-"""Puts other names, or whole expressions, in the place of an expression's names.
+"""Makes new expressions of one: its parts at the outermost `and`, or the same with other names.
 
 Covers: any kind of node, also those yet to come, since it knows only that nodes hold nodes. Does not cover: what a name
 stands for (the caller knows).
@@ -7,12 +7,19 @@ stands for (the caller knows).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from headrace.expressions.nodes import Expression, Name, Node
+from headrace.expressions.nodes import Expression, Joint, Logic, Name, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def conjuncts(expression: Expression) -> Iterator[Expression]:
+    """The parts of `a and b and (c and d)`: all hold where the whole does. One part where there is no outer `and`."""
+    for node in _operands(expression.tree):
+        yield Expression(expression.source, frozenset(_names_in(node)), node)
 
 
 def substitute(expression: Expression, replacement: Callable[[str], Node]) -> Expression:
@@ -23,6 +30,14 @@ def substitute(expression: Expression, replacement: Callable[[str], Node]) -> Ex
     tree = cast("Node", _replaced(expression.tree, names))
     # Expressions are compared by their source, and this one means something else than what was written.
     return Expression(repr(tree), frozenset(_names_in(tree)), tree)
+
+
+def _operands(node: Node) -> Iterator[Node]:
+    if isinstance(node, Logic) and node.joint is Joint.AND:
+        for operand in node.operands:
+            yield from _operands(operand)
+    else:
+        yield node
 
 
 def _replaced(part: Any, names: dict[str, Node]) -> Any:
