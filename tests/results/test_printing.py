@@ -46,9 +46,9 @@ def test_the_first_look_has_answers_and_what_varies(results: Results, monkeypatc
     lines = str(results).splitlines()
     assert lines[0].split() == ["answer.mood", "answer.rating", "agent.agent_name", "agent.age", "scenario.city"]
     assert lines[2].split() == ["Good", "0", "p0", "20", "Oslo"]
-    assert lines[-1] == "and 20 more"
-    assert len(lines) == 23
-    assert max(map(len, lines)) <= 80
+    assert lines[-2] == "and 20 more"
+    assert len(lines) == 24
+    assert max(map(len, lines[:-1])) <= 80  # the last says why interviews failed
 
 
 def test_what_all_interviews_share_is_not_shown_unasked(tmp_path: Path) -> None:
@@ -171,8 +171,8 @@ def test_formats_and_labels_that_there_are_not_are_refused(results: Results) -> 
 
 
 def test_a_filter_that_only_python_can_count_says_and_more(results: Results) -> None:
-    assert str(results.filter("len(agent_name) > 0")).splitlines()[-1] == "and more"
-    assert str(results.filter("len(agent_name) > 0 and rating == 3")).splitlines()[-1] != "and more"
+    assert str(results.filter("len(agent_name) > 0")).splitlines()[-2] == "and more"
+    assert "and more" not in str(results.filter("len(agent_name) > 0 and rating == 3"))
 
 
 def test_the_repr_of_chosen_columns_is_their_table(results: Results) -> None:
@@ -191,3 +191,36 @@ def test_hundreds_of_columns_are_not_all_shown(tmp_path: Path) -> None:
 def test_results_that_are_empty_still_show_their_columns(tmp_path: Path) -> None:
     with Results.open(files.city(tmp_path / "e.run", ordinals=[])) as results:
         assert "answer.mood" in str(results)
+
+
+WHY = "the first: interview 3, mood: invalid answer: question 0 < 3; results.failed() lists them"
+
+
+def test_every_table_says_how_many_interviews_failed_and_why(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = f"6 of 40 interviews failed, {WHY}"
+    assert str(results).splitlines()[-1] == note
+    sorted_note = str(results.select("rating").sort_by("rating")).splitlines()[-1]
+    assert sorted_note.startswith("6 of 40 interviews failed, the first: interview 10, mood: invalid answer")
+    assert note.replace("<", "&lt;") in results._repr_html_()
+    for form in ("rich", "markdown", "latex"):
+        results.print(format=form)
+        assert note in capsys.readouterr().out
+
+
+def test_a_view_says_what_failed_in_it(results: Results) -> None:
+    assert str(results.head(5)).splitlines()[-1] == f"1 of 5 interviews failed, {WHY}"
+    assert str(results[10:]).splitlines()[-1].startswith("5 of 30 interviews failed, the first: interview 10, mood")
+    assert str(results.filter("agent.age < 35")).splitlines()[-1] == f"4 of 30 interviews failed, {WHY}"
+    assert str(results.filter("len(agent_name) > 0")).splitlines()[-1] == f"3 of the 20 interviews shown failed, {WHY}"
+    assert str(results + results).splitlines()[-1] == f"12 of 80 interviews failed, {WHY}"
+    assert "failed" not in str(results.filter("interview.status == 'done'"))
+
+
+def test_failed_and_skipped_answers_look_different(tmp_path: Path) -> None:
+    of = files.job(files.survey("one", "two"), [Agent({"n": n}) for n in range(2)])
+    path = files.write(tmp_path / "f.run", of, lambda n: [files.MISSING, files.SKIPPED] if n else ["x", "y"])
+    with Results.open(path) as results:
+        assert str(results).splitlines()[2:4] == ["x            y            0", "(failed)                  1"]
+        assert results.to_list()[1][0] is None

@@ -1,10 +1,16 @@
-"""The questions without an answer, and why: of a whole file or of a view, read a page at a time."""
+"""The questions without an answer, and why: of a whole file or of a view, read a page at a time.
+
+A table says under its rows how many interviews failed, and marks the answers that failed: a skipped one is empty too.
+Does not cover: drawing the table (printing).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
+from headrace.display import cell_text, counted
+from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.stages import OpenView
 from headrace.store.contents import decoding
 from headrace.store.run_file.details import FailureRow, failures_after, failures_of
@@ -13,6 +19,8 @@ from headrace.store.run_file.interview_queries import ORDINAL, Projection
 from headrace.store.run_file.reader import Reader
 
 _PAGE = 256
+_MARK = "(failed)"
+_LONGEST_MESSAGE = 200
 
 
 class FailedQuestion(NamedTuple):
@@ -48,6 +56,45 @@ def failures_in(opened: OpenView) -> Iterator[FailedQuestion]:
         yield from failed
 
 
+def failures_among(opened: OpenView, ordinals: list[int]) -> Iterator[FailedQuestion]:
+    """Those of these interviews, in the order of the plan within each page."""
+    for start in range(0, len(ordinals), _PAGE):
+        with opened.reader.snapshot() as connection, decoding(opened.header.path, "its failures"):
+            failed = _failed(failures_of(connection, ordinals[start : start + _PAGE]), opened.header)
+        yield from failed
+
+
+def failure_note(failed: int, of: int, first: FailedQuestion | None, *, shown: bool = False) -> tuple[str, ...]:
+    """`2 of 8 interviews failed, the first: ...`; nothing where none failed. `shown` says that only the rows of the
+    table were counted.
+    """
+    if not failed:
+        return ()
+    why = ""
+    if first is not None:
+        message = cell_text(first.message, _LONGEST_MESSAGE).rstrip(".")
+        why = f", the first: interview {first.ordinal:,}, {first.question}: {first.cause}: {message}"
+    what = f"the {counted(of, 'interview')} shown" if shown else counted(of, "interview")
+    return (f"{failed:,} of {what} failed{why}; results.failed() lists them",)
+
+
+def marked(
+    rows: list[tuple[Any, ...]], columns: Sequence[ResultColumn], ordinals: Sequence[int], failed: set[tuple[int, str]]
+) -> list[tuple[Any, ...]]:
+    """The rows with a mark for each answer that failed; `failed` are ordinals and questions."""
+    places = [(place, each.name) for place, each in enumerate(columns) if _is_asked(each)]
+
+    def mark(row: tuple[Any, ...], ordinal: int) -> tuple[Any, ...]:
+        gone = {place for place, question in places if (ordinal, question) in failed}
+        return tuple(_MARK if place in gone else value for place, value in enumerate(row)) if gone else row
+
+    return [mark(row, ordinal) for row, ordinal in zip(rows, ordinals, strict=True)] if failed else rows
+
+
 def _failed(page: list[FailureRow], header: RunHeader) -> list[FailedQuestion]:
     names = header.question_names
     return [FailedQuestion(ordinal, names[q], cause, message) for ordinal, q, cause, message in page]
+
+
+def _is_asked(column: ResultColumn) -> bool:
+    return column.group is Group.ANSWER and column.computed is None

@@ -19,6 +19,7 @@ from headrace.results.columns.result_column import Bound, Group, ResultColumn, c
 from headrace.results.failed_questions import FailedQuestion, all_failures, failures_in
 from headrace.results.result import Result
 from headrace.results.stages import OpenView
+from headrace.results.stats import read_stats
 from headrace.results.tabular import Values
 from headrace.results.views import SortKey, View
 from headrace.store.run_file.header import RunHeader
@@ -93,8 +94,13 @@ class FileView:
     def failed(self) -> Iterator[FailedQuestion]:
         if self.view.is_everything:
             return all_failures(self.file.reader, self.file.header)
-        only_failed = replace(self, view=self.view.filtered(_FAILED_ONLY))
-        return failures_in(only_failed.opened())
+        return failures_in(self._only_failed())
+
+    def failed_count(self) -> int:
+        """How many interviews of the view failed."""
+        if self.view.is_everything:
+            return read_stats(self.file.reader).failed
+        return self._only_failed().count()
 
     def kinds(self, columns: list[ResultColumn]) -> list[frozenset[ColumnKind]]:
         """The kinds of values in each column; those that the file does not keep are found by reading every row."""
@@ -106,3 +112,6 @@ class FileView:
             for column, value in zip(unknown, values, strict=True):
                 seen[column].add(kind_of(value))
         return [frozenset(seen[column]) if held is None else held for column, held in zip(columns, kept, strict=True)]
+
+    def _only_failed(self) -> OpenView:
+        return replace(self, view=self.view.filtered(_FAILED_ONLY)).opened()

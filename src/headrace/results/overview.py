@@ -5,17 +5,25 @@ Does not cover: drawing them (printing).
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Any
+
 from headrace.results.columns.catalog import Catalog
+from headrace.results.columns.records import STATUS_TEXTS
 from headrace.results.columns.result_column import Group, ResultColumn
+from headrace.results.failed_questions import FailedQuestion, failure_note, failures_among, marked
+from headrace.results.file_view import FileView
 from headrace.results.printing import Glance
-from headrace.results.stages import OpenView
 from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import varying_fields
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
+from headrace.store.run_file.rows import Status
 from headrace.store.run_file.stored_plan import read_plan
 
 _MOST_COLUMNS = 30
+_OUTCOME = (ResultColumn(Group.INTERVIEW, "ordinal"), ResultColumn(Group.INTERVIEW, "status"))
+_FAILED = STATUS_TEXTS[Status.FAILED]
 
 
 def overview_columns(reader: Reader, header: RunHeader, catalog: Catalog) -> tuple[ResultColumn, ...]:
@@ -45,17 +53,32 @@ def overview_columns(reader: Reader, header: RunHeader, catalog: Catalog) -> tup
     return tuple(filter(is_shown, catalog.first))
 
 
-def glance_at(
-    opened: OpenView, columns: tuple[ResultColumn, ...], names: list[str], most_rows: int, *, is_overview: bool
-) -> Glance:
+def glance_at(part: FileView, columns: tuple[ResultColumn, ...], names: list[str], most_rows: int) -> Glance:
     """Read the first rows of a view. The rest is counted where SQLite can do it."""
+    opened, is_overview = part.opened(), part.selected is None
     notes: tuple[str, ...] = ()
     if is_overview and len(columns) > _MOST_COLUMNS:
         notes = (f"{_MOST_COLUMNS} of {len(columns):,} columns",)
         columns, names = columns[:_MOST_COLUMNS], names[:_MOST_COLUMNS]
     view = opened.view.windowed(0, most_rows + 1)
-    found = list(opened.of(view).values(list(columns)))  # no more than are shown
+    found = list(opened.of(view).values([*columns, *_OUTCOME]))  # no more than are shown
     rows, total = found[:most_rows], len(found)
     if len(found) > most_rows:
         total = opened.count() if opened.is_counted_in_sql() else None
-    return Glance(columns=names, rows=rows, total=total, notes=notes, is_overview=is_overview)
+    failures = list(failures_among(opened, [ordinal for *_, ordinal, status in rows if status == _FAILED]))
+    notes += _failure_note(part, rows, total, failures)
+    failed = {(failure.ordinal, failure.question) for failure in failures}
+    shown = marked([row[:-2] for row in rows], columns, [row[-2] for row in rows], failed)
+    return Glance(columns=names, rows=shown, total=total, notes=notes, is_overview=is_overview)
+
+
+def _failure_note(
+    part: FileView, rows: list[tuple[Any, ...]], total: int | None, shown: list[FailedQuestion]
+) -> tuple[str, ...]:
+    """How many interviews of the view failed; of those shown, where Python would have to read all to know."""
+    if total is None or total <= len(rows):
+        failed = sum(row[-1] == _FAILED for row in rows)
+        return failure_note(failed, len(rows), next(iter(shown), None), shown=total is None)
+    failed = part.failed_count()
+    first = (shown or islice(part.failed(), 1)) if failed else ()
+    return failure_note(failed, total, next(iter(first), None))

@@ -20,7 +20,7 @@ from headrace.plan.lists import AgentList, ScenarioList
 from headrace.plan.model_lists import ModelList
 from headrace.results import column_verbs, joining
 from headrace.results.columns.result_column import Group, ResultColumn
-from headrace.results.failed_questions import FailedQuestion
+from headrace.results.failed_questions import FailedQuestion, failure_note
 from headrace.results.file_view import FileView, SharedFile
 from headrace.results.overview import glance_at, overview_columns
 from headrace.results.printing import Glance
@@ -321,9 +321,11 @@ class Results(HostedVerbs, Tabular):
             columns = overview_columns(first.file.reader, first.file.header, catalog)
         names = [catalog.shown(column) for column in columns]
         if len(self._parts) > 1:
-            rows = list(self.select(*names)[:most_rows]._values())
-            return Glance(columns=names, rows=rows, total=len(self), is_overview=first.selected is None)
-        return glance_at(first.opened(), columns, names, most_rows, is_overview=first.selected is None)
+            rows, total = list(self.select(*names)[:most_rows]._values()), len(self)
+            failed = sum(part.failed_count() for part in self._parts)
+            notes = failure_note(failed, total, next(self.failed(), None) if failed else None)
+            return Glance(columns=names, rows=rows, total=total, notes=notes, is_overview=first.selected is None)
+        return glance_at(first, columns, names, most_rows)
 
     def _keys(self, group: Group) -> list[str]:
         catalogs = [part.catalog() for part in self._parts]
