@@ -407,3 +407,39 @@ def test_chosen_columns_of_two_runs_stay_chosen(two: tuple[Results, Results]) ->
 def test_an_error_in_a_filter_has_its_text(results: Results) -> None:
     with pytest.raises(ExpressionError, match="moood == 'x'"):
         results.filter("moood == 'x'")
+
+
+# --- names that Headrace has too
+
+
+@pytest.fixture
+def taken(tmp_path: Path) -> Iterator[Results]:
+    """A question `status`, a trait `ordinal` and a scenario's field `iteration`."""
+    agents = [Agent({"ordinal": n}) for n in (7, 8)]
+    of = files.job(files.survey("status"), agents, [Scenario(iteration="late")])
+    with Results.open(files.write(tmp_path / "t.run", of, lambda n: [f"s{n}"])) as opened:
+        yield opened
+
+
+def test_a_question_trait_or_field_comes_before_a_column_of_our_own(taken: Results) -> None:
+    names = ("status", "ordinal", "iteration")
+    assert taken.select(*names).to_list() == [("s0", 7, "late"), ("s1", 8, "late")]
+    assert ordinals(taken.filter("status == 's1' and ordinal == 8 and iteration == 'late'")) == [1]
+    assert taken.sort_by("ordinal", reverse=True).select("status").to_list() == ["s1", "s0"]
+    assert list(taken.sql("select status, ordinal, iteration from self")) == [("s0", 7, "late"), ("s1", 8, "late")]
+    assert list(taken.sql('select "interview.status", "interview.ordinal" from self')) == [("done", 0), ("done", 1)]
+    assert taken.select("interview.status").to_list() == ["done", "done"]
+
+
+def test_without_prefixes_our_own_columns_keep_theirs(taken: Results) -> None:
+    row = taken.to_dicts()[0]
+    assert (row["status"], row["ordinal"], row["iteration"]) == ("s0", 7, "late")
+    assert (row["interview.status"], row["interview.ordinal"], row["iteration.iteration"]) == ("done", 0, 0)
+    assert list(taken.to_pandas(remove_prefix=True)["status"]) == ["s0", "s1"]
+    assert list(taken.select("interview.status").to_dicts()[0]) == ["status"]
+
+
+def test_a_new_column_may_have_the_name_of_our_own(results: Results) -> None:
+    assert results.mutate("status = rating + 1").select("status").head(2).to_list() == [1, 4]
+    assert results.rename("mood", "status").select("status").head(2).to_list() == ["Good", "Bad"]
+    assert results.head(1).select("status").to_list() == ["done"]

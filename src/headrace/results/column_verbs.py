@@ -61,6 +61,7 @@ def _labelled(part: FileView, column: ResultColumn, label: str) -> FileView:
 
 def _refuse_taken(name: str, label: str, catalog: Catalog) -> None:
     """Refuse a name that another column has: neither may hide the other."""
-    taken = next((each for each in catalog.data if label == each.full_name or name == each.bare_name), None)
+    given = (each for each in catalog.data if each.full_name == label or (each.bare_name == name and not each.is_own))
+    taken = next(given, None)
     if taken is not None:
         raise InvalidInput(f"There is a column {taken.full_name!r} already.", fix="Choose another name.")

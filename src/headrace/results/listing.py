@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from headrace.errors import InvalidInput
 from headrace.plan.lists import AgentList, ScenarioList
-from headrace.results.columns.result_column import without_group
+from headrace.results.columns.result_column import is_own, without_group
 from headrace.survey.agent import INSTRUCTION, NAME, Agent
 
 _NAMES = (NAME, "name")
@@ -26,10 +26,17 @@ class ListForm(NamedTuple):
 
 
 def bare_names(names: list[str]) -> list[str]:
-    """The names without what stands before the dot; those that would then be alike keep it."""
+    """The names without what stands before the dot; those that would then be alike keep it. Of a user's column and one
+    of Headrace's own, `answer.status` and `interview.status`, only the latter does.
+    """
     bare = [without_group(name) for name in names]
-    counts = Counter(bare)
-    return [short if counts[short] == 1 else name for short, name in zip(bare, names, strict=True)]
+    counts, own = Counter(bare), list(map(is_own, names))
+    given = Counter(short for short, of_ours in zip(bare, own, strict=True) if not of_ours)
+
+    def is_clear(short: str, of_ours: bool) -> bool:
+        return counts[short] == 1 or (not of_ours and given[short] == 1)
+
+    return [short if is_clear(short, of_ours) else name for short, of_ours, name in zip(bare, own, names, strict=True)]
 
 
 def to_list(columns: list[str], rows: Iterator[tuple[Any, ...]], form: ListForm) -> list[Any]:

@@ -3,7 +3,8 @@
     answer.mood, agent.age, ...   data: listed, shown and exported where the user has chosen no columns
     comment.mood_comment, ...     parts of questions, and a few that every file has: found when they are named
 
-A bare name is looked for among the data first, so that a trait or an answer is never hidden by a part of a question.
+A bare name is looked for among the data first, so that a trait or an answer is never hidden by a part of a question;
+nor by a column of Headrace's own: `status` is a question of that name, if there is one, before `interview.status`.
 Does not cover: columns themselves (columns).
 """
 
@@ -88,7 +89,7 @@ class Catalog:
 
     def shown(self, column: ResultColumn) -> str:
         """The name that a column goes by."""
-        is_plain = self.plainly and column.label is None and len(self._by_name.get(column.name, ())) == 1
+        is_plain = self.plainly and column.label is None and self._by_name.get(column.name, [column]) == [column]
         return column.name if is_plain else column.full_name
 
     def find(self, name: str) -> ResultColumn:
@@ -110,7 +111,7 @@ class Catalog:
         return self._exact(name) is not None or name in self._by_name or any(True for _ in self._unlisted(name))
 
     def called(self, name: str) -> list[ResultColumn]:
-        """The columns of data with this bare name."""
+        """The columns of data with this bare name; Headrace's own only where no other has it."""
         return self._by_name.get(name, [])
 
     def expand(self, patterns: Iterable[str]) -> tuple[ResultColumn, ...]:
@@ -124,8 +125,10 @@ class Catalog:
     @cached_property
     def _by_name(self) -> dict[str, list[ResultColumn]]:
         found: dict[str, list[ResultColumn]] = {}
-        for column in self.data:
-            found.setdefault(column.bare_name, []).append(column)
+        for column in sorted(self.data, key=lambda column: column.is_own):  # the user's first
+            others = found.setdefault(column.bare_name, [])
+            if not (column.is_own and others):
+                others.append(column)
         return found
 
     def _exact(self, name: str) -> ResultColumn | None:

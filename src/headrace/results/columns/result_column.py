@@ -70,6 +70,11 @@ class ResultColumn:
         is_full = self.label is not None or self.group is Group.ABSENT
         return without_group(self.full_name) if is_full else self.name
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is Headrace's own: a question, trait or field with the same bare name comes before it."""
+        return is_own(self.full_name)
+
     def sources(self) -> Iterator[ResultColumn]:
         """The columns of the file that this one is made of."""
         if self.computed is None:
@@ -91,12 +96,18 @@ class Bound:
 
 
 PREFIXES = frozenset({"answer", "agent", "scenario", "model", "iteration", "interview", *PART_GROUPS})
+_OWN = ("interview.", "iteration.")
 
 
 def without_group(name: str) -> str:
     """A column's name without what stands before the dot, where that is one of ours."""
     prefix, _, rest = name.partition(".")
     return rest if rest and prefix in PREFIXES else name
+
+
+def is_own(name: str) -> bool:
+    """Whether a full name is of a column that Headrace adds to what users have asked and given: `interview.status`."""
+    return name.startswith(_OWN)
 
 
 def part_column(part: QuestionPart, question: str, position: int) -> ResultColumn:
