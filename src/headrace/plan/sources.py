@@ -12,11 +12,11 @@ import hashlib
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self, TypeAlias, cast
 
 import msgspec
 
@@ -31,6 +31,10 @@ LONGEST_LINE = 64_000_000  # more than any model reads; a file without line ends
 _MOST_CELLS = 100_000
 _LONG_LINE = 1_000_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+# Other names for columns; a function makes them out of the names in the header, or in the first line.
+Renames: TypeAlias = dict[str, str] | Callable[[Collection[str]], dict[str, str]]
 
 
 class RowSource(Protocol):
@@ -53,20 +57,21 @@ class CsvSource:
     Cells are separated by commas, or by semicolons or tabs where the header has those and no comma.
     """
 
-    def __init__(self, path: Path, rename: dict[str, str]) -> None:
+    def __init__(self, path: Path, rename: Renames) -> None:
         self.path = path
-        self._rename = rename
         self.length = 0
         with _Hashed(path) as file:
             cells = self._cells(file)
-            self._names = self._header(next(cells, None))
+            header = self._header(next(cells, None))
+            self._rename = rename(header) if callable(rename) else rename
+            self._names = self._renamed(header)
             numbers_seen: list[set[Callable[[str], Any]]] = [set() for _ in self._names]
             for row in cells:
                 self.length += 1
                 for seen, cell in zip(numbers_seen, row, strict=True):
                     if len(seen) < 3:
                         seen.add(_cell_type(cell))
-            self.digest = _with_names(file.digest(), rename)
+            self.digest = _with_names(file.digest(), self._rename)
         self._types = [_column_type(seen) for seen in numbers_seen]
         self.census = FieldCensus()
         for name, make in zip(self._names, self._types, strict=True):
@@ -122,10 +127,13 @@ class CsvSource:
     def _header(self, row: list[str] | None) -> list[str]:
         if row is None:
             raise ListError(f"{self.path} is empty.", fix="Give it a header line and at least one row.")
+        return [name.strip() for name in row]
+
+    def _renamed(self, header: list[str]) -> list[str]:
         for name in self._rename:
-            if name not in map(str.strip, row):
-                raise ListError(f"{self.path} has no column {name!r}.", fix=nearest(name, map(str.strip, row)))
-        names = [self._rename.get(name.strip(), name.strip()) for name in row]
+            if name not in header:
+                raise ListError(f"{self.path} has no column {name!r}.", fix=nearest(name, header))
+        names = [self._rename.get(name, name) for name in header]
         counted = Counter(names)
         for name in names:
             if not name or counted[name] > 1:
@@ -137,22 +145,23 @@ class CsvSource:
 class JsonlSource:
     """A file with one JSON object a line."""
 
-    def __init__(self, path: Path, rename: dict[str, str]) -> None:
+    def __init__(self, path: Path, rename: Renames) -> None:
         self.path = path
-        self._rename = rename
+        self._renames = rename
+        self._rename: dict[str, str] | None = None  # not known before the first line is read
         self.length = 0
         self.census = FieldCensus()
         with _Hashed(path) as file:
             for fields in self._objects(file):
                 self.census.add_encoded(fields, *self._encoded(fields))
                 self.length += 1
-            self.digest = _with_names(file.digest(), rename)
+            self.digest = _with_names(file.digest(), self._rename or {})
 
     def rows(self, first: int = 0) -> Iterator[bytes]:
         with _Hashed(self.path) as file:
             for fields in islice(self._objects(file), first, None):
                 yield self._encoded(fields)[0]
-            file.check_unchanged(self.digest, self._rename)
+            file.check_unchanged(self.digest, self._rename or {})
 
     def _encoded(self, fields: Fields) -> tuple[bytes, Remark]:
         try:
@@ -174,7 +183,10 @@ class JsonlSource:
                 raise ListError(f"{where}: {error}.", fix="Write one JSON object a line.") from None
             if not isinstance(fields, dict):
                 raise ListError(f"{where}: not a JSON object.", fix="Write one JSON object a line.")
-            yield {self._rename.get(name, name): value for name, value in cast(Fields, fields).items()}
+            held = cast(Fields, fields)
+            if self._rename is None:
+                self._rename = self._renames(held) if callable(self._renames) else self._renames
+            yield {self._rename.get(name, name): value for name, value in held.items()}
 
 
 class _Hashed(io.RawIOBase):

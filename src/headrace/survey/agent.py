@@ -28,6 +28,7 @@ from headrace.survey.people.field_verbs import (
     given_names,
     given_renames,
     kept,
+    random_end,
     renamed,
 )
 from headrace.survey.people.trait_conflicts import Conflicts, combined
@@ -80,6 +81,11 @@ class Agent(HostedVerbs):
             self.dynamic_traits_function = dynamic_traits_function
         if traits_presentation_template is not None:
             Template(traits_presentation_template, "An agent's traits_presentation_template")
+
+    @classmethod
+    def example(cls, randomize: bool = False) -> Self:
+        """An agent to try things out with; `randomize` gives it a trait that no other has."""
+        return cls({"age": 22, "hair": random_end("brown") if randomize else "brown", "height": 5.5})
 
     @property
     def settings(self) -> AgentSettings:

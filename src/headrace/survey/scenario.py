@@ -15,6 +15,7 @@ from headrace.survey.people.field_verbs import (
     given_names,
     given_renames,
     kept,
+    random_end,
     renamed,
 )
 from headrace.survey.values import Fields
@@ -36,6 +37,12 @@ class Scenario(HostedVerbs, dict[str, Any]):
             raise ListError(
                 f"A scenario cannot be made of {data!r}.", fix='Give a dict, like {"city": "Oslo"}.'
             ) from None
+
+    @classmethod
+    def example(cls, randomize: bool = False) -> Self:
+        """A scenario to try things out with; `randomize` gives it a value that no other has."""
+        persona = "A teacher who likes to sail."
+        return cls({"persona": random_end(persona) if randomize else persona})
 
     def to_fields(self) -> Fields:
         return self

@@ -5,21 +5,22 @@ Does not cover: the verbs that lists of agents and of scenarios share (plan.rows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, Self, cast
 
-from headrace.errors import ListError
+from headrace.errors import ListError, nearest
 from headrace.plan.identity import digest
 from headrace.plan.rows import row_shape
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
+from headrace.plan.rows.given_sources import snake_names
 from headrace.plan.rows.row_list import RowList, file_source
 from headrace.plan.rows.scenario_list import ScenarioList
 from headrace.plan.sources import CsvSource, JsonlSource, RowSource
-from headrace.survey.agent import AGENT_PARTS, NAME, Agent
+from headrace.survey.agent import AGENT_PARTS, INSTRUCTION, NAME, Agent
 from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings, SettingsTable
-from headrace.survey.people.field_verbs import dropped, given_names
+from headrace.survey.people.field_verbs import check_known, dropped, given_names
 from headrace.survey.scenario import Scenario
 from headrace.survey.values import Fields
 
@@ -57,8 +58,8 @@ class AgentList(RowList[Agent]):
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """One agent a row of a `.csv` or `.jsonl` file."""
-        return cls._from_source(file_source(Path(path), {}), None, None)
+        """One agent a row of a `.csv` or `.jsonl` file; names as in `from_csv`."""
+        return cls._from_source(file_source(Path(path), _name_column), None, None)
 
     @classmethod
     def from_csv(
@@ -68,8 +69,11 @@ class AgentList(RowList[Agent]):
         codebook: Mapping[str, str] | None = None,
         instructions: str | None = None,
     ) -> Self:
-        """One agent a row. A column `agent_name`, or the one called `name_field`, becomes the agent's name."""
-        source = CsvSource(Path(file_path), {name_field: NAME} if name_field else {})
+        """One agent a row, with the columns as its traits.
+
+        The column called `name_field` becomes the agent's name; where none is given, `agent_name` or else `name`.
+        """
+        source = CsvSource(Path(file_path), {name_field: NAME} if name_field else _name_column)
         return cls._from_source(source, codebook, instructions)
 
     @classmethod
@@ -81,7 +85,9 @@ class AgentList(RowList[Agent]):
         instructions: str | None = None,
     ) -> Self:
         """One agent a line, each a JSON object; names as in `from_csv`."""
-        rows = JsonlSource(Path(source), {name_field: NAME} if name_field else {})
+        rows = JsonlSource(Path(source), {name_field: NAME} if name_field else _name_column)
+        if name_field and NAME not in rows.census.kinds:
+            raise ListError(f"No line of {source} has {name_field!r}.", fix=nearest(name_field, rows.census.kinds))
         return cls._from_source(rows, codebook, instructions)
 
     @classmethod
@@ -102,7 +108,50 @@ class AgentList(RowList[Agent]):
     ) -> Self:
         """`from_source("csv", "people.csv", name_field="who")`: what `ScenarioList.from_source` reads, as agents."""
         scenarios = ScenarioList.from_source(source_type_or_data, *args, **options)
-        agents = cls((_agent_of(scenario, name_field or "name") for scenario in scenarios.copies()), codebook)
+        return cls._of_scenarios(scenarios, name_field, codebook, instructions)
+
+    @classmethod
+    def from_pandas(
+        cls,
+        frame: Any,
+        name_field: str | None = None,
+        codebook: Mapping[str, str] | None = None,
+        instructions: str | None = None,
+    ) -> Self:
+        """One agent a row of a data frame, of pandas or polars; names as in `from_csv`."""
+        return cls._of_scenarios(ScenarioList.from_pandas(frame), name_field, codebook, instructions)
+
+    @classmethod
+    def from_list_of_tuples(
+        cls,
+        trait_names: Sequence[str],
+        values: Iterable[Sequence[Any]],
+        name_field: str | None = None,
+        codebook: Mapping[str, str] | None = None,
+        instructions: str | None = None,
+    ) -> Self:
+        """One agent for each tuple: `from_list_of_tuples(["age", "city"], [(36, "Oslo")])`; names as in `from_csv`."""
+        scenarios = ScenarioList.from_list_of_tuples(trait_names, values)
+        return cls._of_scenarios(scenarios, name_field, codebook, instructions)
+
+    @classmethod
+    def example(cls, randomize: bool = False, codebook: Mapping[str, str] | None = None) -> Self:
+        """Two agents to try things out with."""
+        return cls([Agent.example(randomize), Agent.example(randomize)], codebook)
+
+    @classmethod
+    def _of_scenarios(
+        cls,
+        scenarios: ScenarioList,
+        name_field: str | None,
+        codebook: Mapping[str, str] | None,
+        instructions: str | None,
+    ) -> Self:
+        known = [*scenarios.source.census.kinds]
+        if name_field and name_field not in known:
+            name_field = snake_names([name_field]).get(name_field, name_field)  # the fields may have been snakified
+            check_known([name_field], known, "The data has no")
+        agents = cls((_agent_of(scenario, name_field) for scenario in scenarios.copies()), codebook)
         return agents if instructions is None else agents.add_instructions(instructions)
 
     @classmethod
@@ -255,8 +304,14 @@ def _named(agent: Agent, traits: Sequence[str], separator: str, *, remove_traits
     return named
 
 
-def _agent_of(scenario: Scenario, name_field: str = "name") -> Agent:
+def _name_column(names: Collection[str]) -> dict[str, str]:
+    """What becomes an agent's name where the user names no column: `agent_name`, or else `name`, as in EDSL."""
+    return {"name": NAME} if "name" in names and NAME not in names else {}
+
+
+def _agent_of(scenario: Scenario, name_field: str | None = None) -> Agent:
     traits = dict(scenario)
     parameters: dict[str, Any] = traits.pop("agent_parameters", None) or {}
-    name = traits.pop(name_field, None)
-    return Agent(traits, parameters.get("name", name), None, parameters.get("instruction"))
+    name = traits.pop(name_field or (NAME if NAME in traits else "name"), None)
+    instruction = traits.pop(INSTRUCTION, None)
+    return Agent(traits, parameters.get("name", name), None, parameters.get("instruction", instruction))

@@ -18,7 +18,7 @@ from headrace.errors import HeadraceError, ListError
 from headrace.plan.rows import row_order, row_shape
 from headrace.plan.rows.row_expressions import assignment, condition
 from headrace.plan.rows.spool import Spool
-from headrace.plan.sources import CsvSource, JsonlSource, RowSource
+from headrace.plan.sources import CsvSource, JsonlSource, Renames, RowSource
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import INSTRUCTION, NAME, Agent
 from headrace.survey.people.field_verbs import check_known, given_names, given_renames
@@ -379,7 +379,7 @@ class RowList(HostedVerbs, Generic[Item]):
         return item.to_fields()
 
 
-def file_source(path: Path, rename: dict[str, str]) -> RowSource:
+def file_source(path: Path, rename: Renames) -> RowSource:
     """The source of a file's rows, chosen by the end of its name: CSV, or JSON lines."""
     match path.suffix.lower():
         case ".csv":

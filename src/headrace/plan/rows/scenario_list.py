@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from headrace.errors import ListError
 from headrace.plan.rows import row_shape
+from headrace.plan.rows.data_frames import is_data_frame, records
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.given_sources import given_source, snake_names
 from headrace.plan.rows.row_list import RowList
@@ -60,6 +61,27 @@ class ScenarioList(RowList[Scenario]):
         given = given_source(source_type_or_data, args, options)
         made = cls.of(given) if isinstance(given, (CsvSource, JsonlSource)) else cls(cast("Iterable[Fields]", given))
         return made.snakify() if snakify else made
+
+    @classmethod
+    def from_pandas(cls, frame: Any) -> Self:
+        """One scenario a row of a data frame, of pandas or polars, with the columns as its fields."""
+        if not is_data_frame(frame):
+            raise ListError(f"{frame!r} is no data frame.", fix="Give one of pandas or polars.")
+        return cls(records(frame))
+
+    @classmethod
+    def from_list_of_tuples(
+        cls, field_names: Sequence[str], values: Iterable[Sequence[Any]], use_indexes: bool = False
+    ) -> Self:
+        """One scenario for each tuple: `from_list_of_tuples(["city", "year"], [("Oslo", 2020), ("Lima", 2025)])`."""
+        refuse_text(field_names)
+        rows = given_source("list_of_tuples", (field_names, values), {"use_indexes": use_indexes})
+        return cls(cast("Iterable[Fields]", rows))
+
+    @classmethod
+    def example(cls, randomize: bool = False) -> Self:
+        """Two scenarios to try things out with."""
+        return cls([Scenario.example(randomize), Scenario.example(randomize)])
 
     def snakify(self) -> Self:
         """Each scenario with small letters, digits and underscores in names: `Review Text` becomes `review_text`."""

@@ -67,3 +67,10 @@ def kept(fields: Mapping[str, Any], names: Iterable[str]) -> Fields:
 def dropped(fields: Mapping[str, Any], names: Iterable[str]) -> Fields:
     gone = set(names)
     return {name: value for name, value in fields.items() if name not in gone}
+
+
+def random_end(text: str) -> str:
+    """The text with an end that no other has, for examples that have to differ."""
+    from uuid import uuid4  # only examples need it
+
+    return f"{text}{uuid4()}"
