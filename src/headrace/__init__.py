@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.priority import Priority
     from headrace.results.result import Result
     from headrace.results.results import Results
-    from headrace.stand_ins import Cache, Coop, Notebook
+    from headrace.stand_ins import Cache, Coop, Dataset, FileStore, Notebook
     from headrace.survey.agent import Agent
     from headrace.survey.flow.rules import EndOfSurvey
     from headrace.survey.model import Model
@@ -49,8 +49,10 @@ __all__ = [
     "Cache",
     "ChangeInstruction",
     "Coop",
+    "Dataset",
     "EndOfSurvey",
     "Engine",
+    "FileStore",
     "HeadraceError",
     "HeadraceWarning",
     "Instruction",
@@ -99,8 +101,10 @@ _HOMES = {
     "Cache": "stand_ins",
     "ChangeInstruction": "survey.wording.instruction",
     "Coop": "stand_ins",
+    "Dataset": "stand_ins",
     "EndOfSurvey": "survey.flow.rules",
     "Engine": "agents.engine.engine",
+    "FileStore": "stand_ins",
     "HeadraceError": "errors",
     "HeadraceWarning": "errors",
     "Instruction": "survey.wording.instruction",
@@ -145,7 +149,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+        from headrace.missing_names import missing_import
+
+        raise missing_import(name, _HOMES)
     found = globals()[name] = getattr(import_module(f"headrace.{_HOMES[name]}"), name)
     return found
 

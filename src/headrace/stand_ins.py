@@ -1,14 +1,16 @@
 """Classes and verbs of EDSL that belong to its hosted service or to another design: named, and refused with words.
 
-Covers: `Cache`, which may be made and passed to `run`; `Coop` and `Notebook`, which may be imported; and the verbs that
-EDSL's objects share: `push`, `pull` and their kin. Does not cover: parameters of `run` (headrace.edsl_names).
+Covers: `Cache`, which may be made and passed to `run`; `Coop`, `Dataset`, `FileStore` and `Notebook`, which may be
+imported; and the verbs that EDSL's objects share: `push`, `pull` and their kin. Does not cover: names that are not
+there at all (headrace.missing_names), parameters of `run` (headrace.edsl_names).
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from headrace.errors import NotInHeadrace
+from headrace.missing_names import missing_attribute
 
 _NO_SERVICE = "Headrace has no hosted service."
 _CACHE = "One response cache on this machine serves all runs: cache=False does without it, fresh=True starts over."
@@ -51,10 +53,37 @@ class Notebook:
         )
 
 
+class Dataset:
+    """A table of EDSL's. Results have its verbs themselves."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise NotInHeadrace(
+            "There is no Dataset here: results have its verbs.",
+            fix="For a table of your own make a ScenarioList([{...}, ...]), or a data frame.",
+        )
+
+
+class FileStore:
+    """A file that EDSL sends with a question. There are none here."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise NotInHeadrace(
+            "Files and pictures cannot be sent to a model here.",
+            fix='Give the text of a file as a field: Scenario({"text": Path(path).read_text()}).',
+        )
+
+
 class HostedVerbs:
-    """The verbs of EDSL's objects that need its service. Each says so, with the way to do it here."""
+    """The verbs of EDSL's objects that need its service. Each says so, with the way to do it here, and so does the
+    error for a name that is not there at all.
+    """
 
     __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker should go on finding names that are not there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_attribute(self, name)
 
     def push(self, *_: Any, **__: Any) -> NoReturn:
         raise _refused("push", f"{_KEEP} to share it.")

@@ -6,7 +6,9 @@ Does not cover: drawing the table (printing).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from headrace.display import cell_text, counted
@@ -21,6 +23,7 @@ from headrace.store.run_file.reader import Reader
 _PAGE = 256
 _MARK = "(failed)"
 _LONGEST_MESSAGE = 200
+_LONGEST = 240  # letters of a line, where failures are printed
 
 
 class FailedQuestion(NamedTuple):
@@ -89,6 +92,17 @@ def marked(
         return tuple(_MARK if place in gone else value for place, value in enumerate(row)) if gone else row
 
     return [mark(row, ordinal) for row, ordinal in zip(rows, ordinals, strict=True)] if failed else rows
+
+
+def print_failures(failures: Iterator[FailedQuestion], most: int = 20) -> None:
+    """Print the first of them, a line each."""
+    first = list(islice(failures, most + 1))
+    lines = [f"interview {each.ordinal}, {each.question}: {each.cause}: {each.message}" for each in first[:most]]
+    if len(first) > most:
+        lines.append("... and more: results.failed() gives all of them.")
+    elif not first:
+        lines = ["No question has failed."]
+    sys.stdout.writelines(f"{cell_text(line, _LONGEST)}\n" for line in lines)
 
 
 def _failed(page: list[FailureRow], header: RunHeader) -> list[FailedQuestion]:

@@ -16,11 +16,12 @@ from typing import Any, Literal, Self, overload
 from headrace.display import counted
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import ColumnKind
+from headrace.plan.called_models import with_claimed_models
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.plan.model_lists import ModelList
 from headrace.results import column_verbs, joining
 from headrace.results.columns.result_column import Group, ResultColumn
-from headrace.results.failed_questions import FailedQuestion, failure_note
+from headrace.results.failed_questions import FailedQuestion, failure_note, print_failures
 from headrace.results.file_view import FileView, SharedFile
 from headrace.results.overview import glance_at, overview_columns
 from headrace.results.printing import Glance
@@ -33,7 +34,9 @@ from headrace.results.views import SortKey
 from headrace.stand_ins import HostedVerbs
 from headrace.store.run_file.reader import check_is_set_up
 from headrace.survey.agent import Agent
+from headrace.survey.model import Model
 from headrace.survey.scenario import Scenario
+from headrace.survey.survey import Survey
 
 
 class Results(HostedVerbs, Tabular):
@@ -55,6 +58,17 @@ class Results(HostedVerbs, Tabular):
             check_is_set_up(connection, file.reader.path)
         file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
         return cls((FileView(file=file),))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The same as `open`."""
+        return cls.open(path)
+
+    @classmethod
+    def example(cls) -> Results:
+        """The results of a small survey that the test model has answered, to try things with."""
+        answers = {"q0": "yes", "q1": "At my sister's.", "q2": "Rice with lentils."}
+        return Survey.example().by(Model("test", canned_response=answers)).run(progress_bar=False)
 
     # --- columns
 
@@ -197,6 +211,12 @@ class Results(HostedVerbs, Tabular):
         return list(self._parts[0].file.header.question_names)
 
     @property
+    def survey(self) -> Survey:
+        """The survey that was asked, read from the run file; a function in it is the program's to give."""
+        survey = Survey.from_row(self._parts[0].file.header.survey_row)
+        return with_claimed_models(survey, str(self.path), frozenset())
+
+    @property
     def answer_keys(self) -> dict[str, str]:
         """The text of each question, as it was written, by its name."""
         header = self._parts[0].file.header
@@ -232,6 +252,15 @@ class Results(HostedVerbs, Tabular):
     def failed(self) -> Iterator[FailedQuestion]:
         """The questions without an answer among these interviews, and why; read as they are consumed."""
         return (failure for part in self._parts for failure in part.failed())
+
+    @property
+    def has_unfixed_exceptions(self) -> bool:
+        """Whether a question of these interviews has failed."""
+        return next(self.failed(), None) is not None
+
+    def show_exceptions(self) -> None:
+        """Print the first questions that have failed, and why; `failed()` gives all of them."""
+        print_failures(self.failed())
 
     def stats(self) -> Stats:
         """What the whole file took to make, whichever of its interviews this view shows."""

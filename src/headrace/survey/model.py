@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.errors import ListError, nearest
+from headrace.missing_names import missing_attribute
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.function_reference import function_reference
 from headrace.survey.known_services import known_as, service_of
@@ -170,7 +171,7 @@ class Model(HostedVerbs):
         if (
             name in Model.__slots__ or name not in self.parameters
         ):  # a slot that is not set yet has no parameters either
-            raise AttributeError(f"Model has no attribute or parameter {name!r}")
+            raise missing_attribute(self, name)
         return self.parameters[name]
 
     def __eq__(self, other: object) -> bool:

@@ -30,6 +30,7 @@ from headrace.survey.flow.rules import (
 from headrace.survey.flow.used_names import check_names, check_rule, check_skip_rule
 from headrace.survey.names import Context, ResolvedNames, name_getter
 from headrace.survey.questions import Question
+from headrace.survey.scenario import Scenario
 from headrace.survey.stored_survey import survey_from_row, survey_to_row
 from headrace.survey.wording.instruction import (
     ChangeInstruction,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.plan.job import Job
+    from headrace.plan.lists import ScenarioList
     from headrace.results.asked.prompt_table import PromptTable
     from headrace.results.results import Results
 
@@ -79,6 +81,16 @@ class Survey(HostedVerbs):
         self.positions = _positions(self.questions)
         self._check()
         self.randomize(Randomizing(tuple(questions_to_randomize or ()), dict(options_to_pin or {}), seed))
+
+    @classmethod
+    def example(cls) -> Survey:
+        """A survey of three questions and a rule, to try things with."""
+        options = ["yes", "no"]
+        make: Any = Question
+        cooks = make("multiple_choice", question_name="q0", question_text="Do you cook?", question_options=options)
+        instead = make("free_text", question_name="q1", question_text="Where do you eat instead?")
+        dish = make("free_text", question_name="q2", question_text="What did you eat yesterday?")
+        return cls([cooks, instead, dish]).add_rule("q0", "{{ q0.answer }} == 'yes'", "q2")
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -200,6 +212,15 @@ class Survey(HostedVerbs):
         if filename is not None:
             drawing.save(filename)
         return drawing
+
+    def show_rules(self) -> ScenarioList:
+        """The rules as rows: skip rules first, then the others in the order they were added."""
+        from headrace.plan.lists import ScenarioList
+
+        skips = [(name, rule.source, "the next question", True) for name, rule in self.skip_rules.items()]
+        others = [(rule.question, rule.expression.source, rule.target, rule.is_before) for rule in self.rules]
+        names = ("current_q", "expression", "next_q", "before_rule")
+        return ScenarioList(Scenario(dict(zip(names, row, strict=True))) for row in (*skips, *others))
 
     def add_rule(
         self,

@@ -121,6 +121,11 @@ class Question(HostedVerbs, metaclass=KindOfQuestion):
         made: Any = cls if kind is None else kind_named(kind)
         return made(**{**made.example_settings, **settings})
 
+    @staticmethod
+    def available() -> dict[str, str]:
+        """The kinds of questions, with the name of each one's class."""
+        return {kind.kind: kind.__name__ for kind in kinds_for_files()}
+
     def check_name(self) -> None:
         """Whether the name may stand in a survey; a template as a name is for `loop`."""
         _check_name(self.question_name)
