@@ -14,9 +14,9 @@ import msgspec
 
 from headrace.errors import HeadraceError
 
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_THOUGHTS, _THOUGHTS_END = "<think>", "</think>"
 _FENCED_JSON = re.compile(r"```(?:json|JSON)\s*(\{.*\})\s*```", re.DOTALL)
-_FENCED_TEXT = re.compile(r"```[\w+-]*[ \t]*\n(.*?)\n?[ \t]*```(.*)", re.DOTALL)
+_FENCED_TEXT = re.compile(r"```[\w+-]*+[ \t]*+\n(.*?)```(.*)", re.DOTALL)
 _COMMENT_MARK = re.compile(
     r"^[ \t*_]*(?:comment|correction|explanation|reason)[*_]*[ \t]*:[*_]*[ \t]*", re.IGNORECASE | re.MULTILINE
 )
@@ -46,7 +46,10 @@ def read_reply(text: str) -> tuple[Any, str | None]:
 def without_thoughts(text: str) -> str:
     """The reply without the thoughts that some models write first."""
     text = text.strip()
-    return _THOUGHTS.sub("", text, count=1).strip() if text.startswith("<think>") else text
+    if not text.startswith(_THOUGHTS):
+        return text
+    _, end, answer = text.partition(_THOUGHTS_END)
+    return answer.strip() if end else text
 
 
 def unfenced(text: str) -> str:

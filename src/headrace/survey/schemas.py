@@ -57,7 +57,10 @@ class SchemaCheck:
 
     def accept(self, value: Any) -> Any:
         """The value, or InvalidAnswer with the first thing that is wrong with it, in words a model can act on."""
-        wrong = next(iter(self._validator.iter_errors(value)), None)
+        try:
+            wrong = next(iter(self._validator.iter_errors(value)), None)
+        except (UnicodeEncodeError, ValueError) as error:  # half of a surrogate pair, or nested beyond its limit
+            raise InvalidAnswer(f"the answer cannot be checked: {str(error)[:_LONGEST_MESSAGE]}") from None
         if wrong is None:
             return value
         raise InvalidAnswer(f"{_place(wrong)}{wrong.message[:_LONGEST_MESSAGE]}")

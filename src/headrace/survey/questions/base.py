@@ -23,8 +23,8 @@ from headrace.stand_ins import HostedVerbs
 from headrace.survey.model import Model, from_reference, to_reference
 from headrace.survey.model_text import model_from_text
 from headrace.survey.questions.kinds import KindOfQuestion, kind_named, kinds_by_name, split_kind
-from headrace.survey.repair.json_texts import json_in
-from headrace.survey.replies import read_cut, read_reply, readings
+from headrace.survey.repair.json_texts import LONGEST_REPAIRED, json_in
+from headrace.survey.replies import NoAnswer, read_cut, read_reply, readings
 from headrace.survey.templates import is_template
 from headrace.survey.values import decode_value, encode_value
 
@@ -295,6 +295,8 @@ class CommentedQuestion(Question):
     def read(self, text: str) -> tuple[Any, str | None]:
         """As for every question; in plain text, the first reading that can be accepted, and what follows it."""
         given, comment = read_reply(text)
+        if isinstance(given, str) and len(given) > LONGEST_REPAIRED:
+            raise NoAnswer(f"a text of {len(given):,} letters is no short answer")
         if not isinstance(given, str) or comment is not None:
             return given, comment
         if "{" in given and (envelope := json_in(given, dict)) is not None and "answer" in envelope.value:

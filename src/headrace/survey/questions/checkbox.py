@@ -100,12 +100,11 @@ class SeveralQuestion(ChoiceQuestion):
 
     def _distinct(self, picked: list[Any]) -> list[Any]:
         """The options that were picked, each once, where there are neither too few nor too many."""
-        distinct: list[Any] = []
+        distinct: dict[object, Any] = {}
         for option in picked:
-            if not any(option is held or (type(option) is type(held) and option == held) for held in distinct):
-                distinct.append(option)
+            distinct.setdefault((cast(object, type(option)), as_shown(option)), option)
         self.check_count(len(distinct))
-        return distinct
+        return list(distinct.values())
 
     def picked(self, item: Any) -> Any:
         """The option that one item of the list means."""

@@ -322,9 +322,8 @@ def shown_option(option: Any) -> str:
     return as_shown(option)
 
 
-def chosen(given: Any, options: KnownOptions | Options) -> Any:
+def chosen(given: Any, known: KnownOptions) -> Any:
     """The option meant: the value itself, its text or its number, or the one option in a sentence."""
-    known = options if isinstance(options, KnownOptions) else KnownOptions(options, None)
     position = position_of(given, known)
     if position is None and isinstance(given, str):
         position = position_in(given, known)

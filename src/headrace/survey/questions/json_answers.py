@@ -67,11 +67,11 @@ def are_codes(given: Mapping[str, Any], names: Sequence[str]) -> bool:
 def _decoded(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     if are_codes(given, names):
         return {name: given[str(number)] for number, name in enumerate(names)}
-    loose = {_loosely(name): name for name in names}
+    exact, loose = set(names), {_loosely(name): name for name in names}
     is_clear = len(loose) == len(names)  # else two names differ only in what is overlooked
     held: dict[str, Any] = {}
     for key, value in given.items():
-        name = key if key in names else loose.get(_loosely(key)) if is_clear else None
+        name = key if key in exact else loose.get(_loosely(key)) if is_clear else None
         if name is None or name in held:
             raise InvalidAnswer(f"{key[:200]!r} is not one of {_listed(names)}, or is there twice")
         held[name] = value

@@ -25,7 +25,10 @@ from headrace.survey.questions.typed_values import (
     type_name,
 )
 from headrace.survey.repair.json_texts import Found, json_in
+from headrace.survey.repair.option_texts import KnownOptions
 from headrace.survey.schemas import SchemaCheck, as_schema
+
+_MOST_CELLS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +61,7 @@ class QuestionMatrix(JsonQuestion):
             object.__setattr__(self, setting, given)
             if not isinstance(given, str):
                 check_distinct(self.question_name, setting, given)
+        self._check_size()
         # JSON, and so the run file, has only text for keys.
         labels = {str(option): str(label) for option, label in dict(self.option_labels or {}).items()}
         object.__setattr__(self, "option_labels", labels)
@@ -68,6 +72,16 @@ class QuestionMatrix(JsonQuestion):
                         f"Question {self.question_name!r} labels {option}, which is not one of its options.",
                         fix=f"Label some of {list(self.question_options)}.",
                     )
+
+    def _check_size(self) -> None:
+        """Its schema names each option for each item: a request would take gigabytes."""
+        items, options = self.question_items, self.question_options
+        if isinstance(items, str) or isinstance(options, str) or len(items) * len(options) <= _MOST_CELLS:
+            return
+        raise SurveyError(
+            f"Question {self.question_name!r} has {len(items):,} items and {len(options):,} options.",
+            fix=f"Ask about fewer: items times options may be {_MOST_CELLS:,}.",
+        )
 
     @property
     def pinned_items(self) -> Sequence[Any] | None:
@@ -105,7 +119,11 @@ class QuestionMatrix(JsonQuestion):
         """The option that is meant: where items came by their numbers, options did too."""
         if coded and not isinstance(given, bool) and str(given).isdecimal() and int(given) < len(self.options):
             return self.options[int(given)]
-        return chosen(given, self.options)
+        return chosen(given, self._known)
+
+    @cached_property
+    def _known(self) -> KnownOptions:
+        return KnownOptions(self.options, None)
 
     def _label(self, option: Any) -> str:
         label = self.option_labels.get(str(option))

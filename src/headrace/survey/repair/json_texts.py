@@ -25,7 +25,8 @@ _DEEPEST = 50
 _MOST_STARTS = 50
 _ENVELOPE = frozenset({"answer", "comment"})
 
-_FENCE = re.compile(r"```[\w+-]*[ \t]*\n?(.*?)```", re.DOTALL)
+# Possessive (`*+`): a fence that is never closed is given up after one look at the text, not one for each blank.
+_FENCE = re.compile(r"```[\w+-]*+[ \t]*+(.*?)```", re.DOTALL)
 _OPENING = re.compile(r"[\[{]")
 _BRACKET = re.compile(r"[\[\]{}]")
 _BLANK = re.compile(r"\s*")

@@ -11,8 +11,8 @@ import re
 
 from headrace.survey.repair.json_texts import LONGEST_REPAIRED
 
-_FORMS = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,300})?(?:\.\d{0,300})?(?:[eE][-+]?\d{1,3})?")
-_WITH_UNIT = re.compile(r"([^\w+\-.\\]*)([-+]?\.?\d[\d.,]*(?:[eE][-+]?\d+)?)([^\d]*)")
+_FORMS = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3}){1,100}|\d{1,300})?(?:\.\d{0,300})?(?:[eE][-+]?\d{1,3})?")
+_WITH_UNIT = re.compile(r"([^\w+\-.\\]*)([-+]?\.?\d[\d.,]*+(?:[eE][-+]?\d+)?)([^\d]*)")
 _LABEL_END = re.compile(r"(?<=[^\W\d])[:=]|=")
 _AROUND = "*_\"'`()[]{}<>~≈=.,;:!?"
 _IN_UNITS_NEVER = frozenset("+-/^")

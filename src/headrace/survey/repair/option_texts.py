@@ -6,16 +6,19 @@ for, an option behind a "not". Does not cover: how many may be chosen (survey.qu
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 from headrace.survey.repair.json_texts import json_in
 
+_Key = TypeVar("_Key", str, int)
+
 _LONGEST_SENTENCE = 5_000
 _MOST_LETTERS = 100_000  # of all options together, in a sentence
+_MOST_SHORTENED = 1_000  # options, each of which is compared with each item
 _AROUND = " \t\r\n\"'`*_.!“”‘’"
 _MARKER = re.compile(r"(?:[-*•–]\s+|\(?\d{1,6}\s*[.):\]-]\s*)(?=\S)")
 _LABEL = re.compile(
@@ -58,11 +61,39 @@ _SMALL_WORDS = _NEGATIONS | frozenset(
 )  # fmt: skip
 
 
-class KnownOptions(NamedTuple):
-    """What there is to choose from; `first` is the number of the first, None where options begin with numbers."""
+@dataclass(frozen=True)
+class KnownOptions:
+    """What there is to choose from; `first` is the number of the first, None where options begin with numbers.
+
+    No two look alike. They are looked up in tables: an answer may name each of ten thousand.
+    """
 
     values: tuple[Any, ...]
     first: int | None = 1
+
+    @cached_property
+    def by_text(self) -> dict[str, int]:
+        """Positions by the option as it is shown."""
+        return {as_shown(value): position for position, value in reversed(list(enumerate(self.values)))}
+
+    @cached_property
+    def by_loose_text(self) -> dict[str, int | None]:
+        """Positions by the option but for case and blanks; None where that fits two."""
+        return _unless_twice((loosely(shown), position) for shown, position in self.by_text.items())
+
+    @cached_property
+    def by_own_number(self) -> dict[int, int | None]:
+        """Positions by the number that an option begins with; None where two begin with it."""
+        numbers = ((_LEADING_NUMBER.match(shown), position) for shown, position in self.by_text.items())
+        return _unless_twice((int(found[1]), position) for found, position in numbers if found is not None)
+
+
+def _unless_twice(places: Iterable[tuple[_Key, int]]) -> dict[_Key, int | None]:
+    """A table without the keys that have two positions: None stands for these."""
+    table: dict[_Key, int | None] = {}
+    for key, position in places:
+        table[key] = None if key in table else position
+    return table
 
 
 def as_shown(option: Any) -> str:
@@ -77,9 +108,8 @@ def first_number(values: Sequence[Any], wanted: int) -> int | None:
 
 def position_of(given: Any, options: KnownOptions) -> int | None:
     """The position of the option that is given: the value itself, its text, or its number."""
-    for position, option in enumerate(options.values):
-        if _same(option, given):
-            return position
+    if (position := options.by_text.get(as_shown(given))) is not None:
+        return position
     if isinstance(given, str) and given.lstrip().startswith("[") and (found := json_in(given, list)) is not None:
         given = found.value
     if isinstance(given, list) and len(given) == 1:  # pyright: ignore[reportUnknownArgumentType]
@@ -147,28 +177,23 @@ def loosely(text: str) -> str:
     return " ".join(text.strip(_AROUND).split()).casefold()
 
 
-def _same(option: Any, given: Any) -> bool:
-    if type(option) is not type(given):
-        return False
-    return option == given or (isinstance(option, float) and math.isnan(option) and math.isnan(given))
-
-
 def _position_of_text(text: str, options: KnownOptions) -> int | None:
-    shown = [as_shown(option) for option in options.values]
-    if text in shown:
-        return shown.index(text)
-    loose = [loosely(option) for option in shown]
+    if (position := options.by_text.get(text)) is not None:
+        return position
+    loose = options.by_loose_text
     for written in _unlabelled(text):
         wanted = loosely(written)
-        if wanted and (position := _only(loose, wanted)) is not None:
+        if wanted and (position := loose.get(wanted)) is not None:
             return position
         if (number := _NUMBER.fullmatch(written.strip(_AROUND))) is not None:
             return _numbered(int(number[1]), options)
         if (unmarked := _MARKER.sub("", written, count=1)) != written:
-            return _only(loose, loosely(unmarked))
+            return loose.get(loosely(unmarked))
     wanted = loosely(text)
+    if not wanted or len(loose) > _MOST_SHORTENED:
+        return None
     longer = [option for option in loose if option.startswith(wanted) and _SHORTENED.match(option, len(wanted))]
-    return loose.index(longer[0]) if wanted and len(longer) == 1 else None
+    return loose[longer[0]] if len(longer) == 1 else None
 
 
 def _unlabelled(text: str) -> list[str]:
@@ -179,15 +204,9 @@ def _unlabelled(text: str) -> list[str]:
     return [text, text.strip(_AROUND)[label.end() :]]
 
 
-def _only(texts: list[str], wanted: str) -> int | None:
-    return texts.index(wanted) if texts.count(wanted) == 1 else None
-
-
 def _numbered(number: int, options: KnownOptions) -> int | None:
     if options.first is None:
-        numbers = [_LEADING_NUMBER.match(as_shown(option)) for option in options.values]
-        found = [place for place, held in enumerate(numbers) if held is not None and int(held[1]) == number]
-        return found[0] if len(found) == 1 else None
+        return options.by_own_number.get(number)
     position = number - options.first
     return position if 0 <= position < len(options.values) else None
 
