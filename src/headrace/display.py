@@ -30,11 +30,14 @@ def visible(text: str) -> str:
 
 def cell_text(value: Any, longest: int) -> str:
     """A value on one line, cut to `longest`."""
-    import json  # only who looks needs it
+    return _cut(" ".join(_shown(value)[: 4 * longest].split()), longest)
 
-    text = json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else str(value)
-    text = visible(" ".join(text[: 4 * longest].split()))
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+def cell_lines(value: Any, longest: int) -> str:
+    """A value with the line breaks of its text, cut to `longest`."""
+    text = _shown(value)[: 4 * longest]
+    lines = (line.expandtabs(4).rstrip() for line in text.replace("\r\n", "\n").split("\n"))
+    return _cut("\n".join(lines).strip("\n"), longest)
 
 
 def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str) -> str:
@@ -69,7 +72,18 @@ def html_note(text: str) -> str:
     return f"<p>{html.escape(text)}</p>"
 
 
+def _shown(value: Any) -> str:
+    import json  # only who looks needs it
+
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else str(value)
+
+
+def _cut(text: str, longest: int) -> str:
+    text = visible(text)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def _html_cell(value: Any) -> str:
     import html
 
-    return "" if value is None else html.escape(cell_text(value, _LONGEST_HTML))
+    return "" if value is None else html.escape(cell_lines(value, _LONGEST_HTML)).replace("\n", "<br>")

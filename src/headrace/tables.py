@@ -1,6 +1,6 @@
 """Prints rows of text for people: a table where the terminal is wide enough, else a block of lines for each row.
 
-Does not cover: what the rows are (results.printing, cli), making values safe to show (display.cell_text), or HTML
+Does not cover: what the rows are (results.printing, cli), making values safe to show (display), or HTML
 (display.html_table).
 """
 
@@ -38,7 +38,8 @@ def print_rows(
         return
     if cut:
         rows = [[_cut(text, width) for text, width in zip(row, widths, strict=True)] for row in rows]
-    is_folded = any(cell_len(text) > width for row in rows for text, width in zip(row, widths, strict=True))
+    cells = [(text, width) for row in rows for text, width in zip(row, widths, strict=True)]
+    is_folded = any("\n" in text or cell_len(text) > width for text, width in cells)
     # An empty line between rows of several lines each shows where one ends.
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", leading=int(is_folded))
     for name, width in zip(columns, widths, strict=True):
@@ -59,7 +60,11 @@ def fits_side_by_side(columns: Sequence[str], rows: Sequence[Sequence[str]], roo
 
 
 def _wanted(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(cell_len, cells)) for cells in zip(columns, *rows, strict=True)]
+    return [max(map(_text_width, cells)) for cells in zip(columns, *rows, strict=True)]
+
+
+def _text_width(text: str) -> int:
+    return max(map(cell_len, text.split("\n")))
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int, *, cut: bool) -> list[int] | None:
@@ -77,7 +82,7 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int, *,
 
 
 def _cut(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+    return text if _text_width(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def _print_blocks(terminal: Console, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -82,7 +82,7 @@ def test_blocks_come_where_columns_do_not_fit(wide: Results, monkeypatch: pytest
     lines = str(wide).splitlines()
     assert lines[0] == "[1]"
     assert "answer.mood: Good" in lines
-    assert lines[-1] == "and 4 more"
+    assert "[9]" in lines  # as many rows as a table has
     assert max(map(len, lines)) <= 40
 
 
@@ -191,6 +191,7 @@ def test_hundreds_of_columns_are_not_all_shown(tmp_path: Path) -> None:
 def test_results_that_are_empty_still_show_their_columns(tmp_path: Path) -> None:
     with Results.open(files.city(tmp_path / "e.run", ordinals=[])) as results:
         assert "answer.mood" in str(results)
+        assert str(results).splitlines()[-1] == "no rows"
 
 
 WHY = "the first: interview 3, mood: invalid answer: question 0 < 3; results.failed() lists them"
@@ -224,3 +225,26 @@ def test_failed_and_skipped_answers_look_different(tmp_path: Path) -> None:
     with Results.open(path) as results:
         assert str(results).splitlines()[2:4] == ["x            y            0", "(failed)                  1"]
         assert results.to_list()[1][0] is None
+
+
+def test_a_tally_says_how_many_more_there_are(results: Results) -> None:
+    assert str(results.tally("agent.age", "city")).splitlines()[-1] == "and 20 more"
+    assert "more" not in str(results.tally("mood"))
+
+
+@pytest.mark.parametrize("columns", [None, "30", "120"])
+def test_chosen_columns_keep_the_line_breaks_of_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str | None
+) -> None:
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    text = "Roses are red\n  violets are blue\r\n\n" + "so it goes " * 15 + "\nthe end\n"
+    path = files.write(tmp_path / "p.run", files.job(files.survey("poem", "n")), lambda _: [text, "x"])
+    with Results.open(path) as results:
+        lines = [line.strip() for line in str(results.select("poem")).splitlines()]
+        assert "violets are blue" in lines
+        assert lines[-1] == "the end"
+        assert "\\r" not in "".join(lines)
+        assert "violets are blue<br>" in results.select("poem")._repr_html_()
+        monkeypatch.delenv("COLUMNS", raising=False)
+        assert len(str(results).splitlines()) == 3  # at a first look, a line an interview

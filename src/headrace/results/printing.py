@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
-from headrace.display import cell_text, counted, html_table, visible
+from headrace.display import cell_lines, cell_text, counted, html_table, visible
 from headrace.errors import OptionError, nearest
 from headrace.progress.notebook import is_notebook
 from headrace.results.listing import bare_names
@@ -24,9 +24,9 @@ from headrace.results.listing import bare_names
 if TYPE_CHECKING:
     from rich.console import Console
 
-TABLE_ROWS, BLOCK_ROWS, MARKUP_ROWS = 20, 5, 500
+TABLE_ROWS, MARKUP_ROWS = 20, 500
 FORMATS = ("rich", "markdown", "html", "latex")
-_LONGEST_FOLDED, _LONGEST_AT_A_GLANCE, _LONGEST_ON_A_LINE = 500, 150, 100
+_LONGEST_FOLDED, _LONGEST_AT_A_GLANCE, _LONGEST_ON_A_LINE, _LONGEST_IN_MARKUP = 2_000, 150, 100, 500
 _MARKDOWN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "$": "\\$"})
 _LATEX = str.maketrans({sign: "\\" + sign for sign in "&%$#_{}"}) | str.maketrans(
     {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -37,7 +37,7 @@ _LATEX = str.maketrans({sign: "\\" + sign for sign in "&%$#_{}"}) | str.maketran
 class Glance:
     """Rows to look at. `total` is how many there are in all, None where counting would read all of them.
 
-    `is_overview` says that nobody chose the columns: long texts are then cut, and blocks are few.
+    `is_overview` says that nobody chose the columns: long texts are then cut, and stand on one line.
     """
 
     columns: list[str]
@@ -46,15 +46,12 @@ class Glance:
     notes: tuple[str, ...] = ()
     is_overview: bool = False
 
-    def head(self, count: int) -> Glance:
-        return self if len(self.rows) <= count else replace(self, rows=self.rows[:count])
-
     def footer(self) -> list[str]:
-        """What is not shown: `and 19,980 more`."""
+        """What is not shown: `and 19,980 more`; and that there is nothing to show."""
         if self.total is None:
             return ["and more", *self.notes]
         left = self.total - len(self.rows)
-        return [*([f"and {left:,} more"] if left > 0 else []), *self.notes]
+        return [*(["no rows"] if not self.total else []), *([f"and {left:,} more"] if left > 0 else []), *self.notes]
 
 
 def rows_for(format: str | None, max_rows: int | None) -> int:
@@ -76,16 +73,16 @@ def labelled(glance: Glance, labels: Mapping[str, str]) -> Glance:
     return replace(glance, columns=[wanted.get(name, name) for name in glance.columns])
 
 
-def print_glance(glance: Glance, format: str | None, *, asked: bool) -> None:
+def print_glance(glance: Glance, format: str | None) -> None:
     """Print on standard output; HTML in a notebook is shown there."""
     if format == "html" and is_notebook():
         import_module("IPython.display").display({"text/html": in_format(glance, format)}, raw=True)
         return
     if format in (None, "rich"):
         if _is_terminal():
-            _draw(_console(sys.stdout), glance, asked=asked)  # with bold headings
+            _draw(_console(sys.stdout), glance)  # with bold headings
             return
-        sys.stdout.write(as_text(glance, asked=asked) + "\n")
+        sys.stdout.write(as_text(glance) + "\n")
     else:
         sys.stdout.write(in_format(glance, format) + "\n")
 
@@ -103,10 +100,10 @@ def in_format(glance: Glance, format: str | None) -> str:
             return as_text(glance)
 
 
-def as_text(glance: Glance, *, asked: bool = False) -> str:
-    """The text for standard output as it is at this moment. `asked` says that the user chose the number of rows."""
+def as_text(glance: Glance) -> str:
+    """The text for standard output as it is at this moment."""
     buffer = _Buffer()
-    _draw(_console(buffer), glance, asked=asked)
+    _draw(_console(buffer), glance)
     return "\n".join(map(str.rstrip, buffer.getvalue().splitlines()))
 
 
@@ -116,7 +113,7 @@ def _console(file: TextIO) -> Console:
     return Console(file=file, width=_room() or 80, highlight=False, markup=False, emoji=False)
 
 
-def _draw(console: Console, glance: Glance, *, asked: bool) -> None:
+def _draw(console: Console, glance: Glance) -> None:
     from headrace.tables import fits_side_by_side, print_rows, table_width
 
     is_bounded = _room() is not None
@@ -124,17 +121,14 @@ def _draw(console: Console, glance: Glance, *, asked: bool) -> None:
     longest = _LONGEST_AT_A_GLANCE if glance.is_overview else _LONGEST_FOLDED
     longest = longest if is_bounded else _LONGEST_ON_A_LINE
     columns = [cell_text(name, longest) for name in glance.columns]
-    rows = [[_text(value, longest, console.encoding) for value in row] for row in glance.rows]
+    rows = [[_text(value, longest, console.encoding, glance) for value in row] for row in glance.rows]
     if not columns:
         console.print("no columns")
     elif not is_bounded:
         console.width = max(console.width, table_width(columns, rows))
     elif not fits_side_by_side(columns, rows, console.width, cut=cut):
         short = [cell_text(name, longest) for name in bare_names(glance.columns)]
-        is_short_enough = fits_side_by_side(short, rows, console.width, cut=cut)
-        columns = short if is_short_enough else columns
-        if not is_short_enough and glance.is_overview and not asked:
-            rows, glance = rows[:BLOCK_ROWS], glance.head(BLOCK_ROWS)
+        columns = short if fits_side_by_side(short, rows, console.width, cut=cut) else columns
     if columns:
         print_rows(console, columns, rows, cut=cut)
     for line in glance.footer():
@@ -163,14 +157,18 @@ def _is_terminal() -> bool:
         return False
 
 
-def _text(value: Any, longest: int, encoding: str) -> str:
-    text = "" if value is None else cell_text(value, longest)
+def _text(value: Any, longest: int, encoding: str, glance: Glance) -> str:
+    """The text of a cell. In columns that the user chose it keeps its line breaks, and is then shown whole."""
+    if not glance.is_overview and isinstance(value, str) and "\n" in value.strip("\n"):
+        text = cell_lines(value, _LONGEST_FOLDED)
+    else:
+        text = "" if value is None else cell_text(value, longest)
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _markdown(glance: Glance) -> str:
     def line(cells: Sequence[Any]) -> str:
-        texts = ("" if cell is None else cell_text(cell, _LONGEST_FOLDED) for cell in cells)
+        texts = ("" if cell is None else cell_text(cell, _LONGEST_IN_MARKUP) for cell in cells)
         return f"| {' | '.join(text.translate(_MARKDOWN) for text in texts)} |"
 
     lines = [line(glance.columns), line(["---"] * len(glance.columns)), *map(line, glance.rows)]
@@ -180,7 +178,7 @@ def _markdown(glance: Glance) -> str:
 
 def _latex(glance: Glance) -> str:
     def line(cells: Sequence[Any]) -> str:
-        texts = ("" if cell is None else cell_text(cell, _LONGEST_FOLDED) for cell in cells)
+        texts = ("" if cell is None else cell_text(cell, _LONGEST_IN_MARKUP) for cell in cells)
         return f"{' & '.join(text.translate(_LATEX) for text in texts)} \\\\"
 
     head = [f"\\begin{{tabular}}{{{'l' * len(glance.columns)}}}", "\\hline", line(glance.columns), "\\hline"]

@@ -64,7 +64,7 @@ class Tabular(ABC):
         """
         glance = self._glance(printing.rows_for(format, max_rows))
         glance = printing.labelled(glance, pretty_labels or {})
-        printing.print_glance(glance, format, asked=max_rows is not None)
+        printing.print_glance(glance, format)
 
     def to_dicts(self, remove_prefix: bool = True) -> list[dict[str, Any]]:
         """All rows in memory, each a dict by column: `mood` for `answer.mood` where no other column has that name."""

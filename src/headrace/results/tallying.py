@@ -17,6 +17,7 @@ from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.conditions import SORTS_IN_SQL, sql_column
+from headrace.results.printing import Glance
 from headrace.results.stages import OpenView
 from headrace.results.table import QueriedTable
 from headrace.results.tabular import Values
@@ -52,6 +53,13 @@ class TallyTable(QueriedTable):
             held = tuple(map(_hashable, values))
             found[held[0] if len(held) == 1 else held] = count
         return found
+
+    def _glance(self, most_rows: int) -> Glance:
+        """SQLite has counted everything before it gives the first row: how many there are costs little more."""
+        with self._cursor() as cursor:
+            rows = list(islice(cursor, most_rows))
+            total = len(rows) + sum(1 for _ in cursor)
+        return Glance(columns=self.columns, rows=rows, total=total)
 
     @contextmanager
     def _cursor(self) -> Generator[Iterator[Values]]:

@@ -20,7 +20,7 @@ from headrace.plan.estimate import call_cost
 from headrace.plan.fitting import check_fit
 from headrace.plan.prices import price_of
 from headrace.plan.product import Box, Coordinates
-from headrace.results.printing import Glance
+from headrace.results.printing import TABLE_ROWS, Glance
 from headrace.results.tabular import Tabular, Values
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.names import Context
@@ -37,7 +37,7 @@ COLUMNS = (
     "user_prompt", "system_prompt", "interview_index", "question_name",
     "scenario_index", "agent_index", "model", "estimated_cost",
 )  # fmt: skip
-SHOWN = ("user_prompt", "system_prompt")
+SHOWN = ("question_name", "user_prompt", "system_prompt")
 
 
 class PromptTable(Tabular):
@@ -72,8 +72,12 @@ class PromptTable(Tabular):
         return str(self)
 
     def show(self, *, every_column: bool = False) -> None:
-        """Print the first rows: the two prompts, or every column."""
-        (self if every_column else self.select(*SHOWN)).print()
+        """Print the first rows: each question with its prompts, or every column. System prompts only where there are
+        any.
+        """
+        systems = islice(self.select("system_prompt")._values(), TABLE_ROWS)
+        shown = SHOWN if any(system for (system,) in systems) else SHOWN[:-1]
+        (self if every_column else self.select(*shown)).print()
 
     def relevant_columns(self) -> list[str]:
         """EDSL's name for `columns`."""
