@@ -89,8 +89,11 @@ def test_a_job_is_made_like_edsls_jobs_and_by_does_not_change_it():
         (([],), "The list is empty"),
         ((ModelList([]),), "list of models is empty"),
         (("Oslo",), "cannot be made with a str"),
+        (("cities.csv",), r'ScenarioList.from_csv\("cities.csv"\), or AgentList.from_csv'),
+        (("people.jsonl",), r'AgentList.from_jsonl\("people.jsonl"\)'),
+        ((["gpt-4o", "gpt-4o-mini"],), r"begins with a str, 'gpt-4o'. Write Model\(\"gpt-4o\"\)"),
         ((None,), "cannot be made with a NoneType"),
-        ((ONE, "gpt-4o"), "cannot be made with a str"),
+        ((ONE, "gpt-4o"), r"cannot be made with a str, 'gpt-4o'. Write Model\(\"gpt-4o\"\)"),
     ],
 )
 def test_what_is_none_of_the_three_is_refused(given, said):

@@ -1,9 +1,10 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace import Agent, AgentList, Job, Model, QuestionFreeText, Results, Survey
-from headrace.errors import ListError, PlanMismatch, SurveyError
+from headrace.errors import HeadraceWarning, ListError, PlanMismatch, SurveyError
 from headrace.survey.people.agent_settings import AgentSettings
 from headrace.survey.prompts import persona
 from headrace.survey.templates import CannotRender
@@ -81,7 +82,14 @@ def test_a_dict_of_an_agent_makes_the_same_agent():
     ("make", "message"),
     [
         (lambda: Agent([1]), "traits are"),
-        (lambda: Agent({"age": 1}, age=2), "given twice"),
+        (lambda: Agent({"age": 1}, city="Oslo"), r"'city' is given beside traits=.*Put it into traits"),
+        (
+            lambda: Agent({"age": 1}, instructions="Be brief."),
+            r"no parameter 'instructions'. Did you mean 'instruction'",
+        ),
+        (lambda: Agent(instructions="Be brief."), r"Did you mean 'instruction'.*traits={'instructions': ...}"),
+        (lambda: Agent(trait={"age": 1}), "no parameter 'trait'. Did you mean 'traits'"),
+        (lambda: Agent(code_book={"age": "Age"}), "Did you mean 'codebook'"),
         (lambda: Agent({"agent_name": "x"}), "cannot be traits"),
         (lambda: Agent(codebook={"age": 1}), "codebook is"),
         (lambda: Agent(traits_presentation_template="{{ a b }}"), "not a valid template"),
@@ -181,3 +189,24 @@ def test_a_csv_file_of_agents_has_a_codebook_and_instructions(tmp_path):
     (tmp_path / "b.csv").write_text("agent_settings\n1\n")
     with pytest.raises(ListError, match="column 'agent_settings'"):
         AgentList.from_csv(tmp_path / "b.csv")
+
+
+def test_a_trait_may_have_a_name_that_resembles_a_parameter():
+    assert Agent(surname="Lovelace", game="chess", portrait="oil").traits.keys() == {"surname", "game", "portrait"}
+    assert Agent(traits={"instructions": "a manual", "trait": 1}).traits["trait"] == 1
+
+
+def test_a_codebook_that_describes_a_misspelt_trait_is_warned_of_once(tmp_path: Path):
+    with pytest.warns(HeadraceWarning, match="describes 'heigth', which is no trait. Did you mean 'height'"):
+        Agent({"height": 5.5}, codebook={"heigth": "Height in feet"})
+    Agent({"height": 5.5}, codebook={"heigth": "Height in feet"})
+    (tmp_path / "people.csv").write_text("income\n1\n", "utf-8")
+    with pytest.warns(HeadraceWarning, match="Did you mean 'income'"):
+        AgentList.from_csv(tmp_path / "people.csv", codebook={"incme": "Income"})
+    with pytest.warns(HeadraceWarning, match="Did you mean 'region'"):
+        AgentList([Agent(region="north")], codebook={"regions": "Region"})
+
+
+def test_a_codebook_may_describe_more_than_an_agent_has():
+    agents = [Agent({"q17": 1}, codebook={"q117": "Another question", "city": "City"})]
+    assert len(AgentList(agents, codebook={"q117": "Another question", "country": "Country"})) == 1

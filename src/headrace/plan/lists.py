@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["AgentList", "ModelList", "ScenarioList", "as_list", "gathered"]
 
 
+_SHOWN = 60  # letters of a text that an error repeats
+
+
 class ModelList(tuple[Model, ...]):
     """A few models; unlike the other lists it is held in RAM, and it cannot be changed."""
 
@@ -137,7 +140,9 @@ def as_list(given: Any) -> AgentList | ScenarioList | ModelList:
             return ScenarioList([Scenario(given)])  # pyright: ignore[reportUnknownArgumentType]
         case Model():
             return ModelList([given])
-        case str() | bytes():
+        case str():
+            raise ListError(f"A job cannot be made with a str, {given[:_SHOWN]!r}.", fix=_fix_for(given[:_SHOWN]))
+        case bytes():
             pass
         case Iterable():
             return _from_items(iter(given))  # pyright: ignore[reportUnknownArgumentType]
@@ -149,11 +154,22 @@ def as_list(given: Any) -> AgentList | ScenarioList | ModelList:
     )
 
 
+def _fix_for(text: str) -> str:
+    """What was meant by a text: a file's name, or a model's."""
+    reader = {".csv": "from_csv", ".tsv": "from_csv", ".jsonl": "from_jsonl", ".ndjson": "from_jsonl"}
+    reads = reader.get(Path(text).suffix.lower())
+    if reads is not None:
+        return f'Read the file: ScenarioList.{reads}("{text}"), or AgentList.{reads}("{text}").'
+    return f'Write Model("{text}") for a model, ScenarioList.from_list("city", ["Oslo"]) for scenarios.'
+
+
 def _from_items(items: Iterator[Any]) -> AgentList | ScenarioList | ModelList:
     """A list of the kind its first item has; the rest stays a stream."""
     first = next(items, None)
     if first is None:
         raise ListError("The list is empty.", fix="Give at least one item.")
+    if isinstance(first, str):
+        raise ListError(f"The list begins with a str, {first[:_SHOWN]!r}.", fix=_fix_for(first[:_SHOWN]))
     everything = _chained(first, items)
     if isinstance(first, Agent):
         return AgentList(everything)

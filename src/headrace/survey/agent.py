@@ -31,6 +31,7 @@ from headrace.survey.people.field_verbs import (
     random_end,
     renamed,
 )
+from headrace.survey.people.misspelt_names import refuse_misspelt, warn_of_misspelt
 from headrace.survey.people.trait_conflicts import Conflicts, combined
 from headrace.survey.templates import Template
 from headrace.survey.values import Fields, encode_value
@@ -75,6 +76,8 @@ class Agent(HostedVerbs):
         self.name = name if name is None or type(name) is int else str(name)
         self.instruction = instruction
         self.codebook = _checked_codebook(codebook)
+        if self.codebook and not self.codebook.keys() <= self.traits.keys():
+            warn_of_misspelt(self.codebook, self.traits)
         self.traits_presentation_template = traits_presentation_template
         self.functions: dict[str, Callable[..., Any]] = {}
         if dynamic_traits_function is not None:
@@ -291,16 +294,13 @@ class Agent(HostedVerbs):
 
 
 def _checked_traits(traits: Any, more: dict[str, Any]) -> Fields:
-    if traits is None:
-        traits = {}
-    elif not isinstance(traits, Mapping):
+    if traits is not None and not isinstance(traits, Mapping):
         raise ListError(f"An agent's traits are {traits!r}.", fix='Give a dict, like {"age": 36}.')
     for name in more:
         if name in _NOT_HERE:
             raise ListError(f"An agent takes no {name}.", fix=_NOT_HERE[name])
-        if name in traits:
-            raise ListError(f"The trait {name!r} is given twice.", fix="Leave one out.")
-    checked: Fields = {**traits, **more}
+        refuse_misspelt(name, ("traits", *AGENT_PARTS, TRAITS_OF), is_alone=traits is None)
+    checked: Fields = {**(traits or {}), **more}
     if not _RESERVED.isdisjoint(checked):
         raise ListError(
             f"{NAME!r}, {INSTRUCTION!r} and {SETTINGS!r} cannot be traits.", fix="Use name= and instruction=."

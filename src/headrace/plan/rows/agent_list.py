@@ -21,6 +21,7 @@ from headrace.plan.sources import CsvSource, JsonlSource, RowSource
 from headrace.survey.agent import AGENT_PARTS, INSTRUCTION, NAME, Agent
 from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings, SettingsTable
 from headrace.survey.people.field_verbs import check_known, dropped, given_names
+from headrace.survey.people.misspelt_names import warn_of_misspelt
 from headrace.survey.scenario import Scenario
 from headrace.survey.values import Fields
 
@@ -40,6 +41,7 @@ class AgentList(RowList[Agent]):
         self._shared = _shared_settings(codebook, traits_presentation_template)
         super().__init__(items)
         self.source.census.forget(SETTINGS)  # it is no trait
+        warn_of_misspelt(self._shared.codebook, self.field_names)
         self._digest: str | None = None
 
     @classmethod
@@ -262,6 +264,7 @@ class AgentList(RowList[Agent]):
         if SETTINGS in source.census.kinds:
             raise ListError(f"The file has a column {SETTINGS!r}.", fix="Give it another name: that one is taken.")
         listed = cls.of(source, SettingsTable([_shared_settings(codebook, None)]))
+        warn_of_misspelt(codebook or {}, listed.field_names)
         return listed if instructions is None else cls(_with(listed, instruction=instructions))
 
     def _item(self, fields: Fields) -> Agent:
