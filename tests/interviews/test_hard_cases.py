@@ -325,16 +325,43 @@ def test_two_jobs_run_side_by_side_in_two_threads(tmp_path: Path):
     assert counts == {"a.run": 300, "b.run": 300}
 
 
+def test_a_run_that_reuses_failed_interviews_says_so_and_how_to_ask_again(tmp_path: Path):
+    shown = _shown_on_a_terminal(
+        tmp_path,
+        "from headrace import Agent, AgentList, Model, QuestionMultipleChoice\n"
+        "asked = QuestionMultipleChoice(question_name='q', question_text='Well?', question_options=['a', 'b'])\n"
+        "async def reply(request): return 'a' if request.agent['n'] == 1 else 'no'\n"
+        "job = asked.by([Agent({'n': n}) for n in range(3)]).by(Model.from_function(reply))\n"
+        "for again in (False, False, True):\n"
+        "    job.run('a.run', progress_bar=False, retry_failed=again)\n"
+        "job.run('a.run', progress_bar=False, limit=1)\n",
+    )
+    lines = shown.splitlines()
+    assert ", 2 of them failed (retry_failed=True or --retry-failed asks again), running 0" in lines[0]
+    assert lines[1].startswith("reused 1 of 3")
+    assert lines[1].endswith(", running 2")
+    assert "failed" not in lines[1]
+    assert ", 1 of them failed" in lines[2]
+
+
 def test_progress_is_shown_on_a_terminal(tmp_path: Path):
-    program = tmp_path / "program.py"
-    program.write_text(
+    shown = _shown_on_a_terminal(
+        tmp_path,
         "from headrace import Agent, AgentList, Model, QuestionFreeText, Survey\n"
         "asked = Survey([QuestionFreeText(question_name='q', question_text='Well?')])\n"
         "agents = AgentList(Agent({'n': n}) for n in range(40))\n"
         "job = asked.by(agents, Model('test', canned_response='x', latency_s=0.2))\n"
         "job.run('a.run', limit=10, concurrency=10)\n"
-        "job.run('a.run', progress_bar=True, concurrency=10)\n"
+        "job.run('a.run', progress_bar=True, concurrency=10)\n",
     )
+    assert "reused 10 of 40" in shown
+    assert "40/40" in shown
+
+
+def _shown_on_a_terminal(tmp_path: Path, text: str) -> str:
+    """What a program writes on standard error, which is a terminal."""
+    program = tmp_path / "program.py"
+    program.write_text(text)
     screen, terminal = pty.openpty()
     try:
         command = [sys.executable, "-W", "error", str(program)]
@@ -345,9 +372,8 @@ def test_progress_is_shown_on_a_terminal(tmp_path: Path):
         os.close(screen)
     assert ran.returncode == 0, shown
     assert ran.stdout == b""
-    assert "reused 10 of 40" in shown
-    assert "40/40" in shown
     assert "Traceback" not in shown
+    return shown
 
 
 def test_an_error_of_ours_can_be_caught_by_its_root(path: Path):

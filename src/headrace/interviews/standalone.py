@@ -180,7 +180,8 @@ class _OwnHost:
     @asynccontextmanager
     async def running(self, run: SurveyRun, file: RunFile) -> AsyncGenerator[Callable[[Progress], None]]:
         self._owner.begun(run, file)
-        say_reused(run.progress(), file.last_run_at)
+        portion = run.portion
+        say_reused(run.progress(), file.last_run_at, lambda: file.failed_among(portion.of(file.done), portion.stop))
         display = Display(canvas_for(self._session.options.progress_bar))
         try:
             display.show(run.progress())

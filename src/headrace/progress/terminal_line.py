@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from headrace.limits import ProgressBar
@@ -42,16 +43,18 @@ def canvas_for(wanted: ProgressBar) -> Canvas | None:
     return ProgressLog(stream) if wanted else None
 
 
-def say_reused(progress: Progress, last_run_at: float | None) -> None:
-    """Print how many interviews are reused, and from when, at a terminal. Also without a progress line: a run that ends
-    at once would surprise otherwise.
+def say_reused(progress: Progress, last_run_at: float | None, count_failed: Callable[[], int]) -> None:
+    """Print how many interviews are reused, from when, and how many of them had failed, at a terminal. Also without a
+    progress line: a run that ends at once would surprise otherwise.
     """
     stream = _standard_error()
     if stream is None or not stream.isatty() or not progress.reused:
         return
     day = time.strftime(" from %d %b", time.localtime(last_run_at)) if last_run_at else ""
     left = progress.total - progress.reused
-    stream.write(f"reused {progress.reused:,} of {progress.total:,}{day}, running {left:,}\n")
+    failed = count_failed()
+    how = f", {failed:,} of them failed (retry_failed=True or --retry-failed asks again)" if failed else ""
+    stream.write(f"reused {progress.reused:,} of {progress.total:,}{day}{how}, running {left:,}\n")
 
 
 def _standard_error() -> TextIO | None:

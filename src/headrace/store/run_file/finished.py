@@ -40,6 +40,12 @@ def read_finished(connection: apsw.Connection, path: Path, plan: Plan, *, retry_
     return stored, done
 
 
+def count_failed(connection: apsw.Connection, among: Bitmap, stop: int) -> int:
+    """How many of these interviews below `stop` are finished without all their answers."""
+    ordinals = connection.execute("SELECT DISTINCT ordinal FROM failures WHERE ordinal < ?", (stop,))
+    return sum(ordinal in among for (ordinal,) in ordinals)
+
+
 def check_record(record: AnswerRecord, questions: int) -> None:
     """Refuse an answer that no run can have written: a run would go on with it."""
     value = record.value

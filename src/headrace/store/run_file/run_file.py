@@ -21,7 +21,7 @@ from headrace.store.contents import decoding, one_value
 from headrace.store.live_file import LiveFile, make_where_missing, opening
 from headrace.store.run_file import creation
 from headrace.store.run_file.details import read_counters, stored_detail
-from headrace.store.run_file.finished import check_record, read_finished, read_pending
+from headrace.store.run_file.finished import check_record, count_failed, read_finished, read_pending
 from headrace.store.run_file.header import read_dictionary
 from headrace.store.run_file.kept_budgets import read_budgets, write_budgets
 from headrace.store.run_file.removal import set_aside
@@ -128,6 +128,10 @@ class RunFile:
         """The usage of all earlier runs of this file, and for how many interviews."""
         counted = read_counters(self.connection, self.path)
         return Usage(*(counted[name] for name in Usage.__struct_fields__)), int(counted["done"])
+
+    def failed_among(self, finished: Bitmap, stop: int) -> int:
+        """How many of these interviews below `stop` have failed, and are not asked again by this run."""
+        return count_failed(self.connection, finished, stop)
 
     def keep_budgets(self) -> None:
         """Put this run's budgets in force for the runs after it."""
