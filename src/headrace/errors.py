@@ -387,7 +387,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     import difflib  # 7 ms that only a mistake should cost
 
     names = sorted(known)
-    close = difflib.get_close_matches(name[:_LONGEST_NAME], names, n=1, cutoff=0.6)
+    in_lower_case = {each.lower(): each for each in names}
+    matches = difflib.get_close_matches
+    close = matches(name[:_LONGEST_NAME], names, n=1, cutoff=0.6) or [
+        in_lower_case[each] for each in matches(name[:_LONGEST_NAME].lower(), in_lower_case, n=1, cutoff=0.6)
+    ]
     if close:
         return f"Did you mean {close[0]!r}?"
     return f"Known here: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}." if names else ""

@@ -167,7 +167,7 @@ def test_a_models_parameters_are_attributes_and_edsls_words_are_ours():
     model = Model("gpt-4o", temperature=0.7, rpm=10, tpm=20, skip_api_key_check=True)
     assert (model.temperature, model.requests_per_minute, model.tokens_per_minute) == (0.7, 10, 20)
     assert "skip_api_key_check" not in model.parameters
-    with pytest.raises(AttributeError, match="no attribute or parameter 'temprature'"):
+    with pytest.raises(AttributeError, match="no attribute 'temprature'"):
         _ = model.temprature
     with pytest.raises(ListError, match="given twice"):
         Model("gpt-4o", rpm=1, requests_per_minute=2)

@@ -26,7 +26,7 @@ def free(name: str, text: str = "Well?") -> QuestionFreeText:
 @pytest.mark.parametrize(
     ("questions", "told"),
     [
-        ([free("a"), free("a")], "'a' and 'a'"),
+        ([free("a"), free("a")], "called 'a'"),
         ([free("mood"), free("Mood")], "'mood' and 'Mood'"),
         ([free("a", "You said {{ b.answer }}"), free("b")], "'b' is not asked before it"),
         ([free("a"), free("b", "You said {{ a }}")], "'a' is a question"),

@@ -84,10 +84,19 @@ def open_job(path: str | Path, allow: str | Iterable[str]) -> Job:
     return read_job(Path(path), allowed_names(allow))
 
 
+_GIVEN_BY = {
+    **dict.fromkeys(("model", "models"), "Model(...)"),
+    **dict.fromkeys(("agent", "agents"), "Agent(...)"),
+    **dict.fromkeys(("scenario", "scenarios"), "Scenario({...})"),
+}
+
+
 def run_options(settings: dict[str, Any]) -> RunOptions:
     ours = in_our_words(settings)
     known = RunOptions.__struct_fields__
     for name in ours:
+        if name in _GIVEN_BY:
+            raise OptionError(f"run() takes no {name}.", fix=f"Give it before: .by({_GIVEN_BY[name]}).run().")
         if name not in known:
             raise OptionError(f"There is no option {name!r}.", fix=nearest(name, [*known, *EDSL_ONLY]))
     if isinstance(ours.get("cache"), Cache) or ours.get("cache", True) is None:

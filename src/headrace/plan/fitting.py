@@ -71,10 +71,11 @@ def _only_one(use: NameUse, spellings: list[str], fields: Iterable[str], questio
         raise SurveyError(
             f"{use.where}: {use.root!r} could be {len(spellings)} things.", fix=f"Write {' or '.join(written)}."
         )
-    known = [*fields, *questions]
+    meant = nearest(use.root, [*fields, *questions])
+    is_helpful = list(fields) or use.is_in_rule or meant.startswith("Did")
     raise SurveyError(
         f"{use.where}: there is nothing called {use.root!r}, no question and no field of agents or scenarios.",
-        fix=nearest(use.root, known) if list(fields) else _GIVE_FIELDS,
+        fix=meant if is_helpful else _GIVE_FIELDS,
     )
 
 

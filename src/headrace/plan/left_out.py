@@ -135,12 +135,15 @@ def _resolved(job: Job) -> dict[str, str]:
                 raise SurveyError(f"where(): no {root} has a field {rest!r}.", fix=nearest(rest, known[root]))
         else:
             resolved[root] = _only_one(
-                root, [group for group in ("agent", "scenario") if root in known[group]], questions
+                root,
+                [group for group in ("agent", "scenario") if root in known[group]],
+                questions,
+                [*agents, *scenarios],
             )
     return resolved
 
 
-def _only_one(name: str, groups: list[str], questions: Iterable[str]) -> str:
+def _only_one(name: str, groups: list[str], questions: Iterable[str], fields: list[str]) -> str:
     if len(groups) == 1:
         return f"{groups[0]}.{name}"
     if groups:
@@ -150,6 +153,6 @@ def _only_one(name: str, groups: list[str], questions: Iterable[str]) -> str:
             f"where() names the question {name!r}, and there are no answers before the run.",
             fix="Use a skip rule of the survey, or results.filter() afterwards.",
         )
-    raise SurveyError(
-        f"where(): there is nothing called {name!r}.", fix=f"Write agent.{name}, scenario.{name} or model.{name}."
-    )
+    close = nearest(name, fields)
+    fix = close if close.startswith("Did") else f"Write agent.{name}, scenario.{name} or model.{name}."
+    raise SurveyError(f"where(): there is nothing called {name!r}.", fix=fix)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from headrace.edsl_names import warn_once
 from headrace.errors import InvalidInput, ListError, SurveyError, nearest
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.survey_file import SURVEY_PARTS, as_mapping, read_data, survey_in
@@ -48,14 +49,36 @@ def save(held: Survey | AgentList | ScenarioList, path: str | Path) -> None:
 def load_survey(path: str | Path, allow: str | Iterable[str] = ()) -> Survey:
     """Read a survey that `save` or a person has written."""
     path = _found_path(path)
-    survey = survey_in(path, as_mapping(_with_values(read_data(path)), str(path), _BEGIN))
+    held = as_mapping(_with_values(read_data(path)), str(path), _BEGIN)
+    if "rule_collection" in held:
+        survey = _survey_of_edsl(path, held)
+    elif "survey" in held:
+        raise SurveyError(f"{path} holds a whole job.", fix="Read it with Job.load(path); its survey is job.survey.")
+    else:
+        survey = survey_in(path, held)
     return _claimed(survey, path, _names(allow))
+
+
+def _survey_of_edsl(path: Path, held: dict[Any, Any]) -> Survey:
+    """The questions in EDSL's file; its rules and its memory are written in another way, and not read."""
+    try:
+        rules = [rule for rule in held["rule_collection"]["rules"] if rule["priority"] > -1]  # the others lead on
+        memories = cast("Mapping[str, Any]", held.get("memory_plan") or {}).get("data")
+        survey = Survey.from_dict({"questions": held["questions"]})
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        said = f"{path} is not what EDSL writes: {type(error).__name__}: {error}."
+        raise SurveyError(said, fix="Save it again.") from None
+    if rules or memories:
+        warn_once(f"{path}: the questions are read; add the rules and the memory of EDSL's file in the program.")
+    return survey
 
 
 def load(kind: Any, path: str | Path) -> Any:
     """Read a list that `save` has written of this class."""
     path = _found_path(path)
     held = _with_values(read_data(path))
+    if isinstance(held, dict) and "survey" in held:
+        raise ListError(f"{path} holds a whole job.", fix="Read it with Job.load(path): it has agents and scenarios.")
     try:
         return kind.from_dict(held)
     except InvalidInput as error:
@@ -207,7 +230,10 @@ def _as_json(path: Path) -> Path:
 
 def _found_path(path: str | Path) -> Path:
     path = Path(path)
-    return _as_json(path) if not path.suffix and _as_json(path).exists() else path
+    if path.suffix:
+        return path
+    zipped = path.with_name(f"{path.name}.json.gz")
+    return next((found for found in (_as_json(path), zipped) if found.exists()), path)
 
 
 def _checked_path(path: str | Path) -> Path:

@@ -85,7 +85,7 @@ def survey_in(path: Path | str, held: dict[Any, Any]) -> Survey:
 def read_data(path: Path) -> Any:
     """The plain data in a `.yaml`, `.yml` or `.json` file; SurveyError where the file holds neither."""
     text = read_written(path)
-    if path.suffix.lower() == ".json":
+    if path.name.lower().endswith((".json", ".json.gz")):
         try:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:

@@ -182,7 +182,9 @@ class Model(HostedVerbs):
 
     def __repr__(self) -> str:
         shown = "".join(f", {name}={shown_value(value)}" for name, value in self.parameters.items())
-        return f"Model({self.name!r}{shown})"
+        is_implied = self.service_name == service_of(self.name, has_address="base_url" in self.parameters)
+        service = "" if is_implied else f", service_name={self.service_name!r}"
+        return f"Model({self.name!r}{service}{shown})"
 
 
 def _one_name(name: str | None, parameters: dict[str, Any]) -> str | None:

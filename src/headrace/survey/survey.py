@@ -469,7 +469,9 @@ def _positions(questions: tuple[Question, ...]) -> dict[str, int]:
         name = question.question_name
         if name.lower() in seen:
             # Names become columns, and SQLite does not tell upper from lower case there.
-            raise SurveyError(f"Two questions are called {seen[name.lower()]!r} and {name!r}.", fix="Rename one.")
+            other = seen[name.lower()]
+            said = repr(name) if other == name else f"{other!r} and {name!r}, and upper case makes no difference"
+            raise SurveyError(f"Two questions are called {said}.", fix="Rename one.")
         seen[name.lower()] = name
         positions[name] = position
     return positions

@@ -37,6 +37,8 @@ class TestModel:
         self._latency_s = _number(given, "latency_s", most=3600.0)
         self._fail_rate = _number(given, "fail_rate", most=1.0)
         self._refuse_rate = _refuse_rate(given)
+        if "temperature" in given:
+            _number(given, "temperature", most=100.0)
         self._random = random.Random(given.get("seed"))
         if (func := given.get("func")) is not None:
             self._response = _of_prompts(func)

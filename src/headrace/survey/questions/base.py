@@ -383,6 +383,8 @@ def _filled(value: Any, filling: Filling, *, as_text: bool) -> Any:
 
 
 def _check_text(question_name: str, what: str, text: object) -> None:
+    if text is None:
+        raise SurveyError(f"Question {question_name!r} has no {what}: it is None.", fix="Give it a text.")
     if not isinstance(text, str):
         raise SurveyError(f"Question {question_name!r} has {text!r} for its {what}.", fix="Put it in quotes.")
     if what == "text" and not text.strip():

@@ -27,6 +27,8 @@ class KindOfQuestion(ABCMeta):
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **options: Any) -> None:
         super().__init__(name, bases, namespace, **options)
+        if "__repr__" not in namespace:
+            setattr(cls, "__repr__", _as_written)  # noqa: B010 # a dataclass leaves alone what is there
         if "kind" in namespace:
             cls.question_type = cls.kind  # as EDSL calls it
             _kinds[cls.kind] = cls
@@ -53,6 +55,19 @@ class KindOfQuestion(ABCMeta):
             is_required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
             if is_required and name not in settings:
                 raise SurveyError(f"A {cls.kind} question needs {name!r}.", fix="Add it.")
+
+
+def _as_written(question: Any) -> str:
+    """The question as a program would write it: without the settings that are left at their default."""
+    held = {field: getattr(question, field.name) for field in dataclasses.fields(question)}
+    shown = (f"{field.name}={value!r}" for field, value in held.items() if not _is_default(field, value))
+    return f"{type(question).__name__}({', '.join(shown)})"
+
+
+def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
+    if field.default_factory is not dataclasses.MISSING:
+        return value == field.default_factory()
+    return field.default is not dataclasses.MISSING and value == field.default
 
 
 def kind_named(kind: Any = None, *more: Any) -> KindOfQuestion:

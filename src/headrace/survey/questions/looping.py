@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
-from headrace.errors import SurveyError
+from headrace.errors import SurveyError, nearest
 from headrace.survey.questions.base import Question
 from headrace.survey.templates import CannotRender, Template, is_template
 
@@ -41,6 +41,7 @@ class _ScenarioFilling:
     def __init__(self, question_name: str, scenario: dict[str, Any]) -> None:
         self._where = f"Question {question_name!r}"
         self._known = {**scenario, "scenario": scenario}
+        self._fields = list(scenario)
 
     def text(self, template: str) -> str:
         if self._can_fill(template):
@@ -62,7 +63,17 @@ class _ScenarioFilling:
             names = Template(template, self._where).names
         except SurveyError:  # half of a text may be no template: the whole is checked when the survey is made
             return False
+        for name in names:
+            self._refuse_mistyped(name)
         return bool(names) and all(_has(self._known, name) for name in names)
+
+    def _refuse_mistyped(self, name: str) -> None:
+        """Other fields are filled when the question is asked; one that is nearly a field here is a typing mistake."""
+        root, _, field = name.partition(".")
+        if root == "scenario" and field and not _has(self._known, name):
+            close = nearest(field.partition(".")[0], self._fields)
+            if close.startswith("Did"):
+                raise SurveyError(f"{self._where}: the scenarios of loop() have no {field!r}.", fix=close)
 
     def _render(self, template: str) -> str:
         try:
