@@ -219,6 +219,7 @@ FORGED = [
     "UPDATE agents SET fields = 'null'",
     "UPDATE agents SET fields = '{\"age\": 1e999}'",
     f"UPDATE agents SET fields = '{{\"age\": {'[' * 100_000}{']' * 100_000}}}'",
+    "UPDATE meta SET value = json_set(value, '$.names', json('{\"scenario\": \"nobody.city\"}')) WHERE key = 'survey'",
     'UPDATE models SET model = \'{"name": "test", "service": ["test"], "parameters": {}}\'',
 ]
 

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import InvalidInput, SurveyError, nearest
+from headrace.survey.names import DATA_ROOTS
 from headrace.survey.questions import Question, question_from_dict
 from headrace.survey.values import UnusableValue, decode_value, encode_value
 from headrace.survey.wording.instruction import interleaved, to_dicts
@@ -70,7 +71,7 @@ def survey_from_row(make: type[Survey], row: bytes | str, functions: Sequence[Ma
         for position, settings in enumerate(held["questions"])
     ]
     survey = survey_from_parts(make, questions, held)
-    survey.resolved = {str(name): str(stands_for) for name, stands_for in held.get("names", {}).items()}
+    survey.resolved = {str(name): _field_of(stands_for) for name, stands_for in held.get("names", {}).items()}
     return survey
 
 
@@ -184,3 +185,11 @@ def _known(held: Any, names: Sequence[str], needed: int = 0) -> dict[str, Any]:
     if missing := [name for name in names[:needed] if name not in given]:
         raise SurveyError(f"{missing[0]!r} is missing.", fix=f"Write {', '.join(names[:needed])}.")
     return given
+
+
+def _field_of(stands_for: Any) -> str:
+    """What a bare name stands for: a field of the agent or the scenario, whatever a file says."""
+    group, _, field = str(stands_for).partition(".")
+    if group not in DATA_ROOTS or not field:
+        raise ValueError(f"a bare name stands for {stands_for!r}")
+    return str(stands_for)
