@@ -77,3 +77,9 @@ def test_a_matrix_whose_schema_would_take_gigabytes_is_refused() -> None:
     many = [f"number {number}" for number in range(2_000)]
     with pytest.raises(SurveyError, match="2,000 items and 2,000 options"):
         QuestionMatrix(question_name="q", question_text="How?", question_items=many, question_options=many)
+
+
+def test_a_type_of_thousands_of_lists_inside_each_other_is_refused() -> None:
+    deep = "list[" * 5_000 + "int" + "]" * 5_000
+    with pytest.raises(SurveyError, match="for a type"):
+        Question("dict", question_name="q", question_text="What?", answer_keys=["a"], value_types=[deep])

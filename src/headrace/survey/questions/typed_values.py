@@ -20,6 +20,7 @@ _OTHER_NAMES = {
     "string": "str", "text": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list",
     "object": "dict",
 }  # fmt: skip
+_MOST_LISTS = 10  # inside each other
 _LIST_OF = re.compile(r"list\[(.+)\]")
 _PYTHON_TYPES: dict[str, tuple[type[Any], ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "object": (dict,),
@@ -33,12 +34,12 @@ def type_name(question_name: str, given: object) -> str:
     shown = getattr(given, "__name__", None) if isinstance(given, type) and "[" not in repr(given) else None
     name = str(shown or given).replace("typing.", "").strip().lower()
     name = _OTHER_NAMES.get(name, name)
-    inner = _LIST_OF.fullmatch(name)
+    inner = _LIST_OF.fullmatch(name) if name.count("[") <= _MOST_LISTS else None
     if inner is not None:
         return f"list[{type_name(question_name, inner[1])}]"
     if name not in _TYPES and name not in ("any", "none"):
         raise SurveyError(
-            f"Question {question_name!r} has {given!r} for a type.",
+            f"Question {question_name!r} has {str(given)[:100]!r} for a type.",
             fix=f"Give one of {', '.join(_TYPES)}, or a list of these like list[str].",
         )
     return name
