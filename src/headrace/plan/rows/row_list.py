@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import HeadraceError, ListError
-from headrace.plan.rows import row_order, row_shape
+from headrace.plan.rows import row_groups, row_order, row_shape
 from headrace.plan.rows.row_expressions import assignment, condition
 from headrace.plan.rows.spool import Spool
 from headrace.plan.sources import CsvSource, JsonlSource, Renames, RowSource
@@ -228,6 +228,24 @@ class RowList(HostedVerbs, Generic[Item]):
         """Each item with texts that are numbers as numbers."""
         return self._from_rows(row_shape.with_numbers(self._rows()))
 
+    def unique(self) -> Self:
+        """Each item once, where it first stands."""
+        return self._from_rows(row_groups.unique_rows(self._rows()))
+
+    def tally(self, *fields: str, top_n: int | None = None, output: str = "Dataset") -> Any:
+        """How often each value of a field occurs, or each combination of several fields' values; all fields where none
+        is named. A `ScenarioList`, the most frequent first; `output="dict"` gives counts by value.
+        """
+        from headrace.plan.rows.scenario_list import ScenarioList
+
+        if output not in ("Dataset", "dict"):
+            raise ListError(f"tally has no output {output!r}.", fix='Use "Dataset" or "dict".')
+        names = given_names(fields or tuple(self.field_names))
+        check_known(names, self._expression_names(), f"No {self.what} of the list has a")
+        count = "tally_count" if "count" in names else "count"
+        made = ScenarioList(islice(row_groups.tallied(self._rows(), names, count), top_n))
+        return made if output == "Dataset" else {_key(row, names): row[count] for row in made.copies()}
+
     def duplicate(self) -> Self:
         """A list of its own with the same items."""
         return self.snapshot()
@@ -377,6 +395,12 @@ class RowList(HostedVerbs, Generic[Item]):
 
     def _row(self, item: Item) -> Fields:
         return item.to_fields()
+
+
+def _key(row: Scenario, names: Sequence[str]) -> Any:
+    """The values as a key of a dict; lists and dicts, which cannot be keys, as texts."""
+    held = tuple(str(row[name]) if isinstance(row[name], (list, dict)) else row[name] for name in names)
+    return held[0] if len(held) == 1 else held
 
 
 def file_source(path: Path, rename: Renames) -> RowSource:

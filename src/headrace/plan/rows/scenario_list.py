@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from headrace.errors import ListError
-from headrace.plan.rows import row_shape
+from headrace.plan.rows import row_groups, row_shape
 from headrace.plan.rows.data_frames import is_data_frame, records
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.given_sources import given_source, snake_names
 from headrace.plan.rows.row_list import RowList
 from headrace.plan.sources import CsvSource, JsonlSource
+from headrace.survey.people.field_verbs import given_names
 from headrace.survey.scenario import Scenario
 from headrace.survey.values import Fields
 
@@ -126,6 +127,23 @@ class ScenarioList(RowList[Scenario]):
     def parameters(self) -> set[str]:
         """The fields that any scenario has."""
         return set(self.field_names)
+
+    def group_by(
+        self, id_vars: Sequence[str], variables: Sequence[str], func: Callable[..., Mapping[str, Any]]
+    ) -> Self:
+        """A scenario for each combination of the `id_vars`, with the fields that `func` returns.
+
+        It is given a list of values for each of the `variables`: one group at a time is in RAM.
+        """
+        ids, names = given_names((id_vars,)), given_names((variables,))
+        self._check_known([*ids, *names], ())
+        return self._from_rows(row_groups.aggregated(self._rows(), ids, names, func))
+
+    def give_valid_names(self, existing_codebook: Mapping[str, str] | None = None) -> Self:
+        """Each scenario with other names for the fields that a text cannot name; the codebook's where it has one."""
+        renames = {**snake_names(self.field_names), **(existing_codebook or {})}
+        invalid = {name: renames[name] for name in self.field_names if not name.isidentifier() and name in renames}
+        return self.rename(invalid) if invalid else self
 
     def add_value(self, name: str, value: Any) -> Self:
         """Each scenario with a further field that has the same value in all."""

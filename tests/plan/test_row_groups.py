@@ -1,0 +1,44 @@
+"""Equal rows of a list together: unique, tally, group_by; and names that texts can write."""
+
+import pytest
+
+from headrace import Agent, AgentList, ScenarioList
+from headrace.errors import ListError
+
+CITIES = ScenarioList(
+    [{"city": "Oslo", "n": 1}, {"city": "Lima", "n": 2}, {"n": 1, "city": "Oslo"}, {"city": "Oslo", "n": 5}]
+)
+
+
+def test_each_item_once_where_it_first_stands():
+    assert [dict(row) for row in CITIES.unique()] == [dict(CITIES[place]) for place in (0, 1, 3)]
+    agents = AgentList([Agent(name="b", age=1, codebook={"age": "Age"}), Agent(age=1), Agent(age=1)])
+    assert list(agents.unique()) == list(agents)[:2]
+
+
+def test_values_are_counted_with_the_most_frequent_first():
+    assert [dict(row) for row in CITIES.tally("city")] == [{"city": "Oslo", "count": 3}, {"city": "Lima", "count": 1}]
+    assert CITIES.tally("city", output="dict") == {"Oslo": 3, "Lima": 1}
+    assert CITIES.tally(output="dict", top_n=1) == {("Oslo", 1): 2}
+    assert AgentList([Agent(name="Ada"), Agent(name="Ada")]).tally("agent_name", output="dict") == {"Ada": 2}
+    with pytest.raises(ListError, match="Did you mean 'city'"):
+        CITIES.tally("ctiy")
+
+
+def test_a_function_makes_one_scenario_of_each_group():
+    totals = CITIES.group_by(["city"], ["n"], lambda numbers: {"total": sum(numbers)})
+    assert [dict(row) for row in totals] == [{"city": "Oslo", "total": 7}, {"city": "Lima", "total": 2}]
+    with pytest.raises(ListError, match="Return a dict"):
+        CITIES.group_by(["city"], ["n"], sum)
+
+
+def test_more_rows_than_are_sorted_together_are_grouped_too():
+    numbers = ScenarioList.from_list("n", (number % 7_000 for number in range(30_000)))
+    assert [row["n"] for row in numbers.unique()] == list(range(7_000))
+    assert numbers.tally("n", output="dict", top_n=2) == {0: 5, 1: 5}
+
+
+def test_names_that_a_text_cannot_write_are_changed():
+    odd = ScenarioList([{"Review Text": "good", "City": "Oslo"}])
+    assert dict(odd.give_valid_names()[0]) == {"review_text": "good", "City": "Oslo"}
+    assert dict(odd.give_valid_names({"Review Text": "review"})[0]) == {"review": "good", "City": "Oslo"}
