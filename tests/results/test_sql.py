@@ -158,3 +158,18 @@ def test_field_names_that_sql_has_no_way_to_write_do_not_spoil_the_rest(tmp_path
         for name in odd:
             assert len(results.sort_by(f"agent.{name}")) == 1
             assert [r.ordinal for r in results.sort_by(f"agent.{name}")] == [0]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("select mood from results", "called self: select ... from self"),
+        ("select mood from answers", "called self: select ... from self"),
+        ("select mood", "called self: select ... from self"),
+        ("select rating from self where mood = Good", "put it in single quotes: 'Good'"),
+    ],
+)
+def test_a_query_of_another_table_or_without_quotes_says_what_to_write(results: Results, query: str, told: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        results.sql(query)
+    assert told in str(caught.value)

@@ -443,3 +443,17 @@ def test_a_new_column_may_have_the_name_of_our_own(results: Results) -> None:
     assert results.mutate("status = rating + 1").select("status").head(2).to_list() == [1, 4]
     assert results.rename("mood", "status").select("status").head(2).to_list() == ["Good", "Bad"]
     assert results.head(1).select("status").to_list() == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("mood == Good", "put it in quotes: 'Good'"),
+        ("mood.startswith('G')", r"Write startswith\(mood, 'G'\)\."),
+        ("mood.strip() == 'Good'", r"lower\(x\), not x\.lower\(\)"),
+        (lambda result: result, "filter takes a condition as text, not function"),
+    ],
+)
+def test_a_filter_that_is_written_otherwise_says_how(results: Results, condition: str, told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        results.filter(condition)

@@ -239,9 +239,8 @@ class _SyntaxReader:
 
     def _call(self, node: ast.Call, depth: int) -> Node:
         if isinstance(node.func, ast.Attribute):
-            raise self._error(
-                node, f"There are no methods such as .{node.func.attr}()", "Write lower(x), not x.lower()."
-            )
+            problem = f"There are no methods such as .{node.func.attr}()"
+            raise self._error(node, problem, _as_function(node.func, node.args))
         if not isinstance(node.func, ast.Name):
             raise self._outsider(node, node)
         name = node.func.id
@@ -263,6 +262,14 @@ class _SyntaxReader:
         # Python counts columns in bytes of UTF-8.
         before = self._python.encode()[: node.col_offset].decode()
         return refusal(self._source, self._indent + len(before), problem, fix)
+
+
+def _as_function(method: ast.Attribute, arguments: list[ast.expr]) -> str:
+    """What to write in place of a method's call: `startswith(mood, 'G')`."""
+    name = method.attr
+    if name not in UNARY and name not in BINARY:
+        return f"Functions stand before what they take: lower(x), not x.lower(). {nearest(name, {*UNARY, *BINARY})}"
+    return f"Write {name}({', '.join(map(ast.unparse, (method.value, *arguments)))})."
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -104,6 +104,11 @@ class Results(HostedVerbs, Tabular):
 
     def filter(self, expression: str) -> Results:
         """A view of the interviews for which this holds: `"answer.rating > 5 and agent.age < 30"`."""
+        if not isinstance(expression, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                f"filter takes a condition as text, not {type(expression).__name__}.",
+                fix='Write filter("rating > 5"), or iterate: [result for result in results if ...].',
+            )
         return self._each(lambda part: part.filtering(expression))
 
     def sort_by(self, *columns: str, reverse: bool = False) -> Results:

@@ -31,6 +31,7 @@ from headrace.survey.values import decode_value, kind_of
 
 _HELD_ROWS = 1_000
 _DOTTED = re.compile(r"""(?<!["'\w.])(answer|agent|scenario|model|iteration|interview)\.(\w+)""")
+_FROM_SELF = re.compile(r"\b(?:from|join)\s+[\"'`\[(]*self\b|,\s*self\b", re.IGNORECASE)
 _UNKNOWN = re.compile(r'no such column: "?([^"]+?)"?(?: - should.*)?$')
 _QUERY_ERRORS = (
     apsw.SQLError, apsw.AuthError, apsw.ReadOnlyError, apsw.MismatchError, apsw.TooBigError, apsw.BindingsError,
@@ -178,6 +179,8 @@ def _explained(query: str, catalog: Catalog) -> Generator[None]:
 
 
 def _hint(words: str, query: str, catalog: Catalog) -> str:
+    if "no such table" in words or "prohibited" in words or not _FROM_SELF.search(query):
+        return "The interviews are called self: select ... from self."
     dotted = _DOTTED.search(query)
     if dotted is not None and "no such column" in words:
         group, name = dotted.groups()
@@ -186,7 +189,8 @@ def _hint(words: str, query: str, catalog: Catalog) -> str:
         return f'Write it in double quotes: "{group}.{name}".'
     unknown = _UNKNOWN.search(words)
     if unknown is not None:
-        return nearest(unknown[1], [name.removeprefix("answer.") for name in catalog.names])
+        known = nearest(unknown[1], [name.removeprefix("answer.") for name in catalog.names])
+        return f"If it is a text, put it in single quotes: '{unknown[1]}'. {known}"
     return ""
 
 

@@ -6,6 +6,7 @@ What was written before a `rename` or a `mutate` keeps its meaning behind it. Do
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from headrace.errors import ExpressionError, InvalidInput
@@ -49,4 +50,10 @@ def _find(name: str, expression: Expression, catalog: Catalog) -> tuple[ResultCo
         for end in range(len(parts) - 1, 1, -1):
             if catalog.has(whole := ".".join(parts[:end])):
                 return catalog.find(whole), parts[end:]
-        raise ExpressionError(error.message, source=expression.source, fix=error.fix) from None
+        quoted = f"If it is a text, put it in quotes: '{name}'. " if _is_compared(name, expression) else ""
+        raise ExpressionError(error.message, source=expression.source, fix=quoted + error.fix) from None
+
+
+def _is_compared(name: str, expression: Expression) -> bool:
+    """Whether a name stands where a text may have been meant: `mood == Good`."""
+    return re.search(rf"(?:[=!]=|\bin\b)\s*{re.escape(name)}\b", expression.source) is not None
