@@ -78,6 +78,16 @@ def test_a_temperature_of_the_test_model_is_a_number(tmp_path):
         _question().by(Model("test", temperature="hot")).run(tmp_path / "a.run")
 
 
+def test_an_answer_for_a_question_that_is_mistyped_is_told():
+    survey = Survey([_question(), _question("mood")])
+    with pytest.warns(HeadraceWarning, match="answer for 'moood', which is no question.*Did you mean 'mood'"):
+        survey.by(Model("test", canned_response={"q0": "no", "moood": "good"})).check()
+
+
+def test_answers_for_another_survey_too_are_no_mistake():
+    _question().by(Model("test", canned_response={"q0": "no", "other": "good"})).check()
+
+
 def _written_by_edsl(priority):
     question = {"question_name": "q0", "question_text": "A?", "question_options": ["yes", "no"]}
     return {

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+from headrace.edsl_names import warn_once
 from headrace.errors import Spelled, SurveyError, nearest
 from headrace.survey.agent import NAME
 from headrace.survey.asked_question import AskedQuestion, asked_questions
@@ -77,6 +78,22 @@ def _only_one(use: NameUse, spellings: list[str], fields: Iterable[str], questio
         f"{use.where}: there is nothing called {use.root!r}, no question and no field of agents or scenarios.",
         fix=meant if is_helpful else _GIVE_FIELDS,
     )
+
+
+def warn_of_mistyped_answers(job: Job) -> None:
+    """Warn where a test model has an answer for no question, and none for one: one name is mistyped."""
+    asked = {question.question_name for question in job.survey.questions if not question.is_derived}
+    for model in job.models:
+        canned = model.parameters.get("canned_response")
+        if model.service_name != "test" or not isinstance(canned, dict):
+            continue
+        names = set(map(str, cast("dict[Any, Any]", canned)))
+        if asked.isdisjoint(names):
+            continue  # the dict itself may be the answer
+        unknown = sorted(names - asked)
+        if unknown and (unanswered := sorted(asked - names)):
+            said = f"canned_response has an answer for {unknown[0]!r}, which is no question, and none for"
+            warn_once(f"{said} {unanswered[0]!r}. {nearest(unknown[0], unanswered)}")
 
 
 def check_fit(job: Job) -> None:
