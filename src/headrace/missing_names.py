@@ -90,6 +90,15 @@ _WAYS: dict[str, dict[str, str]] = {
         "generate_interviews": "Interviews are made as they run; stream() gives each result as it completes.",
         "run_batch": "run() in a program, or `headrace run ...` in a terminal.",
     },
+    "Agent": {
+        **dict.fromkeys(("save", "load", "to_yaml", "from_yaml"), "Save a list: AgentList([agent]).save(path)."),
+        **dict.fromkeys(("print", "table"), "AgentList([agent]).print() shows it as a table."),
+    },
+    "Scenario": {
+        **dict.fromkeys(("save", "load", "to_yaml", "from_yaml"), "Save a list: ScenarioList([scenario]).save(path)."),
+        **dict.fromkeys(("print", "table"), "ScenarioList([scenario]).print() shows it as a table."),
+        **dict.fromkeys(("from_file", "from_image", "from_pdf", "from_url", "from_docx"), _FROM_FILES),
+    },
     "RowList": {
         **dict.fromkeys(("from_urls", "from_directory"), _FROM_FILES),
         **dict.fromkeys(("sql", "chart", "plot", "ggplot2", "pivot", "to_excel", "to_polars", "flatten"), _IN_PANDAS),

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from headrace import Agent, AgentList, Job, Model, QuestionFreeText, Results, Survey
+from headrace import Agent, AgentList, Job, Model, QuestionFreeText, Results, Scenario, Survey
 from headrace.errors import HeadraceWarning, ListError, PlanMismatch, SurveyError
 from headrace.survey.people.agent_settings import AgentSettings
 from headrace.survey.prompts import persona
@@ -210,3 +210,18 @@ def test_a_codebook_that_describes_a_misspelt_trait_is_warned_of_once(tmp_path: 
 def test_a_codebook_may_describe_more_than_an_agent_has():
     agents = [Agent({"q17": 1}, codebook={"q117": "Another question", "city": "City"})]
     assert len(AgentList(agents, codebook={"q117": "Another question", "country": "Country"})) == 1
+
+
+def test_an_agent_shows_what_a_model_is_told_of_it():
+    assert Agent({"age": 36}, codebook={"age": "Age in years"}, instruction="Be brief.").prompt() == (
+        "Be brief.\n\nAge in years: 36"
+    )
+    assert Agent().prompt() == ""
+
+
+def test_what_edsl_has_and_an_agent_has_not_is_said_in_words():
+    for held in (Agent(age=36), Scenario(city="Oslo")):
+        with pytest.raises(AttributeError, match=r"is not there in Headrace\. Save a list"):
+            _ = held.to_yaml
+        with pytest.raises(AttributeError, match="has neither a"):
+            _ = held.height

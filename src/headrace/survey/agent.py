@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 
 from headrace.edsl_names import warn_once
 from headrace.errors import ListError, nearest
+from headrace.missing_names import way_here
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.people.agent_settings import (
     ANSWERS,
@@ -116,6 +117,12 @@ class Agent(HostedVerbs):
             made.codebook, made.traits_presentation_template = dict(settings.codebook), settings.template
             made.functions = dict(settings.functions)
         return made
+
+    def prompt(self) -> str:
+        """What a model is told of this agent, in the system prompt."""
+        from headrace.survey.prompts import persona  # which knows agents
+
+        return persona(self.to_fields(), self.settings)
 
     def has(self, name: str) -> bool:
         """Whether it has this trait, or this of its other parts: a name, an instruction, a codebook, a template."""
@@ -266,6 +273,8 @@ class Agent(HostedVerbs):
                 return self.traits[name]
             if name == ANSWERS and self.settings.answers_itself:
                 return MethodType(self.functions.get(ANSWERS) or self.functions[UNCHECKED_ANSWERS], self)
+        if not name.startswith("_") and (way := way_here(type(self), name)):
+            raise AttributeError(f"Agent.{name} is not there in Headrace. {way}")
         raise AttributeError(f"The agent has neither a trait nor an attribute {name!r}.")
 
     def __getitem__(self, name: str) -> Any:

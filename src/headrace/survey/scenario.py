@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from headrace.errors import ListError
+from headrace.missing_names import way_here
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.people.field_verbs import (
     check_distinct,
@@ -118,6 +119,8 @@ class Scenario(HostedVerbs, dict[str, Any]):
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__") and name in self:
             return self[name]
+        if not name.startswith("_") and (way := way_here(type(self), name)):
+            raise AttributeError(f"Scenario.{name} is not there in Headrace. {way}")
         raise AttributeError(f"The scenario has neither a field nor an attribute {name!r}.")
 
     def __repr__(self) -> str:
