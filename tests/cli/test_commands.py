@@ -69,6 +69,22 @@ def test_yes_and_no_in_yaml_are_texts(place: Path):
     assert [json.loads(line) for line in lines] == [{"answer.mood": "No"}] * 4
 
 
+def test_failed_questions_are_listed_with_why(place: Path):
+    run_city(place, "-o", "city.run", answers="Maybe")
+    shown = headrace(place, "results", "city.run").stdout.splitlines()
+    assert "4 of 4 interviews failed, the first: interview 0, mood: invalid answer: 'Maybe' is not one" in shown[-2]
+    assert shown[-1].endswith("results city.run --failed")
+    listed = headrace(place, "results", "city.run", "--failed").stdout.splitlines()
+    assert len(listed) == 4
+    assert listed[0].startswith("interview 0, mood: invalid answer: 'Maybe' is not one of the options")
+    few = headrace(place, "results", "city.run", "--failed", "--where", "age < 30", "--limit", "1", "--format", "jsonl")
+    assert {**json.loads(few.stdout), "message": ""} == {
+        "ordinal": 2, "question": "mood", "cause": "invalid answer", "message": ""
+    }  # fmt: skip
+    refused = headrace(place, "results", "city.run", "--failed", "--select", "mood")
+    assert (refused.returncode, "Leave --select" in refused.stderr) == (1, True)
+
+
 def test_failed_interviews_have_an_exit_code_of_their_own(place: Path):
     ended = run_city(place, "-o", "city.run", answers="Perhaps")
     assert ended.returncode == 3

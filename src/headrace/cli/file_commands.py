@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.options import Json, RunFileArgument
+from headrace.errors import OptionError
 
 
 def results(
@@ -24,12 +25,18 @@ def results(
         bool,
         typer.Option("--escape-formulas", help="In CSV for a spreadsheet: ' before a text that is a formula there."),
     ] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="Only the questions without an answer, and why.")] = False,
 ) -> None:
     """Print the results in a run file."""
-    from headrace.cli.output import Layout, show_results
+    from headrace.cli.output import Layout, show_failed, show_results
 
     layout = Layout(format, escape_formulas=escape_formulas)
-    show_results(path, select=select, where=where, sort_by=sort_by, limit=limit, layout=layout)
+    if failed:
+        if select != "*" or sort_by:
+            raise OptionError("--failed has columns and an order of its own.", fix="Leave --select and --sort-by out.")
+        show_failed(path, where=where, limit=limit, layout=layout)
+    else:
+        show_results(path, select=select, where=where, sort_by=sort_by, limit=limit, layout=layout)
 
 
 def runs(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 
 from headrace.cli.terminal import (
@@ -14,15 +15,18 @@ from headrace.cli.terminal import (
     say,
     seen_from_here,
 )
-from headrace.display import counted
+from headrace.display import cell_text, counted
 from headrace.errors import OptionError
 from headrace.limits import Budgets
 from headrace.plan.estimate import Estimate
+from headrace.results.failed_questions import FailedQuestion
 from headrace.results.results import Results
 from headrace.results.stats import Stats
+from headrace.results.text_export import print_csv, print_jsonl
 from headrace.units import format_bytes
 
 _LAYOUTS = ("table", "csv", "jsonl")
+_LONGEST_MESSAGE = 500
 
 
 def show_finished(results: Results, *, as_json: bool) -> bool:
@@ -123,3 +127,23 @@ def show_results(
                 chosen.print_jsonl(sys.stdout)
             case _:
                 chosen.print(max_rows=limit)
+                if chosen.stats().failed:
+                    say(f"list what failed: {own_command()} results {seen_from_here(path)} --failed")
+
+
+def show_failed(path: Path, *, where: str | None, limit: int | None, layout: Layout) -> None:
+    """Prints the questions without an answer as they are read: a line each, or as CSV or JSON lines."""
+    with Results.open(path) as results:
+        failures = islice((results.filter(where) if where else results).failed(), limit)
+        columns = list(FailedQuestion._fields)
+        match layout.name:
+            case "csv":
+                print_data_as_utf8()
+                print_csv(sys.stdout, columns, failures, escape_formulas=layout.escape_formulas)
+            case "jsonl":
+                print_data_as_utf8()
+                print_jsonl(sys.stdout, columns, failures)
+            case _:
+                for failure in failures:
+                    message = cell_text(failure.message, _LONGEST_MESSAGE)
+                    say(f"interview {failure.ordinal:,}, {failure.question}: {failure.cause}: {message}")
