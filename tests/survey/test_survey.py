@@ -145,3 +145,10 @@ def test_the_persona_holds_traits_and_not_the_name():
     assert "age: 36" in told
     assert "p1" not in told
     assert persona({"agent_instruction": "Be brief.", "age": 1}) == "Be brief.\n\nage: 1"
+
+
+def test_a_text_that_is_not_unicode_is_refused_before_anything_runs(tmp_path):
+    pick = QuestionMultipleChoice(question_name="pick", question_text="Which?", question_options=["a", "b\ud800"])
+    with pytest.raises(SurveyError, match=r"cannot be stored: a text in it is not Unicode"):
+        pick.by(Model("test", canned_response="a")).run(tmp_path / "a.run")
+    assert list(tmp_path.iterdir()) == []

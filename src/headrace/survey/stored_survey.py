@@ -59,7 +59,7 @@ def survey_to_row(survey: Survey) -> bytes:
     if survey.resolved:
         held["names"] = dict(sorted(survey.resolved.items()))
     try:
-        return encode_value(held)
+        return encode_value(held, is_exact=True)
     except UnusableValue as error:
         raise SurveyError(f"The survey cannot be stored: {error.message}", fix=error.fix) from None
 

@@ -71,15 +71,20 @@ def check_fields(rows: list[bytes]) -> None:
             decode_fields(row)
 
 
-def encode_value(value: object, *, with_bytes: bool = False) -> bytes:
+def encode_value(value: object, *, with_bytes: bool = False, is_exact: bool = False) -> bytes:
     """Any one value as tagged JSON; options and question settings are kept this way.
 
-    `with_bytes` for what agents keep: no answer, trait or option is bytes.
+    `with_bytes` for what agents keep: no answer, trait or option is bytes. With `is_exact` a text that is not Unicode
+    is refused, else it is repaired.
     """
     tagged = _tag(value, "value", 0, with_bytes=with_bytes)
     try:
         return _encode_large(tagged)
     except UnicodeEncodeError:
+        if is_exact:
+            raise UnusableValue(
+                "a text in it is not Unicode.", fix="Remove the unpaired surrogate: it is half of a letter."
+            ) from None
         return _encode_large(_repair(tagged))
 
 
