@@ -15,6 +15,6 @@
 - `model` describes a model; reaching it is the folder `models/`. `secrecy` refuses parameters that hold a key, because
   a description is stored, shown and compared.
 
-Does not cover: lists of agents and scenarios (`plan`). `Survey.by` imports `plan.job` inside the method: the other
-import that points up.
+Does not cover: lists of agents and scenarios (`plan`). Verbs that users call here and `plan` carries out (`Survey.by`,
+`Survey.save`, `Model.available`) import it inside the method.
 """
