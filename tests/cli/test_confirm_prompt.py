@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headrace import AgentList, Job, Model, QuestionFreeText, Survey
-from headrace.store.run_file.kept_budgets import kept_budgets
+from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 from tests.cli.forked import headrace
 from tests.cli.terminals import in_terminal
 from tests.models.server import HostileServer

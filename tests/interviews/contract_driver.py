@@ -19,8 +19,8 @@ from headrace.interviews.contract import (
     Spec,
 )
 from headrace.limits import RetryLimits
-from headrace.store.run_file.creation import detail_dictionary
 from headrace.store.run_file.rows import BatchRow
+from headrace.store.run_file.stored_job.creation import detail_dictionary
 from headrace.survey.record import AnswerRecord, Usage
 
 SURVEY = Survey(

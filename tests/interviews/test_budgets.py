@@ -11,7 +11,7 @@ from headrace import AgentList, Engine, Job, Model, QuestionFreeText, Results, S
 from headrace.errors import BudgetSpent, BudgetTooSmall, OptionError, PlanMismatch, RunFileBusy, RunFileDamaged
 from headrace.interviews.standalone import StandaloneRun
 from headrace.limits import Budgets, RunOptions
-from headrace.store.run_file.kept_budgets import kept_budgets
+from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 from tests.cli.forked import forks, headrace
 from tests.cli.live import SURVEY, endless, live, told
 from tests.trouble.children import until

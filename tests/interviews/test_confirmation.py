@@ -14,7 +14,7 @@ from headrace.interviews.permissions import Permissions
 from headrace.limits import RunOptions
 from headrace.memory.budget import memory_limits
 from headrace.models.contacts import contacts_of
-from headrace.store.run_file.kept_budgets import kept_budgets
+from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 from tests.models.server import HostileServer
 from tests.store.forging import fitted
 

@@ -14,7 +14,7 @@ from headrace import Agent, AgentList, Model, QuestionFreeText, Results, Scenari
 from headrace.errors import PlanMismatch, RunFileDamaged, RunFileError
 from headrace.plan.job import Job
 from headrace.store.run_file.reader import open_run_file
-from headrace.store.run_file.stored_lists import planned_interviews
+from headrace.store.run_file.stored_job.stored_lists import planned_interviews
 
 ASK = QuestionFreeText(question_name="q", question_text="{{ scenario.k }}?")
 CONDITION = "agent.age != scenario.k and model._index != agent.age % 2"

@@ -19,7 +19,7 @@ from headrace.progress.pace import Pace, Progress
 from headrace.progress.refresh import Display
 from headrace.progress.terminal_line import TerminalLine
 from headrace.progress.text import log_line, one_line, plain, several_lines
-from headrace.results import stages
+from headrace.results.reading import stages
 from headrace.units import format_count, format_short_duration
 
 LARGE = Progress(

@@ -16,9 +16,9 @@ import pytest
 
 from headrace.errors import MissingExtra, OptionError
 from headrace.expressions import ColumnKind
-from headrace.results import export
+from headrace.results.export import frames
+from headrace.results.export.text_export import to_json
 from headrace.results.results import Results
-from headrace.results.text_export import to_json
 from headrace.survey.agent import Agent
 from tests.results import files
 
@@ -104,13 +104,13 @@ def test_parquet_starts_over_when_a_running_job_widens_a_column(tmp_path: Path) 
     def kinds() -> list[frozenset[ColumnKind]]:
         return [known.pop(0) if len(known) > 1 else known[0]]
 
-    written = export.write_parquet(tmp_path / "o.parquet", ["q"], kinds, lambda: iter([(1,), ("two",)]))
+    written = frames.write_parquet(tmp_path / "o.parquet", ["q"], kinds, lambda: iter([(1,), ("two",)]))
     assert pq.read_table(written).column("q").to_pylist() == ["1", '"two"']
 
 
 def test_parquet_that_cannot_be_typed_says_so_rather_than_turning_forever(tmp_path: Path) -> None:
     with pytest.raises(pa.ArrowInvalid):
-        export.write_parquet(
+        frames.write_parquet(
             tmp_path / "o.parquet", ["q"], lambda: [frozenset({ColumnKind.INT})], lambda: iter([("x",)])
         )
     assert list(tmp_path.iterdir()) == []
@@ -136,9 +136,9 @@ def test_a_data_frame_of_nothing_has_its_columns(results: Results) -> None:
 
 
 def test_pieces_of_different_types_make_one_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "_batches", lambda rows, _: ([row] for row in rows))
+    monkeypatch.setattr(frames, "_batches", lambda rows, _: ([row] for row in rows))
     rows = [(1, 1, True), (None, 2.5, 7), (2**70, None, "x")]
-    frame = export.to_pandas(["a", "b", "c"], iter(rows))
+    frame = frames.to_pandas(["a", "b", "c"], iter(rows))
     assert frame["a"].tolist() == [1, None, 2**70]
     assert str(frame["b"].dtype) == "float64"
     assert frame["c"].tolist() == [True, 7, "x"]

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.expressions import compile_closure, parse, truth
-from headrace.results import conditions, stages
 from headrace.results.columns.binding import bind
+from headrace.results.reading import conditions, stages
 from headrace.results.results import Results
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model

@@ -14,7 +14,7 @@ import pytest
 
 from headrace import Engine, Job, Results
 from headrace.errors import RunFileDamaged
-from headrace.store.run_file.stored_lists import planned_interviews
+from headrace.store.run_file.stored_job.stored_lists import planned_interviews
 from tests.trouble.programs.letters import letters_job
 
 COUNT = 40

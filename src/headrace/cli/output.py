@@ -19,10 +19,10 @@ from headrace.display import cell_text, counted
 from headrace.errors import OptionError
 from headrace.limits import Budgets
 from headrace.plan.estimate import Estimate
+from headrace.results.export.text_export import print_csv, print_jsonl
 from headrace.results.failed_questions import FailedQuestion
 from headrace.results.results import Results
 from headrace.results.stats import Stats
-from headrace.results.text_export import print_csv, print_jsonl
 from headrace.units import format_bytes
 
 _LAYOUTS = ("table", "csv", "jsonl")

@@ -16,7 +16,7 @@ from headrace.errors import HeadraceError, OptionError
 from headrace.results.results import Results
 from headrace.store.home import home
 from headrace.store.run_file.removal import check_is_removable, disk_bytes, remove_run
-from headrace.store.run_file.stored_lists import planned_interviews
+from headrace.store.run_file.stored_job.stored_lists import planned_interviews
 from headrace.store.whole_files import copy_file
 from headrace.tables import print_rows, table_width
 from headrace.units import format_bytes

@@ -27,9 +27,9 @@ from headrace.limits import Budgets
 from headrace.results.results import Results
 from headrace.results.stats import Stats
 from headrace.store.lock import writer_of
-from headrace.store.run_file.kept_budgets import kept_budgets
 from headrace.store.run_file.removal import disk_bytes
-from headrace.store.run_file.stored_lists import latest_note, planned_interviews
+from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
+from headrace.store.run_file.stored_job.stored_lists import latest_note, planned_interviews
 from headrace.units import format_bytes, format_duration
 
 

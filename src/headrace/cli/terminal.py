@@ -17,7 +17,7 @@ import msgspec
 from rich.console import Console
 
 from headrace.display import visible
-from headrace.results.text_export import to_json
+from headrace.results.export.text_export import to_json
 
 
 class Terminal(Console):

@@ -23,7 +23,7 @@ from headrace.results.asked.prompt_table import PromptTable
 from headrace.results.result import Result
 from headrace.results.results import Results
 from headrace.stand_ins import Cache
-from headrace.store.run_file.stored_lists import read_job
+from headrace.store.run_file.stored_job.stored_lists import read_job
 
 
 def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] | None, **settings: Any) -> Results:

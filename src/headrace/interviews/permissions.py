@@ -24,7 +24,7 @@ from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of
 from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
-from headrace.store.run_file.stored_lists import KeptPlan, read_kept_plan
+from headrace.store.run_file.stored_job.stored_lists import KeptPlan, read_kept_plan
 
 _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 

@@ -5,8 +5,8 @@ places in the lists: `agent._index`, `scenario._index`, `model._index`. It is sp
 alone is evaluated once an agent, what names no agent once a scenario and model, and only the rest once a combination.
 
 Memory: one bit a combination, and the fields of at most 20,000 scenarios; lists are read as streams. More than 2^32
-combinations are refused. Does not cover: storing the bitmap (store.run_file.stored_where), or which of the others a run
-conducts (plan.portion).
+combinations are refused. Does not cover: storing the bitmap (store.run_file.stored_job.stored_where), or which of the
+others a run conducts (plan.portion).
 """
 
 from __future__ import annotations

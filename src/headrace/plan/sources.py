@@ -2,7 +2,7 @@
 
 Covers: length, digest and fields, found in one pass; rows, again and again, in constant memory.
 Does not cover: what a row means (plan.lists), rows out of an iterable (plan.rows.spool), or rows that stand in a run
-file already (store.run_file.stored_lists).
+file already (store.run_file.stored_job.stored_lists).
 """
 
 from __future__ import annotations

@@ -7,22 +7,22 @@ writer's log can be kept short.
     Results.filter, sort_by, [a:b] ── Catalog (catalog): which columns there are; names are bound to them (binding)
                   │
                   ▼
-    View (views): what is asked for, as a value
+    View (reading.views): what is asked for, as a value
                   │
-    looked at: OpenView (stages)
+    looked at: OpenView (reading.stages)
                   │
-                  ├─ filters: Conditions (conditions) ──► SQL where it is exact, Python for the rest
+                  ├─ filters: Conditions (reading.conditions) ──► SQL where it is exact, Python for the rest
                   ├─ order: a temporary table of ordinals on disk, which is then read in its order
                   └─ pages of rows, checked ──► Result (result), or values of columns (records)
-                                                    └─► Tabular (tabular): text_export, export
-    Results.sql ──► Table (table): the user's own SQL on `self`, which is the view as a table
+                                                    └─► Tabular (tabular): export
+    Results.sql ──► Table (tables.sql_table): the user's own SQL on `self`, which is the view as a table
 
 - A filter runs in SQL only where that gives exactly Python's answer, which depends on the kinds of values in the column
   at this moment: they are read with every page, since a run that goes on may add one.
 - Prompts, comments, responses and tokens are in an interview's detail, which is unpacked only where a column out of it
   (`question_parts`) is named.
 - `stats` reads counters alone, so it costs the same for any size.
-- Exports are written under another name and replace the target when they are whole (`replacing`). pandas and pyarrow
-  are imported only inside the call that exports to them (`export`).
+- Exports are written under another name and replace the target when they are whole. pandas and pyarrow are imported
+  only inside the call that exports to them.
 - A row that is damaged is an error with its ordinal, never a value.
 """

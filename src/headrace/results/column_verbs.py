@@ -14,7 +14,7 @@ from headrace.expressions import parse
 from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.result_column import Group, ResultColumn, without_group
-from headrace.results.file_view import FileView
+from headrace.results.reading.file_view import FileView
 
 _ASSIGNMENT = re.compile(r"\s*(?:\{\{\s*)?([\w.]+)(?:\s*\}\})?\s*=(?!=)(.*)", re.DOTALL)
 

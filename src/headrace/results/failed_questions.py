@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from headrace.display import cell_text, counted
 from headrace.results.columns.result_column import Group, ResultColumn
-from headrace.results.stages import OpenView
+from headrace.results.reading.stages import OpenView
 from headrace.store.contents import decoding
 from headrace.store.run_file.details import FailureRow, failures_after, failures_of
 from headrace.store.run_file.header import RunHeader

@@ -12,14 +12,14 @@ from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.records import STATUS_TEXTS
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.failed_questions import FailedQuestion, failure_note, failures_among, marked
-from headrace.results.file_view import FileView
 from headrace.results.printing import Glance
+from headrace.results.reading.file_view import FileView
 from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import varying_fields
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.rows import Status
-from headrace.store.run_file.stored_plan import read_plan
+from headrace.store.run_file.stored_job.stored_plan import read_plan
 
 _MOST_COLUMNS = 30
 _OUTCOME = (ResultColumn(Group.INTERVIEW, "ordinal"), ResultColumn(Group.INTERVIEW, "status"))

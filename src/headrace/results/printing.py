@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from headrace.display import cell_lines, cell_text, counted, html_table, visible
 from headrace.errors import OptionError, nearest
 from headrace.progress.notebook import is_notebook
-from headrace.results.listing import bare_names
+from headrace.results.export.listing import bare_names
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -19,18 +19,19 @@ from headrace.expressions import ColumnKind
 from headrace.plan.called_models import with_claimed_models
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.plan.model_lists import ModelList
-from headrace.results import column_verbs, joining
+from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.failed_questions import FailedQuestion, failure_note, print_failures
-from headrace.results.file_view import FileView, SharedFile
 from headrace.results.overview import glance_at, overview_columns
 from headrace.results.printing import Glance
+from headrace.results.reading import joining
+from headrace.results.reading.file_view import FileView, SharedFile
+from headrace.results.reading.views import SortKey
 from headrace.results.result import Result
 from headrace.results.stats import Stats, added_stats, read_stats
-from headrace.results.table import Table
+from headrace.results.tables.sql_table import Table
+from headrace.results.tables.tallying import TallyTable
 from headrace.results.tabular import Tabular, Values
-from headrace.results.tallying import TallyTable
-from headrace.results.views import SortKey
 from headrace.stand_ins import HostedVerbs
 from headrace.store.run_file.reader import check_is_set_up
 from headrace.survey.agent import Agent

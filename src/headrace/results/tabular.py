@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 from headrace.display import SHOWN_ROWS
 from headrace.expressions import ColumnKind
 from headrace.plan.lists import AgentList, ScenarioList
-from headrace.results import export, listing, printing, text_export
+from headrace.results import printing
+from headrace.results.export import frames, listing, text_export
+from headrace.results.export.replacing import refuse_same_file
 from headrace.results.printing import Glance
-from headrace.results.replacing import refuse_same_file
 
 if TYPE_CHECKING:
-    from headrace.results.export import DataFrame
+    from headrace.results.export.frames import DataFrame
 
 Values: TypeAlias = tuple[Any, ...]
 
@@ -103,7 +104,7 @@ class Tabular(ABC):
         `lists_as_strings=True` makes texts of lists and dicts, as Python writes them.
         """
         rows = map(listing.with_texts, self._values()) if lists_as_strings else self._values()
-        return export.to_pandas(self._named(remove_prefix=remove_prefix), rows)
+        return frames.to_pandas(self._named(remove_prefix=remove_prefix), rows)
 
     def print_csv(self, file: TextIO, *, escape_formulas: bool = False) -> None:
         """Write what `to_csv` writes into an open file such as `sys.stdout`; at a terminal, control characters are
@@ -129,7 +130,7 @@ class Tabular(ABC):
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write typed columns; a column of mixed types, or of lists, holds JSON texts."""
-        return export.write_parquet(self._target(path), self.columns, self._kinds, self._values)
+        return frames.write_parquet(self._target(path), self.columns, self._kinds, self._values)
 
     def _dicts(self, *, remove_prefix: bool) -> Iterator[dict[str, Any]]:
         """The rows as dicts, read as they are needed."""

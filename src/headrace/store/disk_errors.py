@@ -1,6 +1,6 @@
 """SQLite's errors about the disk and the file, translated into our error tree.
 
-Does not cover: errors in a user's own SQL (results.table).
+Does not cover: errors in a user's own SQL (results.tables.sql_table).
 """
 
 from __future__ import annotations

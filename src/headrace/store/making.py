@@ -1,7 +1,7 @@
 """Making a database whole: it is written under another name and gets its own when it is finished, so that a process
 killed meanwhile leaves nothing half made.
 
-Does not cover: what is written into it (run_file.creation, engine_file.engine_schema).
+Does not cover: what is written into it (run_file.stored_job.creation, engine_file.engine_schema).
 """
 
 from __future__ import annotations

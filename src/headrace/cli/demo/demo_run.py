@@ -21,9 +21,9 @@ from headrace.plan.job import Job
 from headrace.results.results import Results
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import home
-from headrace.store.run_file.creation import read_identity
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.removal import check_is_removable, disk_bytes, remove_run, set_aside
+from headrace.store.run_file.stored_job.creation import read_identity
 from headrace.tables import print_rows, table_width
 from headrace.units import format_bytes, format_duration
 

@@ -15,7 +15,7 @@ it while it is written, and it can be sent to somebody else.
 
 How data flows through the modules:
 
-    Job ──► creation (once), stored_plan (n, extend) ──► tables
+    Job ──► stored_job: creation (once), stored_plan (n, extend) ──► tables
     executor: Row (rows) ──► RowBatch ──► Journal.commit (run_journal) ──► interviews, details, failures
               answers in flight ───────────────────────────────────────────────────────► pending
     a run begins: RunFile.open ──► finished (what has a row, what is pending) ──► stored_lists (agents and scenarios)
@@ -38,10 +38,10 @@ How data flows through the modules:
   that are read through `Results`, or taken up by a run, are checked. A run that goes on in a file checks up to 1,000 of
   its rows first (`row_check`) and warns of damaged ones before it pays for more; a file with fewer rows than it has
   counted is refused.
-- The plan grows, and never changes (`stored_plan`): `n` adds iterations, `extend` appends to lists, ordinals stay. The
+- The plan grows, and never changes (`stored_job`): `n` adds iterations, `extend` appends to lists, ordinals stay. The
   boxes of the new plan are written last, in one transaction. A job that is refused leaves the file as it was.
-- What `Job.where` leaves out stands in `meta` (`stored_where`): the conditions, and a compressed bitmap by ordinal.
-- Budgets stand in `meta` as written (`kept_budgets`): there from the file's first moment, changed at the start of a run
-  that gives another value, and in force for every later one. Money and tokens are counted over all runs of the file.
+- What `Job.where` leaves out stands in `meta`: the conditions, and a compressed bitmap by ordinal.
+- Budgets stand in `meta` as written: there from the file's first moment, changed at the start of a run that gives
+  another value, and in force for every later one. Money and tokens are counted over all runs of the file.
 - A run's entry in `runs` moves its end with the commits (`run_journal`), so that a killed run's time is known.
 """

@@ -19,19 +19,19 @@ from headrace.plan.job import Job
 from headrace.plan.product import Plan
 from headrace.store.contents import decoding, one_value
 from headrace.store.live_file import LiveFile, make_where_missing, opening
-from headrace.store.run_file import creation
 from headrace.store.run_file.details import read_counters, stored_detail
 from headrace.store.run_file.finished import check_record, count_failed, read_finished, read_pending
 from headrace.store.run_file.header import read_dictionary
-from headrace.store.run_file.kept_budgets import read_budgets, write_budgets
 from headrace.store.run_file.removal import set_aside
 from headrace.store.run_file.row_check import warn_of_damage
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_journal import Journal
 from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums
-from headrace.store.run_file.stored_lists import StoredLists
-from headrace.store.run_file.stored_plan import check_fits, find_growth, read_plan
-from headrace.store.run_file.stored_where import read_left_out
+from headrace.store.run_file.stored_job import creation
+from headrace.store.run_file.stored_job.kept_budgets import read_budgets, write_budgets
+from headrace.store.run_file.stored_job.stored_lists import StoredLists
+from headrace.store.run_file.stored_job.stored_plan import check_fits, find_growth, read_plan
+from headrace.store.run_file.stored_job.stored_where import read_left_out
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, AnswerState, Usage
 
 

@@ -1,6 +1,6 @@
 """The user's own SQL on a run file. Covers: the table called `self`, and keeping a query's rows.
 
-Does not cover: errors in a query, or showing its rows (results.table).
+Does not cover: errors in a query, or showing its rows (results.tables.sql_table).
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from headrace.results.columns.result_column import Group, ResultColumn
-from headrace.results.file_view import FileView
-from headrace.results.stages import sort_value
-from headrace.results.views import SortKey
+from headrace.results.reading.file_view import FileView
+from headrace.results.reading.stages import sort_value
+from headrace.results.reading.views import SortKey
 
 Item = TypeVar("Item")
 

@@ -21,10 +21,10 @@ from headrace.plan.job import Job
 from headrace.plan.product import Box, Coordinates, Plan
 from headrace.store.contents import damaged, decoding, typed_rows
 from headrace.store.live_file import LiveFile
-from headrace.store.run_file import creation
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import open_run_file
-from headrace.store.run_file.stored_where import left_out_of, read_conditions, read_left_out
+from headrace.store.run_file.stored_job import creation
+from headrace.store.run_file.stored_job.stored_where import left_out_of, read_conditions, read_left_out
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.units import format_bytes

@@ -1,4 +1,4 @@
-"""Rows as CSV and as JSON lines, streamed. Does not cover: data frames and Parquet (results.export)."""
+"""Rows as CSV and as JSON lines, streamed. Does not cover: data frames and Parquet (frames)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol, TextIO, TypeAlias, cast
 import msgspec
 
 from headrace.display import visible
-from headrace.results.replacing import replacing
+from headrace.results.export.replacing import replacing
 
 Rows: TypeAlias = Iterator[tuple[Any, ...]]
 

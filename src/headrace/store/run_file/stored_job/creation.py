@@ -25,9 +25,9 @@ from headrace.plan.sources import RowSource
 from headrace.store.contents import one_value, typed_rows
 from headrace.store.run_file.checksums import CHECK, counters_checksum, fields_checksum, plan_checksum
 from headrace.store.run_file.column_kinds import kinds_to_bits
-from headrace.store.run_file.kept_budgets import write_budgets
 from headrace.store.run_file.run_schema import create_tables, create_view
-from headrace.store.run_file.stored_where import left_out_of, write_where
+from headrace.store.run_file.stored_job.kept_budgets import write_budgets
+from headrace.store.run_file.stored_job.stored_where import left_out_of, write_where
 from headrace.store.transactions import transaction
 from headrace.survey.asked_question import asked_questions
 from headrace.survey.people.agent_settings import SettingsTable

@@ -22,12 +22,12 @@ from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.checksums import fields_checksum
 from headrace.store.run_file.column_kinds import bits_to_kinds
-from headrace.store.run_file.creation import read_identity, read_meta, read_settings
 from headrace.store.run_file.header import RunHeader, has_checked_rows
-from headrace.store.run_file.kept_budgets import read_budgets
 from headrace.store.run_file.reader import open_run_file
-from headrace.store.run_file.stored_plan import check_lists, read_plan
-from headrace.store.run_file.stored_where import count_left_out, read_conditions
+from headrace.store.run_file.stored_job.creation import read_identity, read_meta, read_settings
+from headrace.store.run_file.stored_job.kept_budgets import read_budgets
+from headrace.store.run_file.stored_job.stored_plan import check_lists, read_plan
+from headrace.store.run_file.stored_job.stored_where import count_left_out, read_conditions
 from headrace.survey.model import Model
 from headrace.survey.survey import Survey
 from headrace.survey.values import check_fields

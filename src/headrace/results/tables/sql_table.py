@@ -21,7 +21,7 @@ from headrace.expressions import ColumnKind
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.sql_names import SqlNames
 from headrace.results.printing import Glance
-from headrace.results.stages import OpenView
+from headrace.results.reading.stages import OpenView
 from headrace.results.tabular import Tabular, Values
 from headrace.store.contents import decoding
 from headrace.store.hardening import only_reading, scratch

@@ -17,11 +17,11 @@ from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog, ColumnChanges, read_catalog
 from headrace.results.columns.result_column import Bound, Group, ResultColumn, column_kinds
 from headrace.results.failed_questions import FailedQuestion, all_failures, failures_in
+from headrace.results.reading.stages import OpenView
+from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
-from headrace.results.stages import OpenView
 from headrace.results.stats import read_stats
 from headrace.results.tabular import Values
-from headrace.results.views import SortKey, View
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import everything_of
 from headrace.store.run_file.reader import Reader

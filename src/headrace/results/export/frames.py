@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headrace.errors import MissingExtra
 from headrace.expressions import ColumnKind
-from headrace.results.replacing import replacing
-from headrace.results.text_export import to_json
+from headrace.results.export.replacing import replacing
+from headrace.results.export.text_export import to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,10 +16,10 @@ import apsw
 from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind
 from headrace.results.columns.result_column import Group, ResultColumn
-from headrace.results.conditions import SORTS_IN_SQL, sql_column
 from headrace.results.printing import Glance
-from headrace.results.stages import OpenView
-from headrace.results.table import QueriedTable
+from headrace.results.reading.conditions import SORTS_IN_SQL, sql_column
+from headrace.results.reading.stages import OpenView
+from headrace.results.tables.sql_table import QueriedTable
 from headrace.results.tabular import Values
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import KeyTable, check_none_is_missing, tally

@@ -21,8 +21,8 @@ import apsw
 from headrace.expressions import Column
 from headrace.results.columns.records import Getter, Record, getter, projection_of
 from headrace.results.columns.result_column import ResultColumn
-from headrace.results.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
-from headrace.results.views import SortKey, View
+from headrace.results.reading.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
+from headrace.results.reading.views import SortKey, View
 from headrace.store.contents import decoding
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (

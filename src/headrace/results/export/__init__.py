@@ -1,0 +1,7 @@
+"""Results as files, data frames and lists. Heavy libraries are imported only inside the call that needs them.
+
+frames       pandas and Parquet
+text_export  CSV and JSON lines
+listing      plain Python lists, and lists of agents and scenarios
+replacing    a file is written whole under another name, then renamed
+"""

@@ -1,0 +1,8 @@
+"""Reading the interviews of a view, page by page, in flat memory.
+
+views      what is asked for, as a value: filters, order, a window
+conditions filters, split into SQL where that is exact and Python for the rest
+stages     pages of rows, checked; an order is a temporary table of ordinals on disk
+file_view  a view of one file with the columns that were chosen, added and renamed
+joining    several files read as one: `results + other`
+"""
