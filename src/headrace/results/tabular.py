@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from headrace.results.export.frames import DataFrame
 
 Values: TypeAlias = tuple[Any, ...]
+Columns: TypeAlias = list[tuple[Any, ...]]  # of one batch: a sequence of values for each column
+
+_MOST_ROWS, _MOST_VALUES = 20_000, 1_000_000
 
 
 class Tabular(ABC):
@@ -36,6 +40,10 @@ class Tabular(ABC):
     @abstractmethod
     def _values(self) -> Iterator[Values]:
         """Read the rows, again each time."""
+
+    def _batches(self) -> Iterator[Columns]:
+        """The rows as columns, some thousand rows at a time: the values of each column in a batch."""
+        return columns_of(self._values(), len(self.columns))
 
     @abstractmethod
     def _kinds(self) -> list[frozenset[ColumnKind]]:
@@ -142,3 +150,10 @@ class Tabular(ABC):
 
     def _target(self, path: str | Path) -> Path:
         return refuse_same_file(Path(path), self.path)
+
+
+def columns_of(rows: Iterator[Values], width: int) -> Iterator[Columns]:
+    """Rows turned into batches of columns; wide rows come in smaller batches."""
+    size = max(100, min(_MOST_ROWS, _MOST_VALUES // max(1, width)))
+    while batch := list(islice(rows, size)):
+        yield list(zip(*batch, strict=True))
