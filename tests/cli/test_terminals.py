@@ -126,8 +126,9 @@ def test_answers_from_the_cache_are_told(told: Path):
     assert spent_text(replace(stats, cache_hits=1200)).endswith(" tokens, 1,200 answers from the cache")
 
 
-def test_every_command_s_summary_is_whole_at_80_columns():
-    listed = in_terminal("--help", columns=80).text.partition("Commands:")[2]
+@pytest.mark.parametrize("columns", [80, 50])
+def test_every_command_s_summary_is_whole(columns: int):
+    listed = in_terminal("--help", columns=columns).text.partition("Commands:")[2]
     assert len(listed.split("\n")) > 10
     assert "..." not in listed
     assert "…" not in listed

@@ -17,7 +17,7 @@ DOCUMENT = (DOCS / "cli.md").read_text("utf-8")
 SECTIONS = {section.title: section.text for section in sections(DOCUMENT)}
 GROUP = typer.main.get_command(app)
 COMMANDS = GROUP.commands
-_OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
+_OPTION = re.compile(r"(?<![\w,='-])--?[a-z][\w-]*")  # a minus in a list of columns is none
 
 
 def options_of(command: click.Command) -> set[str]:

@@ -38,6 +38,9 @@ def with_error_messages(command: Callable[..., None]) -> Callable[..., None]:
         except Interrupted as stopped:
             print(visible(_how_to_go_on(stopped)), file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
+        except KeyboardInterrupt:  # of a command that has nothing to go on with
+            _discard_output()
+            raise typer.Exit(INTERRUPTED) from None
         except BudgetSpent as spent:
             print(spent.at_command, file=sys.stderr)
             raise typer.Exit(BUDGET_SPENT) from None

@@ -1,4 +1,4 @@
-"""The commands that read run files: `results`, `runs`, `copy` and `verify`.
+"""The commands on run files: `results`, `export`, `runs`, `copy` and `verify`.
 
 Does not cover: what is printed (cli.output, cli.run_files, cli.damage_report).
 """
@@ -10,33 +10,55 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.options import Json, RunFileArgument
+from headrace.cli.options import EscapeFormulas, Json, Limit, RunFileArguments, Select, Sort, Where
 from headrace.errors import OptionError
 
 
 def results(
-    path: RunFileArgument,
-    select: Annotated[str, typer.Option(help="Columns, with commas between: agent.age,answer.*")] = "*",
-    where: Annotated[str | None, typer.Option(help="Only where this holds: answer.rating > 5")] = None,
-    sort_by: Annotated[str | None, typer.Option(help="Columns to sort by, with commas between.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
-    format: Annotated[str, typer.Option(help="table, csv or jsonl.")] = "table",
-    escape_formulas: Annotated[
-        bool,
-        typer.Option("--escape-formulas", help="In CSV for a spreadsheet: ' before a text that is a formula there."),
-    ] = False,
+    paths: RunFileArguments,
+    select: Select = "*",
+    where: Where = None,
+    sort: Sort = None,
+    limit: Limit = None,
+    sql: Annotated[str | None, typer.Option(help="Ask in SQL instead: select mood, count(*) from self ...")] = None,
+    format: Annotated[str | None, typer.Option(help="table, csv, jsonl, markdown or parquet.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Into this file, whole or not at all.")] = None,
+    escape_formulas: EscapeFormulas = False,
     failed: Annotated[bool, typer.Option("--failed", help="Only the questions without an answer, and why.")] = False,
 ) -> None:
-    """Print the results in a run file."""
+    """Print the results in run files."""
     from headrace.cli.output import Layout, show_failed, show_results
+    from headrace.cli.queries import Query
 
-    layout = Layout(format, escape_formulas=escape_formulas)
+    layout = Layout(format, output, escape_formulas=escape_formulas)
     if failed:
-        if select != "*" or sort_by:
-            raise OptionError("--failed has columns and an order of its own.", fix="Leave --select and --sort-by out.")
-        show_failed(path, where=where, limit=limit, layout=layout)
+        if select != "*" or sort or sql:
+            raise OptionError("--failed has columns and an order of its own.", fix="Leave --select and --sort out.")
+        show_failed(paths, where=where, limit=limit, layout=layout)
     else:
-        show_results(path, select=select, where=where, sort_by=sort_by, limit=limit, layout=layout)
+        query = Query(select=select, where=where, sort=sort, limit=limit, sql=sql)
+        show_results(paths, query, layout)
+
+
+def export(
+    paths: RunFileArguments,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file: x.csv, x.parquet, x.xlsx and so on.")],
+    format: Annotated[
+        str | None,
+        typer.Option(help="csv, jsonl, parquet, xlsx, sqlite, markdown or html; by default what the file's name says."),
+    ] = None,
+    select: Select = "*",
+    where: Where = None,
+    sort: Sort = None,
+    limit: Limit = None,
+    escape_formulas: EscapeFormulas = False,
+) -> None:
+    """Write results into a file of another kind, whole or not at all."""
+    from headrace.cli.output import export_results
+    from headrace.cli.queries import Query
+
+    query = Query(select=select, where=where, sort=sort, limit=limit)
+    export_results(paths, query, output, format, escape_formulas=escape_formulas)
 
 
 def runs(

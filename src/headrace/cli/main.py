@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.error_messages import show_log_records, with_error_messages
-from headrace.cli.file_commands import copy, results, runs, verify
+from headrace.cli.file_commands import copy, export, results, runs, verify
 from headrace.cli.job_commands import map_rows, resume, run
 from headrace.cli.options import DEBUG, Json
 from headrace.cli.steering_commands import pause, status, stop, tune
@@ -62,12 +62,15 @@ COMMANDS = {
     "stop": stop,
     "status": status,
     "results": results,
+    "export": export,
     "runs": runs,
     "copy": copy,
     "verify": verify,
 }
 for name, command in COMMANDS.items():
-    app.command(name)(with_error_messages(command))
+    # Its first sentence, given as such: left alone, a narrow terminal would see half of it.
+    summary = " ".join((command.__doc__ or "").split()).partition(". ")[0].rstrip(".")
+    app.command(name, short_help=f"{summary}.")(with_error_messages(command))
 
 
 def _show_version(asked: bool) -> None:

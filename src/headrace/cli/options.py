@@ -54,6 +54,20 @@ def _number(text: str, kind: Callable[[str], _Number], what: str) -> _Number:
 
 
 RunFileArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run file.")]
+RunFileArguments = Annotated[
+    list[Path], typer.Argument(metavar="RUN...", help="A run file. Several, of one survey, are read as one.")
+]
+Select = Annotated[str, typer.Option(help="Columns, with commas between: agent.age,answer.*")]
+Where = Annotated[str | None, typer.Option(help="Only where this holds: answer.rating > 5")]
+Sort = Annotated[
+    str | None,
+    typer.Option("--sort", "--sort-by", help="Columns to sort by, with commas between; -agent.age: from the largest."),
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many.")]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option("--escape-formulas", help="In CSV for a spreadsheet: ' before a text that is a formula there."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
+from headrace.cli.export_formats import checked_format, format_of, print_parquet, write
+from headrace.cli.queries import Query, opened
 from headrace.cli.terminal import (
     own_command,
     path_text,
@@ -25,7 +28,8 @@ from headrace.results.results import Results
 from headrace.results.stats import Stats
 from headrace.units import format_bytes
 
-_LAYOUTS = ("table", "csv", "jsonl")
+_TABLE = "table"
+_LAYOUTS = (_TABLE, "csv", "jsonl", "markdown", "parquet")
 _LONGEST_MESSAGE = 500
 
 
@@ -99,25 +103,32 @@ def _dollars(amount: float) -> str:
 
 
 class Layout:
-    """The format of printed results, checked when it is made."""
+    """How results are printed, or into which file they go; checked when it is made."""
 
-    def __init__(self, name: str, *, escape_formulas: bool) -> None:
-        if name not in _LAYOUTS:
-            raise OptionError(f"--format {name} is not known.", fix=f"Use one of {', '.join(_LAYOUTS)}.")
-        if escape_formulas and name != "csv":
-            raise OptionError(f"--escape-formulas is for CSV, and this is {name}.", fix="Add --format csv.")
-        self.name = name
+    def __init__(self, format: str | None, output: Path | None, *, escape_formulas: bool) -> None:
+        self.output = output
+        if format is not None or output is None:
+            self.name = checked_format(format or _TABLE, _LAYOUTS)
+        else:
+            self.name = format_of(output, None)
+        if output is not None and self.name == _TABLE:
+            raise OptionError("A table is for looking at.", fix="Add --format csv, or leave --output out.")
+        check_escaping(self.name, escape_formulas=escape_formulas)
         self.escape_formulas = escape_formulas
 
 
-def show_results(
-    path: Path, *, select: str, where: str | None, sort_by: str | None, limit: int | None, layout: Layout
-) -> None:
-    with Results.open(path) as results:
-        chosen = results if select == "*" else results.select(*(name.strip() for name in select.split(",")))
-        chosen = chosen.filter(where) if where else chosen
-        chosen = chosen.sort_by(*(name.strip() for name in sort_by.split(","))) if sort_by else chosen
-        chosen = chosen.head(limit) if limit else chosen
+def check_escaping(format: str, *, escape_formulas: bool) -> None:
+    if escape_formulas and format != "csv":
+        raise OptionError(f"--escape-formulas is for CSV, and this is {format}.", fix="Add --format csv.")
+
+
+def show_results(paths: Sequence[Path], query: Query, layout: Layout) -> None:
+    """Prints what a query asks for as it is read, or writes it into a file."""
+    with opened(paths) as results:
+        chosen = query.of(results)
+        if layout.output is not None:
+            write(chosen, layout.output, layout.name, escape_formulas=layout.escape_formulas)
+            return
         match layout.name:
             case "csv":
                 print_data_as_utf8()
@@ -125,15 +136,34 @@ def show_results(
             case "jsonl":
                 print_data_as_utf8()
                 chosen.print_jsonl(sys.stdout)
+            case "markdown":
+                print_data_as_utf8()
+                chosen.print_markdown(sys.stdout)
+            case "parquet":
+                print_parquet(chosen)
             case _:
-                chosen.print(max_rows=limit)
-                if chosen.stats().failed:
-                    say(f"list what failed: {own_command()} results {seen_from_here(path)} --failed")
+                chosen.print(max_rows=query.limit)
+                if results.stats().failed and query.sql is None:
+                    files = " ".join(seen_from_here(path) for path in paths)
+                    say(f"list what failed: {own_command()} results {files} --failed")
 
 
-def show_failed(path: Path, *, where: str | None, limit: int | None, layout: Layout) -> None:
+def export_results(
+    paths: Sequence[Path], query: Query, output: Path, format: str | None, *, escape_formulas: bool
+) -> None:
+    name = format_of(output, format)
+    check_escaping(name, escape_formulas=escape_formulas)
+    with opened(paths) as results:
+        write(query.of(results), output, name, escape_formulas=escape_formulas)
+    files = ", ".join(path_text(path) for path in paths)
+    say(f"exported {files} to {path_text(output)}, {format_bytes(output.stat().st_size)}")
+
+
+def show_failed(paths: Sequence[Path], *, where: str | None, limit: int | None, layout: Layout) -> None:
     """Prints the questions without an answer as they are read: a line each, or as CSV or JSON lines."""
-    with Results.open(path) as results:
+    if layout.output is not None or layout.name not in (_TABLE, "csv", "jsonl"):
+        raise OptionError("--failed is printed as a table, CSV or JSON lines.", fix="Add --format csv > failed.csv.")
+    with opened(paths) as results:
         failures = islice((results.filter(where) if where else results).failed(), limit)
         columns = list(FailedQuestion._fields)
         match layout.name:

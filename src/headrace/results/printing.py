@@ -20,6 +20,7 @@ from headrace.display import cell_lines, cell_text, counted, html_table, visible
 from headrace.errors import OptionError, nearest
 from headrace.progress.notebook import is_notebook
 from headrace.results.export.listing import bare_names
+from headrace.results.export.markup import markdown_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 TABLE_ROWS, MARKUP_ROWS = 20, 500
 FORMATS = ("rich", "markdown", "html", "latex")
 _LONGEST_FOLDED, _LONGEST_AT_A_GLANCE, _LONGEST_ON_A_LINE, _LONGEST_IN_MARKUP = 2_000, 150, 100, 500
-_MARKDOWN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "`": "\\`", "*": "\\*", "$": "\\$"})
 _LATEX = str.maketrans({sign: "\\" + sign for sign in "&%$#_{}"}) | str.maketrans(
     {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
@@ -169,7 +169,7 @@ def _text(value: Any, longest: int, encoding: str, glance: Glance) -> str:
 def _markdown(glance: Glance) -> str:
     def line(cells: Sequence[Any]) -> str:
         texts = ("" if cell is None else cell_text(cell, _LONGEST_IN_MARKUP) for cell in cells)
-        return f"| {' | '.join(text.translate(_MARKDOWN) for text in texts)} |"
+        return markdown_line(texts)
 
     lines = [line(glance.columns), line(["---"] * len(glance.columns)), *map(line, glance.rows)]
     footer = glance.footer()

@@ -21,6 +21,7 @@ from headrace.plan.lists import AgentList, ScenarioList
 from headrace.plan.model_lists import ModelList
 from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
+from headrace.results.export.replacing import refuse_run_file
 from headrace.results.failed_questions import FailedQuestion, failure_note, print_failures
 from headrace.results.overview import glance_at, overview_columns
 from headrace.results.printing import Glance
@@ -361,6 +362,9 @@ class Results(HostedVerbs, Tabular):
             notes = failure_note(failed, total, next(self.failed(), None) if failed else None)
             return Glance(columns=names, rows=rows, total=total, notes=notes, is_overview=first.selected is None)
         return glance_at(first, columns, names, most_rows)
+
+    def _target(self, path: str | Path) -> Path:
+        return refuse_run_file(Path(path).expanduser(), *(part.file.reader.path for part in self._parts))
 
     def _keys(self, group: Group) -> list[str]:
         catalogs = [part.catalog() for part in self._parts]

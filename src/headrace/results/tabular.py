@@ -15,8 +15,8 @@ from headrace.display import SHOWN_ROWS
 from headrace.expressions import ColumnKind
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.results import printing
-from headrace.results.export import frames, listing, text_export
-from headrace.results.export.replacing import refuse_same_file
+from headrace.results.export import frames, listing, markup, sqlite_export, text_export, workbook
+from headrace.results.export.replacing import refuse_run_file
 from headrace.results.printing import Glance
 
 if TYPE_CHECKING:
@@ -140,6 +140,34 @@ class Tabular(ABC):
         """Write typed columns; a column of mixed types, or of lists, holds JSON texts."""
         return frames.write_parquet(self._target(path), self.columns, self._kinds, self._values)
 
+    def to_excel(self, path: str | Path, sheet_name: str = "results") -> Path:
+        """Write a workbook with one sheet: a header, then the rows. Texts stay texts, whatever they look like.
+
+        A sheet has at most 1,048,576 rows; a text beyond 32,767 letters is cut, with a warning.
+        """
+        return workbook.write_excel(self._target(path), self.columns, self._values(), sheet_name)
+
+    def to_sqlite(self, path: str | Path, table: str = "results", remove_prefix: bool = False) -> Path:
+        """Write a plain table into an SQLite file of its own. Types are kept; lists and dicts are JSON texts."""
+        names = self._named(remove_prefix=remove_prefix)
+        return sqlite_export.write_sqlite(self._target(path), table, names, self._kinds, self._values)
+
+    def to_markdown(self, buf: str | Path | None = None) -> str | Path:
+        """Write a Markdown table to a path; without one, return it as a text."""
+        if buf is None:
+            return markup.as_text(markup.markdown_lines, self.columns, self._values(), "to_markdown")
+        return markup.write_lines(self._target(buf), markup.markdown_lines(self.columns, self._values()))
+
+    def to_html(self, buf: str | Path | None = None) -> str | Path:
+        """Write a page with an HTML table to a path; without one, return the table as a text. Values are escaped."""
+        if buf is None:
+            return markup.as_text(markup.html_lines, self.columns, self._values(), "to_html")
+        return markup.write_lines(self._target(buf), markup.html_page(self.columns, self._values()))
+
+    def print_markdown(self, file: TextIO) -> None:
+        """Write what `to_markdown` writes into an open file such as `sys.stdout`; at a terminal as `print_csv`."""
+        markup.print_markdown(file, self.columns, self._values())
+
     def _dicts(self, *, remove_prefix: bool) -> Iterator[dict[str, Any]]:
         """The rows as dicts, read as they are needed."""
         columns = self._named(remove_prefix=remove_prefix)
@@ -149,7 +177,7 @@ class Tabular(ABC):
         return listing.bare_names(self.columns) if remove_prefix else self.columns
 
     def _target(self, path: str | Path) -> Path:
-        return refuse_same_file(Path(path), self.path)
+        return refuse_run_file(Path(path).expanduser(), self.path)
 
 
 def columns_of(rows: Iterator[Values], width: int) -> Iterator[Columns]:

@@ -31,6 +31,7 @@ from headrace.store.disk_errors import (
     track,
     translated_errors,
 )
+from headrace.store.formats import ENGINE_FILE, RUN_FILE, has_format
 from headrace.store.hardening import harden
 from headrace.store.lock import WriterLock
 from headrace.store.write_ahead_log import check_log_is_there
@@ -83,6 +84,22 @@ def open_writer(path: Path) -> apsw.Connection:
         connection.close()
         raise
     return connection
+
+
+def is_file_of_ours(path: Path) -> bool:
+    """Whether this is a run file or an engine file, of any version. It asks SQLite: closing a plain descriptor would
+    drop the locks that this process may have on the file.
+    """
+    try:
+        connection = connect(path, flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error:
+        return False
+    try:
+        return any(has_format(connection, each) for each in (RUN_FILE, ENGINE_FILE))
+    except apsw.Error:
+        return False
+    finally:
+        connection.close()
 
 
 Check: TypeAlias = Callable[[apsw.Connection, Path], None]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headrace.errors import OptionError
+from headrace.store.connections import is_file_of_ours
 
 
 @contextmanager
@@ -26,10 +27,12 @@ def replacing(path: Path) -> Generator[Path]:
         _remove(unfinished)
 
 
-def refuse_same_file(path: Path, run_path: Path) -> Path:
-    """Refuse to replace the run file that an export reads."""
-    if path.exists() and path.samefile(run_path):
+def refuse_run_file(path: Path, *read: Path) -> Path:
+    """Refuse to replace a run file: those that an export reads, and any other."""
+    if any(path.exists() and path.samefile(each) for each in read):
         raise OptionError(f"{path} is the run file itself.", fix="Export to another path.")
+    if path.is_file() and is_file_of_ours(path):
+        raise OptionError(f"{path} is a run file, and would be lost.", fix="Export to another path.")
     return path
 
 

@@ -39,7 +39,7 @@ def write_csv(path: Path, columns: list[str], rows: Rows, *, escape_formulas: bo
 def print_csv(file: TextIO, columns: list[str], rows: Rows, *, escape_formulas: bool) -> None:
     """Write rows as CSV; `escape_formulas` puts an apostrophe before texts that a spreadsheet would run as formulas."""
     cell = _inert_cell if escape_formulas else _csv_cell
-    writer = csv.writer(_at_terminal(file), lineterminator="\n")
+    writer = csv.writer(at_terminal(file), lineterminator="\n")
     writer.writerow(map(cell, columns))
     writer.writerows([cell(value) for value in row] for row in rows)
 
@@ -51,12 +51,12 @@ def write_jsonl(path: Path, columns: list[str], rows: Rows) -> Path:
 
 
 def print_jsonl(file: TextIO, columns: list[str], rows: Rows) -> None:
-    write = _at_terminal(file).write
+    write = at_terminal(file).write
     for row in rows:
         write(to_json(dict(zip(columns, row, strict=True))).decode() + "\n")
 
 
-class _TextSink(Protocol):
+class TextSink(Protocol):
     def write(self, text: str, /) -> object: ...
 
 
@@ -70,7 +70,8 @@ class _VisibleWriter:
         self._file.write(visible(text))
 
 
-def _at_terminal(file: TextIO) -> _TextSink:
+def at_terminal(file: TextIO) -> TextSink:
+    """What to write to: at a terminal, control characters are escaped."""
     return _VisibleWriter(file) if file.isatty() else file
 
 
