@@ -167,6 +167,7 @@ def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "sql", lambda: results().sql("select count(*), * from self").to_dicts()
     yield "failed", lambda: list(results().failed())
     yield "stats", lambda: (len(results()), results().stats(), repr(results()), results()[:3])
+    yield "history", lambda: results().memory_history()
     yield "status", lambda: show_status(path, as_json=True)
     yield "verify", lambda: verify(path)
     yield "engine", lambda: asyncio.run(_open_engine(path))

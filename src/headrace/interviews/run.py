@@ -174,6 +174,7 @@ class SurveyRun:
         now_s = time.monotonic()
         self._memory.read(now_s)
         self._window.observe(self._memory.used_bytes, self._memory.pressure, now_s)
+        self._file.journal.note_memory(self._memory)
         self._changed.set()
 
     async def _feed(self) -> None:
@@ -215,8 +216,14 @@ class SurveyRun:
             await self._memory.correct()
             self._lease()
             self._check_file_is_in_place()
+            await self._note_idle_run()
             await self._writer.keep_log_short()
             on_progress(self.progress())
+
+    async def _note_idle_run(self) -> None:
+        """Have the file note that a run which commits nothing still goes on, and how much memory it takes."""
+        if self._stop.failure is None and self._file.journal.is_note_due:
+            await self._writer.call(self._file.journal.note_idle_run)
 
     def _note_lost(self, spent: list[Spent]) -> None:
         """Before the acknowledgement, with which lost interviews are conducted again: as far as the budget allows."""

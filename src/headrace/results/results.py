@@ -16,6 +16,7 @@ from typing import Any, Literal, Self, overload
 from headrace.display import counted
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import ColumnKind
+from headrace.memory.bounded_history import HistoryPoint
 from headrace.plan.called_models import with_claimed_models
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.plan.model_lists import ModelList
@@ -29,7 +30,7 @@ from headrace.results.reading import joining
 from headrace.results.reading.file_view import FileView, SharedFile
 from headrace.results.reading.views import SortKey
 from headrace.results.result import Result
-from headrace.results.stats import Stats, added_stats, read_stats
+from headrace.results.stats import Stats, added_stats, history_of, read_stats
 from headrace.results.tables.sql_table import Table
 from headrace.results.tables.tallying import TallyTable
 from headrace.results.tabular import Tabular, Values
@@ -273,6 +274,10 @@ class Results(HostedVerbs, Tabular):
         """What the whole file took to make, whichever of its interviews this view shows."""
         return added_stats([read_stats(part.file.reader) for part in self._parts])
 
+    def memory_history(self) -> list[HistoryPoint]:
+        """The memory of all runs of the file over their seconds of running, in at most some hundred points."""
+        return history_of(self._only_file("A memory history").file.reader)
+
     @overload
     def tally(self, *fields: str, top_n: int | None = None, output: Literal["Dataset"] = "Dataset") -> TallyTable: ...
 
@@ -296,9 +301,7 @@ class Results(HostedVerbs, Tabular):
         """Ask SQLite about these interviews, under the name `self`: answers and fields by their bare names where only
         one column has the name, else in quotes, `"agent.age"`.
         """
-        part, *others = self._parts
-        if others:
-            raise InvalidInput("SQL reads one run file, and these are several.", fix="Ask each file on its own.")
+        part = self._only_file("SQL")
         return Table(part.opened(), part.catalog(), query)
 
     def close(self) -> None:
@@ -330,6 +333,12 @@ class Results(HostedVerbs, Tabular):
 
     def _each(self, verb: Callable[[FileView], FileView]) -> Results:
         return Results(tuple(verb(part) for part in self._parts))
+
+    def _only_file(self, what: str) -> FileView:
+        part, *others = self._parts
+        if others:
+            raise InvalidInput(f"{what} reads one run file, and these are several.", fix="Ask each file on its own.")
+        return part
 
     def _merged(self, streams: list[Iterator[Any]]) -> Iterator[Any]:
         return streams[0] if len(streams) == 1 else joining.merged(self._parts, streams)

@@ -1,4 +1,4 @@
-"""Statistics of a run file, read from its counters and its entries of runs alone: they cost the same for any size."""
+"""Statistics of a run file, read from its counters, its runs and its memory history: the same cost for any size."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import msgspec
 
+from headrace.memory.bounded_history import HistoryPoint
 from headrace.store.contents import decoding
 from headrace.store.run_file.details import read_counters, read_endpoints, read_runs
 from headrace.store.run_file.reader import Reader
+from headrace.store.run_file.stored_history import read_history
 
 
 class EndpointStats(msgspec.Struct, frozen=True):
@@ -35,8 +37,7 @@ class Stats:
     `cached_tokens` are part of the input: the service itself had cached them. `reasoning_tokens` are part of the
     output. `cache_hits` are answers from the response cache, at no cost.
 
-    `seconds` counts a run that goes on, or was killed, until about its last commit; `peak_memory`, in bytes, leaves
-    that run out.
+    `seconds` and `peak_memory`, in bytes, count a run that goes on, or was killed, until about its last commit.
     """
 
     interviews: int
@@ -77,6 +78,12 @@ def read_stats(reader: Reader) -> Stats:
         peak_memory=peak_memory,
         endpoints=endpoints,
     )
+
+
+def history_of(reader: Reader) -> list[HistoryPoint]:
+    """The memory history of all runs of a file; there are at most some hundred points."""
+    with reader.snapshot() as connection:
+        return read_history(connection, reader.path)
 
 
 def added_stats(stats: list[Stats]) -> Stats:

@@ -8,7 +8,7 @@ names, and plain indexes, are the user's own and are left alone. Does not cover:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -41,11 +41,15 @@ def accepted_tables(*statements: str) -> dict[str, frozenset[str]]:
 
 
 def check_schema(
-    connection: apsw.Connection, path: Path, accepted: Mapping[str, frozenset[str]], others: Mapping[str, IsOurs]
+    connection: apsw.Connection,
+    path: Path,
+    accepted: Mapping[str, frozenset[str]],
+    others: Mapping[str, IsOurs],
+    newer: Collection[str] = (),
 ) -> None:
     """Refuse a file that lacks one of our tables, has another in its place, or has code on one of them.
 
-    `others` test the tables whose text depends on the file.
+    `others` test the tables whose text depends on the file; a file from before there were `newer` ones may lack them.
     """
     tests: dict[str, IsOurs] = {name: texts.__contains__ for name, texts in accepted.items()} | dict(others)
     tables = {name for name in tests if not any(map(_is_index, accepted.get(name, ())))}
@@ -54,7 +58,7 @@ def check_schema(
     ).fetchall()
     if len(found) > _MOST_ENTRIES:
         raise _refused(path, f"it has more than {_MOST_ENTRIES:,} tables, indexes and views")
-    lacking: set[object] = set(tests)
+    lacking: set[object] = {name for name in tests if name not in newer}
     for kind, name, table, sql in found:
         is_ours = isinstance(name, str) and isinstance(sql, str) and name in tests and tests[name](one_line(sql))
         if is_ours and kind in ("table", "index"):

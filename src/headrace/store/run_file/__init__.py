@@ -11,6 +11,7 @@ it while it is written, and it can be sent to somebody else.
     details                               by ordinal: prompts, raw responses, tokens and times, msgpack under zstd
     pending                               answers of interviews in flight; bounded by the window
     failures counters runs                causes; kept counts; each run of this file
+    memory_history                        memory over all runs of this file, at most 512 points (`stored_history`)
     results (a view)                      answers by question name, "agent.x", "scenario.x", for any SQLite tool
 
 How data flows through the modules:
@@ -43,5 +44,6 @@ How data flows through the modules:
 - What `Job.where` leaves out stands in `meta`: the conditions, and a compressed bitmap by ordinal.
 - Budgets stand in `meta` as written: there from the file's first moment, changed at the start of a run that gives
   another value, and in force for every later one. Money and tokens are counted over all runs of the file.
-- A run's entry in `runs` moves its end with the commits (`run_journal`), so that a killed run's time is known.
+- A run's entry in `runs` moves its end with the commits (`run_journal`), so that a killed run's time is known; the
+  memory history goes with it, with no commit of its own unless a run commits nothing for 5 s.
 """

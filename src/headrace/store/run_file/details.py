@@ -14,6 +14,7 @@ from headrace.store.contents import UNREADABLE, damaged, decoding, one_value, ty
 from headrace.store.run_file.checksums import CHECK, counters_checksum, has_detail
 from headrace.store.run_file.header import has_checked_rows
 from headrace.store.run_file.rows import DetailPacker
+from headrace.store.run_file.stored_history import has_history
 from headrace.survey.record import Detail, Usage
 
 _COUNTED = frozenset({"done", "failed", *Usage.__struct_fields__})
@@ -73,8 +74,13 @@ def read_endpoints(connection: apsw.Connection) -> str:
 
 
 def read_runs(connection: apsw.Connection) -> tuple[int, float, int | None]:
-    """How many interviews the latest run reused, the seconds of all runs, and their highest memory in bytes."""
+    """How many interviews the latest run reused, the seconds of all runs, and their highest memory in bytes: that of a
+    run that goes on, or was killed, as far as it is in the memory history.
+    """
     reused = one_value(connection, int | None, "SELECT reused FROM runs ORDER BY number DESC LIMIT 1")
     sums = "SELECT coalesce(sum(ended_at - started_at), 0.0), max(peak_memory_bytes) FROM runs"
     ((seconds, peak_bytes),) = typed_rows(connection, tuple[float, int | None], sums)
+    if has_history(connection):
+        highest = one_value(connection, int | None, "SELECT max(memory_bytes) FROM memory_history")
+        peak_bytes = max((peak for peak in (peak_bytes, highest) if peak is not None), default=None)
     return reused or 0, seconds, peak_bytes

@@ -26,7 +26,8 @@ from headrace.store.run_file.removal import set_aside
 from headrace.store.run_file.row_check import warn_of_damage
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_journal import Journal
-from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums
+from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums, add_memory_history
+from headrace.store.run_file.stored_history import has_history
 from headrace.store.run_file.stored_job import creation
 from headrace.store.run_file.stored_job.kept_budgets import read_budgets, write_budgets
 from headrace.store.run_file.stored_job.stored_lists import StoredLists
@@ -77,7 +78,7 @@ class RunFile:
             plan, budgets = Plan.of(job.shape(options.n or 1)), options.budgets(Budgets())
             make_where_missing(path, lambda empty: creation.write_job(empty, job, plan, budgets, pause))
             growth = find_growth(path, job, options, budget_bytes)
-            live = LiveFile(path, lock, _add_checksums)
+            live = LiveFile(path, lock, _bring_up_to_date)
             try:
                 if growth is not None:
                     growth.carry_out(live, job, pause)
@@ -176,10 +177,15 @@ class RunFile:
         self.live.close()
 
 
-def _add_checksums(live: LiveFile) -> None:
-    """Give a file that an older Headrace wrote the columns for checksums; its rows stay unchecked."""
+def _bring_up_to_date(live: LiveFile) -> None:
+    """Give a file that an older Headrace wrote the columns for checksums, and the table for its memory history; rows
+    stay unchecked.
+    """
     if live.connection.execute("PRAGMA user_version").get == WITHOUT_CHECKSUMS:
         with live.transaction():
             add_checksums(live.connection)
             creation.write_counters(live.connection, read_counters(live.connection, live.path))
             creation.write_plan_check(live.connection)
+    if not has_history(live.connection):
+        with live.transaction():
+            add_memory_history(live.connection)

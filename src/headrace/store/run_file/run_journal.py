@@ -13,6 +13,7 @@ import apsw
 
 from headrace.errors import RunFileBusy
 from headrace.expressions import ColumnKind
+from headrace.memory.governed import GovernedMemory
 from headrace.plan.bitmap import Bitmap
 from headrace.steady_clock import SteadyClock
 from headrace.store.live_file import LiveFile
@@ -20,10 +21,11 @@ from headrace.store.run_file.checksums import CHECK, counters_checksum, record_c
 from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, kinds_to_bits
 from headrace.store.run_file.details import read_counters
 from headrace.store.run_file.rows import ANSWER_COLUMNS, HEAD, RowBatch
+from headrace.store.run_file.stored_history import HistoryWriter
 from headrace.survey.record import AnswerRecord, Usage, encode_record
 from headrace.survey.values import SqlValue
 
-_NOTED_EVERY_S = 1.0
+_NOTED_EVERY_S, _IDLE_NOTED_EVERY_S = 1.0, 5.0
 _MOST_ROWS_AT_ONCE = 16
 _MOST_PARAMETERS = 30_000  # SQLite stops at 32,766
 
@@ -46,8 +48,23 @@ class Journal:
 
     def begin_run(self, reused: int) -> RunNote:
         """Write the entry of a run of this file that begins."""
-        self._note = RunNote(self._live, reused)
+        self._note = RunNote(self._live, reused, int(self._totals["done"]))
         return self._note
+
+    def note_memory(self, memory: GovernedMemory) -> None:
+        """Keep a reading for the file's history; called on the run loop."""
+        if self._note is not None:
+            self._note.history.note(memory.used_bytes, memory.budget_bytes, memory.pressure)
+
+    @property
+    def is_note_due(self) -> bool:
+        """Whether the run has committed nothing for a while."""
+        return self._note is not None and self._note.is_due
+
+    def note_idle_run(self) -> None:
+        """Note that a run without rows to commit goes on. A full disk is met again by its next row, and said then."""
+        with suppress(apsw.FullError, apsw.IOError):
+            self.commit((), ())
 
     def commit(
         self, batches: Sequence[RowBatch], records: Iterable[tuple[int, AnswerRecord]], spent: Sequence[Usage] = ()
@@ -64,7 +81,7 @@ class Journal:
                 self._write_rows(batches, ordinals)
             totals = self._write_totals(_counted(batches, spent, len(replaced)))
             if self._note is not None:
-                self._note.still_running()
+                self._note.still_running(int(totals["done"]))
         self._totals = totals
         for ordinal in ordinals:
             self._stored.add(ordinal)
@@ -150,11 +167,11 @@ class _Insert:
 class RunNote:
     """The entry of one run in the table `runs`: its start and end, highest memory, endpoints' statistics.
 
-    It is on disk when it is made. The end moves with the journal's commits, at most once a second: after a kill the
-    file says until when the run went on.
+    It is on disk when it is made. The end and the memory history move with the journal's commits, at most once a
+    second: after a kill the file says until when the run went on, and how much memory it took.
     """
 
-    def __init__(self, live: LiveFile, reused: int) -> None:
+    def __init__(self, live: LiveFile, reused: int, done: int) -> None:
         self._live = live
         self._connection = live.connection
         self._clock = SteadyClock.from_wall()
@@ -162,20 +179,30 @@ class RunNote:
         with live.transaction():
             self._connection.execute("INSERT INTO runs(started_at, reused) VALUES(?, ?)", (self._noted_at, reused))
             self._number = self._connection.last_insert_rowid()
+            self.history = HistoryWriter(self._connection, self._number)
+        self._done = done
 
-    def still_running(self) -> None:
-        """Move the end to now, inside a transaction of the journal."""
+    @property
+    def is_due(self) -> bool:
+        return self._clock.now() - self._noted_at >= _IDLE_NOTED_EVERY_S
+
+    def still_running(self, done: int) -> None:
+        """Move the end to now, inside a transaction of the journal; `done` is how many results the file has."""
         now = self._clock.now()
+        self._done = done
         if now - self._noted_at >= _NOTED_EVERY_S:
             self._noted_at = now
             self._connection.execute("UPDATE runs SET ended_at = ? WHERE number = ?", (now, self._number))
+            self.history.write(now, done)
 
     def ended(self, peak_bytes: int, outcome: str, endpoints: str) -> None:
         """Note the end. On a full disk, or in a file that another process has taken over, the note is lost and nothing
         else: the run's own error must stand.
         """
         with suppress(apsw.FullError, apsw.IOError, RunFileBusy), self._live.transaction():
+            now = self._clock.now()
+            self.history.write(now, self._done)
             self._connection.execute(
                 "UPDATE runs SET ended_at = ?, peak_memory_bytes = ?, outcome = ?, endpoints = ? WHERE number = ?",
-                (self._clock.now(), peak_bytes, outcome, endpoints, self._number),
+                (now, peak_bytes, outcome, endpoints, self._number),
             )

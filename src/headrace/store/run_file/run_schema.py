@@ -17,7 +17,7 @@ from headrace.store.contents import typed_rows
 from headrace.store.formats import RUN_FILE, check_format
 from headrace.store.quoting import has_path, json_field, quote_name
 from headrace.store.run_file.rows import ANSWER_COLUMNS
-from headrace.store.schema_check import accepted_tables, check_schema
+from headrace.store.schema_check import IsOurs, accepted_tables, check_schema
 from headrace.store.transactions import transaction
 
 WITHOUT_CHECKSUMS = 1  # files of this version are read as they are, and get the columns when they are written
@@ -43,19 +43,24 @@ CREATE TABLE counters(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE runs(number INTEGER PRIMARY KEY, started_at REAL NOT NULL, ended_at REAL, reused INTEGER NOT NULL,
                   peak_memory_bytes INTEGER, outcome TEXT, endpoints TEXT);
 """
-
+# A file that was written before it gets this one with its next run; until then it has no history.
+_MEMORY_HISTORY = """
+CREATE TABLE memory_history(second INTEGER PRIMARY KEY, seconds INTEGER NOT NULL, run INTEGER NOT NULL,
+                            at REAL NOT NULL, memory_bytes INTEGER NOT NULL, budget_bytes INTEGER NOT NULL,
+                            level INTEGER NOT NULL, done INTEGER NOT NULL, stored_bytes INTEGER NOT NULL, checksum);
+"""
 
 _CHECKSUM = ", checksum"
 _CHECKED = ("interviews", "agents", "scenarios", "pending")
 _ACCEPTED = {
-    RUN_FILE.version: accepted_tables(_TABLES),
-    WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, "")),
+    RUN_FILE.version: accepted_tables(_TABLES, _MEMORY_HISTORY),
+    WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, ""), _MEMORY_HISTORY),
 }
 
 
 def create_tables(connection: apsw.Connection, questions: int) -> None:
     connection.execute(f"PRAGMA application_id={RUN_FILE.application_id}; PRAGMA user_version={RUN_FILE.version};")
-    connection.execute(_TABLES)
+    connection.execute(_TABLES + _MEMORY_HISTORY)
     connection.execute(_interviews(min(questions, ANSWER_COLUMNS)))
 
 
@@ -75,6 +80,13 @@ def add_checksums(connection: apsw.Connection) -> None:
         connection.execute(f"PRAGMA user_version={RUN_FILE.version}")
 
 
+def add_memory_history(connection: apsw.Connection) -> None:
+    """Give a file from before it the table for its memory history. Older versions take that for a table of the user's
+    own, so the file's version stays.
+    """
+    connection.execute(_MEMORY_HISTORY)
+
+
 def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file that is no run file, or whose tables are not those that `create_tables` makes."""
     check_format(connection, path, RUN_FILE)
@@ -82,7 +94,8 @@ def check_is_run_file(connection: apsw.Connection, path: Path) -> None:
     if version not in _ACCEPTED:
         raise RunFileDamaged(f"{path} is damaged: there is no file version {version}.", path=path, fix=RESTORE)
     ending = "" if version == WITHOUT_CHECKSUMS else _CHECKSUM
-    check_schema(connection, path, _ACCEPTED[version], {"interviews": lambda sql: _is_interviews(sql, ending)})
+    others: dict[str, IsOurs] = {"interviews": lambda sql: _is_interviews(sql, ending)}
+    check_schema(connection, path, _ACCEPTED[version], others, newer=("memory_history",))
     asked: int = connection.execute("SELECT count(*) FROM questions").get
     answers = _answers_in(connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'interviews'").get)
     if not asked or answers != min(asked, ANSWER_COLUMNS):

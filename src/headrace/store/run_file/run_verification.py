@@ -41,6 +41,7 @@ from headrace.store.run_file.interview_queries import (
 )
 from headrace.store.run_file.row_check import row_trouble
 from headrace.store.run_file.rows import Status
+from headrace.store.run_file.stored_history import damaged_points
 from headrace.store.run_file.stored_job.creation import read_identity, read_meta
 from headrace.store.run_file.stored_job.stored_plan import check_lists, read_plan
 from headrace.store.verification import Verification
@@ -65,6 +66,7 @@ def verify_run_file(connection: apsw.Connection, path: Path) -> Verification:
         found.attempt("interviews", lambda: _check_interviews(connection, found, header, plan))
         found.attempt("interviews", lambda: check_none_is_missing(connection, path))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
+    found.attempt("memory history", lambda: _check_history(connection, found))
     return found
 
 
@@ -196,3 +198,8 @@ def _check_pending(connection: apsw.Connection, found: Verification) -> None:
             is_right = False
         if not is_right:
             found.note("answers in flight", "is not as it was written", ordinal)
+
+
+def _check_history(connection: apsw.Connection, found: Verification) -> None:
+    if lost := damaged_points(connection):
+        found.note("memory history", f"{lost} points are not as they were written; runs and results do not need them")
