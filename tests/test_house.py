@@ -25,6 +25,7 @@ PUBLIC_CLASSES = {
     "RowList",
     "ScenarioList",
     "Survey",
+    "Table",
     "Tabular",
 }
 LARGE_CLASSES: set[str] = set()

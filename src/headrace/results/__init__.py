@@ -15,7 +15,7 @@ writer's log can be kept short.
                   ├─ order: a temporary table of ordinals on disk, which is then read in its order
                   └─ pages of rows, checked ──► Result (result), or values of columns (records)
                                                     └─► Tabular (tabular): export
-    Results.sql ──► Table (tables.sql_table): the user's own SQL on `self`, which is the view as a table
+    Results.sql, tally ──► Table (tables): rows that are no interviews, with verbs of their own
 
 - A filter runs in SQL only where that gives exactly Python's answer, which depends on the kinds of values in the column
   at this moment: they are read with every page, since a run that goes on may add one.

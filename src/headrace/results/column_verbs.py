@@ -21,15 +21,21 @@ _ASSIGNMENT = re.compile(r"\s*(?:\{\{\s*)?([\w.]+)(?:\s*\}\})?\s*=(?!=)(.*)", re
 
 def mutated(part: FileView, assignment: str) -> FileView:
     """The view with one answer column more: `double = scale * 2`."""
+    name, source = read_assignment(assignment)
+    catalog = part.catalog()
+    _refuse_taken(name, f"answer.{name}", catalog)
+    column = ResultColumn(Group.ANSWER, name, computed=bind(parse(source), catalog))
+    selected = None if part.selected is None else (*part.selected, column)
+    return replace(part, changes=part.changes.adding(column), selected=selected)
+
+
+def read_assignment(assignment: str) -> tuple[str, str]:
+    """The new column's name and its expression."""
     found = _ASSIGNMENT.fullmatch(assignment)
     name = found[1].removeprefix("answer.") if found else ""
     if found is None or not name.isidentifier():
         raise InvalidInput(f"{assignment!r} names no new column.", fix='Write it like mutate("double = scale * 2").')
-    catalog = part.catalog()
-    _refuse_taken(name, f"answer.{name}", catalog)
-    column = ResultColumn(Group.ANSWER, name, computed=bind(parse(found[2].strip()), catalog))
-    selected = None if part.selected is None else (*part.selected, column)
-    return replace(part, changes=part.changes.adding(column), selected=selected)
+    return name, found[2].strip()
 
 
 def renamed(part: FileView, names: Mapping[str, str]) -> FileView:

@@ -31,8 +31,9 @@ from headrace.results.reading.file_view import FileView, SharedFile
 from headrace.results.reading.views import SortKey
 from headrace.results.result import Result
 from headrace.results.stats import Stats, added_stats, history_of, read_stats
-from headrace.results.tables.sql_table import Table
-from headrace.results.tables.tallying import TallyTable
+from headrace.results.tables.sql_table import SqlRows
+from headrace.results.tables.table import Table
+from headrace.results.tables.tallying import Tallied, counts_by_value
 from headrace.results.tabular import Tabular, Values
 from headrace.stand_ins import HostedVerbs
 from headrace.store.run_file.reader import check_is_set_up
@@ -279,12 +280,12 @@ class Results(HostedVerbs, Tabular):
         return history_of(self._only_file("A memory history").file.reader)
 
     @overload
-    def tally(self, *fields: str, top_n: int | None = None, output: Literal["Dataset"] = "Dataset") -> TallyTable: ...
+    def tally(self, *fields: str, top_n: int | None = None, output: Literal["Dataset"] = "Dataset") -> Table: ...
 
     @overload
     def tally(self, *fields: str, top_n: int | None = None, output: Literal["dict"]) -> dict[Any, int]: ...
 
-    def tally(self, *fields: str, top_n: int | None = None, output: str = "Dataset") -> TallyTable | dict[Any, int]:
+    def tally(self, *fields: str, top_n: int | None = None, output: str = "Dataset") -> Table | dict[Any, int]:
         """How often each value occurs, or each combination of several columns' values, the most frequent first.
 
         Without fields, those that were chosen. `output="dict"` gives counts by value.
@@ -294,15 +295,15 @@ class Results(HostedVerbs, Tabular):
         names = list(fields) or self.columns
         opened = [part.opened() for part in self._parts]
         columns = [[*map(part.catalog().find, names)] for part in self._parts]
-        found = TallyTable(opened, columns, names, top_n)
-        return found if output == "Dataset" else found.as_dict()
+        found = Table(Tallied(opened, columns, names, top_n))
+        return found if output == "Dataset" else counts_by_value(iter(found))
 
     def sql(self, query: str) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers and fields by their bare names where only
         one column has the name, else in quotes, `"agent.age"`.
         """
         part = self._only_file("SQL")
-        return Table(part.opened(), part.catalog(), query)
+        return Table(SqlRows(part.opened(), part.catalog(), query))
 
     def close(self) -> None:
         """Close the file. Using the results again opens it again."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from headrace.errors import ExpressionError, InvalidInput
 from headrace.expressions import Expression
@@ -16,12 +17,22 @@ from headrace.expressions.rewriting import substitute
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.result_column import Bound, ResultColumn
 
+Found = TypeVar("Found", covariant=True)
+
+
+class NamedColumns(Protocol[Found]):
+    """Columns that are found by name: those of a file, or of a table."""
+
+    def find(self, name: str) -> Found: ...
+
+    def has(self, name: str) -> bool: ...
+
 
 def bind(expression: Expression, catalog: Catalog) -> Bound:
     """The expression with its columns. A column that `mutate` made is replaced by the expression that it stands for, so
     that SQL may evaluate the whole.
     """
-    found = {name: _find(name, expression, catalog) for name in expression.names}
+    found = {name: find_column(name, expression, catalog) for name in expression.names}
     whole = substitute(expression, lambda name: _node(*found[name]))
     sources = (source for column, _ in found.values() for source in map(_as_stored, column.sources()))
     columns = {source.full_name: source for source in sources}
@@ -40,16 +51,18 @@ def _as_stored(column: ResultColumn) -> ResultColumn:
     return replace(column, label=None)
 
 
-def _find(name: str, expression: Expression, catalog: Catalog) -> tuple[ResultColumn, list[str]]:
-    """The column, and the keys behind it: `answer.recipe["title"]` is the title in a recipe that is an object."""
+def find_column(name: str, expression: Expression, columns: NamedColumns[Found]) -> tuple[Found, list[str]]:
+    """The column that an expression names, and the keys behind it: `answer.recipe["title"]` is the title in a recipe
+    that is an object.
+    """
     try:
-        return catalog.find(name), []
+        return columns.find(name), []
     except InvalidInput as error:
         # Behind a prefix alone: a bare `mood.anwser` is a mistake, and no key of `mood`.
         parts = name.split(".")
         for end in range(len(parts) - 1, 1, -1):
-            if catalog.has(whole := ".".join(parts[:end])):
-                return catalog.find(whole), parts[end:]
+            if columns.has(whole := ".".join(parts[:end])):
+                return columns.find(whole), parts[end:]
         quoted = f"If it is a text, put it in quotes: '{name}'. " if _is_compared(name, expression) else ""
         raise ExpressionError(error.message, source=expression.source, fix=quoted + error.fix) from None
 

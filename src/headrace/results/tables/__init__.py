@@ -1,5 +1,13 @@
 """Tables that are made of results: their rows are no interviews any more.
 
-sql_table  the rows of the user's own SQL, and what tables that SQLite makes have in common
-tallying   how often each value occurs
+    Results.sql, tally ──► TableRows: makes rows when they are read ──► Table: verbs, printing, export
+                              ▲                                           │
+                              └────────── row_verbs: other rows ◄──────────┘ filter, select, sort_by, [a:b]
+
+table         the verbs that users call
+table_rows    where rows come from, read in flat memory
+row_verbs     rows filtered, with other columns, sorted, windowed
+column_names  a table's columns by name, and expressions on its rows
+sql_table     the rows of the user's own SQL
+tallying      how often each value occurs
 """

@@ -6,10 +6,8 @@ Does not cover: the table `self` that a query reads (store.run_file.user_sql), o
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from itertools import islice
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +15,17 @@ import apsw
 import msgspec
 
 from headrace.errors import InvalidInput, nearest
-from headrace.expressions import ColumnKind
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.sql_names import SqlNames
-from headrace.results.printing import Glance
 from headrace.results.reading.stages import OpenView
-from headrace.results.tabular import Tabular, Values
+from headrace.results.tables.table_rows import TableRows
+from headrace.results.tabular import Values
 from headrace.store.contents import decoding
 from headrace.store.hardening import only_reading, scratch
 from headrace.store.run_file.run_schema import view_columns
-from headrace.store.run_file.user_sql import RowSpool, define_self, statement_columns
-from headrace.survey.values import decode_value, kind_of
+from headrace.store.run_file.user_sql import define_self, statement_columns
+from headrace.survey.values import decode_value
 
-_HELD_ROWS = 1_000
 _DOTTED = re.compile(r"""(?<!["'\w.])(answer|agent|scenario|model|iteration|interview)\.(\w+)""")
 _FROM_SELF = re.compile(r"\b(?:from|join)\s+[\"'`\[(]*self\b|,\s*self\b", re.IGNORECASE)
 _UNKNOWN = re.compile(r'no such column: "?([^"]+?)"?(?: - should.*)?$')
@@ -38,87 +34,28 @@ _QUERY_ERRORS = (
 )  # fmt: skip
 
 
-class QueriedTable(Tabular):
-    """Rows that SQLite makes when they are needed, and again each time they are."""
+class SqlRows(TableRows):
+    """The rows of an SQL query. The query is checked at once; it runs when its rows are needed."""
 
-    def __init__(self, path: Path, names: list[str]) -> None:
-        self.path = path
-        self._names = names
-
-    @abstractmethod
-    def _cursor(self) -> AbstractContextManager[Iterator[Values]]:
-        """Run the query; its rows are read inside the block."""
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self._names)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self._values())
-
-    def __iter__(self) -> Iterator[Values]:
-        return self._values()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _glance(self, most_rows: int) -> Glance:
-        rows = self._first(most_rows + 1)
-        total = len(rows) if len(rows) <= most_rows else None
-        return Glance(columns=self.columns, rows=rows[:most_rows], total=total)
-
-    def _values(self) -> Iterator[Values]:
-        rows, spool = self._run()
-        try:
-            yield from map(_decoded, rows if spool is None else spool)
-        finally:
-            if spool is not None:
-                spool.close()
-
-    def _kinds(self) -> list[frozenset[ColumnKind]]:
-        """The kinds of values in each column, found by reading every row: SQLite keeps none for a query."""
-        kinds: list[set[ColumnKind]] = [set() for _ in self._names]
-        for row in self._values():
-            for seen, value in zip(kinds, row, strict=True):
-                seen.add(kind_of(value))
-        return [frozenset(seen) for seen in kinds]
-
-    def _first(self, rows: int) -> list[Values]:
-        with self._cursor() as cursor:
-            return [_decoded(row) for row in islice(cursor, rows)]
-
-    def _run(self) -> tuple[list[Values], RowSpool | None]:
-        """Run the query to its end, so that no read stays open: few rows stay in memory, many in a temporary file."""
-        with self._cursor() as cursor:
-            rows = list(islice(cursor, _HELD_ROWS))
-            if len(rows) < _HELD_ROWS:
-                return rows, None
-            return [], RowSpool(len(self._names), _chained(rows, cursor))
-
-
-class Table(QueriedTable):
-    """The rows of an SQL query; `results.sql(...)` makes it.
-
-    The query is checked at once. It runs when its rows are needed, and again each time they are.
-    """
+    holds_read = True
 
     def __init__(self, opened: OpenView, catalog: Catalog, query: str) -> None:
         self._opened = opened
         self._catalog = catalog
-        self.query = query
+        self._query = query
         names, self._sql_names = _column_names(opened, catalog, query)
         super().__init__(opened.reader.path, names)
 
     @contextmanager
-    def _cursor(self) -> Generator[Iterator[Values]]:
+    def reading(self) -> Generator[Iterator[Values]]:
         opened = self._opened
         own = opened.reader.twin()
         try:
             row_set = opened.as_row_set(own)
-            with own.snapshot() as connection, _explained(self.query, self._catalog):
+            with own.snapshot() as connection, _explained(self._query, self._catalog):
                 define_self(connection, self.path, self._sql_names, row_set)
                 with only_reading(connection):
-                    yield iter(connection.execute(self.query))
+                    yield map(_decoded, connection.execute(self._query))
         finally:
             own.close()
 
@@ -159,11 +96,6 @@ def _named_columns(connection: apsw.Connection, path: Path, query: str, names: S
     with scratch(connection):
         connection.execute("DROP VIEW temp.self")
     return None
-
-
-def _chained(rows: list[Values], rest: Iterator[Values]) -> Iterator[Values]:
-    yield from rows
-    yield from rest
 
 
 @contextmanager

@@ -16,10 +16,9 @@ import apsw
 from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind
 from headrace.results.columns.result_column import Group, ResultColumn
-from headrace.results.printing import Glance
 from headrace.results.reading.conditions import SORTS_IN_SQL, sql_column
 from headrace.results.reading.stages import OpenView
-from headrace.results.tables.sql_table import QueriedTable
+from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import KeyTable, check_none_is_missing, tally
@@ -32,8 +31,10 @@ _BATCH = 1_000
 _BOOLS = frozenset({ColumnKind.BOOL, ColumnKind.NULL})
 
 
-class TallyTable(QueriedTable):
+class Tallied(TableRows):
     """A row for each combination of values, with its `count`, the most frequent first."""
+
+    holds_read = is_counted = True
 
     def __init__(
         self, views: list[OpenView], columns: list[list[ResultColumn]], names: list[str], top_n: int | None
@@ -46,23 +47,8 @@ class TallyTable(QueriedTable):
         self._counted = columns
         self._most = -1 if top_n is None else max(0, top_n)
 
-    def as_dict(self) -> dict[Any, int]:
-        """Counts by value, or by tuples of values; lists and dicts, which cannot be keys, as texts."""
-        found: dict[Any, int] = {}
-        for *values, count in self._values():
-            held = tuple(map(_hashable, values))
-            found[held[0] if len(held) == 1 else held] = count
-        return found
-
-    def _glance(self, most_rows: int) -> Glance:
-        """SQLite has counted everything before it gives the first row: how many there are costs little more."""
-        with self._cursor() as cursor:
-            rows = list(islice(cursor, most_rows))
-            total = len(rows) + sum(1 for _ in cursor)
-        return Glance(columns=self.columns, rows=rows, total=total)
-
     @contextmanager
-    def _cursor(self) -> Generator[Iterator[Values]]:
+    def reading(self) -> Generator[Iterator[Values]]:
         own = self._views[0].reader.twin()  # temporary tables go when it is closed
         try:
             grouped = self._in_sql(own)
@@ -92,7 +78,7 @@ class TallyTable(QueriedTable):
 
     @contextmanager
     def _counted_from_python(self, own: Reader) -> Generator[Iterator[Values]]:
-        width = len(self._names) - 1
+        width = len(self.columns) - 1
         with own.snapshot() as connection:
             table = KeyTable(connection, width)
         views = zip(self._views, self._counted, strict=True)
@@ -120,6 +106,15 @@ def _in_sql(connection: apsw.Connection, column: ResultColumn, header: RunHeader
         return None
     is_bool = ColumnKind.BOOL in found.kinds
     return None if is_bool and not found.kinds <= _BOOLS else (found.sql, is_bool)
+
+
+def counts_by_value(rows: Iterator[Values]) -> dict[Any, int]:
+    """Counts by value, or by tuples of values; lists and dicts, which cannot be keys, as texts."""
+    found: dict[Any, int] = {}
+    for *values, count in rows:
+        held = tuple(map(_hashable, values))
+        found[held[0] if len(held) == 1 else held] = count
+    return found
 
 
 def _hashable(value: Any) -> Any:

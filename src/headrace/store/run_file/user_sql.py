@@ -1,15 +1,13 @@
-"""The user's own SQL on a run file. Covers: the table called `self`, and keeping a query's rows.
+"""The user's own SQL on a run file. Covers: the table called `self`.
 
 Does not cover: errors in a query, or showing its rows (results.tables.sql_table).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import apsw
 
@@ -18,10 +16,6 @@ from headrace.store.hardening import scratch
 from headrace.store.quoting import quote_name
 from headrace.store.run_file.interview_queries import EVERYTHING, RowSet
 from headrace.store.run_file.run_schema import view_columns
-
-QueryRow: TypeAlias = tuple[Any, ...]
-
-_PAGE = 1_000
 
 
 def define_self(
@@ -65,36 +59,3 @@ def _first_statement(connection: apsw.Connection, query: str) -> tuple[str, list
     with suppress(apsw.ExecTraceAbort):
         cursor.execute(query)
     return seen[0] if seen else ("", [])
-
-
-class RowSpool:
-    """A query's rows in a temporary file, so that reading them again holds no read open in the run file."""
-
-    def __init__(self, columns: int, rows: Iterable[QueryRow]) -> None:
-        self._connection = apsw.Connection("")
-        self._connection.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-2000").fetchall()
-        names = ", ".join(f"c{number}" for number in range(columns))
-        self._connection.execute(f"CREATE TABLE rows(position INTEGER PRIMARY KEY, {names})")
-        self._names = names
-        self._fill(columns, rows)
-
-    def __iter__(self) -> Iterator[QueryRow]:
-        after = 0
-        while page := self._page(after):
-            yield from page
-            after += len(page)
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def _page(self, after: int) -> list[QueryRow]:
-        return self._connection.execute(
-            f"SELECT {self._names} FROM rows WHERE position > ? ORDER BY position LIMIT {_PAGE}", (after,)
-        ).fetchall()
-
-    def _fill(self, columns: int, rows: Iterable[QueryRow]) -> None:
-        insert = f"INSERT INTO rows({self._names}) VALUES({', '.join('?' * columns)})"
-        left = iter(rows)
-        while batch := list(islice(left, _PAGE)):
-            with self._connection:
-                self._connection.executemany(insert, batch)

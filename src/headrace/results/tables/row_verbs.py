@@ -1,0 +1,142 @@
+"""What a table's verbs make of its rows: rows filtered, with other columns, sorted, or a part of them.
+
+    source ──► Filtered ──► Chosen ──► Sorted ──► Windowed      each reads the one before it, row by row
+
+Sorted rows, and rows counted from the end, go through a temporary file. Does not cover: the verbs (table), or names in
+expressions (column_names).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeAlias
+
+from headrace.expressions import is_true
+from headrace.results.columns.records import drawn
+from headrace.results.reading.stages import sort_value
+from headrace.results.tables.column_names import RowGetter
+from headrace.results.tables.table_rows import TableRows
+from headrace.results.tabular import Values
+from headrace.store.scratch.scratch_table import ScratchTable, pack_row
+from headrace.survey.values import SqlValue
+
+RowKey: TypeAlias = Callable[[int, Values], SqlValue]  # of the row's place and the row
+
+
+class Filtered(TableRows):
+    """The rows for which `condition` is true."""
+
+    def __init__(self, source: TableRows, condition: RowGetter) -> None:
+        super().__init__(source.path, source.columns)
+        self.holds_read = source.holds_read
+        self._source, self._condition = source, condition
+
+    @contextmanager
+    def reading(self) -> Generator[Iterator[Values]]:
+        condition = self._condition
+        with self._source.reading() as rows:
+            yield (row for row in rows if is_true(condition(row)))
+
+
+class Chosen(TableRows):
+    """The rows with other columns: those at some places, or what functions of the row give."""
+
+    def __init__(self, source: TableRows, columns: list[str], getters: Sequence[int | RowGetter]) -> None:
+        super().__init__(source.path, columns)
+        self.holds_read, self.is_counted = source.holds_read, source.is_counted
+        self._source = source
+        self._getters = [_at(each) if isinstance(each, int) else each for each in getters]
+
+    @contextmanager
+    def reading(self) -> Generator[Iterator[Values]]:
+        getters = self._getters
+        with self._source.reading() as rows:
+            yield (tuple([get(row) for get in getters]) for row in rows)
+
+    def count(self) -> int:
+        return self._source.count()
+
+
+class Sorted(TableRows):
+    """The rows in the order of these keys, each with whether it is descending; equal rows stay as they were."""
+
+    is_counted = True
+
+    def __init__(self, source: TableRows, keys: Iterable[tuple[RowKey, bool]]) -> None:
+        super().__init__(source.path, source.columns)
+        self._source, self._keys = source, list(keys)
+
+    @contextmanager
+    def reading(self) -> Generator[Iterator[Values]]:
+        width, keys = len(self.columns), [key for key, _ in self._keys]
+        with ScratchTable(width + len(keys)) as table:
+            with self._source.reading() as rows:
+                table.add((*pack_row(row), *(key(place, row) for key in keys)) for place, row in enumerate(rows))
+            order = [f"c{width + number}{' DESC' * is_down}" for number, (_, is_down) in enumerate(self._keys)]
+            yield (row[:width] for row in table.rows(order))
+
+    def count(self) -> int:
+        return self._source.count()
+
+
+def by_column(place: int) -> RowKey:
+    """A key that sorts by a column as results are sorted: None first, numbers, texts, then lists."""
+    return lambda _, row: sort_value(row[place])
+
+
+def by_chance(seed: str) -> RowKey:
+    """A key that sorts into an order that looks random: the same for the same seed and the same rows before it."""
+    return lambda place, _: drawn(seed, place)
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """Which rows: from `start` up to `stop`, counted from the end where negative; or a part `fraction` of them."""
+
+    start: int = 0
+    stop: int | None = None
+    fraction: float | None = None
+
+    @property
+    def needs_count(self) -> bool:
+        return self.fraction is not None or self.start < 0 or (self.stop is not None and self.stop < 0)
+
+    def bounds(self, count: int) -> tuple[int, int]:
+        """The window among `count` rows."""
+        if self.fraction is not None:
+            return 0, math.floor(count * self.fraction)
+        start, stop, _ = slice(self.start, self.stop).indices(count)
+        return start, max(start, stop)
+
+
+class Windowed(TableRows):
+    """The rows in a window. Where it depends on their number they are put into a temporary file, which counts them."""
+
+    def __init__(self, source: TableRows, window: RowRange) -> None:
+        super().__init__(source.path, source.columns)
+        self.holds_read = source.holds_read and not window.needs_count
+        self.is_counted = source.is_counted or window.needs_count
+        self._source, self._window = source, window
+
+    def reading(self) -> AbstractContextManager[Iterator[Values]]:
+        return self._counted() if self._window.needs_count else self._streamed()
+
+    @contextmanager
+    def _streamed(self) -> Generator[Iterator[Values]]:
+        with self._source.reading() as rows:
+            yield islice(rows, self._window.start, self._window.stop)
+
+    @contextmanager
+    def _counted(self) -> Generator[Iterator[Values]]:
+        with ScratchTable(len(self.columns)) as table:
+            with self._source.reading() as rows:
+                table.add(map(pack_row, rows))
+            yield table.rows((), *self._window.bounds(table.count))
+
+
+def _at(place: int) -> Callable[[Values], Any]:
+    return lambda row: row[place]

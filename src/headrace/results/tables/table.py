@@ -1,0 +1,165 @@
+"""A Table has rows that are no interviews: what `sql`, `tally` and the like give. Covers: the verbs that users call.
+
+Does not cover: what makes the rows (table_rows, and the modules beside it), or the exports (tabular).
+"""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import overload
+
+from headrace.errors import InvalidInput
+from headrace.expressions import ColumnKind
+from headrace.results.column_verbs import read_assignment
+from headrace.results.printing import Glance
+from headrace.results.tables.column_names import ColumnNames
+from headrace.results.tables.row_verbs import Chosen, Filtered, RowKey, RowRange, Sorted, Windowed, by_chance, by_column
+from headrace.results.tables.table_rows import TableRows
+from headrace.results.tabular import Tabular, Values
+
+
+class Table(Tabular):
+    """Columns and rows that are made when they are looked at, and again each time.
+
+    Verbs give new tables and make no rows. A row is a tuple.
+    """
+
+    def __init__(self, source: TableRows) -> None:
+        self.path = source.path
+        self._source = source
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self._source.columns)
+
+    # --- columns
+
+    def select(self, *columns: str | list[str]) -> Table:
+        """A table with these columns; patterns such as `answer.*` and `*_cost` too."""
+        names = [name for each in columns for name in ([each] if isinstance(each, str) else each)]
+        return self._at(self._names().expand(names or ("*",)))
+
+    def drop(self, *columns: str) -> Table:
+        """A table without these columns."""
+        gone = set(self._names().expand(columns))
+        return self._at([place for place, _ in enumerate(self.columns) if place not in gone])
+
+    def rename(self, old_name: str | Mapping[str, str], new_name: str | None = None) -> Table:
+        """A table with other names: `rename("count", "people")`, or several, `rename({"count": "people"})`."""
+        if isinstance(old_name, str) == (new_name is None):
+            raise InvalidInput("rename takes two names, or a dict.", fix='Write rename("count", "people").')
+        renamed = self.columns
+        for old, new in {old_name: new_name or ""}.items() if isinstance(old_name, str) else old_name.items():
+            renamed[self._names().find(old)] = new
+        for name in renamed:
+            if renamed.count(name) > self.columns.count(name) and renamed.count(name) > 1:
+                raise InvalidInput(f"There is a column {name!r} already.", fix="Choose another name.")
+        return Table(Chosen(self._source, renamed, range(len(renamed))))
+
+    def mutate(self, new_var_string: str) -> Table:
+        """A table with a column more, computed from others: `mutate("double = count * 2")`, in filters' language."""
+        name, source = read_assignment(new_var_string)
+        if self._names().has(name):
+            raise InvalidInput(f"There is a column {name!r} already.", fix="Choose another name.")
+        columns = self.columns
+        return Table(Chosen(self._source, [*columns, name], [*range(len(columns)), self._names().getter(source)]))
+
+    # --- rows
+
+    def filter(self, expression: str) -> Table:
+        """A table of the rows for which this holds: `"count > 5 and mood != 'Bad'"`."""
+        return Table(Filtered(self._source, self._names().getter(expression)))
+
+    def sort_by(self, *columns: str, reverse: bool | Sequence[bool] = False) -> Table:
+        """A table in the order of these columns: None first, numbers, texts, then lists; equal rows as they were.
+
+        `reverse` is for all columns, or has a bool for each.
+        """
+        down = [reverse] * len(columns) if isinstance(reverse, bool) else list(reverse)
+        if len(down) != len(columns):
+            raise InvalidInput(f"reverse has {len(down)} values for {len(columns)} columns.", fix="Give one for each.")
+        keys = [by_column(self._names().find(column)) for column in columns]
+        return self._sorted(list(zip(keys, down, strict=True)))
+
+    def order_by(self, *columns: str, reverse: bool | Sequence[bool] = False) -> Table:
+        """The same as `sort_by`."""
+        return self.sort_by(*columns, reverse=reverse)
+
+    def shuffle(self, seed: str | int | None = None) -> Table:
+        """A table in an order that looks random: the same for the same seed and rows."""
+        return self._sorted([(by_chance(secrets.token_hex(8) if seed is None else str(seed)), False)])
+
+    def sample(self, n: int | None = None, frac: float | None = None, seed: str | int | None = None) -> Table:
+        """A table of `n` rows, or of a part `frac` of them, drawn at random, each at most once."""
+        if (n is None) == (frac is None):
+            raise InvalidInput("sample takes n or frac.", fix="Write sample(100), or sample(frac=0.1).")
+        if frac is not None and not 0 <= frac <= 1:
+            raise InvalidInput(f"frac is a part of the rows, from 0 to 1, not {frac}.", fix="Write sample(frac=0.1).")
+        return self.shuffle(seed)._within(RowRange(0, None if n is None else max(0, n), frac))
+
+    def head(self, n: int = 5) -> Table:
+        """A table of the first few rows."""
+        return self._within(RowRange(0, max(0, n)))
+
+    def tail(self, n: int = 5) -> Table:
+        """A table of the last few rows."""
+        return self._within(RowRange(-n) if n > 0 else RowRange(0, 0))
+
+    def limit(self, n: int) -> Table:
+        """The same as `head`."""
+        return self.head(n)
+
+    # --- a sequence of rows
+
+    def __len__(self) -> int:
+        return self._source.count()
+
+    def __iter__(self) -> Iterator[Values]:
+        return self._values()
+
+    @overload
+    def __getitem__(self, index: int) -> Values: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Table: ...
+
+    def __getitem__(self, index: int | slice) -> Values | Table:
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise InvalidInput(f"A table cannot be sliced in steps of {index.step}.", fix="Use list(table)[...].")
+            stop = None if index.stop is None else operator.index(index.stop)
+            return self._within(RowRange(0 if index.start is None else operator.index(index.start), stop))
+        place = operator.index(index)
+        rows, _ = self[place : place + 1 if place != -1 else None]._source.first(1)
+        if not rows:
+            raise IndexError(f"there is no row {index} among {len(self):,}")
+        return rows[0]
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    # --- reading
+
+    def _values(self) -> Iterator[Values]:
+        return self._source.rows()
+
+    def _kinds(self) -> list[frozenset[ColumnKind]]:
+        return self._source.kinds()
+
+    def _glance(self, most_rows: int) -> Glance:
+        rows, total = self._source.first(most_rows)
+        return Glance(columns=self.columns, rows=rows, total=total)
+
+    def _names(self) -> ColumnNames:
+        return ColumnNames(self._source.columns)
+
+    def _at(self, places: list[int]) -> Table:
+        return Table(Chosen(self._source, [self._source.columns[place] for place in places], places))
+
+    def _sorted(self, keys: list[tuple[RowKey, bool]]) -> Table:
+        return Table(Sorted(self._source, keys))
+
+    def _within(self, window: RowRange) -> Table:
+        return Table(Windowed(self._source, window))
