@@ -85,7 +85,8 @@ def test_results_of_a_file_that_was_replaced_say_so(path: Path):
     results = job_of(3, "one", "two").run(path)
     assert results[0].answer == {"one": "x", "two": "x"}
     results.close()
-    job_of(3, "two", "one").run(path, fresh=True)
+    path.unlink()
+    job_of(3, "two", "one").run(path)
     with pytest.raises(RunFileError, match="was replaced by another run file"):
         len(results)
 

@@ -34,7 +34,7 @@ _LONGEST_MESSAGE = 500
 
 
 def show_finished(results: Results, *, as_json: bool) -> bool:
-    """Prints how a run ended and what to type next; returns whether some interviews failed."""
+    """Prints what is in a file after a run and what to type next; returns whether some of its interviews failed."""
     stats = results.stats()
     if as_json:
         print_json({"path": path_text(results.path), **asdict(stats)})
@@ -44,7 +44,7 @@ def show_finished(results: Results, *, as_json: bool) -> bool:
     say(f"{counted(stats.interviews, 'interview')} in {path}{failed}; {spent_text(stats)}")
     say(f"look at them: {own_command()} results {path}")
     if stats.failed:
-        first = next(iter(results.failed()))
+        first = next(Results.open(results.path).failed())
         say(f"the first failure: interview {first.ordinal}, {first.question}: {first.cause}: {first.message}")
         say(f"ask the failed ones again: {own_command()} resume {path} --retry-failed")
     return stats.failed > 0

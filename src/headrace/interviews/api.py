@@ -21,7 +21,7 @@ from headrace.models.contacts import allowed_names
 from headrace.plan.job import Job
 from headrace.results.asked.prompt_table import PromptTable
 from headrace.results.result import Result
-from headrace.results.results import Results
+from headrace.results.results import Results, results_of_run
 from headrace.stand_ins import Cache
 from headrace.store.run_file.stored_job.stored_lists import read_job
 
@@ -36,7 +36,7 @@ def run(job: Job, path: str | Path | None, on_result: Callable[[Result], None] |
             for result in delivery.results(opened.header):
                 on_result(result)
         delivery.finish()
-    return Results.open(opened.path)
+    return results_of_run(opened.path, opened.scope)
 
 
 def prompts(job: Job) -> PromptTable:
@@ -66,7 +66,7 @@ async def run_async(
                 if inspect.isawaitable(returned := on_result(result)):
                     await returned
         await delivery.finish()
-    return Results.open(opened.path)
+    return results_of_run(opened.path, opened.scope)
 
 
 async def astream(job: Job, path: str | Path | None, *, new_only: bool, **settings: Any) -> AsyncGenerator[Result]:
@@ -111,12 +111,12 @@ def _check_callback(on_result: object) -> None:
 
 def _stored(opened: OpenedRun) -> Iterator[Result]:
     """The results that were there before this run, whatever is added to the file meanwhile."""
-    left = opened.stored.count_below(opened.stop)
+    left = opened.stored.count_below(opened.scope.stop)
     if left == 0:
         return
     with Results.open(opened.path) as results:
         for result in results:
-            if result.ordinal < opened.stop and result.ordinal in opened.stored:
+            if result.ordinal < opened.scope.stop and result.ordinal in opened.stored:
                 left -= 1
                 yield result
             if left == 0:

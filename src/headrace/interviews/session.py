@@ -31,6 +31,7 @@ from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
+from headrace.plan.portion import RunScope
 from headrace.progress.pace import Progress
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import default_path
@@ -90,8 +91,10 @@ class Session:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
         check_priced(job, self.permissions.budgets)
 
-    async def run(self, host: SessionHost) -> None:
-        """Return when the plan is complete; raise what keeps it from that. Everything journaled by then stays."""
+    async def run(self, host: SessionHost) -> RunScope:
+        """Return when the plan is complete, with the interviews that were asked for; raise what keeps it from that.
+        Everything journaled by then stays.
+        """
         self.permissions.remember()
         file = await asyncio.to_thread(self._open, host)
         try:
@@ -106,6 +109,7 @@ class Session:
         progress = run.progress()
         if not progress.is_over:
             raise host.stopped(progress) if run.was_stopped else run.why_incomplete()
+        return run.portion.scope
 
     def _open(self, host: SessionHost) -> RunFile:
         return RunFile.open(self.path, self.job, self.options, host.check_wanted, host.memory.limits.budget_bytes)

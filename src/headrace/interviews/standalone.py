@@ -29,6 +29,7 @@ from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
+from headrace.plan.portion import RunScope
 from headrace.progress.pace import Progress
 from headrace.progress.refresh import Display
 from headrace.progress.terminal_line import canvas_for, say_reused
@@ -44,11 +45,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedRun:
-    """What a run found when it opened its file: `stored` are the results that will not be made again."""
+    """What a run found when it opened its file: `stored` are the results that will not be made again, `scope` the
+    interviews that it was asked for.
+    """
 
     path: Path
     stored: Bitmap
-    stop: int
+    scope: RunScope
     header: RunHeader
 
 
@@ -121,7 +124,7 @@ class StandaloneRun:
         for _ in range(self._early_stops):
             run.request_stop()
         stored, header = run.portion.of(file.done), RunHeader.load(file.connection, file.path)
-        self.opened.set_result(OpenedRun(path=file.path, stored=stored, stop=run.portion.stop, header=header))
+        self.opened.set_result(OpenedRun(path=file.path, stored=stored, scope=run.portion.scope, header=header))
 
     def _has_ended(self, ended: Future[None]) -> None:
         """End every wait of the caller, whatever ended the run."""

@@ -7,8 +7,31 @@ rest follows. Does not cover: in which order interviews come (interviews.cursors
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 
 from headrace.plan.bitmap import Bitmap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunScope:
+    """The interviews that one run was asked for: `total` of those whose ordinal is below `stop`.
+
+    Ordinals never move and a plan grows behind its last one, so these numbers name the same interviews for good,
+    however the file grows. `limit` and `sample` are what the run was given, None where it was not.
+    """
+
+    stop: int
+    total: int
+    limit: int | None
+    sample: int | None
+    seed: int
+    is_drawn: bool  # a sample that is smaller than what it was drawn from
+    has_gaps: bool  # conditions of the job leave ordinals out
+
+    def passed_over(self, left_out: Bitmap | None) -> Bitmap:
+        """Of the ordinals below `stop`, those that the run was not asked for; `left_out` are the job's own."""
+        first = self.stop if left_out is None else self.stop - left_out.count_below(self.stop)
+        return _passed_over(self.stop, first, self.total, self.seed, left_out)
 
 
 class Portion:
@@ -26,7 +49,16 @@ class Portion:
         self.total = min(sample or first, first)
         self._left_out = left_out
         if self.total < first:
-            self._left_out = _left_out(length, first, self.total, seed, left_out)
+            self._left_out = _passed_over(length, first, self.total, seed, left_out)
+        self.scope = RunScope(
+            stop=self.stop,
+            total=self.total,
+            limit=limit,
+            sample=sample,
+            seed=seed,
+            is_drawn=self.total < first,
+            has_gaps=left_out is not None,
+        )
 
     def of(self, done: Bitmap) -> Bitmap:
         """The finished interviews of this portion."""
@@ -47,7 +79,7 @@ class Portion:
         return both
 
 
-def _left_out(length: int, first: int, total: int, seed: int, before: Bitmap | None) -> Bitmap:
+def _passed_over(length: int, first: int, total: int, seed: int, before: Bitmap | None) -> Bitmap:
     """The ordinals that a sample of `total` leaves out, without ever holding them as a list."""
     if before is None:
         return _not_drawn(length, first, total, seed)

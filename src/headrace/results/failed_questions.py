@@ -12,10 +12,13 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from headrace.display import cell_text, counted
+from headrace.plan.portion import RunScope
 from headrace.results.columns.result_column import Group, ResultColumn
+from headrace.results.reading.scopes import ordinals_in
 from headrace.results.reading.stages import OpenView
+from headrace.results.stats import read_stats
 from headrace.store.contents import decoding
-from headrace.store.run_file.details import FailureRow, failures_after, failures_of
+from headrace.store.run_file.details import FailureRow, count_failed_interviews, failures_after, failures_of
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import ORDINAL, Projection
 from headrace.store.run_file.reader import Reader
@@ -35,17 +38,26 @@ class FailedQuestion(NamedTuple):
     message: str
 
 
-def all_failures(reader: Reader, header: RunHeader) -> Iterator[FailedQuestion]:
-    """Those of a whole file, in plan order."""
-    last = (-1, -1)
+def all_failures(reader: Reader, header: RunHeader, scope: RunScope | None) -> Iterator[FailedQuestion]:
+    """Those of a whole run or file, in plan order."""
+    last, chosen = (-1, -1), ordinals_in(scope, reader)
     while True:
         with reader.snapshot() as connection, decoding(header.path, "its failures"):
-            page = failures_after(connection, *last, _PAGE)
+            page = failures_after(connection, *last, _PAGE, chosen)
             failed = _failed(page, header)
         yield from failed
         if len(page) < _PAGE:
             return
         last = page[-1][0], page[-1][1]
+
+
+def count_failed(reader: Reader, scope: RunScope | None) -> int:
+    """How many interviews of a whole run or file failed."""
+    if scope is None:
+        return read_stats(reader).failed
+    chosen = ordinals_in(scope, reader)
+    with reader.snapshot() as connection, decoding(reader.path, "its failures"):
+        return count_failed_interviews(connection, chosen)
 
 
 def failures_in(opened: OpenView) -> Iterator[FailedQuestion]:

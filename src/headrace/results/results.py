@@ -13,13 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, overload
 
-from headrace.display import counted
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import ColumnKind
 from headrace.memory.bounded_history import HistoryPoint
 from headrace.plan.called_models import with_claimed_models
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.plan.model_lists import ModelList
+from headrace.plan.portion import RunScope
 from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.export.replacing import refuse_run_file
@@ -28,7 +28,7 @@ from headrace.results.overview import glance_at, overview_columns
 from headrace.results.printing import Glance
 from headrace.results.reading import joining
 from headrace.results.reading.file_view import FileView, SharedFile
-from headrace.results.reading.views import SortKey
+from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
 from headrace.results.stats import Stats, added_stats, history_of, read_stats
 from headrace.results.tables.sql_table import SqlRows
@@ -44,24 +44,23 @@ from headrace.survey.survey import Survey
 
 
 class Results(HostedVerbs, Tabular):
-    """A view of the interviews in a run file, also while the run goes on. Made by `Results.open(path)`.
+    """A view of interviews in a run file. `Results.open(path)` has all that the file holds at each moment, also while a
+    run goes on; what `run` returns has the interviews that this run was asked for, and no others later.
 
     `select`, `filter`, `sort_by`, `head` and the other verbs give new views and load nothing. `select` chooses the
     columns of tables and exports; iterating gives whole interviews.
     """
 
     def __init__(self, parts: tuple[FileView, ...]) -> None:
-        self.path = parts[0].file.reader.path
         self._parts = parts
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Open the results in a run file. The file is checked now, and read when its results are looked at."""
-        file = SharedFile(Path(path).expanduser().absolute())  # a later chdir changes nothing
-        with file.reader.snapshot() as connection:
-            check_is_set_up(connection, file.reader.path)
-        file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
-        return cls((FileView(file=file),))
+        """Open the results in a run file: all of them, as they are whenever they are looked at.
+
+        The file is checked now, and read when its results are looked at.
+        """
+        return cls((FileView(file=_checked_file(path)),))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -191,6 +190,11 @@ class Results(HostedVerbs, Tabular):
         return super().first()
 
     # --- what they are
+
+    @property
+    def path(self) -> Path:  # pyright: ignore[reportIncompatibleVariableOverride] # it is never set
+        """Where the run file is; `fresh=True` renames the file of earlier results."""
+        return self._parts[0].file.reader.path
 
     @property
     def columns(self) -> list[str]:
@@ -323,12 +327,9 @@ class Results(HostedVerbs, Tabular):
         try:
             if self._parts[0].selected is not None:
                 return str(self)
-            stats = self.stats()
+            return f"Results({' + '.join(part.described() for part in self._parts)})"
         except HeadraceError as error:
             return f"Results({str(self.path)!r}: {error.message})"
-        paths = " + ".join(repr(str(part.file.reader.path)) for part in self._parts)
-        of = "" if all(part.view.is_everything for part in self._parts) else "a view of the "
-        return f"Results({paths}: {of}{counted(stats.interviews, 'interview')}, {stats.failed:,} failed)"
 
     # --- reading
 
@@ -389,3 +390,16 @@ class Results(HostedVerbs, Tabular):
         if start < 0 or (stop is not None and stop < 0):
             start, stop, _ = index.indices(len(self))
         return start, stop if stop is None else max(start, stop)
+
+
+def results_of_run(path: Path, scope: RunScope) -> Results:
+    """What a run returns: the interviews that it was asked for, read from its file."""
+    return Results((FileView(file=_checked_file(path), view=View(scope=scope)),))
+
+
+def _checked_file(path: str | Path) -> SharedFile:
+    file = SharedFile(Path(path).expanduser().absolute())  # a later chdir changes nothing
+    with file.reader.snapshot() as connection:
+        check_is_set_up(connection, file.reader.path)
+    file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
+    return file

@@ -35,7 +35,7 @@ from headrace.interviews.ctrl_c import AsyncioKey, end_in_one_line, say_stopping
 from headrace.limits import BreakerLimits, MemoryLimits
 from headrace.plan.job import Job
 from headrace.priority import Priority
-from headrace.results.results import Results
+from headrace.results.results import Results, results_of_run
 from headrace.workers.functions import refer_to
 
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
@@ -139,8 +139,8 @@ class Engine:
         options, level = run_options(settings), checked_priority(priority)
         if options.memory is not None:
             raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
-        place = await self._access.call(lambda loop: loop.surveys.run(job, path, level, options))
-        return Results.open(place)
+        place, scope = await self._access.call(lambda loop: loop.surveys.run(job, path, level, options))
+        return results_of_run(place, scope)
 
     def every(
         self,

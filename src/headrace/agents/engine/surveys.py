@@ -32,6 +32,7 @@ from headrace.memory.governor import Pressure
 from headrace.models.response_cache import ResponseCache
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
+from headrace.plan.portion import RunScope
 from headrace.priority import Priority
 from headrace.progress.pace import Progress
 from headrace.store.run_file.run_file import RunFile
@@ -58,9 +59,13 @@ class EngineSurveys:
         self.read_memory = read_memory
         self.running: dict[str, SurveyRun] = {}  # as many as the program runs at once
 
-    async def run(self, job: Job, path: str | Path | None, priority: Priority, options: RunOptions) -> Path:
-        """Run a survey until it is complete, and return its file. Raises what `job.run` would, but EngineClosed where
-        that raises Interrupted; refuses workers, and a file that this engine is running already.
+    async def run(
+        self, job: Job, path: str | Path | None, priority: Priority, options: RunOptions
+    ) -> tuple[Path, RunScope]:
+        """Run a survey until it is complete; return its file, and which interviews were asked for.
+
+        Raises what `job.run` would, but EngineClosed where that raises Interrupted; refuses workers, and a file that
+        this engine is running already.
         """
         if options.workers not in (None, NONE):
             raise OptionError(
@@ -70,8 +75,7 @@ class EngineSurveys:
         session = await asyncio.to_thread(Session, job, path, options, has_workers=False)
         if str(session.path) in self.running:
             raise OptionError(f"{session.path} is being run by this engine already.", fix="Wait for it.")
-        await session.run(_EngineHost(self, session, priority))
-        return session.path
+        return session.path, await session.run(_EngineHost(self, session, priority))
 
     def open(self, run: SurveyRun, path: Path, wanted: int, priority: Priority) -> None:
         """Let the scheduler know of a survey, which waits for its first permits."""

@@ -1,6 +1,7 @@
 """Reading the interviews of a view, page by page, in flat memory.
 
 views      what is asked for, as a value: filters, order, a window
+scopes     the interviews that one run was asked for, as SQL
 conditions filters, split into SQL where that is exact and Python for the rest
 stages     pages of rows, checked; an order is a temporary table of ordinals on disk
 file_view  a view of one file with the columns that were chosen, added and renamed

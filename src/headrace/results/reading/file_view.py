@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from headrace.display import counted
 from headrace.expressions import ColumnKind, parse
 from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog, ColumnChanges, read_catalog
 from headrace.results.columns.result_column import Bound, Group, ResultColumn, column_kinds
-from headrace.results.failed_questions import FailedQuestion, all_failures, failures_in
+from headrace.results.failed_questions import FailedQuestion, all_failures, count_failed, failures_in
 from headrace.results.reading.stages import OpenView
 from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
@@ -92,14 +93,14 @@ class FileView:
         return self.opened().values(list(columns))
 
     def failed(self) -> Iterator[FailedQuestion]:
-        if self.view.is_everything:
-            return all_failures(self.file.reader, self.file.header)
+        if self.view.is_whole:
+            return all_failures(self.file.reader, self.file.header, self.view.scope)
         return failures_in(self._only_failed())
 
     def failed_count(self) -> int:
         """How many interviews of the view failed."""
-        if self.view.is_everything:
-            return read_stats(self.file.reader).failed
+        if self.view.is_whole:
+            return count_failed(self.file.reader, self.view.scope)
         return self._only_failed().count()
 
     def kinds(self, columns: list[ResultColumn]) -> list[frozenset[ColumnKind]]:
@@ -112,6 +113,18 @@ class FileView:
             for column, value in zip(unknown, values, strict=True):
                 seen[column].add(kind_of(value))
         return [frozenset(seen[column]) if held is None else held for column, held in zip(columns, kept, strict=True)]
+
+    def described(self) -> str:
+        """The file, and which of its interviews the view is made of: `'a.run': the 5 interviews of a run, 1 failed`."""
+        reader, scope = self.file.reader, self.view.root.scope
+        failed = count_failed(reader, scope)
+        if scope is None:
+            what = f"a live view of the whole file, {counted(read_stats(reader).interviews, 'interview')}"
+        else:
+            given = {"limit": scope.limit, "sample": scope.sample}
+            options = ", ".join(f"{name}={value}" for name, value in given.items() if value is not None)
+            what = f"the {counted(scope.total, 'interview')} of a run{' with ' * bool(options)}{options}"
+        return f"{str(reader.path)!r}: {'' if self.view.is_whole else 'part of '}{what}, {failed:,} failed"
 
     def _only_failed(self) -> OpenView:
         return replace(self, view=self.view.filtered(_FAILED_ONLY)).opened()

@@ -22,11 +22,11 @@ from headrace.expressions import Column
 from headrace.results.columns.records import Getter, Record, getter, projection_of
 from headrace.results.columns.result_column import ResultColumn
 from headrace.results.reading.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
+from headrace.results.reading.scopes import rows_in
 from headrace.results.reading.views import SortKey, View
 from headrace.store.contents import decoding
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
-    EVERYTHING,
     KEY,
     ORDINAL,
     Fetched,
@@ -74,8 +74,7 @@ class OpenView:
 
     def count(self) -> int:
         """How many interviews the view has."""
-        unordered = self.of(View(parent=self.view.parent, filters=self.view.filters))
-        with unordered._stage() as (stage, _, _):
+        with self.of(self.view.unsorted)._stage() as (stage, _, _):
             found = stage.count()
         return max(0, (found if self.view.stop is None else min(found, self.view.stop)) - self.view.start)
 
@@ -86,27 +85,33 @@ class OpenView:
             return not Conditions(tuple(filters), self.header).split(connection)[1]
 
     def as_row_set(self, own: Reader) -> RowSet:
-        """The view as a temporary table of ordinals, on a reader of the caller's own; all interviews need no table."""
-        if self.view.is_everything:
-            return EVERYTHING
+        """The view as a temporary table of ordinals, on a reader of the caller's own. All interviews, and the first
+        ones of them, need no table.
+        """
+        view = self.view
+        row_set = self._rows_before(own)
+        if view.is_whole and (view.scope is None or not view.scope.is_drawn):
+            return row_set
+        return _ViewStage(self, own, row_set).choose(view.keys, view.start, view.stop)
+
+    def _rows_before(self, own: Reader) -> RowSet:
+        """What the view's filters choose from: its parent's interviews, or those of the file."""
         parent = self.view.parent
-        row_set = EVERYTHING if parent is None else self.of(parent).as_row_set(own)
-        stage = _ViewStage(self, own, row_set)
-        return stage.choose(self.view.keys, self.view.start, self.view.stop)
+        return rows_in(self.view.scope, own) if parent is None else self.of(parent).as_row_set(own)
 
     @contextmanager
     def _stage(self) -> Generator[tuple[_ViewStage, int, int | None]]:
         """A stage to read the view from, and the window that is still to be applied to it."""
         view = self.view
         if view.parent is None and not view.keys:
-            yield _ViewStage(self, self.reader, EVERYTHING), view.start, view.stop
+            yield _ViewStage(self, self.reader, rows_in(view.scope, self.reader)), view.start, view.stop
             return
         own = self.reader.twin()  # temporary tables go when it is closed
         try:
             if view.keys:
                 yield _ViewStage(self.of(View()), own, self.as_row_set(own)), 0, None
             else:
-                yield _ViewStage(self, own, self.of(view.parent or View()).as_row_set(own)), view.start, view.stop
+                yield _ViewStage(self, own, self._rows_before(own)), view.start, view.stop
         finally:
             own.close()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from headrace.plan.portion import RunScope
 from headrace.results.columns.result_column import Bound, ResultColumn
 
 
@@ -18,10 +19,12 @@ class SortKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """The interviews of `parent` (of the file, where it is None) that pass the filters, sorted, from `start` up to
-    `stop`.
+    """The interviews of `parent` that pass the filters, sorted, from `start` up to `stop`.
+
+    Without a parent they are of the file: of those in `scope`, or of all where that is None.
     """
 
+    scope: RunScope | None = None
     parent: View | None = None
     filters: tuple[Bound, ...] = ()
     keys: tuple[SortKey, ...] = ()
@@ -29,8 +32,19 @@ class View:
     stop: int | None = None
 
     @property
-    def is_everything(self) -> bool:
-        return self == View()
+    def is_whole(self) -> bool:
+        """Whether these are all interviews of the scope, in plan order."""
+        return self.parent is None and self == View(scope=self.scope)
+
+    @property
+    def root(self) -> View:
+        """The view of the file that this one was made of."""
+        return self if self.parent is None else self.parent.root
+
+    @property
+    def unsorted(self) -> View:
+        """The same interviews in the order they had, without the window."""
+        return View(scope=self.scope, parent=self.parent, filters=self.filters)
 
     def lineage(self) -> Iterator[View]:
         """This view and those that it was made of."""

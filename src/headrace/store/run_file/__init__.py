@@ -21,6 +21,7 @@ How data flows through the modules:
               answers in flight ───────────────────────────────────────────────────────► pending
     a run begins: RunFile.open ──► finished (what has a row, what is pending) ──► stored_lists (agents and scenarios)
     a reader: Reader ──► RunHeader (header) ──► interview_queries, pages ──► row_check ──► results
+    fresh=True: removal.set_aside ──► kept_names ──► a Reader of the earlier file finds it there
     everything: run_verification
 
 - Rows are keyed by plan ordinal, so they are appended: 1.8 us a row, where a random key would cost ten times as much.

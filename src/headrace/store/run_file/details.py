@@ -34,15 +34,22 @@ def stored_detail(connection: apsw.Connection, packer: DetailPacker, ordinal: in
     raise RunFileDamaged(f"The detail of interview {ordinal} in {path} is damaged.", path=path, fix=RESTORE)
 
 
-def failures_after(connection: apsw.Connection, ordinal: int, question: int, limit: int) -> list[FailureRow]:
-    """The next failures behind this one, in order."""
+def failures_after(
+    connection: apsw.Connection, ordinal: int, question: int, limit: int, condition: str
+) -> list[FailureRow]:
+    """The next failures behind this one, in order; `condition` is SQL on their `ordinal`."""
     return typed_rows(
         connection,
         FailureRow,
-        "SELECT ordinal, question, cause, message FROM failures WHERE (ordinal, question) > (?, ?)"
+        f"SELECT ordinal, question, cause, message FROM failures WHERE (ordinal, question) > (?, ?) AND {condition}"
         " ORDER BY ordinal, question LIMIT ?",
         (ordinal, question, limit),
     )
+
+
+def count_failed_interviews(connection: apsw.Connection, condition: str) -> int:
+    """How many interviews have failed; `condition` is SQL on their `ordinal`."""
+    return one_value(connection, int, f"SELECT count(DISTINCT ordinal) FROM failures WHERE {condition}")
 
 
 def failures_of(connection: apsw.Connection, ordinals: list[int]) -> list[FailureRow]:

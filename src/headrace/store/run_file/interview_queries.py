@@ -41,18 +41,35 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class RowSet:
-    """Interviews in an order: all by ordinal, or those of a temporary table of ordinals by position."""
+    """Interviews in an order: all by ordinal, those that one run was asked for, or those of a temporary table of
+    ordinals by position.
+
+    `total` is how many they are, where that is known. `has_all_below` is true where their ordinals are 0, 1, 2 and so
+    on up to the last.
+    """
 
     tables: str = "interviews i"
     key: str = "i.ordinal"
+    total: int | None = None
+    has_all_below: bool = False
 
     @property
     def is_everything(self) -> bool:
-        return self.key == "i.ordinal"
+        return self.tables == "interviews i"
+
+    @property
+    def is_by_position(self) -> bool:
+        return self.key != "i.ordinal"
 
 
 EVERYTHING = RowSet()
 TRUE = Sql("1", ())
+
+
+def rows_of_run(condition: str, total: int, *, has_all_below: bool) -> RowSet:
+    """The interviews of one run that has come to its end: `condition` is SQL on their `ordinal`."""
+    # SQLite flattens the subquery, so the bounds of ordinals are those of a search by key.
+    return RowSet(f"(SELECT * FROM main.interviews WHERE {condition}) i", total=total, has_all_below=has_all_below)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +151,13 @@ def fetch(
 
 def key_before(connection: apsw.Connection, row_set: RowSet, condition: Sql, index: int) -> int | None:
     """The key just before the row at `index`; None where there are no more than `index` rows."""
-    if condition is TRUE and (not row_set.is_everything or _has_no_holes(connection)):
-        return index - 1 if row_set.is_everything else index
+    if condition is TRUE:
+        if row_set.is_by_position:
+            return index
+        if row_set.has_all_below:
+            return index - 1
+        if row_set.is_everything and _has_no_holes(connection):
+            return index - 1
     key = connection.execute(
         f"SELECT {row_set.key} FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
         f" ORDER BY {row_set.key} LIMIT 1 OFFSET ?",
@@ -148,6 +170,8 @@ def count(connection: apsw.Connection, row_set: RowSet, condition: Sql) -> int:
     """How many interviews of a row set meet the condition."""
     if condition is TRUE and row_set.is_everything:
         return _kept_count(connection)
+    if condition is TRUE and row_set.total is not None:
+        return row_set.total
     found = f"SELECT count(*) FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
     return connection.execute(found, condition.parameters).get
 

@@ -19,6 +19,7 @@ from headrace.store.claim import refuse_live_writer
 from headrace.store.connections import open_writer
 from headrace.store.live_file import seal
 from headrace.store.lock import WriterLock
+from headrace.store.run_file.kept_names import kept_names
 from headrace.store.run_file.reader import open_run_file
 
 # SQLite's own, the writer's lock, a running engine's socket, and a file that was never finished.
@@ -61,8 +62,7 @@ def set_aside(path: Path) -> Path | None:
     if path.stat().st_size:
         _refuse_if_written(path)
         _gather_into_one_file(path)
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    kept = next(p for p in _names_beside(path, stamp) if not p.exists())
+    kept = next(name for name in kept_names(path, time.localtime()) if not name.exists())
     path.rename(kept)
     return kept
 
@@ -78,14 +78,6 @@ def _gather_into_one_file(path: Path) -> None:
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size:
         raise RunFileBusy(f"{path} is being read.", path=path, fix="Close its readers, then start over.")
-
-
-def _names_beside(path: Path, stamp: str) -> Iterator[Path]:
-    yield path.with_name(f"{path.stem}.{stamp}{path.suffix}")
-    number = 2
-    while True:
-        yield path.with_name(f"{path.stem}.{stamp}-{number}{path.suffix}")
-        number += 1
 
 
 def _beside(path: Path) -> Iterator[Path]:

@@ -1,0 +1,42 @@
+"""What one run was asked for, as SQL: `run` returns these interviews, whatever is added to the file later.
+
+A limit is a bound of ordinals. A sample is a bitmap, drawn again from its seed when it is first needed, and asked for
+each ordinal by a function in SQL. Does not cover: which interviews these are (plan.portion).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.plan.portion import RunScope
+from headrace.store.run_file.interview_queries import EVERYTHING, RowSet, rows_of_run
+from headrace.store.run_file.reader import Reader
+from headrace.store.run_file.stored_job.stored_plan import read_plan
+from headrace.store.run_file.stored_job.stored_where import read_left_out
+
+
+def rows_in(scope: RunScope | None, reader: Reader) -> RowSet:
+    """The interviews of a scope, to be read on this reader; of the whole file where it is None."""
+    if scope is None:
+        return EVERYTHING
+    has_all_below = not (scope.is_drawn or scope.has_gaps)
+    return rows_of_run(ordinals_in(scope, reader), scope.total, has_all_below=has_all_below)
+
+
+def ordinals_in(scope: RunScope | None, reader: Reader) -> str:
+    """A condition in SQL on a column `ordinal`."""
+    if scope is None:
+        return "1"
+    if not scope.is_drawn:
+        return f"ordinal < {scope.stop}"
+    function = reader.function(scope, lambda: _is_drawn(scope, reader))
+    return f"ordinal < {scope.stop} AND {function}(ordinal)"
+
+
+def _is_drawn(scope: RunScope, reader: Reader) -> Callable[[int], bool]:
+    left_out = None
+    if scope.has_gaps:
+        with reader.snapshot() as connection:
+            left_out = read_left_out(connection, reader.path, read_plan(connection, reader.path))
+    passed_over = scope.passed_over(left_out)
+    return lambda ordinal: 0 <= ordinal < scope.stop and ordinal not in passed_over
