@@ -7,9 +7,10 @@ from pathlib import Path
 
 import typer
 
-from headrace.cli.terminal import Terminal, path_text, print_json, showable
+from headrace.cli.terminal import Terminal, own_command, path_text, print_json, say, seen_from_here, showable
 from headrace.display import counted
 from headrace.errors import RunFileDamaged
+from headrace.store.run_file.dropping import can_be_dropped
 from headrace.store.verification import Damage, Verification
 from headrace.store.whole_files import verify
 
@@ -19,8 +20,11 @@ _WHAT_TO_DO = {
     "counters": "restore a copy: what it took is not known; the answers can be read",
     "agents": "restore a copy, or run the job again into a new file",
     "scenarios": "restore a copy, or run the job again into a new file",
-    "interviews": "restore a copy; the others can be read: results.filter('interview.ordinal != ...')",
-    "details": "restore a copy; answers can be read, prompts and raw responses of these cannot",
+    "interviews": "restore a copy, or have them run again; the others can be read",
+    "details": "restore a copy, or have them run again; their answers can be read, prompts and raw responses cannot",
+    "failures": "restore a copy, or have these interviews run again",
+    "questions": "restore a copy, or put it right as below: filters may leave rows out until then",
+    "answers in flight": "restore a copy, or put it right as below: these questions are then asked again",
 }
 
 
@@ -35,6 +39,7 @@ def show_verified(path: Path, *, as_json: bool) -> None:
                 "is_whole": not findings,
                 "rows": found.rows,
                 "unchecked": found.unchecked,
+                "run_again": found.run_again.ranges,
                 "findings": [asdict(finding) for finding in findings],
             }
         )
@@ -64,6 +69,16 @@ def _print(found: Verification, findings: list[Damage]) -> None:
             f"  {finding.kind}: {finding.count:,}{_places(finding)}: {showable(finding.what, 300, terminal.encoding)}"
         )
         print(f"    {_WHAT_TO_DO.get(finding.kind, 'restore a copy')}")
+    if findings and can_be_dropped(found):
+        _print_way_on(found)
+
+
+def _print_way_on(found: Verification) -> None:
+    path, again = seen_from_here(found.path), found.run_again
+    if again.count:
+        say(f"to run again: {counted(again.count, 'interview')} ({again.text()})")
+    say(f"put it right, with the file as it is kept beside: {own_command()} compact {path} --drop-damaged")
+    say(f"then run what is missing: {own_command()} resume {path}")
 
 
 def _places(finding: Damage) -> str:

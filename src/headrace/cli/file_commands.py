@@ -1,4 +1,4 @@
-"""The commands on run files: `results`, `export`, `runs`, `copy` and `verify`.
+"""The commands on run files: `results`, `export`, `runs`, `copy`, `compact` and `verify`.
 
 Does not cover: what is printed (cli.output, cli.run_files, cli.damage_report).
 """
@@ -88,6 +88,19 @@ def copy(
     from headrace.cli.run_files import copy_run
 
     copy_run(path, target, without_log=without_log)
+
+
+def compact(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="A run file or an engine's file.")],
+    drop_damaged: Annotated[
+        bool,
+        typer.Option("--drop-damaged", help="Leave out what verify finds damaged; the file is kept as it was, too."),
+    ] = False,
+) -> None:
+    """Make a file smaller by writing it anew, while nothing runs it."""
+    from headrace.cli.run_files import compact_run
+
+    compact_run(path, drop_damaged=drop_damaged)
 
 
 def verify(

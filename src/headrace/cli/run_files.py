@@ -1,4 +1,4 @@
-"""Lists and removes the run files in the user's data directory, for `headrace runs`; copies one for `headrace copy`."""
+"""Lists and removes the run files in the user's data directory, for `headrace runs`; `headrace copy` and `compact`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import typer
 
-from headrace.cli.terminal import Terminal, path_text, print_json, say, showable
+from headrace.cli.terminal import Terminal, own_command, path_text, print_json, say, seen_from_here, showable
 from headrace.display import counted
 from headrace.errors import HeadraceError, OptionError
 from headrace.results.results import Results
 from headrace.store.home import home
 from headrace.store.run_file.removal import check_is_removable, disk_bytes, remove_run
 from headrace.store.run_file.stored_job.stored_lists import planned_interviews
-from headrace.store.whole_files import copy_file
+from headrace.store.whole_files import compact_file, copy_file
 from headrace.tables import print_rows, table_width
 from headrace.units import format_bytes
 
@@ -79,6 +79,19 @@ def copy_run(path: Path, target: Path, *, without_log: bool) -> None:
     path, target = path.expanduser().resolve(), target.expanduser().absolute()
     copy_file(path, target, without_log=without_log)
     Terminal().say(f"copied {path_text(path)} to {path_text(target)}, {format_bytes(target.stat().st_size)}")
+
+
+def compact_run(path: Path, *, drop_damaged: bool) -> None:
+    done = compact_file(path, drop_damaged_rows=drop_damaged)
+    shown, size = seen_from_here(path), format_bytes(done.after_bytes)
+    if done.kept is not None:
+        say(f"dropped {counted(done.dropped, 'damaged interview')} from {shown}, now {size}")
+        say(f"the file as it was: {seen_from_here(done.kept)}")
+        say(f"ask them again: {own_command()} resume {shown}")
+    elif done.after_bytes < done.before_bytes:
+        say(f"compacted {shown}: {size}, before {format_bytes(done.before_bytes)}")
+    else:
+        say(f"{shown} is as small as it gets: {size}")
 
 
 _COLUMNS = ("size", "done", "age", "run file")

@@ -4,7 +4,7 @@ Why files: work is a sequence of journaled steps, and anything may be dropped fr
 journal. So the file must be right whatever happens to the process, to the file or to the disk: a kill at any moment, a
 second writer, a moved file, a full disk, a flipped bit, a file that somebody else has made.
 
-    whole_files                copy, verify: either kind
+    whole_files                copy, compact, verify: either kind
         │
     run_file/   engine_file/   what is in them: tables, reads, writes. They do not know each other
         │            │

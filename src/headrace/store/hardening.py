@@ -106,6 +106,20 @@ def only_reading(connection: apsw.Connection) -> Generator[None]:
         connection.authorizer = before
 
 
+@contextmanager
+def vacuuming(connection: apsw.Connection) -> Generator[None]:
+    """Let a reader write a copy of its file inside the block: SQLite attaches the new file for that."""
+    before = connection.authorizer
+    connection.authorizer = None
+    connection.limit(apsw.SQLITE_LIMIT_ATTACHED, 1)
+    try:
+        with scratch(connection):
+            yield
+    finally:
+        connection.limit(apsw.SQLITE_LIMIT_ATTACHED, _LIMITS[apsw.SQLITE_LIMIT_ATTACHED])
+        connection.authorizer = before
+
+
 def _query_may(operation: int, _first: str | None, second: str | None, _database: str | None, _by: str | None) -> int:
     if operation == apsw.SQLITE_FUNCTION and second in _OTHERS_CODE:
         return apsw.SQLITE_DENY

@@ -7,7 +7,7 @@ Does not cover: what is written into it (run_file.stored_job.creation, engine_fi
 from __future__ import annotations
 
 import errno
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import apsw
 
 from headrace.errors import RunFileError, StorageFull
 from headrace.store.connections import connect
+from headrace.store.hardening import vacuuming
 from headrace.store.private import make_file, sync
 
 OF_A_WRITER = "('writer', 'log')"  # rows of `meta` that are about the process that writes, and its log
@@ -24,13 +25,22 @@ _LEFT_BESIDE = ("-journal", "-wal", "-shm")
 
 
 @contextmanager
-def new_database(path: Path) -> Generator[apsw.Connection]:
-    """A connection to an empty database under another name; it becomes `path` when the block ends without an error."""
+def new_database(path: Path, begin: Callable[[Path], None] | None = None) -> Generator[apsw.Connection]:
+    """A connection to an empty database under another name; it becomes `path` when the block ends without an error.
+
+    `begin` fills the empty file before it is opened.
+    """
     making = path.with_name(path.name + ".making")
     with _in_words(path):
         making.unlink(missing_ok=True)
         make_file(making)
-    connection = connect(making)
+    try:
+        if begin is not None:
+            begin(making)
+        connection = connect(making)
+    except BaseException:
+        making.unlink(missing_ok=True)
+        raise
     try:
         # No journal on disk and no syncs: until it has its name there is nothing to lose. None at all is not to be had
         # on a hardened connection.
@@ -56,6 +66,12 @@ def copy_into(source: apsw.Connection, path: Path) -> None:
             backup.step()
         copy.execute("PRAGMA journal_mode=DELETE").fetchall()  # it has the source's mode
         copy.execute(f"DELETE FROM meta WHERE key IN {OF_A_WRITER}")
+
+
+def vacuum_into(source: apsw.Connection, path: Path) -> None:
+    """Write everything that a reader sees at one moment into an empty file, without the room that it does not use."""
+    with vacuuming(source):
+        source.execute("VACUUM INTO ?", (str(path),))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from headrace.store.quoting import quote_text
 
 _MOST_NAMED = 20
 _MOST_OF_SQLITE = 20
+_MOST_RANGES = 100_000
 
 
 @dataclass(slots=True)
@@ -31,16 +32,44 @@ class Damage:
     places: list[int] = field(default_factory=list[int])
 
 
+class OrdinalRanges:
+    """Ordinals that come in rising order, as ranges from first to last; no more than 100,000 ranges are kept."""
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[int, int]] = []
+        self.count = 0
+        self.is_cut = False
+
+    def add(self, ordinal: int) -> None:
+        last = self.ranges[-1] if self.ranges else None
+        if last is not None and ordinal <= last[1]:
+            return
+        if last is not None and ordinal == last[1] + 1:
+            self.ranges[-1] = (last[0], ordinal)
+        elif len(self.ranges) < _MOST_RANGES:
+            self.ranges.append((ordinal, ordinal))
+        else:
+            self.is_cut = True
+            return
+        self.count += 1
+
+    def text(self, most: int = _MOST_NAMED) -> str:
+        """`5, 9-12, ...`"""
+        shown = [str(first) if first == last else f"{first}-{last}" for first, last in self.ranges[:most]]
+        return ", ".join([*shown, *(["..."] if len(self.ranges) > most else [])])
+
+
 @dataclass(slots=True)
 class Verification:
     """What was found in one file. `unchecked` rows have no checksum: those of an engine file, and those that an older
-    Headrace wrote.
+    Headrace wrote. `run_again` are the interviews that a run can make anew, once their damaged rows are dropped.
     """
 
     path: Path
     rows: int = 0
     unchecked: int = 0
     findings: dict[str, Damage] = field(default_factory=dict[str, Damage])
+    run_again: OrdinalRanges = field(default_factory=OrdinalRanges)
 
     def note(self, kind: str, what: str, place: int | None = None) -> None:
         finding = self.findings.setdefault(kind, Damage(kind, what))

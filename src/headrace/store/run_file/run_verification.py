@@ -113,7 +113,9 @@ def _check_interviews(connection: apsw.Connection, found: Verification, header: 
             trouble = row_trouble(row, projection, header) or look.trouble(row)
             if trouble is not None:
                 found.note("interviews", trouble, row[ORDINAL])
-            look.check_detail(row)
+            is_whole = look.check_detail(row)
+            if (trouble is not None or not is_whole) and 0 <= row[ORDINAL] < plan.size:
+                found.run_again.add(row[ORDINAL])
         after = page[-1][KEY] if is_cut else None
     look.check_counts()
 
@@ -143,18 +145,20 @@ class _Interviews:
             return f"its answers cannot be read ({short_message(error)})"
         return None
 
-    def check_detail(self, row: Fetched) -> None:
+    def check_detail(self, row: Fetched) -> bool:
+        """Whether the detail and the failures of an interview are as they were written."""
         ordinal = row[ORDINAL]
         try:
             sql = "SELECT detail FROM details WHERE ordinal = ?"
             packed: bytes | None = self._connection.execute(sql, (ordinal,)).get
             if packed is None or (row[CHECKSUM] is not None and not has_detail(row[CHECKSUM], packed)):
                 raise ValueError("is missing, or not as it was written")
-            self._check_failures(ordinal, self._header.packer.unpack(packed))
+            return self._check_failures(ordinal, self._header.packer.unpack(packed))
         except UNREADABLE as error:
             self._found.note("details", short_message(error), ordinal)
+            return False
 
-    def _check_failures(self, ordinal: int, detail: Detail) -> None:
+    def _check_failures(self, ordinal: int, detail: Detail) -> bool:
         """Compare the failures in a detail with the table `failures`, which exists for finding them."""
         asked = range(len(self._header.question_names))
         if any(record.question not in asked for record in detail.records):
@@ -162,8 +166,10 @@ class _Interviews:
         kept = [record.failure for record in detail.records if record.failure is not None]
         sql = "SELECT question, cause, message FROM failures WHERE ordinal = ? ORDER BY question"
         listed = list(raw_rows(self._connection, sql, (ordinal,)))
-        if listed != sorted((failure.question, failure.cause.value, failure.message) for failure in kept):
+        is_right = listed == sorted((failure.question, failure.cause.value, failure.message) for failure in kept)
+        if not is_right:
             self._found.note("failures", "are not those of the detail", ordinal)
+        return is_right
 
     def check_counts(self) -> None:
         counted = self._connection.execute("SELECT value FROM counters WHERE name = 'failed'").get
