@@ -70,7 +70,6 @@ _WAYS: dict[str, dict[str, str]] = {
             'Make one of select(...).print(format="markdown"), or of to_dicts().',
         ),
         **dict.fromkeys(("chart", "plot", "ggplot2", "flatten", "unpack_list", "long"), _IN_PANDAS),
-        "to_polars": "to_parquet(path) writes a file that Polars reads.",
         "compute_job_cost": "stats().cost is what it cost.",
         "num_observations": "len(results) is how many there are.",
         **dict.fromkeys(("keys", "all_keys", "show_columns"), "columns has the names."),

@@ -26,6 +26,7 @@ from headrace.results.export.text_export import print_csv, print_jsonl
 from headrace.results.failed_questions import FailedQuestion
 from headrace.results.results import Results
 from headrace.results.stats import Stats
+from headrace.results.tabular import columns_of
 from headrace.units import format_bytes
 
 _TABLE = "table"
@@ -166,13 +167,14 @@ def show_failed(paths: Sequence[Path], *, where: str | None, limit: int | None, 
     with opened(paths) as results:
         failures = islice((results.filter(where) if where else results).failed(), limit)
         columns = list(FailedQuestion._fields)
+        batches = columns_of(failures, len(columns))
         match layout.name:
             case "csv":
                 print_data_as_utf8()
-                print_csv(sys.stdout, columns, failures, escape_formulas=layout.escape_formulas)
+                print_csv(sys.stdout, columns, batches, escape_formulas=layout.escape_formulas)
             case "jsonl":
                 print_data_as_utf8()
-                print_jsonl(sys.stdout, columns, failures)
+                print_jsonl(sys.stdout, columns, batches)
             case _:
                 for failure in failures:
                     message = cell_text(failure.message, _LONGEST_MESSAGE)

@@ -191,7 +191,7 @@ class AsyncDelivery:
 
 def _in_flight(run: StandaloneRun) -> int:
     progress = run.progress()
-    return progress.in_flight if progress is not None else 0
+    return (progress.in_flight or 0) if progress is not None else 0
 
 
 def _show(display: Display, run: StandaloneRun) -> None:

@@ -23,7 +23,7 @@ from headrace.survey.values import Fields, kind_of
 
 if TYPE_CHECKING:
     from headrace.plan.rows.row_table import RowTable
-    from headrace.results.export.frames import DataFrame
+    from headrace.results.export.pandas_frames import DataFrame
 
 __all__ = ["AgentList", "ModelList", "ScenarioList", "as_list", "gathered"]
 

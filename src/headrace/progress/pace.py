@@ -16,16 +16,17 @@ _SAMPLES = 30
 class Progress:
     """`done` includes `reused`; tokens and `cost`, in US dollars, are of this run. None: no price is known.
 
-    `notice` is what else one must know, such as a model that cannot be reached.
+    `notice` is what else one must know, such as a model that cannot be reached. An export has nothing but `done` and
+    `total`.
     """
 
     done: int
     total: int
-    reused: int
-    failed: int
-    in_flight: int
-    memory_bytes: int
-    budget_bytes: int
+    reused: int = 0
+    failed: int = 0
+    in_flight: int | None = None
+    memory_bytes: int = 0
+    budget_bytes: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None

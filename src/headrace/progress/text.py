@@ -118,11 +118,11 @@ def _figures(progress: Progress, pace: Pace) -> dict[_Figure, str]:
         _Figure.LEFT: _time_text(progress, pace),
         _Figure.RATE: _rate_text(per_s) if per_s is not None else "",
         _Figure.FAILED: f"{progress.failed:,} failed" if progress.failed else "",
-        _Figure.IN_FLIGHT: f"{progress.in_flight:,} in flight" if not progress.is_over else "",
+        _Figure.IN_FLIGHT: _in_flight_text(progress),
         _Figure.REUSED: f"{format_count(progress.reused)} reused" if progress.reused else "",
         _Figure.TOKENS: _tokens_text(progress.input_tokens, progress.output_tokens),
         _Figure.COST: f"${progress.cost:,.2f}" if progress.cost is not None else "",
-        _Figure.MEMORY: _amount_within(progress.memory_bytes, progress.budget_bytes),
+        _Figure.MEMORY: _amount_within(progress.memory_bytes, progress.budget_bytes) if progress.budget_bytes else "",
     }
     return {figure: text for figure, text in texts.items() if text}
 
@@ -131,6 +131,10 @@ def _notice_text(progress: Progress) -> str:
     """On one line: it may quote a service."""
     notice = visible(" ".join(progress.notice.split()))
     return " ".join(part for part in ("paused" if progress.is_paused else "", notice) if part)
+
+
+def _in_flight_text(progress: Progress) -> str:
+    return "" if progress.is_over or progress.in_flight is None else f"{progress.in_flight:,} in flight"
 
 
 def _time_text(progress: Progress, pace: Pace) -> str:

@@ -360,6 +360,9 @@ class Results(HostedVerbs, Tabular):
         kinds = [part.kinds(self._columns_of(part, names)) for part in self._parts]
         return [frozenset[ColumnKind]().union(*held) for held in zip(*kinds, strict=True)]
 
+    def _row_count(self) -> int | None:
+        return len(self) if all(part.opened().is_counted_in_sql() for part in self._parts) else None
+
     def _glance(self, most_rows: int) -> Glance:
         first = self._parts[0]
         catalog = first.catalog()

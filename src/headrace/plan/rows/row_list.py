@@ -27,7 +27,7 @@ from headrace.survey.values import Fields, decode_fields, encode_fields
 
 if TYPE_CHECKING:
     from headrace.plan.rows.row_table import RowTable
-    from headrace.results.export.frames import DataFrame
+    from headrace.results.export.pandas_frames import DataFrame
 
 Item = TypeVar("Item", Agent, Scenario)
 

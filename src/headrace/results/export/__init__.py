@@ -1,9 +1,14 @@
 """Results as files, data frames and lists. Heavy libraries are imported only inside the call that needs them.
 
-frames       pandas and Parquet
-text_export  CSV and JSON lines
-listing      plain Python lists, and lists of agents and scenarios
-markup       Markdown and HTML
+column_source    what every export reads: columns, batch by batch
+column_shapes    which values a column holds: whole numbers, texts, lists of these; joined over batches
+arrow_batches    columns as Arrow record batches, tables and polars frames
+parquet_files    Parquet
+pandas_frames    pandas
+text_export      CSV and JSON lines
+markup           Markdown and HTML
 workbook, sqlite_export  an Excel workbook; an SQLite file
-replacing    a file is written whole under another name, then renamed
+listing          plain Python lists, and lists of agents and scenarios
+replacing        a file is written whole under another name, then renamed
+export_progress  a progress line for an export that takes long, at a terminal
 """

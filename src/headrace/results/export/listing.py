@@ -62,11 +62,6 @@ def to_agent_list(rows: Iterator[dict[str, Any]]) -> AgentList:
     return AgentList(map(_agent, rows))
 
 
-def with_texts(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The row with its lists and dicts as texts."""
-    return tuple(str(cast("Any", value)) if isinstance(value, (list, dict)) else value for value in row)
-
-
 def _items(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else [value]
 

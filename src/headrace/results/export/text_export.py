@@ -1,59 +1,75 @@
-"""Rows as CSV and as JSON lines, streamed. Does not cover: data frames and Parquet (frames)."""
+"""Rows as CSV and as JSON lines, streamed. Does not cover: data frames (pandas_frames) and Parquet (parquet_files)."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TextIO, TypeAlias, cast
+from typing import Any, Protocol, TextIO, cast
 
 import msgspec
 
 from headrace.display import visible
+from headrace.results.export.column_source import Batch
 from headrace.results.export.replacing import replacing
-
-Rows: TypeAlias = Iterator[tuple[Any, ...]]
 
 # Spreadsheets read on behind a tab or a carriage return, and take the wide signs of East Asian keyboards too.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}",
                    "\N{FULLWIDTH HYPHEN-MINUS}", "\N{FULLWIDTH COMMERCIAL AT}")  # fmt: skip
-_encode_fast = msgspec.json.Encoder().encode
+_LINES_AT_ONCE = 1_000
+_NESTED = frozenset({list, dict})
+_encoder = msgspec.json.Encoder()
 
 
 def to_json(value: Any) -> bytes:
     """The value as JSON: integers of any size as numbers, other scripts as they are, NaN and infinities as null."""
     try:
-        return _encode_fast(value)
+        return _encoder.encode(value)
     except OverflowError:  # an integer beyond 64 bits
         return json.dumps(_without_nan(value), ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def write_csv(path: Path, columns: list[str], rows: Rows, *, escape_formulas: bool) -> Path:
+def write_csv(path: Path, columns: list[str], batches: Iterator[Batch], *, escape_formulas: bool) -> Path:
     with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-        print_csv(file, columns, rows, escape_formulas=escape_formulas)
+        print_csv(file, columns, batches, escape_formulas=escape_formulas)
     return path
 
 
-def print_csv(file: TextIO, columns: list[str], rows: Rows, *, escape_formulas: bool) -> None:
+def print_csv(file: TextIO, columns: list[str], batches: Iterator[Batch], *, escape_formulas: bool) -> None:
     """Write rows as CSV; `escape_formulas` puts an apostrophe before texts that a spreadsheet would run as formulas."""
-    cell = _inert_cell if escape_formulas else _csv_cell
     writer = csv.writer(at_terminal(file), lineterminator="\n")
-    writer.writerow(map(cell, columns))
-    writer.writerows([cell(value) for value in row] for row in rows)
+    cells = _inert_cells if escape_formulas else _csv_cells
+    writer.writerow(cells(columns))
+    for batch in batches:
+        writer.writerows(zip(*map(cells, batch), strict=True))
 
 
-def write_jsonl(path: Path, columns: list[str], rows: Rows) -> Path:
-    with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-        print_jsonl(file, columns, rows)
+def write_jsonl(path: Path, columns: list[str], batches: Iterator[Batch]) -> Path:
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
+        _write_lines(file.write, columns, batches)
     return path
 
 
-def print_jsonl(file: TextIO, columns: list[str], rows: Rows) -> None:
+def print_jsonl(file: TextIO, columns: list[str], batches: Iterator[Batch]) -> None:
     write = at_terminal(file).write
-    for row in rows:
-        write(to_json(dict(zip(columns, row, strict=True))).decode() + "\n")
+    _write_lines(lambda lines: write(lines.decode()), columns, batches)
+
+
+def _write_lines(write: Callable[[bytes], object], columns: list[str], batches: Iterator[Batch]) -> None:
+    for batch in batches:
+        rows = zip(*batch, strict=True)
+        while some := [dict(zip(columns, row, strict=True)) for row in islice(rows, _LINES_AT_ONCE)]:
+            write(_json_lines(some))
+
+
+def _json_lines(rows: list[dict[str, Any]]) -> bytes:
+    try:
+        return _encoder.encode_lines(rows)
+    except OverflowError:
+        return b"".join(to_json(row) + b"\n" for row in rows)
 
 
 class TextSink(Protocol):
@@ -73,6 +89,15 @@ class _VisibleWriter:
 def at_terminal(file: TextIO) -> TextSink:
     """What to write to: at a terminal, control characters are escaped."""
     return _VisibleWriter(file) if file.isatty() else file
+
+
+def _csv_cells(values: Sequence[Any]) -> Iterable[Any]:
+    """A column's cells: the values themselves where none is a list or a dict."""
+    return values if _NESTED.isdisjoint(map(type, values)) else map(_csv_cell, values)
+
+
+def _inert_cells(values: Sequence[Any]) -> Iterable[Any]:
+    return map(_inert_cell, values) if str in set(map(type, values)) else _csv_cells(values)
 
 
 def _csv_cell(value: Any) -> Any:

@@ -1,0 +1,26 @@
+"""What an export reads: named columns, batch by batch, as often as it asks. Knows no format and no library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeAlias
+
+from headrace.expressions import ColumnKind
+
+Batch: TypeAlias = Sequence[Sequence[Any]]  # the values of each column, some thousand rows
+Kinds: TypeAlias = list[frozenset[ColumnKind]]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSource:
+    """`kinds` and `batches` read anew each time: a run that goes on may have added rows meanwhile."""
+
+    columns: list[str]
+    kinds: Callable[[], Kinds]
+    batches: Callable[[], Iterator[Batch]]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows one by one, read in batches."""
+        return chain.from_iterable(zip(*batch, strict=True) for batch in self.batches())
