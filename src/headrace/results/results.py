@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, overload
@@ -34,7 +35,7 @@ from headrace.results.stats import Stats, added_stats, history_of, read_stats
 from headrace.results.tables.sql_table import SqlRows
 from headrace.results.tables.table import Table
 from headrace.results.tables.tallying import Tallied, counts_by_value
-from headrace.results.tabular import Tabular, Values
+from headrace.results.tabular import Columns, Tabular, Values
 from headrace.stand_ins import HostedVerbs
 from headrace.store.run_file.reader import check_is_set_up
 from headrace.survey.agent import Agent
@@ -348,6 +349,12 @@ class Results(HostedVerbs, Tabular):
     def _values(self) -> Iterator[Values]:
         names = self.columns
         return self._merged([part.values(self._columns_of(part, names)) for part in self._parts])
+
+    def _batches(self) -> Iterator[Columns]:
+        if joining.are_mixed(self._parts):
+            return super()._batches()
+        names = self.columns
+        return chain.from_iterable(part.batches(self._columns_of(part, names)) for part in self._parts)
 
     def _columns_of(self, part: FileView, names: Iterable[str]) -> list[ResultColumn]:
         catalog = part.catalog()

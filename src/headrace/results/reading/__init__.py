@@ -4,6 +4,7 @@ views      what is asked for, as a value: filters, order, a window
 scopes     the interviews that one run was asked for, as SQL
 conditions filters, split into SQL where that is exact and Python for the rest
 stages     pages of rows, checked; an order is a temporary table of ordinals on disk
+bulk_reading  batches of columns, read and checked a page at a time where all is as expected; else stages reads rows
 file_view  a view of one file with the columns that were chosen, added and renamed
 joining    several files read as one: `results + other`
 """

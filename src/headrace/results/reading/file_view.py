@@ -22,7 +22,7 @@ from headrace.results.reading.stages import OpenView
 from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
 from headrace.results.stats import read_stats
-from headrace.results.tabular import Values
+from headrace.results.tabular import Columns, Values
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import everything_of
 from headrace.store.run_file.reader import Reader
@@ -91,6 +91,9 @@ class FileView:
 
     def values(self, columns: Iterable[ResultColumn]) -> Iterator[Values]:
         return self.opened().values(list(columns))
+
+    def batches(self, columns: Iterable[ResultColumn]) -> Iterator[Columns]:
+        return self.opened().batches(list(columns))
 
     def failed(self) -> Iterator[FailedQuestion]:
         if self.view.is_whole:

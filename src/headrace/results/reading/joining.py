@@ -52,6 +52,11 @@ def merged(parts: tuple[FileView, ...], streams: list[Iterator[Item]]) -> Iterat
     return (item for _, item in heapq.merge(*keyed, key=lambda pair: pair[0]))
 
 
+def are_mixed(parts: tuple[FileView, ...]) -> bool:
+    """Whether rows of one view come between those of another."""
+    return len(parts) > 1 and bool(_sort_keys(parts[0]))
+
+
 def _keyed(part: FileView, stream: Iterator[Item]) -> Iterator[tuple[tuple[_Place, ...], Item]]:
     """Each item with its place in the order."""
     keys = _sort_keys(part)

@@ -20,10 +20,12 @@ import apsw
 
 from headrace.expressions import Column
 from headrace.results.columns.records import Getter, Record, getter, projection_of
-from headrace.results.columns.result_column import ResultColumn
+from headrace.results.columns.result_column import Bound, ResultColumn
+from headrace.results.reading.bulk_reading import BulkReading
 from headrace.results.reading.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
 from headrace.results.reading.scopes import rows_in
 from headrace.results.reading.views import SortKey, View
+from headrace.results.tabular import Columns
 from headrace.store.contents import decoding
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
@@ -71,6 +73,13 @@ class OpenView:
                 with decoding_row(self.header, row):
                     values = tuple([get(record) for get in getters])
                 yield values
+
+    def batches(self, columns: list[ResultColumn]) -> Iterator[Columns]:
+        """These columns of the view's interviews, some thousand rows at a time."""
+        if not columns:
+            return
+        with self._stage() as (stage, start, stop):
+            yield from stage.batches(columns, start, stop)
 
     def count(self) -> int:
         """How many interviews the view has."""
@@ -131,26 +140,60 @@ class _ViewStage:
 
     def pages(self, projection: Projection, start: int, stop: int | None) -> Iterator[list[Fetched]]:
         """The rows from `start` up to `stop`, in order. A page may be empty where Python filters it."""
-        after, skip = self._enter(start)
-        left = math.inf if stop is None else stop - start
-        projection = _checked(_both(projection, projection_of(self._conditions.columns)), self._header)
+        place = self._enter(start, stop)
+        projection = self._with_conditions(projection)
         predicates = self._conditions.predicates(projection)
-        while after is not None and left > 0:
-            with self._reader.snapshot() as connection:
-                condition, rest = self._conditions.split(connection)
-                limit = projection.page_rows if rest else int(min(projection.page_rows, left))
-                page, is_cut = fetch(connection, self._row_set, projection, condition, after, limit)
-                after = page[-1][KEY] if is_cut else None
-                if after is None:
-                    check_none_is_missing(connection, self._header.path)
-            check_rows(page, projection, self._header)
-            if rest:
-                tests = [predicates[each] for each in rest]
-                page = [row for row in page if self._passes(row, tests)]
-            page, skip = page[skip:], max(0, skip - len(page))
-            page = page if len(page) <= left else page[: int(left)]
-            left -= len(page)
-            yield page
+        while place.has_more:
+            yield self._next_page(place, projection, predicates)
+
+    def batches(self, columns: list[ResultColumn], start: int, stop: int | None) -> Iterator[Columns]:
+        """Columns of the rows from `start` up to `stop`, in order, some thousand rows at a time."""
+        place = self._enter(start, stop)
+        projection = self._with_conditions(projection_of(columns))
+        predicates = self._conditions.predicates(projection)
+        getters = [getter(column, projection, self._header) for column in columns]
+        bulk = BulkReading.of(columns, projection, self._header)
+        while place.has_more:
+            batch = None if bulk is None or not bulk.is_due() else self._next_columns(place, bulk)
+            if batch is None:
+                page = self._next_page(place, projection, predicates)
+                batch = list(zip(*[self._taken(row, getters) for row in page], strict=True))
+            if batch:
+                yield batch
+
+    def _next_columns(self, place: _Place, bulk: BulkReading) -> Columns | None:
+        """The next rows as columns; None where they are to be read row by row."""
+        assert place.after is not None
+        with self._reader.snapshot() as connection:
+            condition, rest = self._conditions.split(connection)
+            if rest or place.skip:
+                return None
+            batch = bulk.read(connection, self._row_set, condition, place.after, place.left)
+            if batch is None:
+                return None
+            place.after = batch.last_key if batch.is_cut else None
+            if place.after is None:
+                check_none_is_missing(connection, self._header.path)
+        place.left -= batch.rows
+        return batch.columns
+
+    def _next_page(self, place: _Place, projection: Projection, predicates: dict[Bound, Predicate]) -> list[Fetched]:
+        assert place.after is not None
+        with self._reader.snapshot() as connection:
+            condition, rest = self._conditions.split(connection)
+            limit = projection.page_rows if rest else int(min(projection.page_rows, place.left))
+            page, is_cut = fetch(connection, self._row_set, projection, condition, place.after, limit)
+            place.after = page[-1][KEY] if is_cut else None
+            if place.after is None:
+                check_none_is_missing(connection, self._header.path)
+        check_rows(page, projection, self._header)
+        if rest:
+            tests = [predicates[each] for each in rest]
+            page = [row for row in page if self._passes(row, tests)]
+        page, place.skip = page[place.skip :], max(0, place.skip - len(page))
+        page = page if len(page) <= place.left else page[: int(place.left)]
+        place.left -= len(page)
+        return page
 
     def count(self) -> int:
         with self._reader.snapshot() as connection:
@@ -176,7 +219,7 @@ class _ViewStage:
     def _choose_in_python(
         self, columns: list[ResultColumn], keys: tuple[SortKey, ...], start: int, stop: int | None
     ) -> RowSet:
-        projection = _checked(_both(projection_of(columns), projection_of(self._conditions.columns)), self._header)
+        projection = self._with_conditions(projection_of(columns))
         getters = [getter(column, projection, self._header) for column in columns]
         with self._reader.snapshot() as connection:
             table = KeyTable(connection, len(keys))
@@ -185,6 +228,14 @@ class _ViewStage:
                 table.add(connection, [self._keyed(row, getters) for row in page])
         with self._reader.snapshot() as connection:
             return table.choose(connection, [key.descending for key in keys], start, stop)
+
+    def _with_conditions(self, projection: Projection) -> Projection:
+        return _checked(_both(projection, projection_of(self._conditions.columns)), self._header)
+
+    def _taken(self, row: Fetched, getters: list[Getter]) -> tuple[Any, ...]:
+        record = Record(row)
+        with decoding_row(self._header, row):
+            return tuple([get(record) for get in getters])
 
     def _passes(self, row: Fetched, tests: list[Predicate]) -> bool:
         record = Record(row)
@@ -196,16 +247,32 @@ class _ViewStage:
         with decoding_row(self._header, row):
             return row[ORDINAL], *(sort_value(get(record)) for get in getters)
 
-    def _enter(self, start: int) -> tuple[int | None, int]:
-        """The key to read behind, and how many rows to pass over first."""
+    def _enter(self, start: int, stop: int | None) -> _Place:
+        """Where to begin, so that the next rows are those from `start` up to `stop`."""
+        left = math.inf if stop is None else stop - start
         if start == 0:
-            return _BEFORE_ALL, 0
+            return _Place(_BEFORE_ALL, 0, left)
         with self._reader.snapshot() as connection:
             condition, rest = self._conditions.split(connection)
             if rest:
-                return _BEFORE_ALL, start
+                return _Place(_BEFORE_ALL, start, left)
             with decoding(self._header.path, "what it has counted"):
-                return key_before(connection, self._row_set, condition, start), 0
+                return _Place(key_before(connection, self._row_set, condition, start), 0, left)
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far a reading is: the key behind which it goes on, None at the end; how many rows it passes over first; how
+    many it still gives.
+    """
+
+    after: int | None
+    skip: int
+    left: float
+
+    @property
+    def has_more(self) -> bool:
+        return self.after is not None and self.left > 0
 
 
 def _checked(projection: Projection, header: RunHeader) -> Projection:

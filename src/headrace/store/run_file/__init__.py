@@ -20,7 +20,8 @@ How data flows through the modules:
     executor: Row (rows) ──► RowBatch ──► Journal.commit (run_journal) ──► interviews, details, failures
               answers in flight ───────────────────────────────────────────────────────► pending
     a run begins: RunFile.open ──► finished (what has a row, what is pending) ──► stored_lists (agents and scenarios)
-    a reader: Reader ──► RunHeader (header) ──► interview_queries, pages ──► row_check ──► results
+    a reader: Reader ──► RunHeader (header) ──► interview_queries, rows ──► row_check ──► results
+                                            └─► column_pages, columns of a page checked together ──► results
     fresh=True: removal.set_aside ──► kept_names ──► a Reader of the earlier file finds it there
     everything: run_verification
 

@@ -129,17 +129,24 @@ def _columns(questions: int) -> tuple[int, ...]:
     return tuple(range(min(questions, ANSWER_COLUMNS)))
 
 
+def page_query(row_set: RowSet, columns: str, condition: Sql) -> str:
+    """The query of a page: columns of the rows behind a key, in order. It takes the key, the condition's parameters and
+    a number of rows.
+    """
+    return (
+        f"SELECT {columns} FROM {row_set.tables}{_LISTS}"
+        f" WHERE {row_set.key} > ? AND {condition.text} ORDER BY {row_set.key} LIMIT ?"
+    )
+
+
 def fetch(
     connection: apsw.Connection, row_set: RowSet, projection: Projection, condition: Sql, after: int, limit: int
 ) -> tuple[list[Fetched], bool]:
     """The next rows behind the key `after`, at most `limit` of them or 4 MB, and whether more may follow."""
     found: list[Fetched] = []
     held_bytes = 0
-    for row in connection.execute(
-        f"SELECT {row_set.key}, {projection.columns} FROM {row_set.tables}{_LISTS}"
-        f" WHERE {row_set.key} > ? AND {condition.text} ORDER BY {row_set.key} LIMIT ?",
-        (after, *condition.parameters, limit),
-    ):
+    query = page_query(row_set, f"{row_set.key}, {projection.columns}", condition)
+    for row in connection.execute(query, (after, *condition.parameters, limit)):
         found.append(row)
         held_bytes += sum([len(value) for value in row if type(value) is str or type(value) is bytes])
         if held_bytes > _MOST_BYTES:

@@ -1,0 +1,191 @@
+"""Interviews read as columns, a page at a time, and checked a page at a time: a third of what it takes row by row.
+
+    SELECT ──► rows, turned into columns ──► checksums of the whole page, compared in one go ──► ColumnPage
+                                                                 │ not all as expected
+                                                                 ▼
+                                  GiveUp: the caller reads that page row by row (interview_queries.fetch, row_check)
+
+What is accepted here is what row_check accepts, and anything else is left to it: it names the row and says what is
+wrong. That covers rows without a checksum, from an older Headrace, and very long values, of which a page would take too
+much memory. Does not cover: what the columns mean (results.columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple, NoReturn
+from zlib import crc32
+
+import apsw
+import msgspec
+
+from headrace.expressions import Sql
+from headrace.store.contents import UNREADABLE
+from headrace.store.run_file.header import RunHeader
+from headrace.store.run_file.interview_queries import Projection, RowSet, page_query
+from headrace.store.run_file.rows import Status
+
+# Of a page: more rows would fall out of the processor's cache between one step and the next.
+_MOST_ROWS, _MOST_VALUES, _MOST_BYTES = 512, 16_384, 32_000_000
+# Upper half of a checksum, as `checksums.has_values` compares it.
+_VALUES_CHECKSUM = "(i.checksum >> 32) + 2147483648"
+_STATUSES = frozenset(map(int, Status))
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class GiveUp(Exception):
+    """A page that must be read row by row. No user sees this error."""
+
+
+class ListRows(NamedTuple):
+    """The agents of a page's interviews, or their scenarios, as JSON, each once. `places` says for each interview which
+    of them is its own; it is None where they stand in the order of the interviews.
+    """
+
+    fields: tuple[str, ...] = ()
+    places: list[int] | None = None
+
+
+_NO_ROWS = ListRows()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPage:
+    """Some interviews as columns. `agents` and `scenarios` are empty where they were not asked for."""
+
+    last_key: int
+    ordinals: tuple[int, ...]
+    iterations: tuple[int, ...]
+    agents_at: tuple[int, ...]
+    scenarios_at: tuple[int, ...]
+    models: tuple[int, ...]
+    statuses: tuple[int, ...]
+    answers: tuple[tuple[Any, ...], ...]
+    more: tuple[str | None, ...]
+    agents: ListRows
+    scenarios: ListRows
+    held_bytes: int
+
+    def __len__(self) -> int:
+        return len(self.ordinals)
+
+
+class ColumnPages:
+    """Reads pages with this projection, which must be one that `can_read` accepts."""
+
+    def __init__(self, projection: Projection, header: RunHeader) -> None:
+        self._projection = projection
+        self._models = frozenset(range(len(header.models)))
+        answers = [f"i.a{position}" for position in projection.answers]
+        head = ["i.ordinal", "i.iteration", "i.agent", "i.scenario", "i.model", "i.status"]
+        self._columns = ", ".join([*head, *answers, "i.more", _VALUES_CHECKSUM])
+        self._rows = max(16, min(_MOST_ROWS, _MOST_VALUES // len(head + answers)))
+        # Each answer, what is beyond them, an agent and a scenario.
+        self._longest_bytes = _MOST_BYTES // (self._rows * (len(answers) + 3))
+
+    @staticmethod
+    def can_read(projection: Projection, header: RunHeader) -> bool:
+        """Whether the projection has all that a row's checksum covers, and nothing that is not read here."""
+        return header.has_checksums and projection.is_whole and projection.with_checksums and not projection.detail
+
+    def read(
+        self, connection: apsw.Connection, row_set: RowSet, condition: Sql, after: int, limit: int
+    ) -> Generator[ColumnPage]:
+        """The pages behind the key `after`, together at most `limit` rows, in the caller's transaction."""
+        with _short_values(connection, self._longest_bytes):
+            is_by_ordinal = row_set.key == "i.ordinal"  # then the key is not read twice
+            columns = self._columns if is_by_ordinal else f"{row_set.key}, {self._columns}"
+            query = page_query(row_set, columns, condition)
+            cursor = connection.execute(query, (after, *condition.parameters, limit))
+            while rows := list(islice(cursor, self._rows)):
+                *columns, checksums = zip(*rows, strict=True)
+                last_key = rows[-1][0]
+                yield self._page(connection, columns if is_by_ordinal else columns[1:], checksums, last_key)
+
+    def _page(
+        self, connection: apsw.Connection, columns: list[tuple[Any, ...]], checksums: tuple[Any, ...], last_key: int
+    ) -> ColumnPage:
+        encoded = _encoded(columns)
+        if tuple(map(crc32, encoded)) != checksums:
+            _give_up("a checksum")
+        ordinals, iterations, agents, scenarios, models, statuses, *answers, more = columns
+        self._check_head(iterations, agents, scenarios, models, statuses)
+        projection = self._projection
+        return ColumnPage(
+            last_key,
+            ordinals,
+            iterations,
+            agents,
+            scenarios,
+            models,
+            statuses,
+            tuple(answers),
+            more,
+            _list_rows(connection, "agents", agents) if projection.agent else _NO_ROWS,
+            _list_rows(connection, "scenarios", scenarios) if projection.scenario else _NO_ROWS,
+            sum(map(len, encoded)),
+        )
+
+    def _check_head(self, *columns: tuple[Any, ...]) -> None:
+        """Refuse positions, models and statuses that are none. A row's checksum may be right and the row forged."""
+        try:
+            # A sum is a whole number only where all its parts are.
+            are_whole = {type(sum(column)) for column in columns} == {int}
+        except TypeError:
+            are_whole = False
+        if not are_whole or not self._models.issuperset(columns[-2]) or not _STATUSES.issuperset(columns[-1]):
+            _give_up("a position, model or status")
+
+
+def _encoded(columns: list[tuple[Any, ...]]) -> list[bytes]:
+    try:
+        return list(map(_encode, zip(*columns, strict=True)))
+    except UNREADABLE:
+        _give_up("a value")
+
+
+def _list_rows(connection: apsw.Connection, table: str, positions: tuple[int, ...]) -> ListRows:
+    """The rows of agents or scenarios at these positions, each read and checked once."""
+    wanted = positions if _are_neighbours(positions) else tuple(sorted(set(positions)))
+    if _are_neighbours(wanted):
+        where, values = "BETWEEN ? AND ?", (wanted[0], wanted[-1])
+    else:
+        where, values = f"IN ({', '.join('?' * len(wanted))})", wanted
+    sql = f"SELECT fields, checksum FROM {table} WHERE position {where} ORDER BY position"
+    found = connection.execute(sql, values).fetchall()
+    try:
+        fields, checksums = zip(*found, strict=True)
+        is_right = tuple(map(crc32, map(str.encode, fields), wanted)) == checksums
+    except (TypeError, ValueError):
+        is_right, fields = False, ()
+    if not is_right or len(fields) != len(wanted):
+        _give_up(f"a row of {table}")
+    if wanted is positions:
+        return ListRows(fields)
+    place = dict(zip(wanted, range(len(wanted)), strict=True))
+    return ListRows(fields, [place[position] for position in positions])
+
+
+def _are_neighbours(positions: tuple[int, ...]) -> bool:
+    """Whether each position is the one before and one more."""
+    first = positions[0]
+    return positions[-1] - first == len(positions) - 1 and positions == tuple(range(first, first + len(positions)))
+
+
+@contextmanager
+def _short_values(connection: apsw.Connection, longest_bytes: int) -> Generator[None]:
+    """Have SQLite refuse values that are longer, before it reads them: a page of them would take too much memory."""
+    before = connection.limit(apsw.SQLITE_LIMIT_LENGTH, longest_bytes)
+    try:
+        yield
+    except apsw.TooBigError:
+        _give_up("a long value")
+    finally:
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, before)
+
+
+def _give_up(what: str) -> NoReturn:
+    raise GiveUp(what)
