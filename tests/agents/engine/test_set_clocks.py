@@ -12,6 +12,7 @@ from headrace.store.engine_file.engine_schema import RunState
 from tests.agents.engine.isolated_functions import napping
 
 DAY_S = 86_400.0
+NAP_S = 3.0  # long enough to be seen asleep on a busy machine
 
 
 @pytest.fixture
@@ -22,15 +23,16 @@ def set_clock(monkeypatch):
 
 
 async def until(run, state):
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while run.status().state is not state:
+            assert run.status().state is not RunState.DONE, f"it ended before it was seen {state}"
             await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("isolation", ["inline", "process"])
 async def test_a_sleeper_wakes_after_its_time_though_the_clock_was_set_back(tmp_path, set_clock, isolation):
-    async with Engine(tmp_path / "a.run", isolation=isolation, slots=1) as engine, asyncio.timeout(30):
-        run = await engine.submit(napping, 0.5)
+    async with Engine(tmp_path / "a.run", isolation=isolation, slots=1) as engine, asyncio.timeout(90):
+        run = await engine.submit(napping, NAP_S)
         await until(run, RunState.SLEEPING)
         set_clock(-DAY_S)
         assert await run.result() == "rested"
@@ -54,7 +56,7 @@ async def test_a_sleeper_does_not_wake_early_because_the_clock_was_set_forward(t
 
 async def test_a_restart_after_the_clock_was_set_back_waits_no_longer(tmp_path, set_clock):
     async with Engine(tmp_path / "a.run", isolation="inline") as engine:
-        run = await engine.submit(napping, 0.5)
+        run = await engine.submit(napping, NAP_S)
         await until(run, RunState.SLEEPING)
     set_clock(-DAY_S)
     async with Engine(tmp_path / "a.run", isolation="inline") as engine, asyncio.timeout(20):
