@@ -23,6 +23,8 @@
     ├── StorageFull                  no room to journal; everything journaled so far is safe
     ├── BudgetSpent                  max_cost or max_tokens_total is reached; resumable
     ├── BudgetTooSmall               the memory budget cannot hold even one interview or run
+    ├── QueryTimeout                 reading results took longer than its timeout_s
+    ├── QueryTooLarge                an SQL query needs more memory than one may take
     ├── MissingExtra                 an optional package that this call needs is not installed
     ├── InvalidAnswer                a model's answer that its question does not accept
     ├── ProviderError                a model could not be reached or refused
@@ -234,6 +236,30 @@ class BudgetTooSmall(HeadraceError):
         super().__init__(message, fix=fix)
         self.budget_bytes = budget_bytes
         self.used_bytes = used_bytes
+
+
+class QueryTimeout(HeadraceError):
+    """No rows came within `timeout_s` seconds of work."""
+
+    def __init__(self, timeout_s: float) -> None:
+        more = f"{10 * timeout_s:g}"
+        super().__init__(
+            f"The query was ended: it took longer than {timeout_s:g} s.",
+            fix=Spelled(
+                f"Ask for less, or give it more time: timeout_s={more}.",
+                command=f"Ask for less, or give it more time: --timeout {more}.",
+            ),
+        )
+        self.timeout_s = timeout_s
+
+
+class QueryTooLarge(HeadraceError):
+    def __init__(self, most_bytes: int) -> None:
+        super().__init__(
+            f"The query was ended: SQLite needed more than {most_bytes // 1_000_000} MB for it.",
+            fix="Ask for less at once: fewer columns, shorter texts, substr(x, 1, 100).",
+        )
+        self.most_bytes = most_bytes
 
 
 class MissingExtra(HeadraceError):

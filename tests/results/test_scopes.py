@@ -242,7 +242,7 @@ def test_the_ordinals_of_a_run_are_searched_by_key(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     results = job(50).run(path, limit=20)
     opened = results._parts[0].opened()
-    with opened._stage() as (stage, _, _), opened.reader.snapshot() as connection:
+    with opened._stage(opened.clock()) as (stage, _, _), opened.reader.snapshot() as connection:
         sql = f"SELECT i.ordinal FROM {stage._row_set.tables} WHERE i.ordinal > 3"
         ((*_, plan),) = connection.execute(f"EXPLAIN QUERY PLAN {sql}")
     assert plan.endswith("interviews USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)")

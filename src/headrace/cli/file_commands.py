@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.options import EscapeFormulas, Json, Limit, RunFileArguments, Select, Sort, Where
+from headrace.cli.options import EscapeFormulas, Json, Limit, RunFileArguments, Select, Sort, Timeout, Where
 from headrace.errors import OptionError
 
 
@@ -20,6 +20,7 @@ def results(
     where: Where = None,
     sort: Sort = None,
     limit: Limit = None,
+    timeout: Timeout = None,
     sql: Annotated[str | None, typer.Option(help="Ask in SQL instead: select mood, count(*) from self ...")] = None,
     format: Annotated[str | None, typer.Option(help="table, csv, jsonl, markdown or parquet.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Into this file, whole or not at all.")] = None,
@@ -36,7 +37,7 @@ def results(
             raise OptionError("--failed has columns and an order of its own.", fix="Leave --select and --sort out.")
         show_failed(paths, where=where, limit=limit, layout=layout)
     else:
-        query = Query(select=select, where=where, sort=sort, limit=limit, sql=sql)
+        query = Query(select=select, where=where, sort=sort, limit=limit, sql=sql, timeout_s=timeout)
         show_results(paths, query, layout)
 
 
@@ -51,13 +52,14 @@ def export(
     where: Where = None,
     sort: Sort = None,
     limit: Limit = None,
+    timeout: Timeout = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Write results into a file of another kind, whole or not at all."""
     from headrace.cli.output import export_results
     from headrace.cli.queries import Query
 
-    query = Query(select=select, where=where, sort=sort, limit=limit)
+    query = Query(select=select, where=where, sort=sort, limit=limit, timeout_s=timeout)
     export_results(paths, query, output, format, escape_formulas=escape_formulas)
 
 

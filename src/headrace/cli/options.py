@@ -64,6 +64,10 @@ Sort = Annotated[
     typer.Option("--sort", "--sort-by", help="Columns to sort by, with commas between; -agent.age: from the largest."),
 ]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many.")]
+Timeout = Annotated[
+    float | None,
+    typer.Option(min=0.001, metavar="SECONDS", help="How long the next rows may take; a minute by default."),
+]
 EscapeFormulas = Annotated[
     bool,
     typer.Option("--escape-formulas", help="In CSV for a spreadsheet: ' before a text that is a formula there."),

@@ -125,7 +125,7 @@ def check_escaping(format: str, *, escape_formulas: bool) -> None:
 
 def show_results(paths: Sequence[Path], query: Query, layout: Layout) -> None:
     """Prints what a query asks for as it is read, or writes it into a file."""
-    with opened(paths) as results:
+    with opened(paths, query.timeout_s) as results:
         chosen = query.of(results)
         if layout.output is not None:
             write(chosen, layout.output, layout.name, escape_formulas=layout.escape_formulas)
@@ -154,7 +154,7 @@ def export_results(
 ) -> None:
     name = format_of(output, format)
     check_escaping(name, escape_formulas=escape_formulas)
-    with opened(paths) as results:
+    with opened(paths, query.timeout_s) as results:
         write(query.of(results), output, name, escape_formulas=escape_formulas)
     files = ", ".join(path_text(path) for path in paths)
     say(f"exported {files} to {path_text(output)}, {format_bytes(output.stat().st_size)}")

@@ -28,6 +28,7 @@ class Query:
     sort: str | None = None
     limit: int | None = None
     sql: str | None = None
+    timeout_s: float | None = None
 
     def __post_init__(self) -> None:
         if self.sql is not None and (self.select != EVERYTHING or self.sort or self.limit):
@@ -50,9 +51,9 @@ class Query:
 
 
 @contextmanager
-def opened(paths: Sequence[Path]) -> Generator[Results]:
+def opened(paths: Sequence[Path], timeout_s: float | None = None) -> Generator[Results]:
     """The results of several run files as one."""
-    results = functools.reduce(operator.add, map(Results.open, paths))
+    results = functools.reduce(operator.add, (Results.open(path, timeout_s=timeout_s) for path in paths))
     try:
         yield results
     finally:

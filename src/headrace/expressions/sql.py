@@ -97,6 +97,7 @@ _TEXTS = frozenset({ColumnKind.TEXT, ColumnKind.NULL})
 _SCALARS = _NUMBERS | _TEXTS
 
 # FLOOR_DIVIDE and REMAINDER are missing: SQLite cuts towards zero and casts to integers, Python rounds down.
+_LONGEST_SOUGHT = 1_000  # letters
 _OPERATORS: Mapping[Operation, str] = {Operation.ADD: "+", Operation.SUBTRACT: "-", Operation.MULTIPLY: "*"}
 
 
@@ -233,10 +234,18 @@ def _order(comparison: Comparison, left: _Part, right: _Part) -> _Part:
 
 
 def _find(found: str, needle: _Part, haystack: _Part) -> _Part:
-    # instr() counts by length, so texts with NULs are safe with it; length() and LIKE are not.
+    # instr() counts by length, so texts with NULs are safe with it; length() and LIKE are not. It compares at every
+    # place: looking for one long text in another would take hours in a step that nothing interrupts.
+    if not _is_short_text(needle):
+        raise _InexactError
     _only(_TEXTS, needle)
     _only(_TEXTS, haystack)
     return _not_null(_boolean(f"(instr({{}}, {{}}) {found})", haystack, needle), haystack, needle)
+
+
+def _is_short_text(part: _Part) -> bool:
+    text = part.parameters[0] if part.text == "?" else None
+    return isinstance(text, str) and len(text) <= _LONGEST_SOUGHT
 
 
 def _among(part: _Part, items: list[Value]) -> _Part:

@@ -56,12 +56,13 @@ class Results(HostedVerbs, Tabular):
         self._parts = parts
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
+    def open(cls, path: str | Path, *, timeout_s: float | None = None) -> Self:
         """Open the results in a run file: all of them, as they are whenever they are looked at.
 
-        The file is checked now, and read when its results are looked at.
+        The file is checked now, and read when its results are looked at. `timeout_s` is how long their next rows may
+        take, a minute unless told otherwise; a count, a sort or a tally gives its rows when it has read everything.
         """
-        return cls((FileView(file=_checked_file(path)),))
+        return cls((FileView(file=_checked_file(path)).within(timeout_s),))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -106,22 +107,25 @@ class Results(HostedVerbs, Tabular):
 
     # --- rows
 
-    def filter(self, expression: str) -> Results:
-        """A view of the interviews for which this holds: `"answer.rating > 5 and agent.age < 30"`."""
+    def filter(self, expression: str, *, timeout_s: float | None = None) -> Results:
+        """A view of the interviews for which this holds: `"answer.rating > 5 and agent.age < 30"`.
+
+        `timeout_s` is how long the next rows of it, and of what is made of it, may take: see `open`.
+        """
         if not isinstance(expression, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(
                 f"filter takes a condition as text, not {type(expression).__name__}.",
                 fix='Write filter("rating > 5"), or iterate: [result for result in results if ...].',
             )
-        return self._each(lambda part: part.filtering(expression))
+        return self._each(lambda part: part.filtering(expression).within(timeout_s))
 
-    def sort_by(self, *columns: str, reverse: bool = False) -> Results:
+    def sort_by(self, *columns: str, reverse: bool = False, timeout_s: float | None = None) -> Results:
         """A view in the order of these columns: None first, numbers, texts, then lists; equal ones as they were."""
-        return self._each(lambda part: part.ordering(columns, descending=reverse))
+        return self._each(lambda part: part.ordering(columns, descending=reverse).within(timeout_s))
 
-    def order_by(self, *columns: str, reverse: bool = False) -> Results:
+    def order_by(self, *columns: str, reverse: bool = False, timeout_s: float | None = None) -> Results:
         """The same as `sort_by`."""
-        return self.sort_by(*columns, reverse=reverse)
+        return self.sort_by(*columns, reverse=reverse, timeout_s=timeout_s)
 
     def shuffle(self, seed: str | int | None = None) -> Results:
         """A view in an order that looks random: the same for the same seed, on every machine."""
@@ -285,12 +289,26 @@ class Results(HostedVerbs, Tabular):
         return history_of(self._only_file("A memory history").file.reader)
 
     @overload
-    def tally(self, *fields: str, top_n: int | None = None, output: Literal["Dataset"] = "Dataset") -> Table: ...
+    def tally(
+        self,
+        *fields: str,
+        top_n: int | None = None,
+        timeout_s: float | None = None,
+        output: Literal["Dataset"] = "Dataset",
+    ) -> Table: ...
 
     @overload
-    def tally(self, *fields: str, top_n: int | None = None, output: Literal["dict"]) -> dict[Any, int]: ...
+    def tally(
+        self, *fields: str, top_n: int | None = None, timeout_s: float | None = None, output: Literal["dict"]
+    ) -> dict[Any, int]: ...
 
-    def tally(self, *fields: str, top_n: int | None = None, output: str = "Dataset") -> Table | dict[Any, int]:
+    def tally(
+        self,
+        *fields: str,
+        top_n: int | None = None,
+        timeout_s: float | None = None,
+        output: str = "Dataset",
+    ) -> Table | dict[Any, int]:
         """How often each value occurs, or each combination of several columns' values, the most frequent first.
 
         Without fields, those that were chosen. `output="dict"` gives counts by value.
@@ -298,17 +316,19 @@ class Results(HostedVerbs, Tabular):
         if output not in ("Dataset", "dict"):
             raise InvalidInput(f"tally has no output {output!r}.", fix='Use "Dataset" or "dict".')
         names = list(fields) or self.columns
-        opened = [part.opened() for part in self._parts]
+        opened = [part.within(timeout_s).opened() for part in self._parts]
         columns = [[*map(part.catalog().find, names)] for part in self._parts]
         found = Table(Tallied(opened, columns, names, top_n))
         return found if output == "Dataset" else counts_by_value(iter(found))
 
-    def sql(self, query: str) -> Table:
+    def sql(self, query: str, *, timeout_s: float | None = None) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers and fields by their bare names where only
         one column has the name, else in quotes, `"agent.age"`.
+
+        `timeout_s` is how long the whole query may take; a minute unless told otherwise.
         """
         part = self._only_file("SQL")
-        return Table(SqlRows(part.opened(), part.catalog(), query))
+        return Table(SqlRows(part.within(timeout_s).opened(), part.catalog(), query))
 
     def close(self) -> None:
         """Close the file. Using the results again opens it again."""

@@ -45,6 +45,7 @@ _WRITER = """
 PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=64000000;
 """
 
+_writers: WeakSet[apsw.Connection] = WeakSet()
 _with_pages: WeakSet[apsw.Connection] = WeakSet()  # those that live as long as a run
 
 
@@ -74,6 +75,18 @@ def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Conn
     return connection
 
 
+def has_writer() -> bool:
+    """Whether this process has a file of ours open for writing."""
+    return any(_is_open(connection) for connection in list(_writers))
+
+
+def _is_open(connection: apsw.Connection) -> bool:
+    try:
+        return bool(connection.filename)
+    except apsw.ConnectionClosedError:
+        return False
+
+
 def open_writer(path: Path) -> apsw.Connection:
     """Open a connection whose commits are on disk when they return. The caller holds the file's lock."""
     connection = connect(path)
@@ -83,6 +96,7 @@ def open_writer(path: Path) -> apsw.Connection:
     except BaseException:
         connection.close()
         raise
+    _writers.add(connection)
     return connection
 
 

@@ -3,16 +3,19 @@ anywhere, and opening it must run nothing of it.
 
 Covers: views and triggers off, functions in its schema not trusted, nothing attached, lengths bounded; a reader writes
 temporary tables alone, and those only inside `scratch`. Does not cover: whether the file's tables are ours
-(schema_check).
+(schema_check), limits on a user's own SQL (store.queries).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeAlias
 
 import apsw
+
+from headrace.store.queries.query_clock import QueryClock
 
 Authorizer: TypeAlias = Callable[[int, str | None, str | None, str | None, str | None], int]
 
@@ -66,8 +69,11 @@ _NEVER = frozenset(
     }
 )
 _OTHERS_CODE = frozenset({"load_extension", "fts3_tokenizer"})
-# About 10 ms of work. Between two calls nothing of Python runs, and so no Ctrl-C is seen.
-_STEPS_BETWEEN_SIGNALS = 1_000_000
+# Compares each key of one object with each of the other: two of 16 MB would take hours in one step.
+_UNBOUNDED = frozenset({"json_patch", "jsonb_patch"})
+# About 1 ms of work. Between two calls nothing of Python runs, and so no Ctrl-C is seen. Each call waits for the GIL,
+# which costs up to 5 ms beside a busy thread.
+_STEPS_BETWEEN_CALLS = 100_000
 
 
 def harden(connection: apsw.Connection) -> None:
@@ -80,9 +86,15 @@ def harden(connection: apsw.Connection) -> None:
     if connection.open_flags & apsw.SQLITE_OPEN_READONLY:
         connection.execute("PRAGMA query_only=ON")
         connection.authorizer = _reader_may
-        connection.set_progress_handler(_let_signals_in, _STEPS_BETWEEN_SIGNALS)
+        connection.set_progress_handler(_let_signals_in, _STEPS_BETWEEN_CALLS)
     else:
         connection.authorizer = _writer_may
+
+
+def keep_time(connection: apsw.Connection, clock: QueryClock | None) -> None:
+    """Have the clock end what this reader does from now on; None lets it take any time."""
+    handler = _let_signals_in if clock is None else partial(_ask, clock)
+    connection.set_progress_handler(handler, _STEPS_BETWEEN_CALLS)
 
 
 @contextmanager
@@ -121,7 +133,7 @@ def vacuuming(connection: apsw.Connection) -> Generator[None]:
 
 
 def _query_may(operation: int, _first: str | None, second: str | None, _database: str | None, _by: str | None) -> int:
-    if operation == apsw.SQLITE_FUNCTION and second in _OTHERS_CODE:
+    if operation == apsw.SQLITE_FUNCTION and (second in _OTHERS_CODE or second in _UNBOUNDED):
         return apsw.SQLITE_DENY
     return apsw.SQLITE_OK if operation in _READING else apsw.SQLITE_DENY
 
@@ -138,6 +150,11 @@ def _writer_may(operation: int, _first: str | None, second: str | None, _databas
     if operation in _NEVER or (operation == apsw.SQLITE_FUNCTION and second in _OTHERS_CODE):
         return apsw.SQLITE_DENY
     return apsw.SQLITE_OK
+
+
+def _ask(clock: QueryClock) -> bool:
+    clock.check()
+    return False
 
 
 def _let_signals_in() -> bool:

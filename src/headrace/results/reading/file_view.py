@@ -23,6 +23,7 @@ from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
 from headrace.results.stats import read_stats
 from headrace.results.tabular import Columns, Values
+from headrace.store.queries.query_clock import TIMEOUT_S, checked_timeout
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import everything_of
 from headrace.store.run_file.reader import Reader
@@ -46,12 +47,13 @@ class SharedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileView:
-    """`selected` is None where the user has chosen no columns."""
+    """`selected` is None where the user has chosen no columns; `timeout_s` is how long its next rows may take."""
 
     file: SharedFile
     view: View = _EVERYTHING
     selected: tuple[ResultColumn, ...] | None = None
     changes: ColumnChanges = _UNCHANGED
+    timeout_s: float = TIMEOUT_S
 
     def catalog(self) -> Catalog:
         """The columns as they are at this moment."""
@@ -78,10 +80,14 @@ class FileView:
     def windowed(self, start: int, stop: int | None) -> FileView:
         return replace(self, view=self.view.windowed(start, stop))
 
+    def within(self, timeout_s: float | None) -> FileView:
+        """The same view with another time limit; None leaves the one it has."""
+        return self if timeout_s is None else replace(self, timeout_s=checked_timeout(timeout_s))
+
     # --- reading
 
     def opened(self) -> OpenView:
-        return OpenView(self.file.reader, self.file.header, self.view)
+        return OpenView(self.file.reader, self.file.header, self.view, self.timeout_s)
 
     def results(self) -> Iterator[Result]:
         file = self.file

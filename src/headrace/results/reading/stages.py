@@ -14,7 +14,7 @@ import math
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -27,6 +27,7 @@ from headrace.results.reading.scopes import rows_in
 from headrace.results.reading.views import SortKey, View
 from headrace.results.tabular import Columns
 from headrace.store.contents import decoding
+from headrace.store.queries.query_clock import TIMEOUT_S, QueryClock
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     KEY,
@@ -46,6 +47,8 @@ from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.row_check import check_rows, decoding_row
 from headrace.survey.values import SqlValue, encode_value
 
+Item = TypeVar("Item")
+
 _BEFORE_ALL = -1
 
 
@@ -56,11 +59,17 @@ class OpenView:
     reader: Reader
     header: RunHeader
     view: View
+    timeout_s: float = TIMEOUT_S
+
+    def clock(self) -> QueryClock:
+        """The time limit of one read of the view; it begins now."""
+        return QueryClock(self.timeout_s)
 
     def pages(self, projection: Projection) -> Iterator[list[Fetched]]:
         """The rows of the view, in its order."""
-        with self._stage() as (stage, start, stop):
-            yield from stage.pages(projection, start, stop)
+        clock = self.clock()
+        with self._stage(clock) as (stage, start, stop):
+            yield from _handed_over(stage.pages(projection, start, stop), clock)
 
     def values(self, columns: list[ResultColumn]) -> Iterator[tuple[Any, ...]]:
         """These columns of each interview of the view."""
@@ -78,12 +87,13 @@ class OpenView:
         """These columns of the view's interviews, some thousand rows at a time."""
         if not columns:
             return
-        with self._stage() as (stage, start, stop):
-            yield from stage.batches(columns, start, stop)
+        clock = self.clock()
+        with self._stage(clock) as (stage, start, stop):
+            yield from _handed_over(stage.batches(columns, start, stop), clock)
 
     def count(self) -> int:
         """How many interviews the view has."""
-        with self.of(self.view.unsorted)._stage() as (stage, _, _):
+        with self.of(self.view.unsorted)._stage(self.clock()) as (stage, _, _):
             found = stage.count()
         return max(0, (found if self.view.stop is None else min(found, self.view.stop)) - self.view.start)
 
@@ -109,13 +119,13 @@ class OpenView:
         return rows_in(self.view.scope, own) if parent is None else self.of(parent).as_row_set(own)
 
     @contextmanager
-    def _stage(self) -> Generator[tuple[_ViewStage, int, int | None]]:
+    def _stage(self, clock: QueryClock) -> Generator[tuple[_ViewStage, int, int | None]]:
         """A stage to read the view from, and the window that is still to be applied to it."""
         view = self.view
         if view.parent is None and not view.keys:
-            yield _ViewStage(self, self.reader, rows_in(view.scope, self.reader)), view.start, view.stop
+            yield _ViewStage(self, self.reader, rows_in(view.scope, self.reader), clock), view.start, view.stop
             return
-        own = self.reader.twin()  # temporary tables go when it is closed
+        own = self.reader.twin(clock)  # temporary tables go when it is closed
         try:
             if view.keys:
                 yield _ViewStage(self.of(View()), own, self.as_row_set(own)), 0, None
@@ -129,11 +139,21 @@ class OpenView:
         return replace(self, view=view)
 
 
+def _handed_over(pages: Iterator[list[Item]], clock: QueryClock) -> Iterator[list[Item]]:
+    """The pages that have rows; the time in which the caller uses one does not count."""
+    for page in pages:
+        if page:
+            yield page
+            clock.restart()
+
+
 class _ViewStage:
     """One level of a view: the interviews of a row set that pass its filters. `reader` holds the row set's table."""
 
-    def __init__(self, opened: OpenView, reader: Reader, row_set: RowSet) -> None:
+    def __init__(self, opened: OpenView, reader: Reader, row_set: RowSet, clock: QueryClock | None = None) -> None:
+        """A reader of the stage's own has its clock; one that others use too is given it with each read."""
         self._reader = reader
+        self._clock = clock
         self._row_set = row_set
         self._header = opened.header
         self._conditions = Conditions(opened.view.filters, opened.header)
@@ -164,7 +184,7 @@ class _ViewStage:
     def _next_columns(self, place: _Place, bulk: BulkReading) -> Columns | None:
         """The next rows as columns; None where they are to be read row by row."""
         assert place.after is not None
-        with self._reader.snapshot() as connection:
+        with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
             if rest or place.skip:
                 return None
@@ -179,7 +199,7 @@ class _ViewStage:
 
     def _next_page(self, place: _Place, projection: Projection, predicates: dict[Bound, Predicate]) -> list[Fetched]:
         assert place.after is not None
-        with self._reader.snapshot() as connection:
+        with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
             limit = projection.page_rows if rest else int(min(projection.page_rows, place.left))
             page, is_cut = fetch(connection, self._row_set, projection, condition, place.after, limit)
@@ -196,7 +216,7 @@ class _ViewStage:
         return page
 
     def count(self) -> int:
-        with self._reader.snapshot() as connection:
+        with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
             if not rest:
                 with decoding(self._header.path, "what it has counted"):
@@ -206,7 +226,7 @@ class _ViewStage:
     def choose(self, keys: tuple[SortKey, ...], start: int, stop: int | None) -> RowSet:
         """A row set of these interviews, sorted, from `start` up to `stop`. It lives as long as the stage's reader."""
         columns = [key.column for key in keys]
-        with self._reader.snapshot() as connection:
+        with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
             in_sql = [_sorting_column(connection, column, self._header) for column in columns]
             exact = [column for column in in_sql if column is not None]
@@ -221,12 +241,12 @@ class _ViewStage:
     ) -> RowSet:
         projection = self._with_conditions(projection_of(columns))
         getters = [getter(column, projection, self._header) for column in columns]
-        with self._reader.snapshot() as connection:
+        with self._reader.snapshot(self._clock) as connection:
             table = KeyTable(connection, len(keys))
         for page in self.pages(projection, 0, None):
-            with self._reader.snapshot() as connection:
+            with self._reader.snapshot(self._clock) as connection:
                 table.add(connection, [self._keyed(row, getters) for row in page])
-        with self._reader.snapshot() as connection:
+        with self._reader.snapshot(self._clock) as connection:
             return table.choose(connection, [key.descending for key in keys], start, stop)
 
     def _with_conditions(self, projection: Projection) -> Projection:
@@ -252,7 +272,7 @@ class _ViewStage:
         left = math.inf if stop is None else stop - start
         if start == 0:
             return _Place(_BEFORE_ALL, 0, left)
-        with self._reader.snapshot() as connection:
+        with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
             if rest:
                 return _Place(_BEFORE_ALL, start, left)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,19 @@ from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
 from headrace.store.contents import decoding
 from headrace.store.hardening import only_reading, scratch
+from headrace.store.queries.query_clock import QueryClock
+from headrace.store.queries.query_limits import MOST_QUERY_LETTERS, MOST_VALUE_BYTES, limit_user_sql
+from headrace.store.queries.query_thread import UserQuery
 from headrace.store.run_file.run_schema import view_columns
 from headrace.store.run_file.user_sql import define_self, statement_columns
+from headrace.store.scratch.scratch_table import next_rows
 from headrace.survey.values import decode_value
 
 _DOTTED = re.compile(r"""(?<!["'\w.])(answer|agent|scenario|model|iteration|interview)\.(\w+)""")
 _FROM_SELF = re.compile(r"\b(?:from|join)\s+[\"'`\[(]*self\b|,\s*self\b", re.IGNORECASE)
 _UNKNOWN = re.compile(r'no such column: "?([^"]+?)"?(?: - should.*)?$')
 _QUERY_ERRORS = (
-    apsw.SQLError, apsw.AuthError, apsw.ReadOnlyError, apsw.MismatchError, apsw.TooBigError, apsw.BindingsError,
+    apsw.SQLError, apsw.AuthError, apsw.ReadOnlyError, apsw.MismatchError, apsw.BindingsError, UnicodeDecodeError,
 )  # fmt: skip
 
 
@@ -40,6 +45,9 @@ class SqlRows(TableRows):
     holds_read = True
 
     def __init__(self, opened: OpenView, catalog: Catalog, query: str) -> None:
+        """It is held to the view's time limit, each time that it runs."""
+        if len(query) > MOST_QUERY_LETTERS:
+            raise InvalidInput(f"The query has {len(query):,} letters.", fix=f"Write at most {MOST_QUERY_LETTERS:,}.")
         self._opened = opened
         self._catalog = catalog
         self._query = query
@@ -48,16 +56,27 @@ class SqlRows(TableRows):
 
     @contextmanager
     def reading(self) -> Generator[Iterator[Values]]:
-        opened = self._opened
-        own = opened.reader.twin()
+        opened, clock = self._opened, self._opened.clock()
+        own = opened.reader.twin(clock)
         try:
             row_set = opened.as_row_set(own)
             with own.snapshot() as connection, _explained(self._query, self._catalog):
                 define_self(connection, self.path, self._sql_names, row_set)
+                limit_user_sql(connection)
                 with only_reading(connection):
-                    yield map(_decoded, connection.execute(self._query))
+                    yield _rows(UserQuery(connection, clock), connection, self._query)
         finally:
             own.close()
+
+
+def _rows(query: UserQuery, connection: apsw.Connection, sql: str) -> Iterator[Values]:
+    cursor = connection.cursor()
+    try:
+        query.run(partial(cursor.execute, sql))
+        while page := query.run(partial(next_rows, cursor)):
+            yield from map(_decoded, page)
+    finally:
+        cursor.close()  # an interrupt would also end the statements that come while this one is open
 
 
 def _column_names(opened: OpenView, catalog: Catalog, query: str) -> tuple[list[str], dict[str, list[str]]]:
@@ -65,15 +84,16 @@ def _column_names(opened: OpenView, catalog: Catalog, query: str) -> tuple[list[
 
     Nothing runs. A column goes by the name that the query uses, so that `select *` has each column once.
     """
-    own = opened.reader.twin()
+    clock = opened.clock()
+    own = opened.reader.twin(clock)
     try:
         with own.snapshot() as connection, _explained(query, catalog):
             with decoding(own.path, "the columns of its results"):
                 shown = [name for name, _ in view_columns(connection)]
             names = SqlNames(catalog, shown)
-            found = _named_columns(connection, own.path, query, names)
+            found = _named_columns(connection, own.path, query, names, clock)
             while found is None:
-                found = _named_columns(connection, own.path, query, names)
+                found = _named_columns(connection, own.path, query, names, clock)
     finally:
         own.close()
     if len(found) != 1:
@@ -83,12 +103,15 @@ def _column_names(opened: OpenView, catalog: Catalog, query: str) -> tuple[list[
     return found[0], names.names
 
 
-def _named_columns(connection: apsw.Connection, path: Path, query: str, names: SqlNames) -> list[list[str]] | None:
+def _named_columns(
+    connection: apsw.Connection, path: Path, query: str, names: SqlNames, clock: QueryClock
+) -> list[list[str]] | None:
     """The columns of each statement; None where SQLite did not know a name, which it knows the next time."""
     define_self(connection, path, names.names)
+    limit_user_sql(connection)
     try:
         with only_reading(connection):
-            return statement_columns(connection, query)
+            return UserQuery(connection, clock).run(partial(statement_columns, connection, query))
     except apsw.SQLError as error:
         unknown = _UNKNOWN.search(str(error))
         if unknown is None or not names.use(unknown[1]):
@@ -106,6 +129,9 @@ def _explained(query: str, catalog: Catalog) -> Generator[None]:
     except apsw.AuthError:
         fix = "A query may only read: select ... from self."
         raise InvalidInput("This SQL would change something, or look outside the results.", fix=fix) from None
+    except apsw.TooBigError as error:
+        most = f"A value in SQL has at most {MOST_VALUE_BYTES // 1_000_000} MB, a LIKE pattern 250 bytes."
+        raise InvalidInput(f"SQLite says: {error}.", fix=most) from None
     except _QUERY_ERRORS as error:
         raise InvalidInput(f"SQLite says: {error}.", fix=_hint(str(error), query, catalog)) from None
 

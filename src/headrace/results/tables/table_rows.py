@@ -14,10 +14,8 @@ from pathlib import Path
 
 from headrace.expressions import ColumnKind
 from headrace.results.tabular import Values
-from headrace.store.scratch.scratch_table import ScratchTable, pack_row
+from headrace.store.scratch.scratch_table import ScratchTable, next_rows, pack_row
 from headrace.survey.values import kind_of
-
-_HELD_ROWS = 1_000
 
 
 class TableRows(ABC):
@@ -56,11 +54,11 @@ class TableRows(ABC):
             if not self.holds_read:
                 yield from rows
                 return
-            held = list(islice(rows, _HELD_ROWS))
+            held, following = next_rows(rows), next(rows, None)
             spool = None
-            if len(held) == _HELD_ROWS:
+            if following is not None:
                 spool = ScratchTable(len(self.columns))
-                spool.add(map(pack_row, chain(held, rows)))
+                spool.add(map(pack_row, chain(held, (following,), rows)))
         if spool is None:
             yield from held
             return

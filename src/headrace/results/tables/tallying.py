@@ -49,7 +49,7 @@ class Tallied(TableRows):
 
     @contextmanager
     def reading(self) -> Generator[Iterator[Values]]:
-        own = self._views[0].reader.twin()  # temporary tables go when it is closed
+        own = self._views[0].reader.twin(self._views[0].clock())  # temporary tables go when it is closed
         try:
             grouped = self._in_sql(own)
             with self._counted_from_python(own) if grouped is None else self._counted_in_sql(own, grouped) as rows:

@@ -19,6 +19,8 @@ import apsw
 from headrace.errors import RunFileError, Spelled
 from headrace.store.connections import open_reader
 from headrace.store.disk_errors import translated_errors
+from headrace.store.hardening import keep_time
+from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.kept_names import kept_files
 from headrace.store.run_file.run_schema import check_is_run_file
 from headrace.store.transactions import transaction
@@ -46,11 +48,13 @@ class Reader:
     """A read-only connection that is opened when first needed. Threads may share it; a forked child opens its own.
 
     A reader that was closed opens the file again when it is used again, and follows a file that `fresh=True` renamed.
-    It refuses another file at the same path: that file's rows would be read with the first one's questions.
+    It refuses another file at the same path: that file's rows would be read with the first one's questions. Its clock,
+    or the one that a snapshot is given, ends what takes too long.
     """
 
-    def __init__(self, path: Path, made_at: float | None = None) -> None:
+    def __init__(self, path: Path, made_at: float | None = None, clock: QueryClock | None = None) -> None:
         self.path = path
+        self._clock = clock
         self._made_at = made_at
         self._functions: dict[Hashable, _OrdinalTest] = {}
         self._connection: apsw.Connection | None = None
@@ -59,12 +63,12 @@ class Reader:
         self._pid = os.getpid()
 
     @contextmanager
-    def snapshot(self) -> Generator[apsw.Connection]:
+    def snapshot(self, clock: QueryClock | None = None) -> Generator[apsw.Connection]:
         """The connection, inside one short transaction: all reads in the block see the same moment."""
         self._leave_to_parent()
         with self._using, translated_errors(self.path):
             connection = self._opened()
-            with transaction(connection):
+            with self._timed(connection, clock), transaction(connection):
                 yield connection
 
     def close(self) -> None:
@@ -74,9 +78,9 @@ class Reader:
                 self._connection.close()
                 self._connection = None
 
-    def twin(self) -> Reader:
+    def twin(self, clock: QueryClock | None = None) -> Reader:
         """A second reader of the same file, with a connection of its own."""
-        twin = Reader(self.path, self._made_at)
+        twin = Reader(self.path, self._made_at, clock)
         twin._functions = self._functions
         return twin
 
@@ -104,6 +108,21 @@ class Reader:
             connection.close()
             return self._use(found)
         return connection
+
+    @contextmanager
+    def _timed(self, connection: apsw.Connection, clock: QueryClock | None) -> Generator[None]:
+        before = self._clock
+        if (clock := clock or before) is None:
+            yield
+            return
+        clock.check()
+        self._clock = clock
+        keep_time(connection, clock)
+        try:
+            yield
+        finally:
+            self._clock = before
+            keep_time(connection, before)
 
     def _use(self, connection: apsw.Connection) -> apsw.Connection:
         for function in self._functions.values():

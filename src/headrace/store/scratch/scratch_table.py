@@ -9,10 +9,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import apsw
 
@@ -21,7 +20,9 @@ from headrace.survey.values import SqlValue, decode_value, encode_value
 
 ScratchRow: TypeAlias = tuple[Any, ...]
 
-_BATCH = 1_000
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+_MOST_ROWS, _MOST_BYTES = 1_000, 4_000_000
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _SETTINGS = """
 PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA cache_size=-2000; PRAGMA temp_store=FILE; PRAGMA mmap_size=0;
@@ -44,6 +45,18 @@ def pack_row(row: ScratchRow) -> tuple[SqlValue, ...]:
 
 def unpack(stored: SqlValue) -> Any:
     return decode_value(stored) if type(stored) is bytes else stored
+
+
+def next_rows(rows: Iterator[Row]) -> list[Row]:
+    """The next rows to be held in memory: a bounded number of them, and of bytes."""
+    found: list[Row] = []
+    held_bytes = 0
+    for row in rows:
+        found.append(row)
+        held_bytes += sum([len(value) for value in row if type(value) is str or type(value) is bytes])
+        if len(found) == _MOST_ROWS or held_bytes > _MOST_BYTES:
+            break
+    return found
 
 
 class ScratchTable:
@@ -70,7 +83,7 @@ class ScratchTable:
 
     def add(self, packed: Iterable[tuple[SqlValue, ...]]) -> None:
         left = iter(packed)
-        while batch := list(islice(left, _BATCH)):
+        while batch := next_rows(left):
             with _in_scratch(), self.connection:
                 self.connection.executemany(self._insert, batch)
             self.count += len(batch)

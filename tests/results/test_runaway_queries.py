@@ -1,0 +1,167 @@
+"""Queries that run away end: by their time limit, by Ctrl-C, or by the memory they take."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import apsw
+import pytest
+
+from headrace import Results
+from headrace.errors import InvalidInput, QueryTimeout, QueryTooLarge
+from headrace.results.reading import stages
+from headrace.store.connections import has_writer
+from headrace.store.queries.query_clock import QueryClock
+from headrace.store.queries.query_limits import MemoryBound
+from tests.results import files
+from tests.results.runaway import ENDLESS, FOREVER, GREEDY, LONG, SOUGHT
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return files.city(tmp_path_factory.mktemp("city") / "city.run", people=400)
+
+
+@pytest.fixture
+def results(path: Path) -> Iterator[Results]:
+    with Results.open(path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("query", ENDLESS)
+def test_a_query_without_an_end_meets_its_time_limit(results: Results, query: str) -> None:
+    table = results.sql(query, timeout_s=0.2)
+    started_s = time.monotonic()
+    with pytest.raises(QueryTimeout, match=r"longer than 0\.2 s.*timeout_s=2"):
+        list(table)
+    assert time.monotonic() - started_s < 30
+    assert len(results.sql("select 1 from self")) == 800
+
+
+READS: dict[str, Callable[[Results], object]] = {
+    "len": len,
+    "iterate": list,
+    "table": lambda view: view.to_dicts(),
+    "sort": lambda view: list(view.sort_by("agent.age")),
+    "tally": lambda view: view.tally("mood").to_dicts(),
+    "sql": lambda view: list(view.sql("select mood from self")),
+    "csv": lambda view: view.to_csv("never.csv"),
+}
+
+
+@pytest.mark.parametrize("condition", ["rating > 3", "len(mood) > 3"], ids=["in SQL", "in Python"])
+@pytest.mark.parametrize("read", READS)
+def test_the_limit_of_a_filter_holds_for_all_that_is_made_of_it(
+    results: Results, condition: str, read: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    view = results.filter(condition, timeout_s=1e-9)
+    with pytest.raises(QueryTimeout):
+        READS[read](view)
+    assert list(tmp_path.iterdir()) == []
+    READS[read](results.filter(condition, timeout_s=float("inf")))
+
+
+def test_the_time_between_rows_is_the_callers_own(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 0.0
+    monkeypatch.setattr(stages, "QueryClock", partial(QueryClock, clock=lambda: now_s))
+    read = 0
+    for _ in results.filter("rating >= 0", timeout_s=10):
+        now_s += 11
+        read += 1
+    assert read == 800
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), "1 s", True])
+def test_a_limit_that_is_none_is_refused(results: Results, timeout_s: float) -> None:
+    for asked in (results.filter, results.sql):
+        with pytest.raises(InvalidInput, match="timeout_s must be a number of seconds above 0"):
+            asked("rating > 5", timeout_s=timeout_s)
+
+
+def test_greedy_queries_end_in_bounded_memory(path: Path) -> None:
+    command = [sys.executable, "-m", "tests.results.runaway", str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=ROOT)
+    assert found.stderr == ""
+    assert int(found.stdout) < 200  # MB; it was gigabytes
+
+
+def test_memory_that_sqlite_has_no_room_for_is_a_plain_error(results: Results) -> None:
+    table = results.sql(GREEDY[2])
+    assert not has_writer()
+    with pytest.raises(QueryTooLarge, match=r"needed more than 128 MB.*fewer columns"):
+        list(table)
+    assert apsw.hard_heap_limit(-1) == 0
+    assert len(results.sql("select 1 from self")) == 800
+
+
+def test_beside_a_writer_sqlite_keeps_its_memory(tmp_path: Path) -> None:
+    path = tmp_path / "live.run"
+    with files.opened(path, files.job(files.survey("q"))), Results.open(path) as results:
+        assert has_writer()
+        with MemoryBound():  # the writer would lose its run where SQLite has no memory for it
+            assert apsw.hard_heap_limit(-1) == 0
+        with pytest.raises((QueryTooLarge, QueryTimeout)):
+            list(results.sql(FOREVER + "select hex(randomblob(7000000)) from r", timeout_s=0.5))
+
+
+@pytest.mark.parametrize("query", [ENDLESS[0], ENDLESS[3]])
+def test_ctrl_c_ends_a_query_at_once(path: Path, query: str) -> None:
+    program = f"""
+from headrace import Results
+table = Results.open({str(path)!r}).sql({query!r}, timeout_s=600)
+print("asking", flush=True)
+table.to_dicts()
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"asking\n"
+        time.sleep(0.2)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in err
+
+
+@pytest.mark.parametrize(
+    "query",
+    [f"select instr({LONG}, {SOUGHT} || 'b')", f"select length(replace({LONG}, {SOUGHT} || 'b', ''))"],
+    ids=["instr", "replace"],
+)
+def test_a_long_text_is_sought_in_another_in_no_more_than_their_length(results: Results, query: str) -> None:
+    assert results.sql(query, timeout_s=60).first() in (0, 14_000_000)
+
+
+def test_functions_of_ours_give_what_sqlites_give(results: Results) -> None:
+    values = ["'näive'", "'i'", "''", "NULL", "12.5", "1e300", "0.1", "42", "-7", "x'c3a4'", "x'61'"]
+    values.append("'a' || char(0) || 'b'")
+    names = ("instr", "trim", "ltrim", "rtrim")
+    calls = [f"{name}({one}, {two})" for name in names for one in values for two in values]
+    calls += [f"replace({one}, {two}, {three})" for one in values for two in values for three in values[:8:2]]
+    asked = [f"select {call}, typeof({call})" for call in calls]
+    union = " union all ".join
+    for first in range(0, len(asked), 400):
+        query = union(asked[first : first + 400])
+        found, expected = results.sql(query), apsw.Connection("").execute(query)
+        for call, one, other in zip(calls[first:], found, expected, strict=False):
+            assert one == other, call
+
+
+@pytest.mark.parametrize("query", ["select json_patch('{}', '{}')", "select 'a' like '" + "%a" * 200 + "'"])
+def test_what_cannot_be_bounded_is_refused(results: Results, query: str) -> None:
+    with pytest.raises(InvalidInput):
+        list(results.sql(query))
+
+
+def test_a_long_answer_is_sought_in_another_by_python(tmp_path: Path) -> None:
+    answers = ["a" * 2_000_000, "a" * 1_000_000 + "b"]
+    found = files.write(tmp_path / "long.run", files.job(files.survey("text", "part")), lambda _: answers)
+    with Results.open(found) as opened:
+        assert len(opened.filter("part in text")) == 0
+        assert len(opened.filter("startswith(text, part)")) == 0
+        assert len(opened.filter("'aaa' in text")) == 1
