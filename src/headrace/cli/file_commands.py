@@ -1,4 +1,4 @@
-"""The commands on run files: `results`, `export`, `runs`, `copy`, `compact` and `verify`.
+"""The commands on run files: `results`, `export`, `runs`, `copy`, `merge`, `compact` and `verify`.
 
 Does not cover: what is printed (cli.output, cli.run_files, cli.damage_report).
 """
@@ -90,6 +90,17 @@ def copy(
     from headrace.cli.run_files import copy_run
 
     copy_run(path, target, without_log=without_log)
+
+
+def merge(
+    paths: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Two run files of one survey, or more.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The new run file. Nothing may be there.")],
+    json: Json = False,
+) -> None:
+    """Make one run file of several of the same survey."""
+    from headrace.cli.run_files import merge_runs
+
+    merge_runs(paths, output, as_json=json)
 
 
 def compact(

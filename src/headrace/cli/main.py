@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.error_messages import show_log_records, with_error_messages
-from headrace.cli.file_commands import compact, copy, export, results, runs, verify
+from headrace.cli.file_commands import compact, copy, export, merge, results, runs, verify
 from headrace.cli.job_commands import map_rows, resume, run
 from headrace.cli.options import DEBUG, Json
 from headrace.cli.steering_commands import pause, status, stop, tune
@@ -65,6 +65,7 @@ COMMANDS = {
     "export": export,
     "runs": runs,
     "copy": copy,
+    "merge": merge,
     "compact": compact,
     "verify": verify,
 }

@@ -1,4 +1,6 @@
-"""Lists and removes the run files in the user's data directory, for `headrace runs`; `headrace copy` and `compact`."""
+"""Lists and removes the run files in the user's data directory, for `headrace runs`; prints what `headrace copy`,
+`merge` and `compact` did.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from headrace.display import counted
 from headrace.errors import HeadraceError, OptionError
 from headrace.results.results import Results
 from headrace.store.home import home
+from headrace.store.run_file.merging.merging import merge_run_files
 from headrace.store.run_file.removal import check_is_removable, disk_bytes, remove_run
 from headrace.store.run_file.stored_job.stored_lists import planned_interviews
 from headrace.store.whole_files import compact_file, copy_file
@@ -79,6 +82,22 @@ def copy_run(path: Path, target: Path, *, without_log: bool) -> None:
     path, target = path.expanduser().resolve(), target.expanduser().absolute()
     copy_file(path, target, without_log=without_log)
     Terminal().say(f"copied {path_text(path)} to {path_text(target)}, {format_bytes(target.stat().st_size)}")
+
+
+def merge_runs(paths: list[Path], target: Path, *, as_json: bool) -> None:
+    sources, target = [path.expanduser() for path in paths], target.expanduser().absolute()
+    made = merge_run_files(sources, target)
+    if as_json:
+        print_json({"path": path_text(target), **made._asdict()})
+        return
+    shown = seen_from_here(target)
+    say(f"merged {counted(len(paths), 'run file')} into {shown}: {made.interviews:,} of {made.planned:,} interviews")
+    if made.in_several:
+        better = f", but for {made.replaced:,} that had failed there" if made.replaced else ""
+        were, kept = ("was", "that of the first is") if made.in_several == 1 else ("were", "those of the first are")
+        say(f"{made.in_several:,} {were} in several files: {kept} kept{better}")
+    if made.interviews < made.planned:
+        say(f"go on: {own_command()} resume {shown}")
 
 
 def compact_run(path: Path, *, drop_damaged: bool) -> None:

@@ -94,6 +94,7 @@ class _Cursor:
             return False
         box, base = self._plan.boxes[self._box], self._plan.bases[self._box]
         self._step = box.sides[3]
-        self._at = base + self._model - box.low.model
-        self._end = min(base + box.size, self._stop)
+        is_in_box = box.low.model <= self._model < box.high.model  # a merged plan has boxes of some models only
+        self._at = base + self._model - box.low.model if is_in_box else base
+        self._end = min(base + box.size, self._stop) if is_in_box else base
         return True

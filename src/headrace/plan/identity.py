@@ -59,11 +59,11 @@ def identity_of(
     """The identity of the plan that asks this survey of these agents, about these scenarios, with these models."""
     model_rows = b"\n".join(model.identity_row() for model in models)
     return Identity(
-        survey=_described(len(survey), "question", digest(survey.to_row())),
-        agents=_described(len(agents), "agent", agents.digest),
-        scenarios=_described(len(scenarios), "scenario", scenarios.digest),
-        models=_described(len(models), "model", digest(model_rows)),
-        where=_described(len(conditions), "condition", digest(where_row(conditions).encode())) if conditions else "",
+        survey=described(len(survey), "question", digest(survey.to_row())),
+        agents=described(len(agents), "agent", agents.digest),
+        scenarios=described(len(scenarios), "scenario", scenarios.digest),
+        models=described(len(models), "model", digest(model_rows)),
+        where=described(len(conditions), "condition", digest(where_row(conditions).encode())) if conditions else "",
     )
 
 
@@ -76,5 +76,6 @@ def digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _described(length: int, what: str, content_digest: str) -> str:
+def described(length: int, what: str, content_digest: str) -> str:
+    """A part of an identity as text."""
     return f"{counted(length, what)} #{content_digest}"

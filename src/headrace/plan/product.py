@@ -91,9 +91,12 @@ class Plan:
         raise IndexError(f"{at} is outside a plan of shape {self.shape}")
 
     def grown(self, shape: Coordinates) -> Plan:
-        """This plan and the interviews that `shape` adds, appended axis by axis: agents, scenarios, then iterations."""
+        """This plan and the interviews that `shape` adds, appended axis by axis: agents, scenarios, iterations, models.
+
+        Models are added by merging run files alone.
+        """
         boxes, covered = list(self.boxes), list(self.shape)
-        for axis in (1, 2, 0):
+        for axis in (1, 2, 0, 3):
             if shape[axis] > covered[axis]:
                 low, high = [0, 0, 0, 0], list(covered)
                 low[axis], high[axis] = covered[axis], shape[axis]

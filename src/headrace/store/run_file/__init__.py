@@ -23,7 +23,7 @@ How data flows through the modules:
     a reader: Reader ──► RunHeader (header) ──► interview_queries, rows ──► row_check ──► results
                                             └─► column_pages, columns of a page checked together ──► results
     fresh=True: removal.set_aside ──► kept_names ──► a Reader of the earlier file finds it there
-    everything: run_verification
+    everything: run_verification ──► dropping;  several files: merging
 
 - Rows are keyed by plan ordinal, so they are appended: 1.8 us a row, where a random key would cost ten times as much.
 - One COMMIT writes a group of batches (`run_journal`). It costs about a millisecond however few rows it has, so rows of

@@ -36,7 +36,7 @@ from headrace.survey.record import AnswerRecord, AnswerState, Detail, Usage, enc
 from headrace.survey.templates import CannotRender
 
 _BATCH = 10_000
-_SETTINGS = "agent_settings"  # of the agents: codebooks and templates, each once
+SETTINGS = "agent_settings"  # of the agents: codebooks and templates, each once
 _MOST_DICTIONARY_BYTES = 64_000
 COUNTERS = ("done", "failed", *Usage.__struct_fields__)
 
@@ -87,9 +87,7 @@ def extend_lists(connection: apsw.Connection, job: Job, plan: Plan, pause: Calla
 def finish_plan(connection: apsw.Connection, job: Job, plan: Plan, left_out: Bitmap | None) -> None:
     """Replace the plan in one transaction: the file has the old plan before it and the new one after it."""
     with transaction(connection):
-        for part, value in asdict(job.identity()).items():
-            if value:
-                _write_meta(connection, f"identity.{part}", value)
+        write_identity(connection, job.identity())
         for owner, source in (("agent", job.agents.source), ("scenario", job.scenarios.source)):
             connection.executemany(
                 "INSERT INTO fields VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE SET kinds = kinds | excluded.kinds",
@@ -100,8 +98,8 @@ def finish_plan(connection: apsw.Connection, job: Job, plan: Plan, left_out: Bit
             )
             _write_meta(connection, f"repaired.{owner}s", source.census.repaired)
         if settings := job.agents.settings.to_row():
-            _write_meta(connection, _SETTINGS, settings.decode())
-        _write_boxes(connection, plan)
+            _write_meta(connection, SETTINGS, settings.decode())
+        write_box_rows(connection, plan)
         write_where(connection, job, left_out)
         create_view(connection)
         write_plan_check(connection)
@@ -109,9 +107,15 @@ def finish_plan(connection: apsw.Connection, job: Job, plan: Plan, left_out: Bit
 
 def write_boxes(connection: apsw.Connection, job: Job, plan: Plan, left_out: Bitmap | None) -> None:
     with transaction(connection):
-        _write_boxes(connection, plan)
+        write_box_rows(connection, plan)
         write_where(connection, job, left_out)
         write_plan_check(connection)
+
+
+def write_identity(connection: apsw.Connection, identity: Identity) -> None:
+    for part, value in asdict(identity).items():
+        if value:
+            _write_meta(connection, f"identity.{part}", value)
 
 
 def write_counters(connection: apsw.Connection, counters: dict[str, float]) -> None:
@@ -134,7 +138,7 @@ def read_meta(connection: apsw.Connection, key: str) -> str:
 
 def read_settings(connection: apsw.Connection) -> SettingsTable:
     """The agents' codebooks and templates; files before them hold none."""
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (_SETTINGS,)).fetchone()
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (SETTINGS,)).fetchone()
     return SettingsTable.from_row(msgspec.convert(row[0], str) if row else "")
 
 
@@ -190,7 +194,7 @@ def _check_begins_alike(connection: apsw.Connection, path: Path, table: str, sou
             )
 
 
-def _write_boxes(connection: apsw.Connection, plan: Plan) -> None:
+def write_box_rows(connection: apsw.Connection, plan: Plan) -> None:
     connection.execute("DELETE FROM boxes")
     for number, box in enumerate(plan.boxes):
         corners = [",".join(map(str, corner)) for corner in box]

@@ -85,7 +85,7 @@ def _has_grown(boxes: tuple[Box, ...]) -> bool:
     covered = list(first.high)
     for box in boxes[1:]:
         longer = [axis for axis in range(_AXES) if box.low[axis]]
-        if len(longer) != 1 or longer[0] == Coordinates._fields.index("model"):
+        if len(longer) != 1:
             return False
         (axis,) = longer
         expected_low = [covered[axis] if each == axis else 0 for each in range(_AXES)]
