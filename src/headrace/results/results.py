@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import ColumnKind
@@ -23,11 +23,12 @@ from headrace.plan.model_lists import ModelList
 from headrace.plan.portion import RunScope
 from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
+from headrace.results.export import duckdb_views, parquet_parts
 from headrace.results.export.replacing import refuse_run_file
 from headrace.results.failed_questions import FailedQuestion, failure_note, print_failures
 from headrace.results.overview import glance_at, overview_columns
 from headrace.results.printing import Glance
-from headrace.results.reading import joining
+from headrace.results.reading import joining, ordinal_ranges
 from headrace.results.reading.file_view import FileView, SharedFile
 from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
@@ -42,6 +43,9 @@ from headrace.survey.agent import Agent
 from headrace.survey.model import Model
 from headrace.survey.scenario import Scenario
 from headrace.survey.survey import Survey
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 class Results(HostedVerbs, Tabular):
@@ -329,6 +333,24 @@ class Results(HostedVerbs, Tabular):
         """
         part = self._only_file("SQL")
         return Table(SqlRows(part.within(timeout_s).opened(), part.catalog(), query))
+
+    def duckdb(self, directory: str | Path | None = None) -> DuckDBPyConnection:
+        """A DuckDB connection with the views `results`, the whole file, and `self`, these interviews: answers and
+        fields by their bare names where only one column has the name, else in quotes, `"agent.age"`.
+
+        They are read from Parquet files in `directory`, by default beside the run file (`city.run.parts`), to which
+        only what is new is added. SQL has no order of its own: write ORDER BY ordinal for that of the plan.
+        """
+        part, *others = self._parts
+        if others:
+            raise InvalidInput("DuckDB reads one run file, and these are several.", fix="Ask each file on its own.")
+        duckdb_views.import_duckdb()
+        source = ordinal_ranges.ranged_source(part)
+        place = ordinal_ranges.parts_directory(self.path) if directory is None else Path(directory).expanduser()
+        parts = parquet_parts.up_to_date_parts(place.absolute(), source)
+        is_everything = part.view.is_whole and part.view.scope is None
+        ordinals = None if is_everything else self.select(parquet_parts.ORDINAL)._batches()
+        return duckdb_views.connect(parts, ordinal_ranges.names_in_sql(source.columns), ordinals)
 
     def close(self) -> None:
         """Close the file. Using the results again opens it again."""

@@ -5,6 +5,7 @@ column_shapes    which values a column holds: whole numbers, texts, lists of the
 arrow_batches    columns as Arrow record batches, tables and polars frames
 parquet_files    Parquet
 pandas_frames    pandas
+parquet_parts    a directory of Parquet files that follows a run file; part_manifest lists them, duckdb_views asks them
 text_export      CSV and JSON lines
 markup           Markdown and HTML
 workbook, sqlite_export  an Excel workbook; an SQLite file

@@ -59,7 +59,7 @@ def to_arrow(source: ColumnSource) -> pa.Table:
         batches = list(record_batches(source.columns, shapes, source.batches()))
         return pa.Table.from_batches(batches, arrow_schema(source.columns, shapes))
 
-    return with_shapes(source, read)
+    return with_shapes(column_shapes(source), read)
 
 
 def to_polars(source: ColumnSource) -> pl.DataFrame:
@@ -75,7 +75,7 @@ def to_polars(source: ColumnSource) -> pl.DataFrame:
         batches = record_batches(source.columns, shapes, source.batches())
         return pl.concat([empty, *map(pl.DataFrame, batches)], rechunk=False)
 
-    return with_shapes(source, read)
+    return with_shapes(column_shapes(source), read)
 
 
 def import_arrow() -> Any:
@@ -86,9 +86,8 @@ def import_arrow() -> Any:
     return pa
 
 
-def with_shapes(source: ColumnSource, export: Callable[[list[Shape]], Made]) -> Made:
-    """Export with the shapes of the columns; again with wider ones where a value did not fit."""
-    shapes = column_shapes(source)
+def with_shapes(shapes: list[Shape], export: Callable[[list[Shape]], Made]) -> Made:
+    """Export with these shapes of the columns; again with wider ones where a value did not fit."""
     widened = 0
     while True:
         try:

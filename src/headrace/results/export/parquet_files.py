@@ -1,13 +1,21 @@
-"""Rows as a Parquet file: a row group a batch, whole or not at all. Does not cover: column types (arrow_batches)."""
+"""Rows as a Parquet file, whole or not at all. Does not cover: column types (arrow_batches)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.results.export.arrow_batches import arrow_schema, import_arrow, record_batches, with_shapes
+from headrace.results.export.arrow_batches import (
+    arrow_schema,
+    column_shapes,
+    import_arrow,
+    record_batches,
+    with_shapes,
+)
 from headrace.results.export.column_shapes import Shape
 from headrace.results.export.column_source import ColumnSource
 from headrace.results.export.replacing import replacing
+
+_GROUP_ROWS, _GROUP_BYTES = 65_536, 32_000_000
 
 
 def write_parquet(path: Path, source: ColumnSource) -> Path:
@@ -18,17 +26,22 @@ def write_parquet(path: Path, source: ColumnSource) -> Path:
         with replacing(path) as unfinished:
             write_row_groups(unfinished, source, shapes)
 
-    with_shapes(source, write)
+    with_shapes(column_shapes(source), write)
     return path
 
 
-def write_row_groups(path: Path, source: ColumnSource, shapes: list[Shape]) -> int:
-    """Write the rows into a file that is there and empty; returns how many there are."""
+def write_row_groups(path: Path, source: ColumnSource, shapes: list[Shape]) -> None:
+    """Write the rows into a file that is there and empty. Batches are gathered: small row groups are slow to read."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = 0
     with pq.ParquetWriter(path, arrow_schema(source.columns, shapes)) as writer:
+        group: list[pa.RecordBatch] = []
         for batch in record_batches(source.columns, shapes, source.batches()):
-            writer.write_batch(batch)
-            rows += batch.num_rows
-    return rows
+            group.append(batch)
+            is_full = sum(held.num_rows for held in group) >= _GROUP_ROWS
+            if is_full or sum(held.nbytes for held in group) >= _GROUP_BYTES:
+                writer.write_table(pa.Table.from_batches(group))
+                group = []
+        if group:
+            writer.write_table(pa.Table.from_batches(group))

@@ -6,5 +6,6 @@ conditions filters, split into SQL where that is exact and Python for the rest
 stages     pages of rows, checked; an order is a temporary table of ordinals on disk
 bulk_reading  batches of columns, read and checked a page at a time where all is as expected; else stages reads rows
 file_view  a view of one file with the columns that were chosen, added and renamed
+ordinal_ranges  a file's answers and fields by ranges of ordinals, for its Parquet parts
 joining    several files read as one: `results + other`
 """

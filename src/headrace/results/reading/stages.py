@@ -41,6 +41,7 @@ from headrace.store.run_file.interview_queries import (
     count,
     fetch,
     key_before,
+    rows_between,
     with_checks,
 )
 from headrace.store.run_file.reader import Reader
@@ -90,6 +91,10 @@ class OpenView:
         clock = self.clock()
         with self._stage(clock) as (stage, start, stop):
             yield from _handed_over(stage.batches(columns, start, stop), clock)
+
+    def batches_between(self, columns: list[ResultColumn], first: int, stop: int) -> Iterator[Columns]:
+        """The same of the file's interviews with ordinals from `first` up to `stop`."""
+        yield from _ViewStage(self.of(View()), self.reader, rows_between(first, stop)).batches(columns, 0, None)
 
     def count(self) -> int:
         """How many interviews the view has."""

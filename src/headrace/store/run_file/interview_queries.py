@@ -72,6 +72,11 @@ def rows_of_run(condition: str, total: int, *, has_all_below: bool) -> RowSet:
     return RowSet(f"(SELECT * FROM main.interviews WHERE {condition}) i", total=total, has_all_below=has_all_below)
 
 
+def rows_between(first: int, stop: int) -> RowSet:
+    """The interviews with ordinals from `first` up to `stop`."""
+    return RowSet(f"(SELECT * FROM main.interviews WHERE ordinal >= {first} AND ordinal < {stop}) i")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection:
     """Which parts of each interview a query reads; the others come as NULL.

@@ -24,11 +24,13 @@ from headrace.store.run_file.reader import open_run_file
 
 # SQLite's own, the writer's lock, a running engine's socket, and a file that was never finished.
 _BESIDE = ("-wal", "-shm", "-journal", ".lock", ".sock", ".making")
+PARTS = ".parts"  # the directory of Parquet files that DuckDB reads
+_IN_PARTS = (".parquet", ".json", ".lock", ".part")
 
 
 def disk_bytes(path: Path) -> int:
     """The size on disk of a run file and the files beside it."""
-    return sum(_file_bytes(part) for part in (path, *_beside(path)))
+    return sum(_file_bytes(part) for part in (path, *_beside(path), *_parts_of(path)))
 
 
 def check_is_removable(path: Path) -> None:
@@ -46,8 +48,10 @@ def remove_run(path: Path) -> int:
         freed = disk_bytes(path)
         # The file first: without it, what lies beside it means nothing, and a new run clears it away.
         path.unlink(missing_ok=True)
-        for part in _beside(path):
+        for part in (*_beside(path), *_parts_of(path)):
             part.unlink(missing_ok=True)
+        with suppress(OSError):  # there is none, or it holds what is not ours
+            _parts_directory(path).rmdir()
     except OSError as error:
         raise RunFileError(f"{path} cannot be removed: {error.strerror}.", path=path, fix="Check its rights.") from None
     finally:
@@ -82,6 +86,18 @@ def _gather_into_one_file(path: Path) -> None:
 
 def _beside(path: Path) -> Iterator[Path]:
     return (path.with_name(path.name + suffix) for suffix in _BESIDE)
+
+
+def _parts_of(path: Path) -> list[Path]:
+    """The Parquet files of a run file with what belongs to them; no more than a few for 65,536 interviews."""
+    directory = _parts_directory(path)
+    if directory.is_symlink() or not directory.is_dir():
+        return []
+    return [each for each in directory.iterdir() if each.suffix in _IN_PARTS]
+
+
+def _parts_directory(path: Path) -> Path:
+    return path.with_name(path.name + PARTS)
 
 
 def _check_is_ours(path: Path) -> None:
