@@ -15,6 +15,7 @@ import pytest
 
 from headrace.survey.agent import Agent
 from tests.cli.forked import headrace
+from tests.cli.live import command
 from tests.cli.terminals import HEADRACE, environment, in_terminal
 from tests.results import files
 
@@ -41,8 +42,8 @@ def refused(place: Path, *words: str) -> str:
     return ended.stderr
 
 
-def piped(place: Path, command: str) -> "subprocess.CompletedProcess[bytes]":
-    typed = command.replace("headrace", " ".join(HEADRACE), 1)
+def piped(place: Path, line: str) -> "subprocess.CompletedProcess[bytes]":
+    typed = line.replace("headrace", " ".join(HEADRACE), 1)
     return subprocess.run(
         ["bash", "-c", f"{typed}; exit ${{PIPESTATUS[0]}}"],
         cwd=place, env=environment(), capture_output=True, check=False, timeout=120,
@@ -134,7 +135,7 @@ def test_parquet_goes_into_a_pipe_and_not_to_a_terminal(place: Path, tmp_path: P
 def test_ctrl_c_ends_it_without_a_word(place: Path):
     reading, writing = os.pipe()  # which nobody empties: the command waits in the middle
     process = subprocess.Popen(
-        [*HEADRACE, "results", "long.run", "--format", "csv"],
+        command("results", "long.run", "--format", "csv"),
         cwd=place, env=environment(), stdout=writing, stderr=subprocess.PIPE,
     )  # fmt: skip
     os.close(writing)
