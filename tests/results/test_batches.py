@@ -104,7 +104,7 @@ def test_the_fast_way_is_taken(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_batch_ends_at_a_number_of_rows_or_bytes(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(column_pages, "_MOST_ROWS", 64)
     with Results.open(mixed) as results:
-        monkeypatch.setattr(bulk_reading, "_MOST_ROWS", 100)
+        monkeypatch.setattr(stages, "_BATCH_ROWS", 100)
         assert [len(batch[0]) for batch in results.select("plain")._batches()] == [100] * 9
         monkeypatch.setattr(bulk_reading, "_MOST_BYTES", 1_000)
         assert {len(batch[0]) for batch in results.select("plain")._batches()} == {64, 900 % 64}

@@ -5,10 +5,11 @@ Does not cover: many interviews (results), or one value as a column (columns).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count, repeat
 from typing import Any, NamedTuple, cast
 
 from headrace.errors import InvalidInput, nearest
@@ -17,7 +18,8 @@ from headrace.results.columns.question_parts import PART_GROUPS, PARTS, Question
 from headrace.results.columns.result_column import model_value
 from headrace.results.failed_questions import FailedQuestion
 from headrace.store.contents import decoding
-from headrace.store.run_file.details import stored_detail
+from headrace.store.run_file.column_pages import ColumnPage
+from headrace.store.run_file.details_ahead import DetailsAhead
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT,
@@ -30,8 +32,7 @@ from headrace.store.run_file.interview_queries import (
     STATUS,
     Fetched,
 )
-from headrace.store.run_file.reader import Reader
-from headrace.store.run_file.rows import BatchRow, DetailPacker, Status
+from headrace.store.run_file.rows import BatchRow, Status
 from headrace.survey.agent import INSTRUCTION, NAME
 from headrace.survey.model import Model
 from headrace.survey.people.agent_settings import SETTINGS
@@ -42,6 +43,9 @@ _PARTS = (
     "ordinal", "iteration", "status", "answer", "agent", "scenario", "model", "prompts", "system_prompt",
     "raw_responses", "comments", "tokens", "costs", "times", "failures", "skipped",
 )  # fmt: skip
+
+
+_STATUS_NAMES = {int(status): status.name.lower() for status in Status}
 
 
 class Tokens(NamedTuple):
@@ -106,17 +110,17 @@ class Result:
         self,
         *,
         place: tuple[int, int, int, int],
-        answers: tuple[list[SqlValue], str | None],
+        answers: tuple[Sequence[SqlValue], str | None],
         fields: tuple[bytes | str, bytes | str],
         header: RunHeader,
         detail: Callable[[], Detail],
     ) -> None:
         self.ordinal, self.iteration, model, status = place
-        self.status = Status(status).name.lower()
+        self.status = _STATUS_NAMES[status]
         self.model: Model = header.models[model]
         self._agent: bytes | str | AgentFields = fields[0]
         self._scenario: bytes | str | Fields = fields[1]
-        self._stored_answers: tuple[list[SqlValue], str | None] | None = answers
+        self._stored_answers: tuple[Sequence[SqlValue], str | None] | None = answers
         self._answer: dict[str, Any] = {}
         self._header = header
         self._detail: Detail | Callable[[], Detail] = detail  # unpacked when first asked for
@@ -133,14 +137,14 @@ class Result:
         )
 
     @classmethod
-    def from_fetched(cls, row: Fetched, header: RunHeader, reader: Reader) -> Result:
+    def from_fetched(cls, row: Fetched, header: RunHeader, detail: Callable[[], Detail]) -> Result:
         """An interview read from the file with all its answers (interview_queries.everything_of)."""
         return cls(
             place=(row[ORDINAL], row[ITERATION], row[MODEL], row[STATUS]),
             answers=(list(row[ANSWERS:MORE]), row[MORE]),
             fields=(row[AGENT], row[SCENARIO]),
             header=header,
-            detail=partial(_stored_detail, reader, header.packer, row[ORDINAL]),
+            detail=detail,
         )
 
     @property
@@ -287,6 +291,17 @@ def _of(held: dict[str, Any], key: str, what: str) -> Any:
     return held[key]
 
 
-def _stored_detail(reader: Reader, packer: DetailPacker, ordinal: int) -> Detail:
-    with reader.snapshot() as connection:
-        return stored_detail(connection, packer, ordinal, reader.path)
+def results_of(page: ColumnPage, header: RunHeader, details: DetailsAhead) -> Iterator[Result]:
+    """The interviews of a page that was read with all their answers, agents and scenarios."""
+    ordinals = page.ordinals
+    places = zip(ordinals, page.iterations, page.models, page.statuses, strict=True)
+    answers = zip(*page.answers, strict=True) if page.answers else repeat(())
+    rows = zip(places, answers, page.more, page.agents.spread(), page.scenarios.spread(), count(), strict=False)
+    for place, stored, more, agent, scenario, number in rows:
+        yield Result(
+            place=place,
+            answers=(stored, more),
+            fields=(agent, scenario),
+            header=header,
+            detail=partial(details.detail, ordinals, number),
+        )

@@ -6,8 +6,7 @@ have. Does not cover: SQLite's own errors (disk_errors).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,13 +33,21 @@ UNREADABLE = (
 _MOST_SHOWN = 120
 
 
-@contextmanager
-def decoding(path: Path, what: str) -> Generator[None]:
+class decoding:  # noqa: N801 - used as a function; a generator would cost a microsecond
     """Turn any decoder's error in the block into RunFileDamaged. The block decodes `what` and does nothing else."""
-    try:
-        yield
-    except UNREADABLE as error:
-        raise damaged(path, f"{what} cannot be read ({short_message(error)})") from error
+
+    __slots__ = ("_path", "_what")
+
+    def __init__(self, path: Path, what: str) -> None:
+        self._path = path
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UNREADABLE):
+            raise damaged(self._path, f"{self._what} cannot be read ({short_message(error)})") from error
 
 
 def check_in_order(page: Sequence[Sequence[Any]], after: int) -> None:

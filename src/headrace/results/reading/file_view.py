@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from headrace.display import counted
@@ -20,12 +20,14 @@ from headrace.results.columns.result_column import Bound, Group, ResultColumn, c
 from headrace.results.failed_questions import FailedQuestion, all_failures, count_failed, failures_in
 from headrace.results.reading.stages import OpenView
 from headrace.results.reading.views import SortKey, View
-from headrace.results.result import Result
+from headrace.results.result import Result, results_of
 from headrace.results.stats import read_stats
 from headrace.results.tabular import Columns, Values
 from headrace.store.queries.query_clock import TIMEOUT_S, checked_timeout
+from headrace.store.run_file.column_pages import ColumnPage
+from headrace.store.run_file.details_ahead import DetailsAhead
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_queries import everything_of
+from headrace.store.run_file.interview_queries import ORDINAL
 from headrace.store.run_file.reader import Reader
 from headrace.survey.values import kind_of
 
@@ -91,9 +93,14 @@ class FileView:
 
     def results(self) -> Iterator[Result]:
         file = self.file
-        for page in self.opened().pages(everything_of(len(file.header.question_names))):
-            for row in page:
-                yield Result.from_fetched(row, file.header, file.reader)
+        details = DetailsAhead(file.reader, file.header)
+        for page in self.opened().whole():
+            if isinstance(page, ColumnPage):
+                yield from results_of(page, file.header, details)
+            else:
+                ordinals = tuple(row[ORDINAL] for row in page)
+                for place, row in enumerate(page):
+                    yield Result.from_fetched(row, file.header, partial(details.detail, ordinals, place))
 
     def values(self, columns: Iterable[ResultColumn]) -> Iterator[Values]:
         return self.opened().values(list(columns))

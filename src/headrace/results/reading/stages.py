@@ -14,20 +14,23 @@ import math
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 import apsw
 
 from headrace.expressions import Column
+from headrace.results.columns.page_values import PageValues
 from headrace.results.columns.records import Getter, Record, getter, projection_of
 from headrace.results.columns.result_column import Bound, ResultColumn
-from headrace.results.reading.bulk_reading import BulkReading
+from headrace.results.reading.bulk_reading import BulkReading, ReadPages, Taken, bulk_reading
 from headrace.results.reading.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
 from headrace.results.reading.scopes import rows_in
 from headrace.results.reading.views import SortKey, View
 from headrace.results.tabular import Columns
 from headrace.store.contents import decoding
 from headrace.store.queries.query_clock import TIMEOUT_S, QueryClock
+from headrace.store.run_file.column_pages import ColumnPage
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     KEY,
@@ -39,6 +42,7 @@ from headrace.store.run_file.interview_queries import (
     check_none_is_missing,
     choose,
     count,
+    everything_of,
     fetch,
     key_before,
     rows_between,
@@ -51,6 +55,7 @@ from headrace.survey.values import SqlValue, encode_value
 Item = TypeVar("Item")
 
 _BEFORE_ALL = -1
+_BATCH_ROWS, _WHOLE_ROWS = 8_192, 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,12 @@ class OpenView:
     def batches_between(self, columns: list[ResultColumn], first: int, stop: int) -> Iterator[Columns]:
         """The same of the file's interviews with ordinals from `first` up to `stop`."""
         yield from _ViewStage(self.of(View()), self.reader, rows_between(first, stop)).batches(columns, 0, None)
+
+    def whole(self) -> Iterator[ColumnPage | list[Fetched]]:
+        """The view's interviews with all but their details, some hundred at a time."""
+        clock = self.clock()
+        with self._stage(clock) as (stage, start, stop):
+            yield from _handed_over(stage.whole(start, stop), clock)
 
     def count(self) -> int:
         """How many interviews the view has."""
@@ -173,36 +184,57 @@ class _ViewStage:
 
     def batches(self, columns: list[ResultColumn], start: int, stop: int | None) -> Iterator[Columns]:
         """Columns of the rows from `start` up to `stop`, in order, some thousand rows at a time."""
-        place = self._enter(start, stop)
         projection = self._with_conditions(projection_of(columns))
-        predicates = self._conditions.predicates(projection)
         getters = [getter(column, projection, self._header) for column in columns]
-        bulk = BulkReading.of(columns, projection, self._header)
-        while place.has_more:
-            batch = None if bulk is None or not bulk.is_due() else self._next_columns(place, bulk)
-            if batch is None:
-                page = self._next_page(place, projection, predicates)
-                batch = list(zip(*[self._taken(row, getters) for row in page], strict=True))
+        values = PageValues(columns, projection.answers, self._header) if PageValues.can_take(columns) else None
+        take = None if values is None else values.take
+        for part in self._parts(projection, bulk_reading(projection, self._header, take, _BATCH_ROWS), start, stop):
+            if isinstance(part, ReadPages):
+                batch = [tuple(chain.from_iterable(pieces)) for pieces in zip(*part.taken, strict=True)]
+            else:
+                batch = list(zip(*[self._taken(row, getters) for row in part], strict=True))
             if batch:
                 yield batch
 
-    def _next_columns(self, place: _Place, bulk: BulkReading) -> Columns | None:
-        """The next rows as columns; None where they are to be read row by row."""
+    def whole(self, start: int, stop: int | None) -> Iterator[ColumnPage | list[Fetched]]:
+        """The rows from `start` up to `stop`, in order, with all but their details; a page may be in either form."""
+        projection = self._with_conditions(everything_of(len(self._header.question_names)))
+        bulk = bulk_reading(projection, self._header, _as_it_is, _WHOLE_ROWS)
+        for part in self._parts(projection, bulk, start, stop):
+            if isinstance(part, ReadPages):
+                yield from part.taken
+            else:
+                yield part
+
+    def _parts(
+        self, projection: Projection, bulk: BulkReading[Taken] | None, start: int, stop: int | None
+    ) -> Iterator[ReadPages[Taken] | list[Fetched]]:
+        place = self._enter(start, stop)
+        predicates = self._conditions.predicates(projection)
+        while place.has_more:
+            pages = None if bulk is None or not bulk.is_due() else self._next_pages(place, bulk)
+            yield self._next_page(place, projection, predicates) if pages is None else pages
+
+    def _next_pages(self, place: _ReadPosition, bulk: BulkReading[Taken]) -> ReadPages[Taken] | None:
+        """The next rows, read in pages; None where they are to be read row by row."""
         assert place.after is not None
         with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
             if rest or place.skip:
+                bulk.put_off()
                 return None
-            batch = bulk.read(connection, self._row_set, condition, place.after, place.left)
-            if batch is None:
+            pages = bulk.read(connection, self._row_set, condition, place.after, place.left)
+            if pages is None:
                 return None
-            place.after = batch.last_key if batch.is_cut else None
+            place.after = pages.last_key if pages.is_cut else None
             if place.after is None:
                 check_none_is_missing(connection, self._header.path)
-        place.left -= batch.rows
-        return batch.columns
+        place.left -= pages.rows
+        return pages
 
-    def _next_page(self, place: _Place, projection: Projection, predicates: dict[Bound, Predicate]) -> list[Fetched]:
+    def _next_page(
+        self, place: _ReadPosition, projection: Projection, predicates: dict[Bound, Predicate]
+    ) -> list[Fetched]:
         assert place.after is not None
         with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
@@ -272,21 +304,21 @@ class _ViewStage:
         with decoding_row(self._header, row):
             return row[ORDINAL], *(sort_value(get(record)) for get in getters)
 
-    def _enter(self, start: int, stop: int | None) -> _Place:
+    def _enter(self, start: int, stop: int | None) -> _ReadPosition:
         """Where to begin, so that the next rows are those from `start` up to `stop`."""
         left = math.inf if stop is None else stop - start
         if start == 0:
-            return _Place(_BEFORE_ALL, 0, left)
+            return _ReadPosition(_BEFORE_ALL, 0, left)
         with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
             if rest:
-                return _Place(_BEFORE_ALL, start, left)
+                return _ReadPosition(_BEFORE_ALL, start, left)
             with decoding(self._header.path, "what it has counted"):
-                return _Place(key_before(connection, self._row_set, condition, start), 0, left)
+                return _ReadPosition(key_before(connection, self._row_set, condition, start), 0, left)
 
 
 @dataclass(slots=True)
-class _Place:
+class _ReadPosition:
     """How far a reading is: the key behind which it goes on, None at the end; how many rows it passes over first; how
     many it still gives.
     """
@@ -298,6 +330,10 @@ class _Place:
     @property
     def has_more(self) -> bool:
         return self.after is not None and self.left > 0
+
+
+def _as_it_is(page: ColumnPage) -> ColumnPage:
+    return page
 
 
 def _checked(projection: Projection, header: RunHeader) -> Projection:

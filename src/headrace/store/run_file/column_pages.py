@@ -12,7 +12,7 @@ much memory. Does not cover: what the columns mean (results.columns).
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -47,6 +47,10 @@ class ListRows(NamedTuple):
 
     fields: tuple[str, ...] = ()
     places: list[int] | None = None
+
+    def spread(self) -> Sequence[str]:
+        """One for each interview."""
+        return self.fields if self.places is None else [self.fields[place] for place in self.places]
 
 
 _NO_ROWS = ListRows()
@@ -95,7 +99,7 @@ class ColumnPages:
         self, connection: apsw.Connection, row_set: RowSet, condition: Sql, after: int, limit: int
     ) -> Generator[ColumnPage]:
         """The pages behind the key `after`, together at most `limit` rows, in the caller's transaction."""
-        with _short_values(connection, self._longest_bytes):
+        with short_values(connection, self._longest_bytes):
             is_by_ordinal = row_set.key == "i.ordinal"  # then the key is not read twice
             columns = self._columns if is_by_ordinal else f"{row_set.key}, {self._columns}"
             query = page_query(row_set, columns, condition)
@@ -176,7 +180,7 @@ def _are_neighbours(positions: tuple[int, ...]) -> bool:
 
 
 @contextmanager
-def _short_values(connection: apsw.Connection, longest_bytes: int) -> Generator[None]:
+def short_values(connection: apsw.Connection, longest_bytes: int) -> Generator[None]:
     """Have SQLite refuse values that are longer, before it reads them: a page of them would take too much memory."""
     before = connection.limit(apsw.SQLITE_LIMIT_LENGTH, longest_bytes)
     try:

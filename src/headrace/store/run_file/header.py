@@ -5,7 +5,7 @@ It is small and does not change while the file exists. Does not cover: the plan 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,8 +65,10 @@ class RunHeader:
         with decoding(self.path, "its survey"):
             return question_from_dict(decode_value(self.survey_row)["questions"][position])
 
-    def answers(self, stored: list[SqlValue], more: str | None) -> dict[str, object]:
+    def answers(self, stored: Sequence[SqlValue], more: str | None) -> dict[str, object]:
         """An interview's answers by question name, each in its own type."""
+        if more is None and not any(self.holds_bools) and bytes not in set(map(type, stored)):
+            return dict(zip(self.question_names, stored, strict=True))  # as they are
         values = [from_sql(value, as_bool=held) for value, held in zip(stored, self.holds_bools, strict=False)]
         if more is not None:
             values += decode_value(more)
