@@ -396,7 +396,7 @@ class Results(HostedVerbs, Tabular):
         if joining.are_mixed(self._parts):
             return super()._batches()
         names = self.columns
-        return chain.from_iterable(part.batches(self._columns_of(part, names)) for part in self._parts)
+        return chain.from_iterable(part.opened().batches(self._columns_of(part, names)) for part in self._parts)
 
     def _columns_of(self, part: FileView, names: Iterable[str]) -> list[ResultColumn]:
         catalog = part.catalog()

@@ -22,7 +22,7 @@ from headrace.results.reading.stages import OpenView
 from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result, results_of
 from headrace.results.stats import read_stats
-from headrace.results.tabular import Columns, Values
+from headrace.results.tabular import Values
 from headrace.store.queries.query_clock import TIMEOUT_S, checked_timeout
 from headrace.store.run_file.column_pages import ColumnPage
 from headrace.store.run_file.details_ahead import DetailsAhead
@@ -104,9 +104,6 @@ class FileView:
 
     def values(self, columns: Iterable[ResultColumn]) -> Iterator[Values]:
         return self.opened().values(list(columns))
-
-    def batches(self, columns: Iterable[ResultColumn]) -> Iterator[Columns]:
-        return self.opened().batches(list(columns))
 
     def failed(self) -> Iterator[FailedQuestion]:
         if self.view.is_whole:

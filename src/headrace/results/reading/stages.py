@@ -11,7 +11,7 @@ Does not cover: what a page's rows become (results), or the SQL (store.run_file.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -52,7 +52,7 @@ from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.row_check import check_rows, decoding_row
 from headrace.survey.values import SqlValue, encode_value
 
-Item = TypeVar("Item")
+Page = TypeVar("Page", bound=Sized)
 
 _BEFORE_ALL = -1
 _BATCH_ROWS, _WHOLE_ROWS = 8_192, 1_024
@@ -155,7 +155,7 @@ class OpenView:
         return replace(self, view=view)
 
 
-def _handed_over(pages: Iterator[list[Item]], clock: QueryClock) -> Iterator[list[Item]]:
+def _handed_over(pages: Iterator[Page], clock: QueryClock) -> Iterator[Page]:
     """The pages that have rows; the time in which the caller uses one does not count."""
     for page in pages:
         if page:
