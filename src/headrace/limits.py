@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -27,6 +28,14 @@ _MOST_WORKERS = 256
 _KINDS_OF_BAR = ("lines", "log")
 ProgressBar: TypeAlias = bool | Literal["lines", "log"] | None
 Lifted: TypeAlias = Literal["none"]
+
+
+class Keep(StrEnum):
+    """What a run file keeps of its interviews. It is chosen when the file is made, and stays."""
+
+    EVERYTHING = "everything"
+    ANSWERS = "answers"  # no prompts, no raw responses
+    NOTHING = "nothing"  # which are finished, what they took, and totals
 
 
 class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +209,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     `progress_bar` is True for one line on a terminal or in a notebook, "lines" for several, "log" for a plain line a
     minute on standard error whatever that is, False for silence. None is True at a terminal that can draw and in a
     notebook, and False elsewhere.
+    `keep` is None where the file's own stays in force; a new file keeps everything. `aggregate` and `group_by` are the
+    totals that the file keeps beside or in place of its rows (results.totals), None for those that it has.
     """
 
     concurrency: int | Lifted | None = None
@@ -217,8 +228,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     retry_failed: bool = False
     stop_on_exception: bool = False
     progress_bar: ProgressBar = None
+    keep: str | None = None
+    aggregate: Any = None
+    group_by: str | tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        self._check_kept()
         if type(self.workers) is int and self.workers == 0:
             force_setattr(self, "workers", NONE)
         for name, check in _BUDGET_CHECKS.items():
@@ -241,6 +256,24 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
                 spelled("{fresh} starts over and {extend} goes on.", fresh=True, extend=True),
                 fix="Choose one of them.",
             )
+
+    def _check_kept(self) -> None:
+        if self.keep is not None and self.keep not in tuple(Keep):
+            raise OptionError(
+                spelled("{keep} is not known.", keep=self.keep),
+                fix='Use "everything", "answers" (no prompts, no raw responses) or "nothing" (totals only).',
+            )
+        if self.group_by is None:
+            return
+        names = (self.group_by,) if isinstance(self.group_by, str) else tuple(self.group_by)
+        if not names or not all(isinstance(name, str) for name in names):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise OptionError(f"group_by={self.group_by!r} must name columns.", fix='Write group_by="agent.city".')
+        if not isinstance(self.aggregate, Mapping):
+            raise OptionError(
+                spelled("{group_by} groups the functions of {aggregate}.", group_by=None, aggregate=None),
+                fix='Write aggregate={"mean": "mean(answer.rating)"}, group_by="agent.city".',
+            )
+        force_setattr(self, "group_by", names)
 
     def budgets(self, kept: Budgets) -> Budgets:
         """The budgets of this run: those given, and where none is given those that its file keeps."""

@@ -21,6 +21,8 @@ _WHAT_TO_DO = {
     "agents": "restore a copy, or run the job again into a new file",
     "scenarios": "restore a copy, or run the job again into a new file",
     "interviews": "restore a copy, or have them run again; the others can be read",
+    "finished": "restore a copy: which interviews are finished is not known",
+    "totals": "restore a copy, or start over: totals of rows that are not kept cannot be made up for",
     "details": "restore a copy, or have them run again; their answers can be read, prompts and raw responses cannot",
     "failures": "restore a copy, or have these interviews run again",
     "questions": "restore a copy, or put it right as below: filters may leave rows out until then",

@@ -54,7 +54,7 @@ def map_rows(
     _start(mapped_job_from(template, data, schema, system, flags.model or []), flags.output, options, flags)
 
 
-@with_run_flags(without="model output sample seed n fresh extend dry_run")
+@with_run_flags(without="model output sample seed n fresh extend dry_run keep aggregate group_by")
 def resume(path: RunFileArgument, *, flags: RunFlags) -> None:
     """Go on with the job in a run file. It runs here, or in the process where it was paused."""
     from headrace.cli.confirm_prompt import confirmed_job
@@ -75,8 +75,20 @@ def _run_options(flags: RunFlags) -> RunOptions:
     if flags.log and flags.lines:
         raise OptionError("--log and --lines are two ways to show the same.", fix="Choose one of them.")
     named = {name: value for name, value in asdict(flags).items() if name in RunOptions.__struct_fields__}
+    named |= {"aggregate": _aggregate(flags.aggregate or []), "group_by": tuple(flags.group_by or ()) or None}
     progress_bar = "log" if flags.log else "lines" if flags.lines else True
     return RunOptions(**named, cache=not flags.no_cache, progress_bar=progress_bar)
+
+
+def _aggregate(written: list[str]) -> dict[str, str] | None:
+    """The totals that --aggregate asks for; None where it is not given."""
+    parts = [text.partition("=") for text in written]
+    for name, equals, function in parts:
+        if not name.strip() or not equals or "(" in name:
+            raise OptionError(
+                f"--aggregate {name}{equals}{function} has no name.", fix="Write mean=mean(answer.rating)."
+            )
+    return {name.strip(): function.strip() for name, _, function in parts} or None
 
 
 def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) -> None:

@@ -115,6 +115,19 @@ class RunFlags:
         int | None,
         typer.Option(parser=_count, metavar="N", help="Stop, resumably, before more tokens are used; none: no limit."),
     ] = None
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT", help="everything, answers (no prompts, no raw responses) or nothing (totals only)."
+        ),
+    ] = None
+    aggregate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FUNCTION", help="A total to keep: mean=mean(answer.rating). Repeatable."),
+    ] = None
+    group_by: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Group the totals by this column. Repeatable.")
+    ] = None
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Do not use the replies that earlier runs paid for.")] = (
         False
     )

@@ -23,7 +23,7 @@ from headrace.display import counted, visible
 from headrace.errors import NotRunning, NotSteerable, RunFileBusy
 from headrace.interviews.steering.client import ask, state_of
 from headrace.interviews.steering.messages import ResumeRequest, StateReply, SteeringRequest
-from headrace.limits import Budgets
+from headrace.limits import Budgets, Keep
 from headrace.results.results import Results
 from headrace.results.stats import Stats
 from headrace.store.lock import writer_of
@@ -31,6 +31,8 @@ from headrace.store.run_file.removal import disk_bytes
 from headrace.store.run_file.stored_job.kept_budgets import kept_budgets
 from headrace.store.run_file.stored_job.stored_lists import latest_note, planned_interviews
 from headrace.units import format_bytes, format_duration
+
+_KEPT = {Keep.ANSWERS: "answers, without prompts and raw responses", Keep.NOTHING: "no rows: totals only"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,7 @@ class _FoundStatus:
     size_bytes: int
     live: StateReply | None
     holder: str | None
+    kept: str
 
     @classmethod
     def at(cls, path: Path) -> _FoundStatus:
@@ -54,7 +57,7 @@ class _FoundStatus:
             holder = writer_of(path.expanduser().resolve())
         # The file after the process: of a run that has just ended, the end is seen.
         with Results.open(path) as results:
-            stats = results.stats()
+            stats, kept = results.stats(), results.kept
         if (live or holder) and (noted_at := latest_note(path)) is not None:
             # What the run has taken since then is not in its file yet.
             stats = replace(stats, seconds=stats.seconds + max(0.0, time.time() - noted_at))
@@ -66,6 +69,7 @@ class _FoundStatus:
             size_bytes=disk_bytes(path.expanduser().resolve()),
             live=live,
             holder=holder,
+            kept=kept,
         )
 
     @property
@@ -86,7 +90,12 @@ class _FoundStatus:
 
     def as_dict(self) -> dict[str, Any]:
         facts: dict[str, Any] = {"path": str(self.path), "state": self.state, "total": self.total}
-        facts |= {"size_bytes": self.size_bytes, **asdict(self.stats), "budgets": structs.asdict(self.budgets)}
+        facts |= {
+            "size_bytes": self.size_bytes,
+            "keep": self.kept,
+            **asdict(self.stats),
+            "budgets": structs.asdict(self.budgets),
+        }
         return facts | (_live_facts(self.live) if self.live is not None else {"pid": _number(self.holder)})
 
 
@@ -192,6 +201,8 @@ def _lines(look: _FoundStatus) -> Iterator[str]:
     yield f"{spent_text(stats)}, {format_duration(stats.seconds)} of running"
     peak = f", at most {format_bytes(stats.peak_memory)} of memory" if stats.peak_memory else ""
     yield f"{format_bytes(look.size_bytes)} on disk{peak}"
+    if look.kept != Keep.EVERYTHING:
+        yield f"keeps {_KEPT[Keep(look.kept)]}"
     if budgets := budgets_text(look.budgets, stats):
         yield f"budgets, kept for each run: {budgets}"
     if hint := _hint(look.state, look.path):

@@ -16,7 +16,7 @@ from headrace.edsl_names import EDSL_ONLY, in_our_words
 from headrace.errors import OptionError, nearest
 from headrace.interviews.delivery import AsyncDelivery, Delivery
 from headrace.interviews.standalone import OpenedRun
-from headrace.limits import RunOptions
+from headrace.limits import Keep, RunOptions
 from headrace.models.contacts import allowed_names
 from headrace.plan.job import Job
 from headrace.results.asked.prompt_table import PromptTable
@@ -114,6 +114,11 @@ def _stored(opened: OpenedRun) -> Iterator[Result]:
     left = opened.stored.count_below(opened.scope.stop)
     if left == 0:
         return
+    if opened.header.keeping.keep is Keep.NOTHING:
+        raise OptionError(
+            f'{opened.path} keeps no results (keep="nothing"): the {left:,} finished ones cannot be streamed again.',
+            fix="Write stream(..., new_only=True) for those to come.",
+        )
     with Results.open(opened.path) as results:
         for result in results:
             if result.ordinal < opened.scope.stop and result.ordinal in opened.stored:

@@ -23,7 +23,7 @@ from headrace.limits import RetryLimits
 from headrace.models.limiter import EndpointState
 from headrace.plan.prices import Price
 from headrace.store.run_file.rows import RowBatch
-from headrace.survey.record import AnswerRecord, Usage
+from headrace.survey.record import AnswerRecord, DetailShape, Usage
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -36,6 +36,7 @@ class Spec(msgspec.Struct, frozen=True):
     retry: RetryLimits
     question_models: dict[int, int] = {}  # the number in `models` of a question's own model, by its position
     agent_settings: bytes = b""  # a SettingsTable
+    details: DetailShape = DetailShape.WHOLE
 
 
 class Interview(msgspec.Struct, array_like=True):

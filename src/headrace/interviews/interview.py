@@ -26,7 +26,17 @@ from headrace.survey.flow.route import Jumps, Route
 from headrace.survey.names import Context
 from headrace.survey.people.agent_functions import AgentFunctions
 from headrace.survey.questions import Question
-from headrace.survey.record import AnswerRecord, AnswerState, Cause, Detail, Failure, Usage, encode_detail
+from headrace.survey.record import (
+    AnswerRecord,
+    AnswerState,
+    Cause,
+    Detail,
+    DetailShape,
+    Failure,
+    Usage,
+    encode_detail,
+    without_texts,
+)
 from headrace.survey.replies import NoAnswer
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
@@ -36,7 +46,9 @@ _LONGEST_MESSAGE = 2_000
 _LONGEST_QUOTE = 200
 _STOP = Finish.STOP
 _MOST_AT_ONCE = 20  # questions of one interview
-_ANSWERED = AnswerState.ANSWERED  # looking a member up in its enum costs more than using it
+# Looking a member up in its enum costs more than using it.
+_ANSWERED = AnswerState.ANSWERED
+_WHOLE = DetailShape.WHOLE
 
 
 class InterviewInProgress:
@@ -89,7 +101,9 @@ class Interviewer:
         models: Sequence[ModelCalls],
         retry: RetryLimits,
         question_models: Mapping[int, int] | None = None,
+        details: DetailShape = DetailShape.WHOLE,
     ) -> None:
+        self._details = details
         self._asked = asked_questions(survey)
         self.wording = survey.wording
         self._route = Route(survey)
@@ -348,11 +362,22 @@ class Interviewer:
         for record in given.kept:  # counted before, or among the uncounted
             usage.add(record, -1)
         answers, more = self._columns(records)
-        detail = encode_detail(Detail(interview.system, interview.started_at, records))
+        detail = self._detail(interview, records, is_failed=bool(failures))
         return Row(
             given.ordinal, given.iteration, given.agent, given.scenario, given.model,
             Status.FAILED if failures else Status.DONE, answers, more, detail, failures, usage,
         )  # fmt: skip
+
+    def _detail(self, interview: InterviewInProgress, records: list[AnswerRecord], *, is_failed: bool) -> bytes:
+        if self._details is _WHOLE:
+            return encode_detail(Detail(interview.system, interview.started_at, records))
+        if self._details is DetailShape.OF_FAILED and not is_failed:
+            return b""
+        without_texts(records)
+        if not is_failed:  # a retry needs the answers of one that failed
+            for record in records:
+                record.value = None
+        return encode_detail(Detail("", interview.started_at, records))
 
     def _columns(self, records: list[AnswerRecord]) -> tuple[list[SqlValue], str | None]:
         """The answers that have a column each, and the rest as one JSON list."""

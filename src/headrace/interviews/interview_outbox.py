@@ -136,7 +136,7 @@ class InterviewOutbox(Outbox[InterviewEvent]):
             taken_bytes += held_bytes
             self._waiting_rows -= len(rows)
             for row in rows:
-                row.detail = self.compress(row.detail)
+                row.detail = self.compress(row.detail) if row.detail else b""
             self.add(Rows(id=chunk.id, epoch=chunk.epoch, seq=0, rows=row_batch(rows)))
             self.free_with_last(held_bytes)
 

@@ -18,6 +18,7 @@ from headrace.plan.job import Job
 from headrace.plan.prices import price_of
 from headrace.store.run_file.rows import BatchRow
 from headrace.store.run_file.run_file import RunFile
+from headrace.survey.record import DetailShape
 
 
 class CommittedRow(NamedTuple):
@@ -95,7 +96,7 @@ class OpenChunks:
         return interview
 
 
-def spec_of(job: Job, file: RunFile) -> Spec:
+def spec_of(job: Job, file: RunFile, details: DetailShape) -> Spec:
     """Describe what all chunks of a job share."""
     return Spec(
         survey=job.survey.to_row(),
@@ -105,4 +106,5 @@ def spec_of(job: Job, file: RunFile) -> Spec:
         dictionary=file.dictionary,
         retry=RetryLimits(),
         agent_settings=job.agents.settings.to_row(),
+        details=details,
     )

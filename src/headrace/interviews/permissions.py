@@ -24,6 +24,7 @@ from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of
 from headrace.store.confirmations import Confirmed, is_within, read_confirmed, remember
+from headrace.store.run_file.keeping.stored_keep import Keeping
 from headrace.store.run_file.stored_job.stored_lists import KeptPlan, read_kept_plan
 
 _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
@@ -33,14 +34,15 @@ _NOTHING = Confirmed(interviews=-1, max_cost=0.0, max_tokens_total=0)
 class Permissions:
     """`budgets` are as the file will keep them, `confirmed` what this user says yes to by starting the run.
 
-    `unconfirmed` must be empty for the run to start. `claimed_by` is the file that names those contacts: the run file,
-    or a study.
+    `keeping` is what the file keeps, None where it is new. `unconfirmed` must be empty for the run to start.
+    `claimed_by` is the file that names those contacts: the run file, or a study.
     """
 
     path: Path
     claimed_by: Path
     plan: str
     budgets: Budgets
+    keeping: Keeping | None
     unconfirmed: tuple[Contact, ...]
     confirmed: Confirmed
 
@@ -76,6 +78,7 @@ class Permissions:
             claimed_by=claims[0] if claims else path,
             plan=plan,
             budgets=budgets,
+            keeping=None if file is None else file.keeping,
             unconfirmed=_unconfirmed(job, before.contacts if is_as_before else ()),
             confirmed=confirmed,
         )

@@ -15,6 +15,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 from headrace.errors import HeadraceError, RunFileGone
@@ -36,15 +37,19 @@ from headrace.interviews.open_chunks import CommittedRow, OpenChunks, spec_of
 from headrace.interviews.stopping import RunStop
 from headrace.interviews.tally import Tally
 from headrace.interviews.window import Window
-from headrace.limits import RunOptions
+from headrace.limits import Keep, RunOptions
 from headrace.memory.governed import GovernedMemory
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
 from headrace.progress.pace import Progress
+from headrace.results.totals.running_totals import RunTotals
+from headrace.results.totals.written_totals import TotalledRow
 from headrace.store.disk_errors import translated_errors
+from headrace.store.run_file.keeping.stored_totals import TotalState
 from headrace.store.run_file.rows import RowBatch
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.writer_thread import WriterThread
+from headrace.survey.record import DetailShape
 
 _READING_EVERY_S = 0.1
 _log = logging.getLogger("headrace")
@@ -53,7 +58,10 @@ Listener: TypeAlias = Callable[[list[CommittedRow]], None]
 
 
 class SurveyRun:
-    """`listener` gets committed rows and must answer each batch with `delivered`; until then they hold permits."""
+    """`listener` gets committed rows and must answer each batch with `delivered`; until then they hold permits.
+
+    `totals` get each row inside the commit that writes it.
+    """
 
     def __init__(
         self,
@@ -64,6 +72,7 @@ class SurveyRun:
         memory: GovernedMemory,
         executor: InterviewExecutor,
         listener: Listener | None,
+        totals: RunTotals | None = None,
     ) -> None:
         self._job = job
         self._file = file
@@ -72,6 +81,7 @@ class SurveyRun:
         self._memory = memory
         self._executor = executor
         self._listener = listener
+        self._totals = totals
         self.portion = Portion(
             len(file.plan), limit=options.limit, sample=options.sample, seed=options.seed, left_out=file.left_out
         )
@@ -117,7 +127,7 @@ class SurveyRun:
         journaled by then stays.
         """
         self.read_memory()
-        await self._executor.open(spec_of(self._job, self._file))
+        await self._executor.open(spec_of(self._job, self._file, self._details()))
         self._ahead = self._executor.ahead
         self._window.tune(self._window.concurrency + self._ahead)
         self._lease()
@@ -192,22 +202,43 @@ class SurveyRun:
         """Group commit without a timer: whatever came while the last COMMIT ran makes the next batch."""
         async for batch in self._executor.events():
             events = self._chunks.new_events(batch)
-            row_batches = [event.rows for event in events if isinstance(event, Rows)]
+            rows = [event for event in events if isinstance(event, Rows)]
+            row_batches = [event.rows for event in rows]
             answers = [answer for event in events if isinstance(event, Answers) for answer in event.answers]
             if answers:
                 self._window.answered(max(record.held_bytes() for _, record in answers))
             spent = [event for event in events if isinstance(event, Spent)]
             if row_batches or answers or spent:
                 lost = [event.usage for event in spent]
-                await self._writer.call(self._file.journal.commit, row_batches, answers, lost)
+                aggregate = self._aggregating(rows) if self._totals is not None and rows else None
+                await self._writer.call(self._file.journal.commit, row_batches, answers, lost, aggregate)
             if spent:
                 self._note_lost(spent)
             self._executor.ack(batch.upto)
             if row_batches:
                 self._note_rows(row_batches)
-                self._deliver([event for event in events if isinstance(event, Rows)])
+                self._deliver(rows)
             self._end_chunks(events)
             self._note_endpoint_states(batch)
+
+    def _aggregating(self, events: list[Rows]) -> Callable[[], list[TotalState]]:
+        """What the journal's thread calls to add these rows to the totals."""
+        assert self._totals is not None
+        rows = [TotalledRow(*each) for each in self._chunks.committed_rows(events)]
+        return partial(self._totals.take, rows)
+
+    def _details(self) -> DetailShape:
+        """How much of an interview its executor sends: what is neither kept, delivered nor added up is not even
+        encoded.
+        """
+        match self._file.keeping.keep:
+            case Keep.EVERYTHING:
+                return DetailShape.WHOLE
+            case Keep.ANSWERS:
+                return DetailShape.SLIM
+            case Keep.NOTHING:
+                is_used = self._listener is not None or (self._totals is not None and self._totals.needs_detail)
+                return DetailShape.WHOLE if is_used else DetailShape.OF_FAILED
 
     async def _watch(self, on_progress: Callable[[Progress], None]) -> None:
         while True:

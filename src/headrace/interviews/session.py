@@ -33,6 +33,7 @@ from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
 from headrace.plan.portion import RunScope
 from headrace.progress.pace import Progress
+from headrace.results.totals.asked_totals import AskedTotals
 from headrace.store.disk_errors import translated_errors
 from headrace.store.home import default_path
 from headrace.store.run_file.run_file import RunFile
@@ -69,9 +70,13 @@ class SessionHost(Protocol):
 
 
 class Session:
-    """Made with every check that needs no file; `run` once. `workers` is how many processes it may have of its own."""
+    """Made with every check that needs no file; `run` once. `workers` is how many processes it may have of its own.
+    `is_heard` where a callback or a stream gets the results.
+    """
 
-    def __init__(self, job: Job, path: str | Path | None, options: RunOptions, *, has_workers: bool) -> None:
+    def __init__(
+        self, job: Job, path: str | Path | None, options: RunOptions, *, has_workers: bool, is_heard: bool
+    ) -> None:
         if path is None and options.extend:
             raise OptionError(
                 spelled("{extend} needs to know which file.", extend=True),
@@ -90,6 +95,8 @@ class Session:
         for model in job.called_models:
             provider_for(model)  # an unknown model or parameter is an error before a file is made
         check_priced(job, self.permissions.budgets)
+        self._totals = AskedTotals.of(options, self.permissions.keeping, self.path)
+        self._totals.check(job, is_heard=is_heard)
 
     async def run(self, host: SessionHost) -> RunScope:
         """Return when the plan is complete, with the interviews that were asked for; raise what keeps it from that.
@@ -102,7 +109,8 @@ class Session:
             async with host.cache() if self._uses_cache else nullcontext() as cache:
                 with closing(WriterThread(file.live)) as writer:
                     executor = host.executor(cache)
-                    run = SurveyRun(self.job, file, writer, self.options, host.memory, executor, host.listener)
+                    totals = self._totals.begin(self.job, file)
+                    run = SurveyRun(self.job, file, writer, self.options, host.memory, executor, host.listener, totals)
                     await self._run_noted(run, file, host)
         finally:
             file.close()
@@ -112,7 +120,8 @@ class Session:
         return run.portion.scope
 
     def _open(self, host: SessionHost) -> RunFile:
-        return RunFile.open(self.path, self.job, self.options, host.check_wanted, host.memory.limits.budget_bytes)
+        budget_bytes, wanted = host.memory.limits.budget_bytes, self._totals.wanted
+        return RunFile.open(self.path, self.job, self.options, host.check_wanted, budget_bytes, wanted)
 
     async def _run_noted(self, run: SurveyRun, file: RunFile, host: SessionHost) -> None:
         """Run, and have the file note that and how it ended."""

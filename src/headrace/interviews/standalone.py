@@ -65,7 +65,7 @@ class StandaloneRun:
         options: RunOptions,
         deliver: Callable[[list[CommittedRow] | None], None] | None,
     ) -> None:
-        self._session = Session(job, path, options, has_workers=True)
+        self._session = Session(job, path, options, has_workers=True, is_heard=deliver is not None)
         self.limits = self._session.permissions.memory_limits()
         self._deliver = deliver
         self._is_stopping = False

@@ -209,6 +209,10 @@ class Job(HostedVerbs):
             retry_failed       ask again where an answer was not valid
             stop_on_exception  stop at the first failed interview, and raise its cause
             progress_bar       True, False, "lines" or "log"; unless given, at a terminal and in a notebook
+            keep               "everything"; "answers": no prompts, no raw responses; "nothing": no rows. It stays
+            aggregate          totals that are right after a kill too: {"mean": "mean(answer.rating)"}, or an object
+                               with add(result), encode() and decode(state); results.aggregate() reads them
+            group_by           the columns by which those texts are grouped: "agent.city"
 
         The others are EDSL's: `memory_threshold` is `memory`, `max_concurrency` is `concurrency`,
         `raise_validation_errors` is `stop_on_exception`; the rest has no effect, and says so once.

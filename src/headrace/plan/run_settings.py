@@ -6,13 +6,16 @@ Covers: their names, types and defaults. Does not cover: checking them (headrace
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from headrace.edsl_names import EdslParameters
 from headrace.limits import Lifted, ProgressBar, RunOptions
 from headrace.stand_ins import Cache
+
+if TYPE_CHECKING:
+    from headrace.results.totals.aggregator import Aggregator
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -35,6 +38,9 @@ class RunSettings(EdslParameters, total=False):
     retry_failed: bool
     stop_on_exception: bool
     progress_bar: ProgressBar
+    keep: Literal["everything", "answers", "nothing"] | None
+    aggregate: Mapping[str, str] | Aggregator | None
+    group_by: str | Sequence[str] | None
 
 
 def with_run_parameters(method: _Method) -> _Method:

@@ -13,6 +13,7 @@ from itertools import count, repeat
 from typing import Any, NamedTuple, cast
 
 from headrace.errors import InvalidInput, nearest
+from headrace.limits import Keep
 from headrace.results.asked.as_asked import asked_again
 from headrace.results.columns.question_parts import PART_GROUPS, PARTS, QuestionPart, cost_of
 from headrace.results.columns.result_column import model_value
@@ -174,15 +175,18 @@ class Result:
     @property
     def prompts(self) -> dict[str, str]:
         """The last prompt of each question, by question name; questions that were not asked are left out."""
+        self._header.check_has_texts("prompts")
         return {name: record.prompt for name, record in self._records() if record.prompt}
 
     @property
     def system_prompt(self) -> str:
+        self._header.check_has_texts("system prompts")
         return self._unpacked().system
 
     @property
     def raw_responses(self) -> dict[str, str]:
         """The last response of the model to each question, as text, by question name."""
+        self._header.check_has_texts("raw responses")
         return {name: record.raw.decode(errors="replace") for name, record in self._records() if record.attempts}
 
     @property
@@ -261,9 +265,12 @@ class Result:
             with decoding(self._header.path, "its survey"):
                 again = asked_again(self._header.survey_row)
             by_question = {each.question: each for each in detail.records}
-            return again.options(position, self.agent, self.scenario, by_question, self.ordinal)
+            answers = dict(enumerate(self.answer.values()))
+            return again.options(position, self.agent, self.scenario, by_question, answers, self.ordinal)
         if part.of_question is not None:
             return part.of_question(self._header.question(position))
+        if part.is_text and self._header.keeping.keep is Keep.ANSWERS:
+            return None  # beside tokens and costs, which there are
         return part.value(record, detail)
 
     def _records(self) -> list[tuple[str, AnswerRecord]]:

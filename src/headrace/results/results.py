@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from headrace.errors import HeadraceError, InvalidInput
 from headrace.expressions import ColumnKind
+from headrace.limits import Keep
 from headrace.memory.bounded_history import HistoryPoint
 from headrace.plan.called_models import with_claimed_models
 from headrace.plan.lists import AgentList, ScenarioList
@@ -29,7 +30,7 @@ from headrace.results.failed_questions import FailedQuestion, failure_note, prin
 from headrace.results.overview import glance_at, overview_columns
 from headrace.results.printing import Glance
 from headrace.results.reading import joining, ordinal_ranges
-from headrace.results.reading.file_view import FileView, SharedFile
+from headrace.results.reading.file_view import FileView, SharedFile, count_interviews
 from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
 from headrace.results.stats import Stats, added_stats, history_of, read_stats
@@ -37,6 +38,8 @@ from headrace.results.tables.sql_table import SqlRows
 from headrace.results.tables.table import Table
 from headrace.results.tables.tallying import Tallied, counts_by_value
 from headrace.results.tabular import Columns, Tabular, Values
+from headrace.results.totals.aggregator import Aggregator
+from headrace.results.totals.totals_table import glance_without_rows, totals_of
 from headrace.stand_ins import HostedVerbs
 from headrace.store.run_file.reader import check_is_set_up
 from headrace.survey.agent import Agent
@@ -46,6 +49,8 @@ from headrace.survey.survey import Survey
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+SomeAggregator = TypeVar("SomeAggregator", bound=Aggregator)
 
 
 class Results(HostedVerbs, Tabular):
@@ -171,7 +176,7 @@ class Results(HostedVerbs, Tabular):
     # --- a sequence
 
     def __len__(self) -> int:
-        return sum(part.opened().count() for part in self._parts)
+        return sum(map(count_interviews, self._parts))
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -291,6 +296,24 @@ class Results(HostedVerbs, Tabular):
     def memory_history(self) -> list[HistoryPoint]:
         """The memory of all runs of the file over their seconds of running, in at most some hundred points."""
         return history_of(self._only_file("A memory history").file.reader)
+
+    @property
+    def kept(self) -> str:
+        """What the file keeps of its interviews: "everything", "answers" or "nothing"."""
+        return self._parts[0].file.header.keeping.keep.value
+
+    @overload
+    def aggregate(self) -> Table: ...
+
+    @overload
+    def aggregate(self, aggregator: SomeAggregator) -> SomeAggregator: ...
+
+    def aggregate(self, aggregator: Aggregator | None = None) -> Table | Aggregator:
+        """The totals that the run adds up (`job.run(path, aggregate=...)`), as they are at this moment: a table, or the
+        `aggregator` given here, at the state of the file. They are those of the whole file, whatever this view shows.
+        """
+        file = self._only_file("A table of totals").file
+        return totals_of(file.reader, file.header, aggregator)
 
     @overload
     def tally(
@@ -414,6 +437,8 @@ class Results(HostedVerbs, Tabular):
 
     def _glance(self, most_rows: int) -> Glance:
         first = self._parts[0]
+        if first.file.header.keeping.keep is Keep.NOTHING:
+            return glance_without_rows(first.file.reader, first.file.header, repr(self), most_rows)
         catalog = first.catalog()
         columns = first.selected
         if columns is None:

@@ -28,7 +28,7 @@ class Format:
 RUN_FILE = Format(
     name="a run file",
     application_id=0x48445243,  # "HDRC"
-    version=2,
+    version=3,
     mistaken="a survey's run file, not an engine's",
     fix="Read it with Results.open(path), run it with job.run(path) or engine.run(job, path); give the engine"
     " a path of its own.",

@@ -63,12 +63,14 @@ class OrdinalRanges:
 class Verification:
     """What was found in one file. `unchecked` rows have no checksum: those of an engine file, and those that an older
     Headrace wrote. `run_again` are the interviews that a run can make anew, once their damaged rows are dropped.
+    `is_added_up`: the file has totals, or keeps no rows, so that no interview can be taken out of it again.
     """
 
     path: Path
     rows: int = 0
     unchecked: int = 0
     findings: dict[str, Damage] = field(default_factory=dict[str, Damage])
+    is_added_up: bool = False
     run_again: OrdinalRanges = field(default_factory=OrdinalRanges)
 
     def note(self, kind: str, what: str, place: int | None = None) -> None:

@@ -121,12 +121,27 @@ class AnswerRecord(msgspec.Struct, array_like=True, gc=False):
         return len(self.raw) + (len(self.value) if isinstance(self.value, (str, bytes)) else 0)
 
 
+class DetailShape(Enum):
+    """How much of an interview its detail holds."""
+
+    WHOLE = "whole"
+    SLIM = "slim"  # no prompts, no raw responses; where no question failed, no second copy of the answers either
+    OF_FAILED = "of failed"  # slim, and empty where no question failed
+
+
 class Detail(msgspec.Struct, array_like=True, gc=False):
     """One interview's records, by question, with what they share. `started_at` is seconds since 1970."""
 
     system: str
     started_at: float
     records: Annotated[list[AnswerRecord], msgspec.Meta(max_length=MOST_RECORDS)]
+
+
+def without_texts(records: list[AnswerRecord]) -> None:
+    """Remove prompts and raw responses from these records."""
+    for record in records:
+        record.prompt = record.system = ""
+        record.raw = b""
 
 
 encode_detail = encode_with(msgspec.msgpack.Encoder())

@@ -72,7 +72,7 @@ class EngineSurveys:
                 "A survey inside an engine has no workers of its own.",
                 fix="Leave workers= out, or run the survey by itself with job.run(..., workers=2).",
             )
-        session = await asyncio.to_thread(Session, job, path, options, has_workers=False)
+        session = await asyncio.to_thread(Session, job, path, options, has_workers=False, is_heard=False)
         if str(session.path) in self.running:
             raise OptionError(f"{session.path} is being run by this engine already.", fix="Wait for it.")
         return session.path, await session.run(_EngineHost(self, session, priority))

@@ -99,7 +99,7 @@ class _FailedRows:
     """Rows of interviews that no worker could bring to an end."""
 
     def __init__(self, spec: Spec) -> None:
-        self._interviewer = Interviewer(Survey.from_row(spec.survey), [], spec.retry)
+        self._interviewer = Interviewer(Survey.from_row(spec.survey), [], spec.retry, details=spec.details)
         self._packer = DetailPacker(spec.dictionary)
         self._settings = SettingsTable.from_row(spec.agent_settings)
 

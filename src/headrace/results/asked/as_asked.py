@@ -14,7 +14,7 @@ from headrace.survey.names import Context
 from headrace.survey.record import AnswerRecord
 from headrace.survey.survey import Survey
 from headrace.survey.templates import CannotRender
-from headrace.survey.values import Fields, from_sql
+from headrace.survey.values import Fields
 
 
 @lru_cache(maxsize=8)  # the files that a program looks at together
@@ -28,20 +28,27 @@ class AskedAgain:
 
     def __init__(self, survey: Survey) -> None:
         self._asked = asked_questions(survey)
-        self._bools = [question.holds_bools for question in survey.questions]
 
     def is_fixed(self, position: int) -> bool:
         """Whether every interview sees the same options."""
         return self._asked[position].is_fixed
 
     def options(
-        self, position: int, agent: Fields, scenario: Fields, records: Mapping[int, AnswerRecord], ordinal: int
+        self,
+        position: int,
+        agent: Fields,
+        scenario: Fields,
+        records: Mapping[int, AnswerRecord],
+        answers: Mapping[int, Any],
+        ordinal: int,
     ) -> list[Any] | None:
-        """The options that the question showed; None where it has none, or where the data does not fit it."""
+        """The options that the question showed; None where it has none, or where the data does not fit it. `records`
+        and `answers` are those of the interview, by question.
+        """
         context: Context = {"agent": agent, "scenario": scenario}
         for asked in self._asked[:position]:
             if (record := records.get(asked.position)) is not None:
-                asked.put_answer(context, record, from_sql(record.value, as_bool=self._bools[asked.position]))
+                asked.put_answer(context, record, answers.get(asked.position))
         try:
             return self._asked[position].options(context, ordinal)
         except CannotRender:

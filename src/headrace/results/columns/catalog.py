@@ -11,7 +11,7 @@ Does not cover: columns themselves (columns).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.stored_job.stored_plan import read_plan
 from headrace.survey.agent import INSTRUCTION, NAME
+from headrace.survey.model import Model
 
 _EVERYTHING = ("*", "*.*")
 _MOST_GUESSED = 200  # questions: comparing a wrong name with all their parts takes too long beyond
@@ -214,26 +215,39 @@ def read_catalog(reader: Reader, header: RunHeader) -> Catalog:
         with decoding(header.path, "the fields of its lists"):
             agent, scenario = field_names(connection, "agent"), field_names(connection, "scenario")
         iterations = read_plan(connection, header.path).shape.iteration if header.is_mapped else 1
-    answers = [ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(header.question_names)]
+    return catalog_of(header.question_names, agent, scenario, header.models, iterations, is_mapped=header.is_mapped)
+
+
+def catalog_of(
+    question_names: Sequence[str],
+    agent: Iterable[str],
+    scenario: Iterable[str],
+    models: Sequence[Model],
+    iterations: int,
+    *,
+    is_mapped: bool,
+) -> Catalog:
+    """The columns of a job with these questions, fields of agents and scenarios, and models."""
+    answers = [ResultColumn(Group.ANSWER, name, position) for position, name in enumerate(question_names)]
     rows = [ResultColumn(Group.SCENARIO, name) for name in scenario]
     model, iteration = ResultColumn(Group.MODEL, "model"), ResultColumn(Group.ITERATION, "iteration")
-    names = dict.fromkeys(name for each in header.models for name in each.parameters)
+    names = dict.fromkeys(name for each in models for name in each.parameters)
     parameters = [ResultColumn(Group.MODEL, name) for name in names]
     fields = [*answers, *(ResultColumn(Group.AGENT, name) for name in agent), *rows, model]
     interview = [iteration, ResultColumn(Group.INTERVIEW, "ordinal"), ResultColumn(Group.INTERVIEW, "status")]
-    questions = {name: position for position, name in enumerate(header.question_names)}
+    questions = {name: position for position, name in enumerate(question_names)}
     data = (*fields, *parameters, *interview)
-    if not header.is_mapped:
-        first = (*fields, *(each for each in parameters if _differs(each.name, header)), *interview)
+    if not is_mapped:
+        first = (*fields, *(each for each in parameters if _differs(each.name, models)), *interview)
         return Catalog(data=data, first=first, questions=questions)
     # The rows as they came, with what was asked for behind them; the whole reply only where it has no parts.
     shown = [*rows, *(answers[1:] or answers)]
-    shown += [model] if len(header.models) > 1 else []
+    shown += [model] if len(models) > 1 else []
     shown += [iteration] if iterations > 1 else []
     return Catalog(data=data, first=tuple(shown), questions=questions, plainly=True)
 
 
-def _differs(parameter: str, header: RunHeader) -> bool:
+def _differs(parameter: str, models: Sequence[Model]) -> bool:
     """Whether models have different values of a parameter: one that all share says nothing about a row."""
-    values = [model_value(model, parameter) for model in header.models]
+    values = [model_value(model, parameter) for model in models]
     return any(value != values[0] for value in values)

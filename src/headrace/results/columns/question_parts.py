@@ -32,6 +32,7 @@ class QuestionPart:
     of_record: _OfRecord | None = None
     of_question: _OfQuestion | None = None
     is_as_asked: bool = False
+    is_text: bool = False  # of a prompt or a raw response, which a file with keep="answers" does not have
 
     def value(self, record: AnswerRecord | None, detail: Detail) -> Any:
         """The value in one interview; None where the question was not reached."""
@@ -61,18 +62,24 @@ def _cache_used(record: AnswerRecord, _detail: Detail) -> bool:
 _RAW = "raw_model_response"
 PARTS = (
     QuestionPart("comment", "_comment", lambda record, _: record.comment),
-    QuestionPart("prompt", "_user_prompt", _asked(lambda record, _: record.prompt)),
-    QuestionPart("prompt", "_system_prompt", _asked(lambda record, detail: record.system or detail.system)),
-    QuestionPart(_RAW, "_raw_model_response", _asked(lambda record, _: decoded_response(record.raw))),
+    QuestionPart("prompt", "_user_prompt", _asked(lambda record, _: record.prompt), is_text=True),
+    QuestionPart(
+        "prompt", "_system_prompt", _asked(lambda record, detail: record.system or detail.system), is_text=True
+    ),
+    QuestionPart(_RAW, "_raw_model_response", _asked(lambda record, _: decoded_response(record.raw)), is_text=True),
     QuestionPart(_RAW, "_input_tokens", _asked(lambda record, _: record.input_tokens)),
     QuestionPart(_RAW, "_output_tokens", _asked(lambda record, _: record.output_tokens)),
     QuestionPart(_RAW, "_thinking_tokens", _asked(lambda r, _: r.service.reasoning_tokens if r.service else None)),
     QuestionPart(_RAW, "_cost", _asked(lambda record, _: cost_of(record))),
     QuestionPart(_RAW, "_one_usd_buys", _asked(_one_usd_buys)),
-    QuestionPart("generated_tokens", "_generated_tokens", _asked(lambda record, _: generated_text(record.raw))),
+    QuestionPart(
+        "generated_tokens", "_generated_tokens", _asked(lambda record, _: generated_text(record.raw)), is_text=True
+    ),
     QuestionPart("cache_used", "_cache_used", _asked(_cache_used)),
     QuestionPart("validated", "_validated", lambda record, _: record.state is AnswerState.ANSWERED),
-    QuestionPart("reasoning_summary", "_reasoning_summary", _asked(lambda record, _: reasoning_text(record.raw))),
+    QuestionPart(
+        "reasoning_summary", "_reasoning_summary", _asked(lambda record, _: reasoning_text(record.raw)), is_text=True
+    ),
     QuestionPart("question_text", "_question_text", of_question=lambda question: question.question_text),
     QuestionPart("question_options", "_question_options", is_as_asked=True),
     QuestionPart("question_type", "_question_type", of_question=lambda question: question.kind),

@@ -146,6 +146,8 @@ def _named(name: Any, place: int) -> Any:
 def _part_getter(column: ResultColumn, header: RunHeader) -> Getter:
     part, position, packer = column.part, column.position, header.packer
     assert part is not None
+    if part.is_text:
+        header.check_has_texts(column.full_name)
     if part.is_as_asked:
         return _options_getter(position, header)
     if part.of_question is not None:
@@ -163,12 +165,13 @@ def _options_getter(position: int, header: RunHeader) -> Getter:
     with decoding(header.path, "its survey"):
         again = asked_again(header.survey_row)
     if again.is_fixed(position):
-        options = again.options(position, {}, {}, {}, 0)
+        options = again.options(position, {}, {}, {}, {}, 0)
         return lambda _record: None if options is None else list(options)
 
     def get(record: Record) -> Any:
         _, by_question = record.detail(header.packer)
-        return again.options(position, record.agent, record.scenario, by_question, record.row[ORDINAL])
+        answers = header.answered(list(record.row[ANSWERS:MORE]), record.row[MORE], by_question)
+        return again.options(position, record.agent, record.scenario, by_question, answers, record.row[ORDINAL])
 
     return get
 

@@ -13,11 +13,15 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from headrace.display import counted
+from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind, parse
+from headrace.limits import Keep
+from headrace.plan.portion import RunScope
 from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog, ColumnChanges, read_catalog
 from headrace.results.columns.result_column import Bound, Group, ResultColumn, column_kinds
 from headrace.results.failed_questions import FailedQuestion, all_failures, count_failed, failures_in
+from headrace.results.reading.scopes import failed_bits_of_run
 from headrace.results.reading.stages import OpenView
 from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result, results_of
@@ -31,6 +35,7 @@ from headrace.store.run_file.interview_queries import ORDINAL
 from headrace.store.run_file.reader import Reader
 from headrace.survey.values import kind_of
 
+_KEPT = {Keep.EVERYTHING: "", Keep.ANSWERS: "; answers only", Keep.NOTHING: "; no rows are kept"}
 _EVERYTHING, _UNCHANGED = View(), ColumnChanges()
 _FAILED_ONLY = Bound(parse("interview.status == 'failed'"), (ResultColumn(Group.INTERVIEW, "status"),))
 
@@ -89,7 +94,10 @@ class FileView:
     # --- reading
 
     def opened(self) -> OpenView:
-        return OpenView(self.file.reader, self.file.header, self.view, self.timeout_s)
+        header = self.file.header
+        if header.keeping.keep is Keep.NOTHING:
+            raise no_rows(header)
+        return OpenView(self.file.reader, header, self.view, self.timeout_s)
 
     def results(self) -> Iterator[Result]:
         file = self.file
@@ -113,7 +121,7 @@ class FileView:
     def failed_count(self) -> int:
         """How many interviews of the view failed."""
         if self.view.is_whole:
-            return count_failed(self.file.reader, self.view.scope)
+            return self._failed_of_run(self.view.scope)
         return self._only_failed().count()
 
     def kinds(self, columns: list[ResultColumn]) -> list[frozenset[ColumnKind]]:
@@ -130,14 +138,37 @@ class FileView:
     def described(self) -> str:
         """The file, and which of its interviews the view is made of: `'a.run': the 5 interviews of a run, 1 failed`."""
         reader, scope = self.file.reader, self.view.root.scope
-        failed = count_failed(reader, scope)
+        failed, kept = self._failed_of_run(scope), _KEPT[self.file.header.keeping.keep]
         if scope is None:
             what = f"a live view of the whole file, {counted(read_stats(reader).interviews, 'interview')}"
         else:
             given = {"limit": scope.limit, "sample": scope.sample}
             options = ", ".join(f"{name}={value}" for name, value in given.items() if value is not None)
             what = f"the {counted(scope.total, 'interview')} of a run{' with ' * bool(options)}{options}"
-        return f"{str(reader.path)!r}: {'' if self.view.is_whole else 'part of '}{what}, {failed:,} failed"
+        return f"{str(reader.path)!r}: {'' if self.view.is_whole else 'part of '}{what}, {failed:,} failed{kept}"
+
+    def _failed_of_run(self, scope: RunScope | None) -> int:
+        if scope is None or self.file.header.keeping.keep is not Keep.NOTHING:
+            return count_failed(self.file.reader, scope)
+        return failed_bits_of_run(self.file.reader, scope)
 
     def _only_failed(self) -> OpenView:
         return replace(self, view=self.view.filtered(_FAILED_ONLY)).opened()
+
+
+def count_interviews(part: FileView) -> int:
+    """How many interviews a view has; known of a whole file and of a run also where no rows are kept."""
+    if part.view.is_whole and part.file.header.keeping.keep is Keep.NOTHING:
+        scope = part.view.scope
+        return read_stats(part.file.reader).interviews if scope is None else scope.total
+    return part.opened().count()
+
+
+def no_rows(header: RunHeader) -> InvalidInput:
+    """The error where rows are asked of a file that keeps none."""
+    has = "results.aggregate() has its totals, " if header.keeping.totals is not None else ""
+    return InvalidInput(
+        f'{header.path} keeps no results (keep="nothing").',
+        fix=f"{has}results.stats() what they took, and results.failed() the causes of failures. To keep the answers,"
+        ' run the job into another file with keep="answers".',
+    )

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from headrace.plan.portion import RunScope
 from headrace.store.run_file.interview_queries import EVERYTHING, RowSet, rows_of_run
+from headrace.store.run_file.keeping.finished_bits import FinishedBits
+from headrace.store.run_file.keeping.unkept_rows import failed_by_bits
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.stored_job.stored_plan import read_plan
 from headrace.store.run_file.stored_job.stored_where import read_left_out
@@ -31,6 +33,17 @@ def ordinals_in(scope: RunScope | None, reader: Reader) -> str:
         return f"ordinal < {scope.stop}"
     function = reader.function(scope, lambda: _is_drawn(scope, reader))
     return f"ordinal < {scope.stop} AND {function}(ordinal)"
+
+
+def failed_bits_of_run(reader: Reader, scope: RunScope) -> int:
+    """How many interviews of a scope have failed, in a file that keeps no rows: of those, not all causes are kept."""
+    with reader.snapshot() as connection:
+        plan = read_plan(connection, reader.path)
+        failed = failed_by_bits(FinishedBits.load(connection, reader.path, len(plan)), scope.stop)
+        left_out = read_left_out(connection, reader.path, plan) if scope.is_drawn and scope.has_gaps else None
+    if scope.is_drawn:
+        failed.remove(scope.passed_over(left_out))
+    return failed.count_below(scope.stop)
 
 
 def _is_drawn(scope: RunScope, reader: Reader) -> Callable[[int], bool]:

@@ -8,7 +8,8 @@ where a file comes from. Does not cover: refusing changed rows (row_check).
     pending.checksum              ordinal, question and record
     memory_history.checksum       the other columns
     counters, name `check`        the other counters
-    meta, key `check`             the plan: survey, identity, boxes, questions, models, fields, what is left out
+    meta, key `check`             the plan: survey, identity, boxes, questions, models, fields, what is left out or kept
+    finished, totals .checksum    the row itself (keeping)
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _encode = msgspec.msgpack.Encoder().encode
 # What is written with the plan and stays as it is; runs and options of a run are not among them.
 _OF_THE_PLAN = (
     (
-        "SELECT key, value FROM meta WHERE key IN ('survey', 'dictionary', 'created_at') OR key GLOB 'identity.*'"
-        " OR key GLOB 'repaired.*' OR key GLOB 'where*' ORDER BY key"
+        "SELECT key, value FROM meta WHERE key IN ('survey', 'dictionary', 'created_at', 'keep', 'totals')"
+        " OR key GLOB 'identity.*' OR key GLOB 'repaired.*' OR key GLOB 'where*' ORDER BY key"
     ),
     "SELECT number, low, high FROM boxes ORDER BY number",
     "SELECT position, name, kind, holds_bools FROM questions ORDER BY position",

@@ -39,7 +39,7 @@ _OF_AN_INTERVIEW = ("interviews", "details", "failures", "pending")
 
 def can_be_dropped(found: Verification) -> bool:
     """Whether a run can make good all the damage, once the damaged rows are gone."""
-    return found.findings.keys() <= DROPPABLE and not found.run_again.is_cut
+    return found.findings.keys() <= DROPPABLE and not found.run_again.is_cut and not found.is_added_up
 
 
 def check_can_be_dropped(found: Verification) -> None:
@@ -47,6 +47,7 @@ def check_can_be_dropped(found: Verification) -> None:
         return
     rest = [kind for kind in found.findings if kind not in DROPPABLE]
     what = f"its {' and '.join(rest)} are" if rest else "more than 100,000 stretches of its interviews are"
+    what = "it keeps totals, out of which no interview can be taken, and is" if found.is_added_up else what
     raise RunFileDamaged(
         f"{found.path} cannot be put right by dropping rows: {what} damaged.",
         path=found.path,

@@ -13,12 +13,21 @@ from headrace.plan.bitmap import Bitmap
 from headrace.plan.product import Plan
 from headrace.store.contents import damaged, typed_rows
 from headrace.store.run_file.checksums import record_checksum
-from headrace.store.run_file.interview_queries import check_none_is_missing
+from headrace.store.run_file.interview_queries import check_counted, check_none_is_missing
+from headrace.store.run_file.keeping.finished_bits import FinishedBits
+from headrace.store.run_file.keeping.unkept_rows import finished_by_bits
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, decode_record
 
 
-def read_finished(connection: apsw.Connection, path: Path, plan: Plan, *, retry_failed: bool) -> tuple[Bitmap, Bitmap]:
-    """The ordinals that have a row, and those of them that this run does not conduct again."""
+def read_finished(
+    connection: apsw.Connection, path: Path, plan: Plan, bits: FinishedBits | None, *, retry_failed: bool
+) -> tuple[Bitmap, Bitmap]:
+    """The ordinals that are finished, and those of them that this run does not conduct again. `bits` where the file
+    keeps no rows.
+    """
+    if bits is not None:
+        check_counted(connection, path, bits.count())
+        return finished_by_bits(bits, len(plan), retry_failed=retry_failed)
     check_none_is_missing(connection, path)
     stored = Bitmap(len(plan))
     first, last, count = next(iter(connection.execute("SELECT min(ordinal), max(ordinal), count(*) FROM interviews")))

@@ -5,18 +5,22 @@ It is small and does not change while the file exists. Does not cover: the plan 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 
+from headrace.errors import InvalidInput
+from headrace.limits import Keep
 from headrace.store.contents import damaged, decoding, one_value, typed_rows
 from headrace.store.run_file.checksums import CHECK, plan_checksum
+from headrace.store.run_file.keeping.stored_keep import Keeping, read_keeping
 from headrace.store.run_file.rows import DetailPacker
 from headrace.store.run_file.run_schema import MAPPED, WITHOUT_CHECKSUMS
 from headrace.survey.model import Model
 from headrace.survey.questions import Question, question_from_dict
+from headrace.survey.record import AnswerRecord
 from headrace.survey.values import SqlValue, decode_value, from_sql
 
 _MOST_DICTIONARY_BYTES = 1_000_000
@@ -35,6 +39,7 @@ class RunHeader:
     packer: DetailPacker
     has_checksums: bool
     survey_row: str
+    keeping: Keeping
 
     @classmethod
     def load(cls, connection: apsw.Connection, path: Path) -> RunHeader:
@@ -42,6 +47,7 @@ class RunHeader:
         has_checksums = has_checked_rows(connection)
         if has_checksums:
             _check_plan(connection, path)
+        keeping = read_keeping(connection, path)
         with decoding(path, "its questions and models"):
             questions = typed_rows(
                 connection, tuple[str, int, str], "SELECT name, holds_bools, kind FROM questions ORDER BY position"
@@ -58,12 +64,35 @@ class RunHeader:
                 packer=DetailPacker(read_dictionary(connection)),
                 has_checksums=has_checksums,
                 survey_row=one_value(connection, str, "SELECT value FROM meta WHERE key = 'survey'"),
+                keeping=keeping,
             )
 
     def question(self, position: int) -> Question:
         """A question of the survey as it was written, templates and all."""
         with decoding(self.path, "its survey"):
             return question_from_dict(decode_value(self.survey_row)["questions"][position])
+
+    def check_has_texts(self, what: str) -> None:
+        """Refuse to show a prompt or a raw response of a file that keeps neither."""
+        if self.keeping.keep is Keep.ANSWERS:
+            raise InvalidInput(
+                f'{self.path} has no {what}: it keeps answers without prompts and raw responses (keep="answers").',
+                fix="job.prompts() writes the prompts again. To keep both, run the job into another file.",
+            )
+
+    def answered(
+        self, stored: list[SqlValue], more: str | None, records: Mapping[int, AnswerRecord]
+    ) -> dict[int, object]:
+        """The answers by position, for what is filled with them again. Where records have them they are taken from
+        there: a view may read some of the columns only.
+        """
+        if self.keeping.keep is Keep.ANSWERS:
+            return dict(enumerate(self.answers(stored, more).values()))
+        return {
+            place: from_sql(record.value, as_bool=self.holds_bools[place])
+            for place, record in records.items()
+            if place < len(self.holds_bools)
+        }
 
     def answers(self, stored: Sequence[SqlValue], more: str | None) -> dict[str, object]:
         """An interview's answers by question name, each in its own type."""

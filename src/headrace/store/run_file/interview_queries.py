@@ -197,9 +197,13 @@ def check_none_is_missing(connection: apsw.Connection, path: Path) -> None:
 
     Counting takes 30 ms for a million rows.
     """
+    check_counted(connection, path, connection.execute("SELECT count(*) FROM interviews").get)
+
+
+def check_counted(connection: apsw.Connection, path: Path, found: int) -> None:
+    """Refuse a file in which so many interviews are found, and another number is counted."""
     with decoding(path, "what it has counted"):
         kept = _kept_count(connection)
-    found: int = connection.execute("SELECT count(*) FROM interviews").get
     if found != kept:
         what = "are missing" if found < kept else "are too many"
         raise damaged(path, f"of {kept:,} interviews that it has counted, {abs(kept - found):,} {what}")

@@ -100,8 +100,12 @@ class RowBatch(msgspec.Struct, array_like=True):
         return self.values[:: self.width]
 
     @property
+    def statuses(self) -> list[int]:
+        return self.values[_STATUS :: self.width]
+
+    @property
     def failed(self) -> int:
-        return sum(self.values[_STATUS :: self.width])
+        return sum(self.statuses)
 
     def __iter__(self) -> Iterator[BatchRow]:
         width, values = self.width, self.values

@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 from msgspec import structs
 
-from headrace.limits import Budgets, RunOptions
+from headrace.limits import Budgets, Keep, RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.product import Plan
@@ -22,6 +22,10 @@ from headrace.store.live_file import LiveFile, make_where_missing, opening
 from headrace.store.run_file.details import read_counters, stored_detail
 from headrace.store.run_file.finished import check_record, count_failed, read_finished, read_pending
 from headrace.store.run_file.header import read_dictionary
+from headrace.store.run_file.keeping.finished_bits import FinishedBits
+from headrace.store.run_file.keeping.stored_keep import Keeping, WantedKeeping, read_keeping
+from headrace.store.run_file.keeping.stored_totals import TotalState, read_totals
+from headrace.store.run_file.keeping.unkept_rows import UnkeptRows, failed_by_bits, kept_detail
 from headrace.store.run_file.removal import set_aside
 from headrace.store.run_file.row_check import warn_of_damage
 from headrace.store.run_file.rows import DetailPacker
@@ -35,17 +39,22 @@ from headrace.store.run_file.stored_job.stored_plan import check_fits, find_grow
 from headrace.store.run_file.stored_job.stored_where import read_left_out
 from headrace.survey.record import OUTSIDE_CAUSES, AnswerRecord, AnswerState, Usage
 
+_AS_KEPT = WantedKeeping()
+
 
 @dataclass(slots=True, kw_only=True)
 class RunFile:
     """An open run file. `done` are the ordinals that this run does not conduct again, `stored` all that have a row,
     `left_out` those that the job's conditions leave out.
 
+    `keeping` is what it keeps of its interviews, `totals` the encoded states of its totals as the last run left them.
     `budgets` are those of this run: the given ones, and otherwise those that the file keeps.
     """
 
     path: Path
     plan: Plan
+    keeping: Keeping
+    totals: list[TotalState]
     budgets: Budgets
     live: LiveFile
     dictionary: bytes
@@ -56,13 +65,20 @@ class RunFile:
     last_run_at: float | None
     retry_failed: bool
     questions: int
+    _bits: FinishedBits | None  # where rows are not kept
     _packer: DetailPacker
     _lists: StoredLists  # reads while the journal's thread writes
     _pending: dict[int, list[AnswerRecord]]
 
     @classmethod
     def open(
-        cls, path: Path, job: Job, options: RunOptions, pause: Callable[[], None], budget_bytes: int | None = None
+        cls,
+        path: Path,
+        job: Job,
+        options: RunOptions,
+        pause: Callable[[], None],
+        budget_bytes: int | None = None,
+        wanted: WantedKeeping = _AS_KEPT,
     ) -> RunFile:
         """Lock the file; make it, or check it against the job and let it grow; read which interviews are finished.
 
@@ -76,8 +92,9 @@ class RunFile:
                 set_aside(path)
             # With its budgets: a kill before the first interview must not leave a file that `resume` runs without.
             plan, budgets = Plan.of(job.shape(options.n or 1)), options.budgets(Budgets())
-            make_where_missing(path, lambda empty: creation.write_job(empty, job, plan, budgets, pause))
-            growth = find_growth(path, job, options, budget_bytes)
+            keeping = wanted.of_new_file()
+            make_where_missing(path, lambda empty: creation.write_job(empty, job, plan, budgets, keeping, pause))
+            growth = find_growth(path, job, options, budget_bytes, wanted)
             live = LiveFile(path, lock, _bring_up_to_date)
             try:
                 if growth is not None:
@@ -91,28 +108,35 @@ class RunFile:
     def _load(cls, live: LiveFile, questions: int, options: RunOptions) -> RunFile:
         path, connection = live.path, live.connection
         plan = read_plan(connection, path)
+        keeping = read_keeping(connection, path)
+        bits = FinishedBits.load(connection, path, len(plan)) if keeping.keep is Keep.NOTHING else None
         with decoding(path, "what is finished"):
-            stored, done = read_finished(connection, path, plan, retry_failed=options.retry_failed)
+            stored, done = read_finished(connection, path, plan, bits, retry_failed=options.retry_failed)
             warn_of_damage(connection, path)
         left_out = read_left_out(connection, path, plan)
         with decoding(path, "the answers of interviews in flight"):
             pending = read_pending(connection, plan, questions)
             dictionary = read_dictionary(connection)
             last_run_at = one_value(connection, float | None, "SELECT max(started_at) FROM runs")
+        packer = DetailPacker(dictionary)
+        unkept = None if bits is None else UnkeptRows(connection, bits, packer)
         return cls(
             path=path,
             plan=plan,
+            keeping=keeping,
+            totals=read_totals(connection, path) if keeping.totals is not None else [],
             budgets=options.budgets(read_budgets(connection, path)),
             live=live,
             dictionary=dictionary,
             done=done,
             stored=stored,
             left_out=left_out,
-            journal=Journal(live, questions, stored, pending),
+            journal=Journal(live, questions, stored, pending, keeping.keep, unkept),
             questions=questions,
             last_run_at=last_run_at,
             retry_failed=options.retry_failed,
-            _packer=DetailPacker(dictionary),
+            _bits=bits,
+            _packer=packer,
             _lists=StoredLists(path),
             _pending=pending,
         )
@@ -132,6 +156,9 @@ class RunFile:
 
     def failed_among(self, finished: Bitmap, stop: int) -> int:
         """How many of these interviews below `stop` have failed, and are not asked again by this run."""
+        if self._bits is not None:
+            failed = failed_by_bits(self._bits, len(self.plan))
+            return failed.count_below(stop) - _outside(failed, finished).count_below(stop)
         return count_failed(self.connection, finished, stop)
 
     def keep_budgets(self) -> None:
@@ -155,13 +182,21 @@ class RunFile:
             uncounted.add(record)
         finished: list[AnswerRecord] = []
         if ordinal in self.stored:
-            finished = stored_detail(self._lists.connection, self._packer, ordinal, self.path).records
+            finished = self._stored_records(ordinal)
             with decoding(self.path, f"the detail of interview {ordinal}"):
                 for record in finished:
                     check_record(record, self.questions)
         # What is pending came after what was finished, so it stands where both have a record.
         kept = {record.question: record for record in (*finished, *pending) if self._is_settled(record)}
         return list(kept.values()), uncounted
+
+    def _stored_records(self, ordinal: int) -> list[AnswerRecord]:
+        """The records of a failed interview; none where a file that keeps no rows has not kept them."""
+        connection = self._lists.connection
+        if self._bits is None:
+            return stored_detail(connection, self._packer, ordinal, self.path).records
+        detail = kept_detail(connection, self._packer, ordinal, self.path)
+        return [] if detail is None else detail.records
 
     def _is_settled(self, record: AnswerRecord) -> bool:
         """Whether a question is not asked again: it has an answer, or a failure that this run does not retry."""
@@ -175,6 +210,13 @@ class RunFile:
         """
         self._lists.close()
         self.live.close()
+
+
+def _outside(some: Bitmap, others: Bitmap) -> Bitmap:
+    """Those of a set that are not in another."""
+    rest = some.copy()
+    rest.remove(others)
+    return rest
 
 
 def _bring_up_to_date(live: LiveFile) -> None:

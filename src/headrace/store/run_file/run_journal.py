@@ -5,14 +5,16 @@ One thread at a time. Does not cover: when a group is written (interviews.run), 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 
 import apsw
+from msgspec import structs
 
 from headrace.errors import RunFileBusy
 from headrace.expressions import ColumnKind
+from headrace.limits import Keep
 from headrace.memory.governed import GovernedMemory
 from headrace.plan.bitmap import Bitmap
 from headrace.steady_clock import SteadyClock
@@ -20,6 +22,8 @@ from headrace.store.live_file import LiveFile
 from headrace.store.run_file.checksums import CHECK, counters_checksum, record_checksum
 from headrace.store.run_file.column_kinds import KINDS_OF_TYPE, kinds_to_bits
 from headrace.store.run_file.details import read_counters
+from headrace.store.run_file.keeping.stored_totals import TotalState, write_totals
+from headrace.store.run_file.keeping.unkept_rows import UnkeptRows
 from headrace.store.run_file.rows import ANSWER_COLUMNS, HEAD, RowBatch
 from headrace.store.run_file.stored_history import HistoryWriter
 from headrace.survey.record import AnswerRecord, Usage, encode_record
@@ -31,13 +35,26 @@ _MOST_PARAMETERS = 30_000  # SQLite stops at 32,766
 
 
 class Journal:
-    """Writes to one run file. `stored` are the ordinals that have a row in it, brought up to date by every commit."""
+    """Writes to one run file. `stored` are the ordinals that are finished in it, brought up to date by every commit.
 
-    def __init__(self, live: LiveFile, questions: int, stored: Bitmap, pending: Iterable[int]) -> None:
+    `unkept` takes what finished interviews leave where the file keeps no rows.
+    """
+
+    def __init__(
+        self,
+        live: LiveFile,
+        questions: int,
+        stored: Bitmap,
+        pending: Iterable[int],
+        keep: Keep,
+        unkept: UnkeptRows | None,
+    ) -> None:
         self._live = live
         self._connection = live.connection
         self._stored = stored
         self._columns = min(questions, ANSWER_COLUMNS)
+        self._keeps_texts = keep is Keep.EVERYTHING
+        self._unkept = unkept
         self._pending = set(pending)  # bounded by the window: interviews in flight with an answer on disk
         self._kinds_seen: list[set[type]] = [set() for _ in range(self._columns)]
         self._width = len(HEAD) + self._columns + 2
@@ -67,10 +84,15 @@ class Journal:
             self.commit((), ())
 
     def commit(
-        self, batches: Sequence[RowBatch], records: Iterable[tuple[int, AnswerRecord]], spent: Sequence[Usage] = ()
+        self,
+        batches: Sequence[RowBatch],
+        records: Iterable[tuple[int, AnswerRecord]],
+        spent: Sequence[Usage] = (),
+        aggregate: Callable[[], Iterable[TotalState]] | None = None,
     ) -> None:
         """Write the rows of `batches` and the answers of interviews still in flight; add `spent`, the usage of calls
-        that no row counts, to the counters. All of it is durable when this returns.
+        that no row counts, to the counters. `aggregate` adds the rows to the totals and gives the states that changed.
+        All of it is durable when this returns.
         """
         ordinals = list(chain.from_iterable([batch.ordinals for batch in batches]))
         with self._live.transaction():
@@ -78,7 +100,12 @@ class Journal:
             replaced = [ordinal for ordinal in ordinals if ordinal in self._stored]
             if ordinals:
                 self._forget_earlier(ordinals, replaced)
-                self._write_rows(batches, ordinals)
+                if self._unkept is None:
+                    self._write_rows(batches, ordinals)
+                else:
+                    self._unkept.write(batches, replaced)
+            if aggregate is not None:
+                write_totals(self._connection, aggregate())
             totals = self._write_totals(_counted(batches, spent, len(replaced)))
             if self._note is not None:
                 self._note.still_running(int(totals["done"]))
@@ -97,11 +124,15 @@ class Journal:
         self._note_kinds(values)
 
     def _write_records(self, records: Iterable[tuple[int, AnswerRecord]]) -> None:
-        encoded = [(ordinal, record.question, encode_record(record)) for ordinal, record in records]
+        encoded = [(ordinal, record.question, self._encoded(record)) for ordinal, record in records]
         if encoded:
             checked = [(*kept, record_checksum(*kept)) for kept in encoded]
             self._connection.executemany("INSERT OR REPLACE INTO pending VALUES(?, ?, ?, ?)", checked)
             self._pending.update(ordinal for ordinal, _, _ in encoded)
+
+    def _encoded(self, record: AnswerRecord) -> bytes:
+        kept = record if self._keeps_texts else structs.replace(record, prompt="", raw=b"", system="")
+        return encode_record(kept)
 
     def _forget_earlier(self, ordinals: list[int], replaced: list[int]) -> None:
         """Delete what these rows replace: the answers in flight, and the failures of an earlier attempt."""

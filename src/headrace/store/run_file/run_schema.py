@@ -20,7 +20,11 @@ from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.store.schema_check import IsOurs, accepted_tables, check_schema
 from headrace.store.transactions import transaction
 
+# The version says which tables a file has: those of the second, with checksums, are what a file that keeps everything
+# has. One that keeps less, or keeps totals, has those of the third as well.
 WITHOUT_CHECKSUMS = 1  # files of this version are read as they are, and get the columns when they are written
+WITH_CHECKSUMS = 2
+WITH_TOTALS = RUN_FILE.version
 MOST_VIEW_COLUMNS = 1990
 MAPPED = "map"  # the kind of question whose survey is one prompt per row
 
@@ -49,18 +53,25 @@ CREATE TABLE memory_history(second INTEGER PRIMARY KEY, seconds INTEGER NOT NULL
                             at REAL NOT NULL, memory_bytes INTEGER NOT NULL, budget_bytes INTEGER NOT NULL,
                             level INTEGER NOT NULL, done INTEGER NOT NULL, stored_bytes INTEGER NOT NULL, checksum);
 """
+_KEEPING_TABLES = """
+CREATE TABLE finished(cause TEXT, block INTEGER, bits BLOB NOT NULL, checksum, PRIMARY KEY(cause, block)) WITHOUT ROWID;
+CREATE TABLE totals(key TEXT PRIMARY KEY, interviews INTEGER NOT NULL, state BLOB NOT NULL, checksum) WITHOUT ROWID;
+"""
 
 _CHECKSUM = ", checksum"
 _CHECKED = ("interviews", "agents", "scenarios", "pending")
 _ACCEPTED = {
-    RUN_FILE.version: accepted_tables(_TABLES, _MEMORY_HISTORY),
+    WITH_TOTALS: accepted_tables(_TABLES, _MEMORY_HISTORY, _KEEPING_TABLES),
+    WITH_CHECKSUMS: accepted_tables(_TABLES, _MEMORY_HISTORY),
     WITHOUT_CHECKSUMS: accepted_tables(_TABLES.replace(_CHECKSUM, ""), _MEMORY_HISTORY),
 }
 
 
-def create_tables(connection: apsw.Connection, questions: int) -> None:
-    connection.execute(f"PRAGMA application_id={RUN_FILE.application_id}; PRAGMA user_version={RUN_FILE.version};")
-    connection.execute(_TABLES + _MEMORY_HISTORY)
+def create_tables(connection: apsw.Connection, questions: int, *, with_totals: bool) -> None:
+    """Make the tables; those of totals and finished bits only where the file keeps less than everything, or totals."""
+    version = WITH_TOTALS if with_totals else WITH_CHECKSUMS
+    connection.execute(f"PRAGMA application_id={RUN_FILE.application_id}; PRAGMA user_version={version};")
+    connection.execute(_TABLES + _MEMORY_HISTORY + _KEEPING_TABLES * with_totals)
     connection.execute(_interviews(min(questions, ANSWER_COLUMNS)))
 
 
@@ -73,11 +84,11 @@ def _interviews(answers: int) -> str:
 
 
 def add_checksums(connection: apsw.Connection) -> None:
-    """Make a file of version 1 one of this version. Its rows stay as they are: they count as unchecked."""
+    """Make a file of version 1 one of version 2. Its rows stay as they are: they count as unchecked."""
     with transaction(connection):
         for table in _CHECKED:
             connection.execute(f"ALTER TABLE {table} ADD COLUMN checksum")
-        connection.execute(f"PRAGMA user_version={RUN_FILE.version}")
+        connection.execute(f"PRAGMA user_version={WITH_CHECKSUMS}")
 
 
 def add_memory_history(connection: apsw.Connection) -> None:

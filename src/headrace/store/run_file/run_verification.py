@@ -14,6 +14,7 @@ from typing import Any, cast
 import apsw
 
 from headrace.expressions import ColumnKind
+from headrace.limits import Keep
 from headrace.plan.product import Plan
 from headrace.store.contents import UNREADABLE, check_in_order, raw_rows, short_message
 from headrace.store.run_file.checksums import fields_checksum, has_detail, record_checksum
@@ -39,6 +40,8 @@ from headrace.store.run_file.interview_queries import (
     fetch,
     with_checks,
 )
+from headrace.store.run_file.keeping.stored_totals import read_totals
+from headrace.store.run_file.keeping.unkept_verification import check_unkept
 from headrace.store.run_file.row_check import row_trouble
 from headrace.store.run_file.rows import Status
 from headrace.store.run_file.stored_history import damaged_points
@@ -60,11 +63,17 @@ def verify_run_file(connection: apsw.Connection, path: Path) -> Verification:
     found.attempt("counters", lambda: read_counters(connection, path))
     if loaded:
         ((header, plan),) = loaded
+        found.is_added_up = header.keeping.keep is Keep.NOTHING or header.keeping.totals is not None
         found.attempt("plan", lambda: _check_plan(connection, path, plan))
         for table in ("agents", "scenarios"):
             found.attempt(table, lambda table=table: _check_list(connection, found, table))
-        found.attempt("interviews", lambda: _check_interviews(connection, found, header, plan))
-        found.attempt("interviews", lambda: check_none_is_missing(connection, path))
+        if header.keeping.keep is Keep.NOTHING:
+            found.attempt("finished", lambda: check_unkept(connection, found, header, plan))
+        else:
+            found.attempt("interviews", lambda: _check_interviews(connection, found, header, plan))
+            found.attempt("interviews", lambda: check_none_is_missing(connection, path))
+        if header.keeping.totals is not None:
+            found.attempt("totals", lambda: _check_totals(connection, found))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
     found.attempt("memory history", lambda: _check_history(connection, found))
     return found
@@ -74,6 +83,10 @@ def _check_plan(connection: apsw.Connection, path: Path, plan: Plan) -> None:
     check_lists(connection, path, plan)
     Survey.from_row(read_meta(connection, "survey"))
     read_identity(connection)
+
+
+def _check_totals(connection: apsw.Connection, found: Verification) -> None:
+    found.rows += len(read_totals(connection, found.path))
 
 
 def _check_list(connection: apsw.Connection, found: Verification, table: str) -> None:

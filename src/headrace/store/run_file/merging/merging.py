@@ -153,7 +153,7 @@ class _NewFile:
     def _begin(self, first: MergeSource) -> None:
         connection = self._connection
         with transaction(connection):
-            create_tables(connection, len(first.header.question_names))
+            create_tables(connection, len(first.header.question_names), with_totals=False)
             for table in ("questions", "models", "fields", "runs"):
                 self._copy(table, raw_rows(first.connection, f"SELECT * FROM {table}"))
             self._copy("meta", raw_rows(first.connection, f"SELECT key, value FROM meta WHERE {_OF_THE_PLAN}"))

@@ -25,6 +25,7 @@ from headrace.plan.sources import RowSource
 from headrace.store.contents import one_value, typed_rows
 from headrace.store.run_file.checksums import CHECK, counters_checksum, fields_checksum, plan_checksum
 from headrace.store.run_file.column_kinds import kinds_to_bits
+from headrace.store.run_file.keeping.stored_keep import Keeping, write_keeping
 from headrace.store.run_file.run_schema import create_tables, create_view
 from headrace.store.run_file.stored_job.kept_budgets import write_budgets
 from headrace.store.run_file.stored_job.stored_where import left_out_of, write_where
@@ -41,10 +42,17 @@ _MOST_DICTIONARY_BYTES = 64_000
 COUNTERS = ("done", "failed", *Usage.__struct_fields__)
 
 
-def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budgets, pause: Callable[[], None]) -> None:
+def write_job(
+    connection: apsw.Connection,
+    job: Job,
+    plan: Plan,
+    budgets: Budgets,
+    keeping: Keeping,
+    pause: Callable[[], None],
+) -> None:
     """Fill an empty run file; `pause` is called between batches and may raise to stop."""
     with transaction(connection):
-        create_tables(connection, len(job.survey))
+        create_tables(connection, len(job.survey), with_totals=not keeping.is_usual)
         connection.executemany(
             "INSERT INTO questions(position, name, kind, holds_bools) VALUES(?, ?, ?, ?)",
             ((p, q.question_name, q.kind, int(q.holds_bools)) for p, q in enumerate(job.survey.questions)),
@@ -58,6 +66,7 @@ def write_job(connection: apsw.Connection, job: Job, plan: Plan, budgets: Budget
         _write_meta(connection, "dictionary", detail_dictionary(job))
         _write_meta(connection, "created_at", time.time())
         write_budgets(connection, budgets)
+        write_keeping(connection, keeping)
     for table, source in _lists(job):
         _append_rows(connection, table, source.rows(), 0, pause)
     finish_plan(connection, job, plan, left_out_of(job, plan))

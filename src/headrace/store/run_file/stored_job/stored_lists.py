@@ -23,6 +23,7 @@ from headrace.store.disk_errors import translated_errors
 from headrace.store.run_file.checksums import fields_checksum
 from headrace.store.run_file.column_kinds import bits_to_kinds
 from headrace.store.run_file.header import RunHeader, has_checked_rows
+from headrace.store.run_file.keeping.stored_keep import Keeping, read_keeping
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.stored_job.creation import read_identity, read_meta, read_settings
 from headrace.store.run_file.stored_job.kept_budgets import read_budgets
@@ -120,12 +121,13 @@ def read_job(path: Path, allowed: frozenset[str]) -> Job:
 
 
 class KeptPlan(NamedTuple):
-    """The identity, size and budgets of the job in a run file."""
+    """The identity, size and budgets of the job in a run file, and what the file keeps."""
 
     identity: Identity
     iterations: int
     interviews: int
     budgets: Budgets
+    keeping: Keeping
 
 
 def read_kept_plan(path: Path) -> KeptPlan | None:
@@ -136,9 +138,9 @@ def read_kept_plan(path: Path) -> KeptPlan | None:
     try:
         with translated_errors(path):
             plan, budgets = read_plan(connection, path), read_budgets(connection, path)
-            interviews = _interviews(connection, path, plan)
+            interviews, keeping = _interviews(connection, path, plan), read_keeping(connection, path)
             with decoding(path, "its identity"):
-                return KeptPlan(read_identity(connection), plan.shape.iteration, interviews, budgets)
+                return KeptPlan(read_identity(connection), plan.shape.iteration, interviews, budgets, keeping)
     finally:
         connection.close()
 

@@ -22,6 +22,7 @@ from headrace.plan.product import Box, Coordinates, Plan
 from headrace.store.contents import damaged, decoding, typed_rows
 from headrace.store.live_file import LiveFile
 from headrace.store.run_file.header import RunHeader
+from headrace.store.run_file.keeping.stored_keep import WantedKeeping
 from headrace.store.run_file.reader import open_run_file
 from headrace.store.run_file.stored_job import creation
 from headrace.store.run_file.stored_job.stored_where import left_out_of, read_conditions, read_left_out
@@ -122,14 +123,17 @@ class Growth:
             creation.finish_plan(live.connection, job, self.plan, left_out)
 
 
-def find_growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | None) -> Growth | None:
-    """Compare a file with a job: the growth it needs, None where it needs none; another job is refused.
+def find_growth(
+    path: Path, job: Job, options: RunOptions, budget_bytes: int | None, wanted_keeping: WantedKeeping
+) -> Growth | None:
+    """Compare a file with a job: the growth it needs, None where it needs none; another job, or another keep, is
+    refused.
 
     It only reads, so that a refused file stays as it was.
     """
     connection = open_run_file(path)
     try:
-        RunHeader.load(connection, path)  # refuses what cannot be read
+        header = RunHeader.load(connection, path)  # refuses what cannot be read
         plan = read_plan(connection, path)
         check_lists(connection, path, plan)
         with decoding(path, "its identity"):
@@ -146,6 +150,7 @@ def find_growth(path: Path, job: Job, options: RunOptions, budget_bytes: int | N
         elif wanted != found:
             with decoding(path, "what it holds"):
                 raise wanted.mismatch(found, path, _differences(connection, path, job, plan))
+        wanted_keeping.check(header.keeping, path)
         grown = plan.grown(job.shape(n))
         if budget_bytes is not None:
             check_fits(grown, path, budget_bytes, leaves_out=bool(job.conditions))

@@ -1,0 +1,93 @@
+"""The totals in a run file as a table: a row for each group, in the order of their values.
+
+Read again each time it is looked at, so that it shows how far a run is, also one in another process. Does not cover:
+adding (running_totals).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from headrace.errors import InvalidInput
+from headrace.results.printing import Glance
+from headrace.results.reading.stages import sort_value
+from headrace.results.tables.table import Table
+from headrace.results.tables.table_rows import TableRows
+from headrace.results.tabular import Values
+from headrace.results.totals.aggregator import Aggregator, take_up
+from headrace.results.totals.running_totals import GroupOfTotals
+from headrace.results.totals.written_totals import WrittenTotals, class_name, no_own_totals, totals_from_text
+from headrace.store.contents import decoding
+from headrace.store.run_file.header import RunHeader
+from headrace.store.run_file.keeping.stored_totals import TotalState, read_totals
+from headrace.store.run_file.reader import Reader
+
+
+class TotalRows(TableRows):
+    """The columns of `group_by`, then those of `aggregate`."""
+
+    is_counted = True
+
+    def __init__(self, reader: Reader, written: WrittenTotals) -> None:
+        super().__init__(reader.path, [*written.group_by, *written.functions])
+        self._reader = reader
+        self._written = written
+
+    @contextmanager
+    def reading(self) -> Generator[Iterator[Values]]:
+        columns = self._written.columns()
+        with decoding(self.path, "its totals"):
+            groups = [GroupOfTotals.decode(each, columns) for each in _states(self._reader)]
+            if not groups and not self._written.group_by:
+                groups = [GroupOfTotals("[]", columns)]  # of no interview: a count of 0
+            groups.sort(key=lambda group: [_sorting(value) for value in group.values])
+            rows = [(*group.values, *(each.value() for each in group.functions)) for group in groups]
+        yield iter(rows)  # at most MOST_GROUPS
+
+
+def totals_of(reader: Reader, header: RunHeader, aggregator: Aggregator | None) -> Table | Aggregator:
+    """The totals of a file: a table, or the user's own aggregator at the file's state."""
+    text = header.keeping.totals
+    if text is None:
+        raise InvalidInput(
+            f"{reader.path} has no totals.",
+            fix='They are asked for when the file is made: job.run(path, aggregate={"n": "count()"}).',
+        )
+    with decoding(reader.path, "its totals"):
+        held = totals_from_text(text)
+    if isinstance(held, WrittenTotals):
+        if aggregator is not None:
+            raise InvalidInput(f"The totals of {reader.path} are a table.", fix="Write results.aggregate().")
+        return Table(TotalRows(reader, held))
+    if aggregator is None:
+        raise no_own_totals(reader.path, held)
+    if class_name(aggregator) != held:
+        raise InvalidInput(f"The totals of {reader.path} are of {held}, not of {class_name(aggregator)}.")
+    take_up(aggregator, _states(reader))
+    return aggregator
+
+
+def glance_without_rows(reader: Reader, header: RunHeader, line: str, most_rows: int) -> Glance:
+    """What there is to see of a file that keeps no rows: its totals, and one line about it."""
+    with decoding(reader.path, "its totals"):
+        held = None if header.keeping.totals is None else totals_from_text(header.keeping.totals)
+    if not isinstance(held, WrittenTotals):
+        return Glance(columns=[], rows=[], total=0, notes=(line,))
+    source = TotalRows(reader, held)
+    rows, total = source.first(most_rows)
+    return Glance(columns=source.columns, rows=rows, total=total, notes=(line,))
+
+
+def _states(reader: Reader) -> list[TotalState]:
+    with reader.snapshot() as connection:
+        return read_totals(connection, reader.path)
+
+
+def _sorting(value: Any) -> tuple[int, Any]:
+    """None first, numbers, texts, then the rest by its JSON."""
+    held = cast("Any", sort_value(value))
+    if held is None:
+        return 0, 0
+    return (1, held) if isinstance(held, (int, float)) else (2, held) if isinstance(held, str) else (3, held)
