@@ -71,13 +71,13 @@ class _GrowingColumn:
                 return pd.concat(pieces, ignore_index=True)
             case Leaf.INT | Leaf.BOOL if self._gaps:
                 made = pd.arrays.IntegerArray if self._storage is Leaf.INT else pd.arrays.BooleanArray
-                return pd.Series(made(self._array(), np.frombuffer(self._gaps, dtype="bool")))
+                return pd.Series(made(self._array(), np.frombuffer(self._gaps, dtype="bool")), copy=False)
             case Leaf.INT | Leaf.REAL | Leaf.BOOL:
-                return pd.Series(self._array())
+                return pd.Series(self._array(), copy=False)
             case _:
                 objects = np.empty(self._count, dtype=object)
                 objects[:] = self._values()
-                return pd.Series(objects, dtype=object)
+                return pd.Series(objects, dtype=object, copy=False)
 
     def _append(self, values: Sequence[Any]) -> None:
         import numpy as np
