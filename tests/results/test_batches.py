@@ -12,7 +12,7 @@ import pytest
 from headrace.errors import HeadraceError, RunFileDamaged
 from headrace.results.reading import bulk_reading, stages
 from headrace.results.results import Results
-from headrace.store.run_file import column_pages
+from headrace.store.run_file.bulk import column_pages
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
 from headrace.survey.scenario import Scenario

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.errors import RunFileDamaged
 from headrace.results.results import Results
-from headrace.store.run_file import details_ahead
+from headrace.store.run_file.bulk import details_ahead
 from headrace.survey.agent import Agent
 from tests.results import files
 from tests.store.kept_files import unpacked

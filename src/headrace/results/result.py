@@ -19,8 +19,8 @@ from headrace.results.columns.question_parts import PART_GROUPS, PARTS, Question
 from headrace.results.columns.result_column import model_value
 from headrace.results.failed_questions import FailedQuestion
 from headrace.store.contents import decoding
-from headrace.store.run_file.column_pages import ColumnPage
-from headrace.store.run_file.details_ahead import DetailsAhead
+from headrace.store.run_file.bulk.column_pages import ColumnPage
+from headrace.store.run_file.bulk.details_ahead import DetailsAhead
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     AGENT,

@@ -15,7 +15,7 @@ import msgspec
 from headrace.results.columns.records import STATUS_TEXTS, drawn
 from headrace.results.columns.result_column import Group, ResultColumn, model_value, unnamed
 from headrace.store.quoting import has_path
-from headrace.store.run_file.column_pages import ColumnPage, ListRows
+from headrace.store.run_file.bulk.column_pages import ColumnPage, ListRows
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.rows import ANSWER_COLUMNS
 from headrace.survey.agent import NAME

@@ -1,7 +1,7 @@
 """Interviews read and checked a page at a time, as long as all rows are as expected.
 
 Where a page is given up, the caller reads some pages row by row and then tries again here. Does not cover: reading row
-by row (stages), or what is expected of a row (store.run_file.column_pages).
+by row (stages), or what is expected of a row (store.run_file.bulk.column_pages).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import apsw
 
 from headrace.expressions import Sql
 from headrace.store.contents import UNREADABLE, check_in_order
-from headrace.store.run_file.column_pages import ColumnPage, ColumnPages, GiveUp
+from headrace.store.run_file.bulk.column_pages import ColumnPage, ColumnPages, GiveUp
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import Projection, RowSet
 

@@ -28,8 +28,8 @@ from headrace.results.result import Result, results_of
 from headrace.results.stats import read_stats
 from headrace.results.tabular import Values
 from headrace.store.queries.query_clock import TIMEOUT_S, checked_timeout
-from headrace.store.run_file.column_pages import ColumnPage
-from headrace.store.run_file.details_ahead import DetailsAhead
+from headrace.store.run_file.bulk.column_pages import ColumnPage
+from headrace.store.run_file.bulk.details_ahead import DetailsAhead
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import ORDINAL
 from headrace.store.run_file.reader import Reader

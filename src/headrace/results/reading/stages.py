@@ -30,7 +30,7 @@ from headrace.results.reading.views import SortKey, View
 from headrace.results.tabular import Columns
 from headrace.store.contents import decoding
 from headrace.store.queries.query_clock import TIMEOUT_S, QueryClock
-from headrace.store.run_file.column_pages import ColumnPage
+from headrace.store.run_file.bulk.column_pages import ColumnPage
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
     KEY,

@@ -22,7 +22,7 @@ How data flows through the modules:
               answers in flight ───────────────────────────────────────────────────────► pending
     a run begins: RunFile.open ──► finished (what has a row, what is pending) ──► stored_lists (agents and scenarios)
     a reader: Reader ──► RunHeader (header) ──► interview_queries, rows ──► row_check ──► results
-                                            └─► column_pages, columns of a page checked together ──► results
+                                            └─► bulk, columns of a page checked together ──► results
                                             └─► range_digests, for copies that follow the file (results.export)
     fresh=True: removal.set_aside ──► kept_names ──► a Reader of the earlier file finds it there
     everything: run_verification ──► dropping;  several files: merging

@@ -12,7 +12,7 @@ from typing import Any
 from zlib import crc32
 
 from headrace.store.contents import UNREADABLE
-from headrace.store.run_file.column_pages import GiveUp, short_values
+from headrace.store.run_file.bulk.column_pages import GiveUp, short_values
 from headrace.store.run_file.details import stored_detail
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.reader import Reader
