@@ -28,18 +28,23 @@ One meaning, in a closure and in SQL:
 from headrace.expressions.closures import compile_closure, truth
 from headrace.expressions.meaning import Value, is_true
 from headrace.expressions.nodes import Expression
-from headrace.expressions.sql import Column, ColumnKind, Sql, compile_sql
+from headrace.expressions.outer_calls import OuterCall, parse_call
+from headrace.expressions.sql import Column, ColumnKind, Sql, SqlTerm, compile_sql, compile_value
 from headrace.expressions.syntax import parse
 
 __all__ = [
     "Column",
     "ColumnKind",
     "Expression",
+    "OuterCall",
     "Sql",
+    "SqlTerm",
     "Value",
     "compile_closure",
     "compile_sql",
+    "compile_value",
     "is_true",
     "parse",
+    "parse_call",
     "truth",
 ]

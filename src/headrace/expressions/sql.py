@@ -71,6 +71,15 @@ class Sql:
     parameters: tuple[Parameter, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SqlTerm:
+    """The value of an expression in SQL, with the values for its `?`s and the kinds it may have."""
+
+    text: str
+    parameters: tuple[Parameter, ...]
+    kinds: frozenset[ColumnKind]
+
+
 def compile_sql(expression: Expression, column: Callable[[str], Column | None]) -> Sql | None:
     """The expression as a predicate for WHERE, or None where only the closure is exact."""
     try:
@@ -78,6 +87,15 @@ def compile_sql(expression: Expression, column: Callable[[str], Column | None]) 
     except _InexactError:
         return None
     return Sql(part.text, part.parameters)
+
+
+def compile_value(expression: Expression, column: Callable[[str], Column | None]) -> SqlTerm | None:
+    """The expression's value for SELECT, or None where only the closure is exact."""
+    try:
+        part = _only(_SCALARS, _SqlCompiler(column).node(expression.tree))
+    except _InexactError:
+        return None
+    return SqlTerm(part.text, part.parameters, part.kinds)
 
 
 class _InexactError(Exception):
@@ -93,6 +111,7 @@ class _Part:
 
 _BOOL = frozenset({ColumnKind.BOOL})
 _NUMBERS = frozenset({ColumnKind.BOOL, ColumnKind.INT, ColumnKind.REAL, ColumnKind.NULL})
+_CALCULATED = _NUMBERS - _BOOL
 _TEXTS = frozenset({ColumnKind.TEXT, ColumnKind.NULL})
 _SCALARS = _NUMBERS | _TEXTS
 
@@ -177,7 +196,7 @@ def _boolean(template: str, *parts: _Part) -> _Part:
 
 
 def _number(template: str, *parts: _Part) -> _Part:
-    return _combine(template, _NUMBERS, *parts)
+    return _combine(template, _CALCULATED, *parts)
 
 
 def _not_null(part: _Part, *operands: _Part) -> _Part:

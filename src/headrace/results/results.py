@@ -34,9 +34,10 @@ from headrace.results.reading.file_view import FileView, SharedFile, count_inter
 from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
 from headrace.results.stats import Stats, added_stats, history_of, read_stats
+from headrace.results.tables.computed_columns import ComputedColumns, InterviewColumns, Wanted
 from headrace.results.tables.sql_table import SqlRows
-from headrace.results.tables.table import Table
-from headrace.results.tables.tallying import Tallied, counts_by_value
+from headrace.results.tables.table import GroupBy, Table
+from headrace.results.tables.tallying import Distinct, Tallied, counts_by_value
 from headrace.results.tabular import Columns, Tabular, Values
 from headrace.results.totals.aggregator import Aggregator
 from headrace.results.totals.totals_table import glance_without_rows, totals_of
@@ -343,10 +344,17 @@ class Results(HostedVerbs, Tabular):
         if output not in ("Dataset", "dict"):
             raise InvalidInput(f"tally has no output {output!r}.", fix='Use "Dataset" or "dict".')
         names = list(fields) or self.columns
-        opened = [part.within(timeout_s).opened() for part in self._parts]
-        columns = [[*map(part.catalog().find, names)] for part in self._parts]
-        found = Table(Tallied(opened, columns, names, top_n))
+        found = Table(Tallied(self._computing(names, timeout_s), names, top_n))
         return found if output == "Dataset" else counts_by_value(iter(found))
+
+    def group_by(self, *columns: str, timeout_s: float | None = None) -> GroupBy:
+        """Groups of interviews that are equal in these columns: `group_by("agent.city").agg(mean="mean(rating)")`."""
+        return GroupBy(lambda wanted: self._computing(wanted, timeout_s), columns)
+
+    def distinct(self, *columns: str, timeout_s: float | None = None) -> Table:
+        """A table of these columns with each combination of values once, in the order of the first ones."""
+        names = list(columns) or self.columns
+        return Table(Distinct(self._computing(names, timeout_s), names))
 
     def sql(self, query: str, *, timeout_s: float | None = None) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers and fields by their bare names where only
@@ -420,6 +428,9 @@ class Results(HostedVerbs, Tabular):
             return super()._batches()
         names = self.columns
         return chain.from_iterable(part.opened().batches(self._columns_of(part, names)) for part in self._parts)
+
+    def _computing(self, wanted: Wanted, timeout_s: float | None) -> ComputedColumns:
+        return InterviewColumns(tuple(part.within(timeout_s) for part in self._parts), wanted)
 
     def _columns_of(self, part: FileView, names: Iterable[str]) -> list[ResultColumn]:
         catalog = part.catalog()

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from headrace.errors import InvalidInput, nearest
-from headrace.expressions import compile_closure, parse
+from headrace.expressions import Expression, compile_closure
 from headrace.expressions.meaning import item_of
 from headrace.results.columns.binding import find_column
 from headrace.results.columns.result_column import is_own, without_group
@@ -52,9 +52,8 @@ class ColumnNames:
         """The places of the columns that these names and patterns stand for, each once, in the order given."""
         return list(dict.fromkeys(place for pattern in patterns for place in self._expand(pattern)))
 
-    def getter(self, source: str) -> RowGetter:
+    def getter(self, expression: Expression) -> RowGetter:
         """An expression on these columns as a function of a row."""
-        expression = parse(source)
 
         def resolve(name: str) -> RowGetter:
             place, keys = find_column(name, expression, self)

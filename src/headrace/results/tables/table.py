@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import operator
 import secrets
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import overload
 
 from headrace.errors import InvalidInput
-from headrace.expressions import ColumnKind
+from headrace.expressions import ColumnKind, Expression, parse
 from headrace.results.column_verbs import read_assignment
 from headrace.results.printing import Glance
-from headrace.results.tables.column_names import ColumnNames
+from headrace.results.tables.column_names import ColumnNames, RowGetter
+from headrace.results.tables.computed_columns import ComputedColumns, Computing, RowColumns, Wanted
+from headrace.results.tables.grouping import GroupedRows, read_aggregation
 from headrace.results.tables.row_verbs import Chosen, Filtered, RowKey, RowRange, Sorted, Windowed, by_chance, by_column
-from headrace.results.tables.table_rows import TableRows
+from headrace.results.tables.table_rows import TableIterator, TableRows
+from headrace.results.tables.tallying import Distinct, Tallied
 from headrace.results.tabular import Tabular, Values
 
 
@@ -29,6 +34,7 @@ class Table(Tabular):
     def __init__(self, source: TableRows) -> None:
         self.path = source.path
         self._source = source
+        self._latest: weakref.ref[TableIterator] | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -64,13 +70,15 @@ class Table(Tabular):
         if self._names().has(name):
             raise InvalidInput(f"There is a column {name!r} already.", fix="Choose another name.")
         columns = self.columns
-        return Table(Chosen(self._source, [*columns, name], [*range(len(columns)), self._names().getter(source)]))
+        return Table(
+            Chosen(self._source, [*columns, name], [*range(len(columns)), self._names().getter(parse(source))])
+        )
 
     # --- rows
 
     def filter(self, expression: str) -> Table:
         """A table of the rows for which this holds: `"count > 5 and mood != 'Bad'"`."""
-        return Table(Filtered(self._source, self._names().getter(expression)))
+        return Table(Filtered(self._source, self._names().getter(parse(expression))))
 
     def sort_by(self, *columns: str, reverse: bool | Sequence[bool] = False) -> Table:
         """A table in the order of these columns: None first, numbers, texts, then lists; equal rows as they were.
@@ -111,13 +119,32 @@ class Table(Tabular):
         """The same as `head`."""
         return self.head(n)
 
+    # --- rows put together
+
+    def distinct(self, *columns: str) -> Table:
+        """A table of these columns, or all, with each combination of values once, in the order of the first ones."""
+        names = list(columns) or self.columns
+        return Table(Distinct(self._computing(names), names))
+
+    def tally(self, *columns: str, top_n: int | None = None) -> Table:
+        """How often each value occurs, or each combination of several columns' values, the most frequent first."""
+        names = list(columns) or self.columns
+        return Table(Tallied(self._computing(names), names, top_n))
+
+    def group_by(self, *columns: str) -> GroupBy:
+        """Groups of rows with equal values in these columns: `group_by("mood").agg(mean="mean(rating)")`."""
+        return GroupBy(self._computing, columns)
+
     # --- a sequence of rows
 
     def __len__(self) -> int:
-        return self._source.count()
+        latest = None if self._latest is None else self._latest()
+        return self._source.count() if latest is None else latest.count()
 
     def __iter__(self) -> Iterator[Values]:
-        return self._values()
+        rows = TableIterator(self._source)
+        self._latest = weakref.ref(rows)
+        return rows
 
     @overload
     def __getitem__(self, index: int) -> Values: ...
@@ -152,6 +179,10 @@ class Table(Tabular):
         rows, total = self._source.first(most_rows)
         return Glance(columns=self.columns, rows=rows, total=total)
 
+    def _computing(self, wanted: Wanted) -> ComputedColumns:
+        names = self._names()
+        return RowColumns(self._source, [_getter(names, each) for each in wanted])
+
     def _names(self) -> ColumnNames:
         return ColumnNames(self._source.columns)
 
@@ -163,3 +194,33 @@ class Table(Tabular):
 
     def _within(self, window: RowRange) -> Table:
         return Table(Windowed(self._source, window))
+
+
+class GroupBy:
+    """Rows in groups; `agg` gives a table with a row for each. Nothing is read before that table is."""
+
+    def __init__(self, computing: Computing, keys: Sequence[str]) -> None:
+        if not keys:
+            raise InvalidInput("There is nothing to group by.", fix='Name a column: group_by("agent.city").')
+        computing(keys)  # a misspelt name is refused here, not behind `agg`
+        self._computing, self._keys = computing, list(keys)
+
+    def agg(self, *calls: str, **named: str) -> Table:
+        """A table with a row for each group, sorted by its keys, and these columns: `agg(mean="mean(answer.rating)")`.
+
+        Functions: count, sum, mean, median, min, max, std, var, first, last, nunique, quantile(x, 0.9), any, all,
+        share(condition). `agg("mean(answer.rating)")` calls its column `mean_rating`, `agg("count()")` `count`.
+        """
+        asked = [*map(read_aggregation, calls), *(read_aggregation(call, name) for name, call in named.items())]
+        if not asked:
+            raise InvalidInput("There is nothing to compute.", fix='Write agg(mean="mean(answer.rating)").')
+        expressions = dict.fromkeys(each.expression for each in asked if each.expression is not None)
+        return Table(GroupedRows(self._computing([*self._keys, *expressions]), self._keys, asked))
+
+    def count(self) -> Table:
+        """How many rows each group has."""
+        return self.agg("count()")
+
+
+def _getter(names: ColumnNames, wanted: str | Expression) -> RowGetter:
+    return itemgetter(names.find(wanted)) if isinstance(wanted, str) else names.getter(wanted)

@@ -7,10 +7,11 @@ Does not cover: the verbs that users call (table), or what makes the rows (the m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from itertools import chain, islice
 from pathlib import Path
+from typing import cast
 
 from headrace.expressions import ColumnKind
 from headrace.results.tabular import Values
@@ -49,22 +50,22 @@ class TableRows(ABC):
             return found, len(found) if next(rows, None) is None else None
 
     def rows(self) -> Iterator[Values]:
-        """The rows, read as they are needed. Few that hold a read are taken into memory first, many into a file."""
-        with self.reading() as rows:
-            if not self.holds_read:
-                yield from rows
-                return
-            held, following = next_rows(rows), next(rows, None)
-            spool = None
-            if following is not None:
-                spool = ScratchTable(len(self.columns))
-                spool.add(map(pack_row, chain(held, (following,), rows)))
-        if spool is None:
-            yield from held
+        """The rows, read as they are needed; those that hold a read are kept first."""
+        if self.holds_read:
+            yield from self.kept()[1]
             return
-        with spool:
-            del held
-            yield from spool.rows()
+        with self.reading() as rows:
+            yield from rows
+
+    def kept(self) -> tuple[int, Iterator[Values]]:
+        """How many rows there are, and the rows: few are taken into memory, many into a temporary file."""
+        with self.reading() as rows:
+            held, following = next_rows(rows), next(rows, None)
+            if following is None:
+                return len(held), iter(held)
+            spool = ScratchTable(len(self.columns))
+            spool.add(map(pack_row, chain(held, (following,), rows)))
+        return spool.count, _rows_of(spool)
 
     def kinds(self) -> list[frozenset[ColumnKind]]:
         """The kinds of values in each column, found by reading every row."""
@@ -73,3 +74,36 @@ class TableRows(ABC):
             for seen, value in zip(kinds, row, strict=True):
                 seen.add(kind_of(value))
         return [frozenset(seen) for seen in kinds]
+
+
+class TableIterator(Iterator[Values]):
+    """The rows of a table, which it makes at the first one. `list(table)` asks for the length before that: the rows are
+    then made once for both.
+    """
+
+    def __init__(self, source: TableRows) -> None:
+        self._source = source
+        self._rows: Iterator[Values] | None = None
+
+    def __next__(self) -> Values:
+        if self._rows is None:
+            self._rows = self._source.rows()
+        return next(self._rows)
+
+    def close(self) -> None:
+        """Give no more rows, and drop those that were kept."""
+        kept, self._rows = self._rows, iter(())
+        if isinstance(kept, Generator):
+            cast("Generator[Values]", kept).close()
+
+    def count(self) -> int:
+        """How many rows the iterator will give, or the table has where the iterator is in use already."""
+        if self._rows is not None:
+            return self._source.count()
+        count, self._rows = self._source.kept()
+        return count
+
+
+def _rows_of(spool: ScratchTable) -> Iterator[Values]:
+    with spool:
+        yield from spool.rows()

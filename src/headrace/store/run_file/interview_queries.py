@@ -254,22 +254,10 @@ class KeyTable:
             connection.execute(f"DROP TABLE temp.{self._name}")
         return _row_set_of(name)
 
-    def tally(self, connection: apsw.Connection, most: int) -> apsw.Cursor:
-        """The keys with how often each combination occurs, the most frequent first; `most` is -1 for all."""
-        return connection.execute(_tally(f"temp.{self._name}", self._columns, "position"), (most,))
 
-
-def tally(connection: apsw.Connection, row_set: RowSet, columns: list[str], most: int) -> apsw.Cursor:
-    """The values of columns with how often each combination occurs, the most frequent first; `most` is -1 for all."""
-    return connection.execute(_tally(f"{row_set.tables}{_LISTS}", columns, row_set.key), (most,))
-
-
-def _tally(tables: str, columns: list[str], order: str) -> str:
-    places = ", ".join(str(place) for place, _ in enumerate(columns, 1))
-    return (
-        f"SELECT {', '.join(columns)}, count(*) FROM {tables} GROUP BY {places}"
-        f" ORDER BY count(*) DESC, min({order}) LIMIT ?"
-    )
+def from_interviews(row_set: RowSet) -> str:
+    """The tables of a query that computes columns of a row set, in any order."""
+    return f"{row_set.tables}{_LISTS}"
 
 
 def _new_table(connection: apsw.Connection, kind: str, *columns: str) -> str:

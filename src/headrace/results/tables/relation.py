@@ -1,0 +1,82 @@
+"""A Relation is columns of rows as SQLite sees them, to be counted, grouped and told apart there: columns of interviews
+in their run file, or rows that Python has put into a temporary file.
+
+Covers: the SELECT, equality and order of values. Equal values are equal in SQL; order is that of `sort_by`. Does not
+cover: where the columns come from (computed_columns), or what is computed of them (tallying, grouping).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from headrace.expressions import ColumnKind
+from headrace.results.reading.stages import sort_value
+from headrace.results.tabular import Values
+from headrace.store.scratch.scratch_table import ScratchTable
+from headrace.survey.values import SqlValue, decode_value, from_sql
+
+
+@dataclass(frozen=True, slots=True)
+class SqlColumn:
+    """A column's SQL with the values for its `?`s. `has_blobs` where a value may be tagged JSON, `as_bool` where 0 and
+    1 stand for bools. `kinds` is None where they are not known.
+    """
+
+    sql: str
+    parameters: tuple[SqlValue, ...] = ()
+    as_bool: bool = False
+    has_blobs: bool = False
+    kinds: frozenset[ColumnKind] | None = None
+
+
+class Relation:
+    """Columns x0, x1 and so on of the rows of `tables`, which have a `position`."""
+
+    def __init__(self, connection: apsw.Connection, columns: Sequence[SqlColumn], tables: str, position: str) -> None:
+        self.columns = columns
+        self._connection = connection
+        self._tables, self._position = tables, position
+        connection.create_scalar_function("sort_of", _sort_of, 1, deterministic=True)
+
+    @classmethod
+    def of_table(cls, table: ScratchTable, width: int) -> Relation:
+        """The rows of a scratch table."""
+        names = [f"c{number}" for number in range(width)]
+        tests = ", ".join(f"max(typeof({name}) = 'blob')" for name in names)
+        ((*blobs,),) = table.connection.execute(f"SELECT {tests} FROM rows").fetchall()
+        columns = [SqlColumn(name, has_blobs=bool(held)) for name, held in zip(names, blobs, strict=True)]
+        return cls(table.connection, columns, "rows", "position")
+
+    def query(self, sql: str, places: Sequence[int], rest: tuple[SqlValue, ...] = ()) -> apsw.Cursor:
+        """Run a query in which `{rows}` stands for the columns at these places; `rest` are values for its own `?`s."""
+        parts = [(f"{self.columns[place].sql} AS x{place}", self.columns[place].parameters) for place in places]
+        names = ", ".join([*(text for text, _ in parts), f"{self._position} AS position"])
+        values = tuple(value for _, held in parts for value in held)
+        # LIMIT keeps SQLite from merging the two queries: its sorter would then hold whole JSON rows, twice as slow.
+        return self._connection.execute(
+            sql.format(rows=f"(SELECT {names} FROM {self._tables} LIMIT -1)"), values + rest
+        )
+
+    def order(self, places: Sequence[int]) -> str:
+        """The SQL terms that sort by these columns."""
+        return ", ".join(self._order(place) for place in places)
+
+    def value(self, place: int, stored: SqlValue) -> Any:
+        return from_sql(stored, as_bool=self.columns[place].as_bool)
+
+    def values(self, places: Sequence[int], stored: Sequence[SqlValue]) -> Values:
+        return tuple([self.value(place, value) for place, value in zip(places, stored, strict=True)])
+
+    def _order(self, place: int) -> str:
+        name = f"x{place}"
+        if not self.columns[place].has_blobs:
+            return name
+        return f"CASE WHEN typeof({name}) = 'blob' THEN sort_of({name}) ELSE {name} END, {name}"
+
+
+def _sort_of(*stored: Any) -> SqlValue:
+    return sort_value(decode_value(stored[0]))
