@@ -35,6 +35,7 @@ from headrace.survey.record import (
     Failure,
     Usage,
     encode_detail,
+    without_answer,
     without_texts,
 )
 from headrace.survey.replies import NoAnswer
@@ -373,11 +374,8 @@ class Interviewer:
             return encode_detail(Detail(interview.system, interview.started_at, records))
         if self._details is DetailShape.OF_FAILED and not is_failed:
             return b""
-        without_texts(records)
-        if not is_failed:  # a retry needs the answers of one that failed
-            for record in records:
-                record.value = None
-        return encode_detail(Detail("", interview.started_at, records))
+        slim = without_texts if is_failed else without_answer  # a retry needs the answers of one that failed
+        return encode_detail(Detail("", interview.started_at, [slim(record) for record in records]))
 
     def _columns(self, records: list[AnswerRecord]) -> tuple[list[SqlValue], str | None]:
         """The answers that have a column each, and the rest as one JSON list."""

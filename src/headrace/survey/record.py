@@ -137,11 +137,14 @@ class Detail(msgspec.Struct, array_like=True, gc=False):
     records: Annotated[list[AnswerRecord], msgspec.Meta(max_length=MOST_RECORDS)]
 
 
-def without_texts(records: list[AnswerRecord]) -> None:
-    """Remove prompts and raw responses from these records."""
-    for record in records:
-        record.prompt = record.system = ""
-        record.raw = b""
+def without_texts(record: AnswerRecord) -> AnswerRecord:
+    """A copy without prompt and raw response. A copy, since the journal's thread may be encoding the record."""
+    return msgspec.structs.replace(record, prompt="", raw=b"", system="")
+
+
+def without_answer(record: AnswerRecord) -> AnswerRecord:
+    """The same, without the answer too."""
+    return msgspec.structs.replace(record, prompt="", raw=b"", system="", value=None)
 
 
 encode_detail = encode_with(msgspec.msgpack.Encoder())

@@ -10,7 +10,6 @@ from contextlib import suppress
 from itertools import chain
 
 import apsw
-from msgspec import structs
 
 from headrace.errors import RunFileBusy
 from headrace.expressions import ColumnKind
@@ -26,7 +25,7 @@ from headrace.store.run_file.keeping.stored_totals import TotalState, write_tota
 from headrace.store.run_file.keeping.unkept_rows import UnkeptRows
 from headrace.store.run_file.rows import ANSWER_COLUMNS, HEAD, RowBatch
 from headrace.store.run_file.stored_history import HistoryWriter
-from headrace.survey.record import AnswerRecord, Usage, encode_record
+from headrace.survey.record import AnswerRecord, Usage, encode_record, without_texts
 from headrace.survey.values import SqlValue
 
 _NOTED_EVERY_S, _IDLE_NOTED_EVERY_S = 1.0, 5.0
@@ -131,8 +130,7 @@ class Journal:
             self._pending.update(ordinal for ordinal, _, _ in encoded)
 
     def _encoded(self, record: AnswerRecord) -> bytes:
-        kept = record if self._keeps_texts else structs.replace(record, prompt="", raw=b"", system="")
-        return encode_record(kept)
+        return encode_record(record if self._keeps_texts else without_texts(record))
 
     def _forget_earlier(self, ordinals: list[int], replaced: list[int]) -> None:
         """Delete what these rows replace: the answers in flight, and the failures of an earlier attempt."""

@@ -63,8 +63,8 @@ class UnkeptRows:
     def _without_texts(self, packed: bytes) -> bytes:
         """A listener may want whole details: the file does not keep them."""
         detail = self._packer.unpack(packed)
-        without_texts(detail.records)
-        return self._packer.compress(encode_detail(Detail("", detail.started_at, detail.records)))
+        records = [without_texts(record) for record in detail.records]
+        return self._packer.compress(encode_detail(Detail("", detail.started_at, records)))
 
 
 def _cause_of(failures: list[tuple[int, int, str, str]]) -> str:
