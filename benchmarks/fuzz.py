@@ -18,10 +18,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.bench import Bench
 from benchmarks.mutants import mutate
 from benchmarks.report import Line, Table
+
+if TYPE_CHECKING:
+    from headrace import Results
 
 MOST_S, MOST_BYTES = 2.0, 200_000_000
 _GIVE_UP_S = 20.0
@@ -164,7 +168,17 @@ def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "export", lambda: results().to_dicts()
     yield "filter", lambda: results().filter("interview.ordinal > 1 and iteration.iteration == 0").to_dicts()
     yield "sort", lambda: results().sort_by("model.model", "interview.ordinal").to_dicts()
+    yield "tally", lambda: results().tally("model.model", "interview.status").to_dicts()
     yield "sql", lambda: results().sql("select count(*), * from self").to_dicts()
+    yield (
+        "computed",
+        lambda: results().mutate("twice = interview.ordinal * 2").sql("select sum(twice) from self").first(),
+    )
+    yield "comments", lambda: _comments(results())
+    yield "several", lambda: (results() + results()).sort_by("interview.ordinal").sql("select * from self").to_dicts()
+    yield "csv", lambda: results().select("*", "*_cost").to_csv(path.with_name("x.csv"))
+    yield "sqlite", lambda: results().to_sqlite(path.with_name("x.sqlite"))
+    yield "history", lambda: results().memory_history()
     yield "failed", lambda: list(results().failed())
     yield "stats", lambda: (len(results()), results().stats(), repr(results()), results()[:3])
     yield "history", lambda: results().memory_history()
@@ -172,6 +186,14 @@ def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "verify", lambda: verify(path)
     yield "engine", lambda: asyncio.run(_open_engine(path))
     yield "run", lambda: Job.open(path).run(path, retry_failed=True, memory="+200MB").close()
+
+
+def _comments(results: "Results") -> None:
+    """Reads a column out of the detail, by SQL and by a filter that Python evaluates."""
+    name = f"{results.question_names[0]}_comment"
+    quoted = name.replace('"', '""')
+    results.sql(f'select "{quoted}", count(*) from self group by 1').to_dicts()
+    results.select(name, "interview.ordinal").filter("len(interview.status) > 3").tally().to_dicts()
 
 
 async def _open_engine(path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from headrace.errors import InvalidInput
 from headrace.results.results import Results
+from headrace.results.tables import sql_table
 from headrace.survey.agent import Agent
 from headrace.survey.scenario import Scenario
 from tests.results import files
@@ -173,3 +174,75 @@ def test_a_query_of_another_table_or_without_quotes_says_what_to_write(results: 
     with pytest.raises(InvalidInput) as caught:
         results.sql(query)
     assert told in str(caught.value)
+
+
+INNER = [
+    "interviews", "main.interviews", "temp.interviews", "agents", "meta", "failures", "details", "sqlite_schema",
+    "sqlite_master", "main.sqlite_schema", "sqlite_temp_schema", "sqlite_temp_master",
+    "pragma_table_info('interviews')", "pragma_database_list", "pragma_function_list", "dbstat",
+    "headrace_computed", "temp.headrace_computed", "results", "main.self", "chosen0", "sqlite_stat1",
+    "pragma_compile_options",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("table", INNER)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from {}",
+        "select count(*) from {}",
+        "select 1 from self, {}",
+        "select (select count(*) from {}) from self",
+        "with self as (select * from {}) select * from self",
+        "with r as (select 1 from {}) select count(*) from r",
+        "select mood from self where exists (select 1 from {})",
+    ],
+)
+def test_nothing_but_self_can_be_read(results: Results, query: str, table: str) -> None:
+    for view in (results, results.sort_by("rating").mutate("double = rating * 2")):
+        with pytest.raises(InvalidInput, match=r"select \.\.\. from self"):
+            list(view.sql(query.format(table)))
+
+
+def test_a_querys_own_tables_and_lists_in_json_may_be_read(results: Results) -> None:
+    assert results.sql(
+        "with interviews as (select rating as r from self) select count(*), sum(r) from interviews"
+    ).first()
+    assert list(results.sql("select e.value from self, json_each('[1, 2]') e limit 3")) == [(1,), (2,), (1,)]
+
+
+def test_computed_columns_are_columns_of_self(results: Results) -> None:
+    view = results.mutate("double = rating * 2").filter("double > 4").sort_by("double", reverse=True)
+    expected = [(result.answer["rating"] * 2, result.agent["age"]) for result in view]
+    assert list(view.sql("select double, age from self")) == expected
+    assert list(view.sql("select s.double, s.age from self s")) == expected
+    assert "double" in view.sql("select * from self").columns
+    assert view.sql("select sum(double) from self").first() == sum(double for double, _ in expected)
+    assert list(view.sql('select "answer.double" from self limit 1')) == [expected[0][:1]]
+
+
+def test_columns_out_of_the_detail_are_columns_of_self(results: Results) -> None:
+    found = results.sql(
+        'select mood_comment, "comment.mood_comment" as c, mood_user_prompt, rating_validated from self'
+    )
+    prompts = {row[2] for row in found}
+    assert prompts == {"Please answer 0."}
+    assert {row[:2] for row in found} == {("since it rains", "since it rains")}
+    assert {row[3] for row in found} == {1}
+    assert results.sql("select sum(mood_input_tokens) from self").first() == 400
+    assert "mood_comment" not in results.sql("select * from self").columns
+
+
+def test_renamed_columns_go_by_their_new_names(results: Results) -> None:
+    view = results.rename({"mood": "feeling", "agent.age": "years"})
+    found = view.sql("select feeling, years from self where feeling = 'Good' order by years limit 1")
+    assert found.to_list() == [("Good", 20)]
+    assert {"feeling", "agent.years"} < set(view.sql("select * from self").columns)
+    with pytest.raises(InvalidInput, match="no such column: mood"):
+        view.sql("select mood from self")
+
+
+def test_only_columns_that_a_query_names_are_computed(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = results.mutate("double = rating * 2")
+    monkeypatch.setattr(sql_table, "fill_computed", lambda *_: pytest.fail("computed unasked"))
+    assert view.sql("select count(*) from self where rating > 5").first() == 16

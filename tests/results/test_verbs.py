@@ -396,8 +396,13 @@ def test_verbs_work_on_two_runs_as_on_one(two: tuple[Results, Results]) -> None:
     assert both.order_by("town", "age").select("age").to_list() == [20, 30, 40, 25, 35]
     assert len(both + two[0]) == 8
     assert [row["age"] for row in both.select("q", "age").to_scenario_list()] == [20, 40, 30, 35, 25]
-    with pytest.raises(InvalidInput, match="one run file"):
-        both.sql("select 1")
+    assert both.sql("select q, age, town from self where age > 20 order by age desc limit 2").to_list() == [
+        ("a1", 40, None),
+        ("b0", 35, "Oslo"),
+    ]
+    assert both.sql("select count(*) from self").first() == 5
+    assert both.filter("age < 35").sort_by("age").sql('select "agent.age" from self').to_list() == [20, 25, 30]
+    assert both.sql("select * from self").columns[0] == "q"
 
 
 def test_chosen_columns_of_two_runs_stay_chosen(two: tuple[Results, Results]) -> None:

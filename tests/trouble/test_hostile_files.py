@@ -164,7 +164,7 @@ def test_what_a_user_added_beside_our_tables_is_left_alone(copy: Path) -> None:
     with Results.open(copy) as results:
         assert len(list(results)) == 28
         for view in ("my_view", "results"):
-            with pytest.raises(InvalidInput, match="prohibited"):
+            with pytest.raises(InvalidInput, match=f"no such table: {view}"):
                 results.sql(f"select * from {view}").to_dicts()
 
 

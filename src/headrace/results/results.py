@@ -35,7 +35,7 @@ from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
 from headrace.results.stats import Stats, added_stats, history_of, read_stats
 from headrace.results.tables.computed_columns import ComputedColumns, InterviewColumns, Wanted
-from headrace.results.tables.sql_table import SqlRows
+from headrace.results.tables.sql_table import OneFile, SeveralFiles, SqlRows
 from headrace.results.tables.table import GroupBy, Table
 from headrace.results.tables.tallying import Distinct, Tallied, counts_by_value
 from headrace.results.tabular import Columns, Tabular, Values
@@ -362,8 +362,11 @@ class Results(HostedVerbs, Tabular):
 
         `timeout_s` is how long the whole query may take; a minute unless told otherwise.
         """
-        part = self._only_file("SQL")
-        return Table(SqlRows(part.within(timeout_s).opened(), part.catalog(), query))
+        first = self._parts[0]
+        opened, catalog = first.within(timeout_s).opened(), first.catalog()
+        if len(self._parts) == 1:
+            return Table(SqlRows(OneFile(opened, catalog), query))
+        return Table(SqlRows(SeveralFiles(opened, catalog, lambda names: self.select(names)._values()), query))
 
     def duckdb(self, directory: str | Path | None = None) -> DuckDBPyConnection:
         """A DuckDB connection with the views `results`, the whole file, and `self`, these interviews: answers and

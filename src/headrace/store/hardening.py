@@ -108,10 +108,10 @@ def scratch(connection: apsw.Connection) -> Generator[None]:
 
 
 @contextmanager
-def only_reading(connection: apsw.Connection) -> Generator[None]:
-    """Have the connection refuse every statement but queries inside the block: for a user's own SQL."""
+def only_allowed(connection: apsw.Connection, authorizer: Authorizer) -> Generator[None]:
+    """Have the connection refuse what this authorizer refuses inside the block."""
     before = connection.authorizer
-    connection.authorizer = _query_may
+    connection.authorizer = authorizer
     try:
         yield
     finally:
@@ -132,7 +132,8 @@ def vacuuming(connection: apsw.Connection) -> Generator[None]:
         connection.authorizer = before
 
 
-def _query_may(operation: int, _first: str | None, second: str | None, _database: str | None, _by: str | None) -> int:
+def query_may(operation: int, _first: str | None, second: str | None, _database: str | None, _by: str | None) -> int:
+    """The authorizer of what only reads."""
     if operation == apsw.SQLITE_FUNCTION and (second in _OTHERS_CODE or second in _UNBOUNDED):
         return apsw.SQLITE_DENY
     return apsw.SQLITE_OK if operation in _READING else apsw.SQLITE_DENY
@@ -143,7 +144,7 @@ def _reader_may(operation: int, first: str | None, second: str | None, database:
         return apsw.SQLITE_OK
     if operation == apsw.SQLITE_PRAGMA:
         return apsw.SQLITE_OK if first in _PRAGMAS else apsw.SQLITE_DENY
-    return _query_may(operation, first, second, database, by)
+    return query_may(operation, first, second, database, by)
 
 
 def _writer_may(operation: int, _first: str | None, second: str | None, _database: str | None, _by: str | None) -> int:

@@ -6,10 +6,10 @@ Does not cover: the table `self` that a query reads (store.run_file.user_sql), o
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import apsw
@@ -17,20 +17,32 @@ import msgspec
 
 from headrace.errors import InvalidInput, nearest
 from headrace.results.columns.catalog import Catalog
+from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.columns.sql_names import SqlNames
 from headrace.results.reading.stages import OpenView
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
 from headrace.store.contents import decoding
-from headrace.store.hardening import only_reading, scratch
+from headrace.store.hardening import only_allowed, query_may
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.queries.query_limits import MOST_QUERY_LETTERS, MOST_VALUE_BYTES, limit_user_sql
 from headrace.store.queries.query_thread import UserQuery
+from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.run_schema import view_columns
-from headrace.store.run_file.user_sql import define_self, statement_columns
+from headrace.store.run_file.user_sql import (
+    COMPUTED_SOURCE,
+    QueryOutline,
+    computed_columns,
+    define_self,
+    fill_computed,
+    interview_columns,
+    interviews_source,
+    outline,
+)
 from headrace.store.scratch.scratch_table import next_rows
 from headrace.survey.values import decode_value
 
+_ORDINAL = ResultColumn(Group.INTERVIEW, "ordinal")
 _DOTTED = re.compile(r"""(?<!["'\w.])(answer|agent|scenario|model|iteration|interview)\.(\w+)""")
 _FROM_SELF = re.compile(r"\b(?:from|join)\s+[\"'`\[(]*self\b|,\s*self\b", re.IGNORECASE)
 _UNKNOWN = re.compile(r'no such column: "?([^"]+?)"?(?: - should.*)?$')
@@ -39,31 +51,92 @@ _QUERY_ERRORS = (
 )  # fmt: skip
 
 
+class SqlSource(ABC):
+    """What a query calls `self`: the views of files, with columns by name."""
+
+    def __init__(self, opened: OpenView, catalog: Catalog) -> None:
+        """`opened` is the view, or the first of several, whose time limit holds."""
+        self.opened = opened
+        self.catalog = catalog
+
+    @abstractmethod
+    def names(self, connection: apsw.Connection) -> SqlNames: ...
+
+    @abstractmethod
+    def columns(self, connection: apsw.Connection, names: SqlNames) -> list[str]:
+        """The columns of `self`, by the names they go by."""
+
+    @abstractmethod
+    def fill(self, own: Reader, names: SqlNames, used: list[str]) -> Callable[[apsw.Connection], None]:
+        """Compute what has to be computed of the columns that are used; the function then defines `self`."""
+
+
+class OneFile(SqlSource):
+    """The view of one file: SQLite reads it, and Python computes the columns that SQL cannot, where they are named."""
+
+    def names(self, connection: apsw.Connection) -> SqlNames:
+        with decoding(self.opened.reader.path, "the columns of its results"):
+            return SqlNames(self.catalog, [name for name, _ in view_columns(connection)])
+
+    def columns(self, connection: apsw.Connection, names: SqlNames) -> list[str]:
+        return [name for name, _ in self._columns(connection, names, [])]
+
+    def fill(self, own: Reader, names: SqlNames, used: list[str]) -> Callable[[apsw.Connection], None]:
+        row_set = self.opened.as_row_set(own)
+        if used:
+            fill_computed(own, len(used), self.opened.values([_ORDINAL, *(names.computed[name] for name in used)]))
+        source = interviews_source(row_set, with_computed=bool(used))
+        return lambda connection: define_self(connection, self._columns(connection, names, used), source)
+
+    def _columns(self, connection: apsw.Connection, names: SqlNames, used: list[str]) -> list[tuple[str, str]]:
+        viewed = interview_columns(connection, self.opened.reader.path, names.names, len(names.computed))
+        return viewed + computed_columns(names.computed, used)
+
+
+class SeveralFiles(SqlSource):
+    """Views of several files as one: the columns that the query names are read into a temporary table."""
+
+    def __init__(self, opened: OpenView, catalog: Catalog, rows: Callable[[list[str]], Iterator[Values]]) -> None:
+        super().__init__(opened, catalog)
+        self._rows = rows
+
+    def names(self, connection: apsw.Connection) -> SqlNames:
+        return SqlNames(self.catalog, ())
+
+    def columns(self, connection: apsw.Connection, names: SqlNames) -> list[str]:
+        return list(names.computed)
+
+    def fill(self, own: Reader, names: SqlNames, used: list[str]) -> Callable[[apsw.Connection], None]:
+        read = used or list(names.computed)[:1]  # to count the rows
+        rows = self._rows([names.computed[name].full_name for name in read])
+        fill_computed(own, len(read), ((place, *row) for place, row in enumerate(rows)))
+        return lambda connection: define_self(connection, computed_columns(names.computed, read), COMPUTED_SOURCE)
+
+
 class SqlRows(TableRows):
-    """The rows of an SQL query. The query is checked at once; it runs when its rows are needed."""
+    """The rows of an SQL query, held to the view's time limit. It is checked at once; it runs when rows are needed."""
 
     holds_read = True
 
-    def __init__(self, opened: OpenView, catalog: Catalog, query: str) -> None:
-        """It is held to the view's time limit, each time that it runs."""
+    def __init__(self, source: SqlSource, query: str) -> None:
         if len(query) > MOST_QUERY_LETTERS:
             raise InvalidInput(f"The query has {len(query):,} letters.", fix=f"Write at most {MOST_QUERY_LETTERS:,}.")
-        self._opened = opened
-        self._catalog = catalog
+        self._source = source
         self._query = query
-        names, self._sql_names = _column_names(opened, catalog, query)
-        super().__init__(opened.reader.path, names)
+        prepared = _Prepared(source, query)
+        self._sql_names, self._used = prepared.names, prepared.used
+        super().__init__(source.opened.reader.path, prepared.columns)
 
     @contextmanager
     def reading(self) -> Generator[Iterator[Values]]:
-        opened, clock = self._opened, self._opened.clock()
-        own = opened.reader.twin(clock)
+        source, clock = self._source, self._source.opened.clock()
+        own = source.opened.reader.twin(clock)
         try:
-            row_set = opened.as_row_set(own)
-            with own.snapshot() as connection, _explained(self._query, self._catalog):
-                define_self(connection, self.path, self._sql_names, row_set)
+            define = source.fill(own, self._sql_names, self._used)
+            with own.snapshot() as connection, _explained(self._query, source.catalog):
+                define(connection)
                 limit_user_sql(connection)
-                with only_reading(connection):
+                with only_allowed(connection, query_may):
                     yield _rows(UserQuery(connection, clock), connection, self._query)
         finally:
             own.close()
@@ -79,46 +152,36 @@ def _rows(query: UserQuery, connection: apsw.Connection, sql: str) -> Iterator[V
         cursor.close()  # an interrupt would also end the statements that come while this one is open
 
 
-def _column_names(opened: OpenView, catalog: Catalog, query: str) -> tuple[list[str], dict[str, list[str]]]:
-    """The query's columns, and the names that the columns of `self` go by in it; InvalidInput where it is wrong.
+class _Prepared:
+    """A query's columns, the names that the columns of `self` go by in it, and those that Python has to compute for it;
+    InvalidInput where it is wrong.
 
     Nothing runs. A column goes by the name that the query uses, so that `select *` has each column once.
     """
-    clock = opened.clock()
-    own = opened.reader.twin(clock)
-    try:
-        with own.snapshot() as connection, _explained(query, catalog):
-            with decoding(own.path, "the columns of its results"):
-                shown = [name for name, _ in view_columns(connection)]
-            names = SqlNames(catalog, shown)
-            found = _named_columns(connection, own.path, query, names, clock)
-            while found is None:
-                found = _named_columns(connection, own.path, query, names, clock)
-    finally:
-        own.close()
-    if len(found) != 1:
-        raise InvalidInput(
-            f"One query that gives rows is needed, not {len(found)}.", fix='Write it like "select mood from self".'
-        )
-    return found[0], names.names
 
+    def __init__(self, source: SqlSource, query: str) -> None:
+        clock = source.opened.clock()
+        with source.opened.reader.snapshot(clock) as connection, _explained(query, source.catalog):
+            self.names = source.names(connection)
+            while (found := self._outline(query, source.columns(connection, self.names), clock)) is None:
+                continue
+        if len(found.statements) != 1:
+            raise InvalidInput(
+                f"One query that gives rows is needed, not {len(found.statements)}.",
+                fix='Write it like "select mood from self".',
+            )
+        (self.columns,) = found.statements
+        self.used = [name for name in self.names.computed if name in found.used]
 
-def _named_columns(
-    connection: apsw.Connection, path: Path, query: str, names: SqlNames, clock: QueryClock
-) -> list[list[str]] | None:
-    """The columns of each statement; None where SQLite did not know a name, which it knows the next time."""
-    define_self(connection, path, names.names)
-    limit_user_sql(connection)
-    try:
-        with only_reading(connection):
-            return UserQuery(connection, clock).run(partial(statement_columns, connection, query))
-    except apsw.SQLError as error:
-        unknown = _UNKNOWN.search(str(error))
-        if unknown is None or not names.use(unknown[1]):
-            raise
-    with scratch(connection):
-        connection.execute("DROP VIEW temp.self")
-    return None
+    def _outline(self, query: str, columns: list[str], clock: QueryClock) -> QueryOutline | None:
+        """None where SQLite did not know a name, which it knows the next time."""
+        try:
+            return outline(query, columns, clock)
+        except apsw.SQLError as error:
+            unknown = _UNKNOWN.search(str(error))
+            if unknown is None or not self.names.use(unknown[1]):
+                raise
+        return None
 
 
 @contextmanager
@@ -127,7 +190,7 @@ def _explained(query: str, catalog: Catalog) -> Generator[None]:
     try:
         yield
     except apsw.AuthError:
-        fix = "A query may only read: select ... from self."
+        fix = "A query may only read, and the table self alone: select ... from self."
         raise InvalidInput("This SQL would change something, or look outside the results.", fix=fix) from None
     except apsw.TooBigError as error:
         most = f"A value in SQL has at most {MOST_VALUE_BYTES // 1_000_000} MB, a LIKE pattern 250 bytes."
