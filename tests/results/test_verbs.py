@@ -454,8 +454,9 @@ def test_a_new_column_may_have_the_name_of_our_own(results: Results) -> None:
     ("condition", "told"),
     [
         ("mood == Good", "put it in quotes: 'Good'"),
-        ("mood.startswith('G')", r"Write startswith\(mood, 'G'\)\."),
-        ("mood.strip() == 'Good'", r"lower\(x\), not x\.lower\(\)"),
+        ("mood.contains('G')", r"Write contains\(mood, 'G'\)\."),
+        ("mood.strp() == 'Good'", "Did you mean 'strip'"),
+        ("faild", "Did you mean 'failed'"),
         (lambda result: result, "filter takes a condition as text, not function"),
     ],
 )

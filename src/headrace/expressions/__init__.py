@@ -7,8 +7,8 @@ rendering prompts (`survey`).
 What can be written: dotted names, also as `{{ mood.answer }}`, and `scenario["Review Text"]` for a name with a space;
 items, `brands.answer[0]`; None, True, False, numbers, texts, and lists
 of these; `and or not`, `== != < <= > >=` (chained too), `in`, `not in`, `is None`, `is not None`,
-`+ - * / // %`, `a if c else b`; and the functions abs, contains, endswith, float, int, len, lower, round,
-startswith, str, upper.
+`+ - * / // %`, `a if c else b`; the functions abs, contains, endswith, float, int, len, lower, round,
+startswith, str, strip, upper; and five of these as methods of a text: `mood.answer.startswith('G')`.
 
 One meaning, in a closure and in SQL:
 

@@ -194,6 +194,11 @@ def upper(value: Value) -> Value:
     return value.upper() if isinstance(value, str) else None
 
 
+def strip(value: Value) -> Value:
+    """The text without white space at its ends."""
+    return value.strip() if isinstance(value, str) else None
+
+
 def absolute(value: Value) -> Value:
     """The number without its sign."""
     if isinstance(value, int):
@@ -272,6 +277,7 @@ UNARY: Mapping[str, Callable[[Value], Value]] = {
     "lower": lower,
     "round": round_to_whole,
     "str": to_text,
+    "strip": strip,
     "upper": upper,
 }
 
@@ -281,3 +287,6 @@ BINARY: Mapping[str, Callable[[Value, Value], Value]] = {
     "round": round_to_digits,
     "startswith": starts_with,
 }
+
+# Those that may also be written as methods of a text: mood.startswith('G').
+METHODS = frozenset({"endswith", "lower", "startswith", "strip", "upper"})

@@ -15,6 +15,7 @@ DEEPEST_NESTING = 50
 # Python's parser takes C stack for each link of `x+x+x...` and `----x`, and dies of it where there is little.
 # So: more links than a readable tree could have, but few enough to survive in 1 MiB.
 _LONGEST_CHAIN = 500
+_METHOD_LINKS = 5  # what a method of a call takes of that stack
 
 _BRACED_NAME = r"""
     \{\{ \s* [^\W\d]\w*
@@ -28,6 +29,7 @@ _TOKEN = re.compile(
     | (?P<text> '(?:\\.|[^'\\])*' | "(?:\\.|[^"\\])*" )
     | (?P<name> {_BRACED_NAME} )
     | (?P<habit> =(?!=) | !(?!=) | \{{\{{ | && | \|\| | \# )
+    | (?P<method> \) \s* (?=\.) )
     | (?P<trailer> [)}}] \s* [(\[{{.] | \] \s* [({{] )
     | (?P<link> \] \s* (?=[\[.]) )
     | (?P<opening> [(\[{{] )
@@ -120,6 +122,8 @@ def _check_depth(source: str) -> None:
                 depth -= 1
             case "link":
                 depth, chain = depth - 1, chain + 1
+            case "method":
+                depth, chain = depth - 1, chain + _METHOD_LINKS
             case "operator":
                 chain += 1
             case "separator":

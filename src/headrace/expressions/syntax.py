@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from headrace.errors import ExpressionError, nearest
-from headrace.expressions.meaning import BINARY, UNARY, Value
+from headrace.expressions.meaning import BINARY, METHODS, UNARY, Value
 from headrace.expressions.nodes import (
     Arithmetic,
     Call,
@@ -239,19 +239,23 @@ class _SyntaxReader:
 
     def _call(self, node: ast.Call, depth: int) -> Node:
         if isinstance(node.func, ast.Attribute):
-            problem = f"There are no methods such as .{node.func.attr}()"
-            raise self._error(node, problem, _as_function(node.func, node.args))
-        if not isinstance(node.func, ast.Name):
+            if node.func.attr not in METHODS:
+                problem = f"There is no method .{node.func.attr}()"
+                raise self._error(node, problem, _as_function(node.func, node.args))
+            name, arguments = node.func.attr, [node.func.value, *node.args]
+        elif isinstance(node.func, ast.Name):
+            name, arguments = node.func.id, node.args
+        else:
             raise self._outsider(node, node)
-        name = node.func.id
         if name not in UNARY and name not in BINARY:
             raise self._error(node, f"There is no function {name}", nearest(name, {*UNARY, *BINARY}))
         if node.keywords:
             raise self._error(node, f"{name}() takes no named arguments", "Write the arguments in order.")
-        if len(node.args) not in _argument_counts(name):
-            counts = " or ".join(str(count) for count in _argument_counts(name))
+        if len(arguments) not in _argument_counts(name):
+            own = len(arguments) - len(node.args)  # what stands before the dot is not counted
+            counts = " or ".join(str(count - own) for count in _argument_counts(name))
             raise self._error(node, f"{name}() does not take {len(node.args)} arguments", f"Give it {counts}.")
-        return Call(name, tuple(self.node(argument, depth + 1) for argument in node.args))
+        return Call(name, tuple(self.node(argument, depth + 1) for argument in arguments))
 
     def _outsider(self, node: ast.expr, outsider: ast.AST) -> ExpressionError:
         kind = type(outsider)
@@ -268,7 +272,7 @@ def _as_function(method: ast.Attribute, arguments: list[ast.expr]) -> str:
     """What to write in place of a method's call: `startswith(mood, 'G')`."""
     name = method.attr
     if name not in UNARY and name not in BINARY:
-        return f"Functions stand before what they take: lower(x), not x.lower(). {nearest(name, {*UNARY, *BINARY})}"
+        return nearest(name, METHODS)
     return f"Write {name}({', '.join(map(ast.unparse, (method.value, *arguments)))})."
 
 

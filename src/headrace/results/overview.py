@@ -8,12 +8,15 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from headrace.display import counted
+from headrace.limits import Keep
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.records import STATUS_TEXTS
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.failed_questions import FailedQuestion, failure_note, failures_among, marked
 from headrace.results.printing import Glance
-from headrace.results.reading.file_view import FileView
+from headrace.results.reading.file_view import FileView, count_failed_of_run
+from headrace.results.stats import read_stats
 from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import varying_fields
 from headrace.store.run_file.header import RunHeader
@@ -22,6 +25,7 @@ from headrace.store.run_file.rows import Status
 from headrace.store.run_file.stored_job.stored_plan import read_plan
 
 _MOST_COLUMNS = 30
+_KEPT = {Keep.EVERYTHING: "", Keep.ANSWERS: "; answers only", Keep.NOTHING: "; no rows are kept"}
 _OUTCOME = (ResultColumn(Group.INTERVIEW, "ordinal"), ResultColumn(Group.INTERVIEW, "status"))
 _FAILED = STATUS_TEXTS[Status.FAILED]
 
@@ -51,6 +55,19 @@ def overview_columns(reader: Reader, header: RunHeader, catalog: Catalog) -> tup
                 return True
 
     return tuple(filter(is_shown, catalog.first))
+
+
+def described(part: FileView) -> str:
+    """The file, and which of its interviews the view is made of: `'a.run': the 5 interviews of a run, 1 failed`."""
+    reader, scope = part.file.reader, part.view.root.scope
+    failed, kept = count_failed_of_run(part.file, scope), _KEPT[part.file.header.keeping.keep]
+    if scope is None:
+        what = f"a live view of the whole file, {counted(read_stats(reader).interviews, 'interview')}"
+    else:
+        given = {"limit": scope.limit, "sample": scope.sample}
+        options = ", ".join(f"{name}={value}" for name, value in given.items() if value is not None)
+        what = f"the {counted(scope.total, 'interview')} of a run{' with ' * bool(options)}{options}"
+    return f"{str(reader.path)!r}: {'' if part.view.is_whole else 'part of '}{what}, {failed:,} failed{kept}"
 
 
 def glance_at(part: FileView, columns: tuple[ResultColumn, ...], names: list[str], most_rows: int) -> Glance:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import operator
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.export import duckdb_views, parquet_parts
 from headrace.results.export.replacing import refuse_run_file
 from headrace.results.failed_questions import FailedQuestion, failure_note, print_failures
-from headrace.results.overview import glance_at, overview_columns
+from headrace.results.overview import described, glance_at, overview_columns
 from headrace.results.printing import Glance
 from headrace.results.reading import joining, ordinal_ranges
 from headrace.results.reading.file_view import FileView, SharedFile, count_interviews
@@ -129,11 +130,16 @@ class Results(HostedVerbs, Tabular):
             )
         return self._each(lambda part: part.filtering(expression).within(timeout_s))
 
-    def sort_by(self, *columns: str, reverse: bool = False, timeout_s: float | None = None) -> Results:
-        """A view in the order of these columns: None first, numbers, texts, then lists; equal ones as they were."""
-        return self._each(lambda part: part.ordering(columns, descending=reverse).within(timeout_s))
+    def sort_by(self, *columns: str, reverse: bool | Sequence[bool] = False, timeout_s: float | None = None) -> Results:
+        """A view in the order of these columns: None first, numbers, texts, then lists; equal ones as they were.
 
-    def order_by(self, *columns: str, reverse: bool = False, timeout_s: float | None = None) -> Results:
+        `reverse=True` turns the order round, `reverse=[False, True]` that of the second column alone.
+        """
+        return self._each(lambda part: part.ordering(columns, reverse).within(timeout_s))
+
+    def order_by(
+        self, *columns: str, reverse: bool | Sequence[bool] = False, timeout_s: float | None = None
+    ) -> Results:
         """The same as `sort_by`."""
         return self.sort_by(*columns, reverse=reverse, timeout_s=timeout_s)
 
@@ -162,7 +168,9 @@ class Results(HostedVerbs, Tabular):
 
     def tail(self, n: int = 5) -> Results:
         """A view of the last few."""
-        return self[max(0, len(self) - max(0, n)) :]
+        part, *others = self._parts
+        last = None if others else part.view.last(max(0, n))
+        return self[max(0, len(self) - max(0, n)) :] if last is None else Results((replace(part, view=last),))
 
     def limit(self, n: int) -> Results:
         """The same as `head`."""
@@ -172,7 +180,7 @@ class Results(HostedVerbs, Tabular):
         """The interviews of both. A column that only one has is None in the other."""
         if not isinstance(other, Results):  # pyright: ignore[reportUnnecessaryIsInstance]
             return NotImplemented
-        return Results(joining.aligned((*self._parts, *other._parts)))
+        return Results(joining.added(self._parts, other._parts))
 
     # --- a sequence
 
@@ -187,13 +195,21 @@ class Results(HostedVerbs, Tabular):
 
     def __getitem__(self, index: int | slice) -> Result | Results:
         if isinstance(index, slice):
+            if index.step is None and index.stop is None and index.start is not None and index.start < 0:
+                return self.tail(-index.start)
             return Results(joining.windowed(self._parts, *self._bounds(index)))
         index = operator.index(index)
-        place = index if index >= 0 else len(self) + index
-        found = next(iter(self[place : place + 1]), None) if place >= 0 else None
+        found = next(iter(self._one_at(index)), None)
         if found is None:
             raise IndexError(f"there is no result {index} among {len(self):,}")
         return found
+
+    def at(self, ordinal: int) -> Result:
+        """The interview with this number in the plan; IndexError where these results have none."""
+        part, *others = self._parts
+        if others:
+            raise InvalidInput("Each run file numbers its own interviews, and these are several.", fix="Ask one file.")
+        return part.at(operator.index(ordinal))
 
     def __iter__(self) -> Iterator[Result]:
         return self._merged([part.results() for part in self._parts])
@@ -404,7 +420,7 @@ class Results(HostedVerbs, Tabular):
         try:
             if self._parts[0].selected is not None:
                 return str(self)
-            return f"Results({' + '.join(part.described() for part in self._parts)})"
+            return f"Results({' + '.join(described(part) for part in self._parts)})"
         except HeadraceError as error:
             return f"Results({str(self.path)!r}: {error.message})"
 
@@ -472,6 +488,17 @@ class Results(HostedVerbs, Tabular):
         catalogs = [part.catalog() for part in self._parts]
         found = {c.bare_name for catalog in catalogs for c in catalog.data if c.prefix == group.value}
         return sorted(found)
+
+    def _one_at(self, index: int) -> Results:
+        """A view of the result at an index, which may be negative; empty where there is none."""
+        if index >= 0:
+            return self[index : index + 1]
+        part, *others = self._parts
+        end = None if others or part.view.is_whole else part.view.from_end(-index - 1, -index)
+        if end is not None:
+            return Results((replace(part, view=end),))
+        place = len(self) + index
+        return self[place : place + 1] if place >= 0 else self[:0]
 
     def _bounds(self, index: slice) -> tuple[int, int | None]:
         if index.step not in (None, 1):

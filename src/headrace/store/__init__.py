@@ -13,7 +13,7 @@ second writer, a moved file, a full disk, a flipped bit, a file that somebody el
         ├─ lock                one writer: a flock beside the file
         ├─ claim               one writer: a note in the file, checked by every commit
         ├─ write_ahead_log     rows that are not in the file itself yet
-        └─ making              a new file gets its name when it is whole
+        └─ making              a new file gets its name when it is whole; kept_names: what earlier ones are called
     connections                every connection begins here
         ├─ formats             which kind of file it is; schema_check: are its tables ours
         ├─ hardening           what SQLite may do on it

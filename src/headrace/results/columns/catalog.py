@@ -17,7 +17,7 @@ from functools import cached_property
 
 from headrace.errors import InvalidInput, nearest
 from headrace.results.columns.question_parts import PART_GROUPS, PARTS, parts_called, question_first
-from headrace.results.columns.result_column import PREFIXES, Group, ResultColumn, model_value, part_column
+from headrace.results.columns.result_column import FAILED, PREFIXES, Group, ResultColumn, model_value, part_column
 from headrace.store.contents import decoding
 from headrace.store.run_file.column_kinds import field_names
 from headrace.store.run_file.header import RunHeader
@@ -36,6 +36,7 @@ _UNLISTED = (
     ResultColumn(Group.INDEX, "scenario_index"),
     ResultColumn(Group.INDEX, "model_index"),
     ResultColumn(Group.MODEL, "inference_service"),
+    FAILED,
 )
 
 
@@ -197,7 +198,7 @@ class Catalog:
             return hint
         guessed = self.questions if len(self.questions) <= _MOST_GUESSED else ()
         parts = (part_column(part, question, 0).full_name for question in guessed for part in PARTS)
-        for names in (self._by_name, parts):
+        for names in ((*self._by_name, *(column.name for column in _UNLISTED)), parts):
             further = nearest(name, names)
             if further.startswith("Did"):
                 return further

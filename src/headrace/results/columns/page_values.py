@@ -17,7 +17,7 @@ from headrace.results.columns.result_column import Group, ResultColumn, model_va
 from headrace.store.quoting import has_path
 from headrace.store.run_file.bulk.column_pages import ColumnPage, ListRows
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.rows import ANSWER_COLUMNS
+from headrace.store.run_file.rows import ANSWER_COLUMNS, Status
 from headrace.survey.agent import NAME
 from headrace.survey.values import decode_fields, from_sql
 
@@ -73,6 +73,8 @@ class PageValues:
                 return attrgetter({"agent": "agents_at", "scenario": "scenarios_at", "model": "models"}[column.prefix])
             case Group.INTERVIEW if name == "ordinal":
                 return lambda page: page.ordinals
+            case Group.INTERVIEW if name == "failed":
+                return lambda page: [status == Status.FAILED for status in page.statuses]
             case Group.INTERVIEW:
                 return lambda page: [STATUS_TEXTS[status] for status in page.statuses]
             case Group.SHUFFLED:

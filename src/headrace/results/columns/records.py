@@ -121,6 +121,8 @@ def getter(column: ResultColumn, projection: Projection, header: RunHeader) -> G
             return lambda record: record.row[place]
         case Group.INTERVIEW if name == "ordinal":
             return lambda record: record.row[ORDINAL]
+        case Group.INTERVIEW if name == "failed":
+            return lambda record: record.row[STATUS] == Status.FAILED
         case Group.INTERVIEW:
             return lambda record: STATUS_TEXTS[record.row[STATUS]]
         case Group.PART:

@@ -95,6 +95,11 @@ class Bound:
         return next(column for column in self.columns if column.full_name == name)
 
 
+ORDINAL = ResultColumn(Group.INTERVIEW, "ordinal")
+STATUS = ResultColumn(Group.INTERVIEW, "status")
+FAILED = ResultColumn(Group.INTERVIEW, "failed")
+_INTERVIEW_KINDS = {ORDINAL.name: ColumnKind.INT, STATUS.name: ColumnKind.TEXT, FAILED.name: ColumnKind.BOOL}
+
 PREFIXES = frozenset({"answer", "agent", "scenario", "model", "iteration", "interview", *PART_GROUPS})
 _OWN = ("interview.", "iteration.")
 
@@ -150,7 +155,7 @@ def _column_kinds(connection: apsw.Connection, column: ResultColumn, header: Run
         case Group.ITERATION | Group.INDEX:
             return frozenset({ColumnKind.INT})
         case Group.INTERVIEW:
-            return frozenset({ColumnKind.INT if column.name == "ordinal" else ColumnKind.TEXT})
+            return frozenset({_INTERVIEW_KINDS[column.name]})
         case Group.ABSENT:
             return frozenset({ColumnKind.NULL})
         case Group.PART | Group.SHUFFLED:

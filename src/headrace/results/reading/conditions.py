@@ -13,10 +13,19 @@ import apsw
 
 from headrace.expressions import Column, ColumnKind, Sql, compile_closure, compile_sql, truth
 from headrace.results.columns.records import STATUS_TEXTS, Record, getter
-from headrace.results.columns.result_column import Bound, Group, ResultColumn, column_kinds, model_value
+from headrace.results.columns.result_column import (
+    FAILED,
+    ORDINAL,
+    Bound,
+    Group,
+    ResultColumn,
+    column_kinds,
+    model_value,
+)
 from headrace.store.quoting import has_path, json_field
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
+    FAILED_COLUMN,
     ITERATION_COLUMN,
     ORDINAL_COLUMN,
     TRUE,
@@ -93,8 +102,10 @@ def _sql(column: ResultColumn, header: RunHeader) -> str | None:
             return "NULL"
         case Group.PART | Group.SHUFFLED:
             return None
-        case Group.INTERVIEW if column.name == "ordinal":
+        case Group.INTERVIEW if column.name == ORDINAL.name:
             return ORDINAL_COLUMN
+        case Group.INTERVIEW if column.name == FAILED.name:
+            return FAILED_COLUMN
         case Group.INTERVIEW:
             return status_column(STATUS_TEXTS)
 

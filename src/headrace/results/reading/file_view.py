@@ -7,7 +7,7 @@ methods that users call (results).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from headrace.limits import Keep
 from headrace.plan.portion import RunScope
 from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog, ColumnChanges, read_catalog
-from headrace.results.columns.result_column import Bound, Group, ResultColumn, column_kinds
+from headrace.results.columns.result_column import FAILED, Bound, ResultColumn, column_kinds
 from headrace.results.failed_questions import FailedQuestion, all_failures, count_failed, failures_in
 from headrace.results.reading.scopes import failed_bits_of_run
 from headrace.results.reading.stages import OpenView
@@ -31,13 +31,13 @@ from headrace.store.queries.query_clock import TIMEOUT_S, checked_timeout
 from headrace.store.run_file.bulk.column_pages import ColumnPage
 from headrace.store.run_file.bulk.details_ahead import DetailsAhead
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_queries import ORDINAL
+from headrace.store.run_file.interview_queries import ORDINAL, Projection, everything_of
 from headrace.store.run_file.reader import Reader
+from headrace.store.run_file.stored_job.stored_plan import read_plan
 from headrace.survey.values import kind_of
 
-_KEPT = {Keep.EVERYTHING: "", Keep.ANSWERS: "; answers only", Keep.NOTHING: "; no rows are kept"}
 _EVERYTHING, _UNCHANGED = View(), ColumnChanges()
-_FAILED_ONLY = Bound(parse("interview.status == 'failed'"), (ResultColumn(Group.INTERVIEW, "status"),))
+_FAILED_ONLY = Bound(parse(FAILED.full_name), (FAILED,))
 
 
 class SharedFile:
@@ -77,15 +77,19 @@ class FileView:
     def filtering(self, expression: str) -> FileView:
         return replace(self, view=self.view.filtered(bind(parse(expression), self.catalog())))
 
-    def ordering(self, columns: Iterable[str], *, descending: bool) -> FileView:
+    def ordering(self, columns: Sequence[str], reverse: bool | Sequence[bool]) -> FileView:
+        """Sorted by these columns; `reverse` is for all of them, or one for each."""
         catalog = self.catalog()
-        return self.sorted_by(SortKey(catalog.find(column), descending) for column in columns)
+        descending = [reverse] * len(columns) if isinstance(reverse, bool) else list(reverse)
+        if len(descending) != len(columns):
+            raise InvalidInput(
+                f"sort_by has {counted(len(columns), 'column')} and {len(descending)} directions.",
+                fix='Write one for each, sort_by("age", "mood", reverse=[False, True]), or one for all.',
+            )
+        return self.sorted_by(map(SortKey, map(catalog.find, columns), descending))
 
     def sorted_by(self, keys: Iterable[SortKey]) -> FileView:
         return replace(self, view=self.view.ordered(tuple(keys)))
-
-    def windowed(self, start: int, stop: int | None) -> FileView:
-        return replace(self, view=self.view.windowed(start, stop))
 
     def within(self, timeout_s: float | None) -> FileView:
         """The same view with another time limit; None leaves the one it has."""
@@ -110,6 +114,25 @@ class FileView:
                 for place, row in enumerate(page):
                     yield Result.from_fetched(row, file.header, partial(details.detail, ordinals, place))
 
+    def at(self, ordinal: int) -> Result:
+        """The interview with this number in the plan; IndexError where the view has none."""
+        file = self.file
+        row = self.opened().at(ordinal, everything_of(len(file.header.question_names)))
+        if row is None:
+            raise IndexError(self._why_not_at(ordinal))
+        detail = partial(DetailsAhead(file.reader, file.header).detail, (ordinal,), 0)
+        return Result.from_fetched(row, file.header, detail)
+
+    def _why_not_at(self, ordinal: int) -> str:
+        """Why the view has no interview with this number."""
+        with self.file.reader.snapshot() as connection:
+            size = read_plan(connection, self.file.reader.path).size
+        if not 0 <= ordinal < size:
+            return f"there is no interview {ordinal:,} in a plan of {size:,}: they are numbered from 0"
+        if self.opened().of(_EVERYTHING).at(ordinal, Projection()) is None:
+            return f"interview {ordinal:,} has no row yet"
+        return f"interview {ordinal:,} is in the file, but not among these results"
+
     def values(self, columns: Iterable[ResultColumn]) -> Iterator[Values]:
         return self.opened().values(list(columns))
 
@@ -121,7 +144,7 @@ class FileView:
     def failed_count(self) -> int:
         """How many interviews of the view failed."""
         if self.view.is_whole:
-            return self._failed_of_run(self.view.scope)
+            return count_failed_of_run(self.file, self.view.scope)
         return self._only_failed().count()
 
     def kinds(self, columns: list[ResultColumn]) -> list[frozenset[ColumnKind]]:
@@ -135,25 +158,15 @@ class FileView:
                 seen[column].add(kind_of(value))
         return [frozenset(seen[column]) if held is None else held for column, held in zip(columns, kept, strict=True)]
 
-    def described(self) -> str:
-        """The file, and which of its interviews the view is made of: `'a.run': the 5 interviews of a run, 1 failed`."""
-        reader, scope = self.file.reader, self.view.root.scope
-        failed, kept = self._failed_of_run(scope), _KEPT[self.file.header.keeping.keep]
-        if scope is None:
-            what = f"a live view of the whole file, {counted(read_stats(reader).interviews, 'interview')}"
-        else:
-            given = {"limit": scope.limit, "sample": scope.sample}
-            options = ", ".join(f"{name}={value}" for name, value in given.items() if value is not None)
-            what = f"the {counted(scope.total, 'interview')} of a run{' with ' * bool(options)}{options}"
-        return f"{str(reader.path)!r}: {'' if self.view.is_whole else 'part of '}{what}, {failed:,} failed{kept}"
-
-    def _failed_of_run(self, scope: RunScope | None) -> int:
-        if scope is None or self.file.header.keeping.keep is not Keep.NOTHING:
-            return count_failed(self.file.reader, scope)
-        return failed_bits_of_run(self.file.reader, scope)
-
     def _only_failed(self) -> OpenView:
         return replace(self, view=self.view.filtered(_FAILED_ONLY)).opened()
+
+
+def count_failed_of_run(file: SharedFile, scope: RunScope | None) -> int:
+    """How many interviews of a whole run or file failed; known also where no rows are kept."""
+    if scope is None or file.header.keeping.keep is not Keep.NOTHING:
+        return count_failed(file.reader, scope)
+    return failed_bits_of_run(file.reader, scope)
 
 
 def count_interviews(part: FileView) -> int:

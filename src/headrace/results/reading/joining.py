@@ -1,6 +1,6 @@
 """Several run files read as one: `results + other`. Verbs are applied to each file's view, rows are read side by side.
 
-    one, two ──► aligned: each has the columns of both, None where it lacks one
+    one, two ──► added: each has the columns of both, None where it lacks one
     sorted   ──► each file sorts its own rows; reading merges them by their sort keys
     a window ──► a window of each file's view, found by counting (unsorted) or by merging up to its end (sorted)
 
@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+from headrace.errors import InvalidInput
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.reading.file_view import FileView
 from headrace.results.reading.stages import sort_value
@@ -23,8 +24,12 @@ from headrace.results.reading.views import SortKey
 Item = TypeVar("Item")
 
 
-def aligned(parts: tuple[FileView, ...]) -> tuple[FileView, ...]:
-    """The views with the same columns by name: one that lacks a column gets it, empty."""
+def added(one: tuple[FileView, ...], other: tuple[FileView, ...]) -> tuple[FileView, ...]:
+    """The views of two sums as those of one, with the same columns by name: one that lacks a column gets it, empty."""
+    for parts in (one, other):
+        if len(parts) > 1 and _sort_keys(parts[0]):
+            raise InvalidInput("This sum of run files is sorted already.", fix="Add all files first, then sort.")
+    parts = (*one, *other)
     catalogs = [part.catalog() for part in parts]
     names = dict.fromkeys(column.full_name for catalog in catalogs for column in catalog.first)
     completed: list[FileView] = []
@@ -34,7 +39,7 @@ def aligned(parts: tuple[FileView, ...]) -> tuple[FileView, ...]:
         for name in names:
             if name not in own:
                 changes = changes.adding(ResultColumn(Group.ABSENT, name))
-        completed.append(replace(part, changes=changes))
+        completed.append(replace(part, changes=changes, view=part.view.joined()))
     if all(part.selected is None for part in parts):
         return tuple(completed)
     chosen = dict.fromkeys(
@@ -57,20 +62,24 @@ def are_mixed(parts: tuple[FileView, ...]) -> bool:
     return len(parts) > 1 and bool(_sort_keys(parts[0]))
 
 
-def _keyed(part: FileView, stream: Iterator[Item]) -> Iterator[tuple[tuple[_Place, ...], Item]]:
+def _keyed(part: FileView, stream: Iterator[Item]) -> Iterator[tuple[tuple[_SortPlace, ...], Item]]:
     """Each item with its place in the order."""
     keys = _sort_keys(part)
     for values, item in zip(part.values([key.column for key in keys]), stream, strict=False):
-        yield tuple(_Place(value, key.descending) for value, key in zip(values, keys, strict=True)), item
+        yield tuple(_SortPlace(value, key.descending) for value, key in zip(values, keys, strict=True)), item
 
 
 def windowed(parts: tuple[FileView, ...], start: int, stop: int | None) -> tuple[FileView, ...]:
     """The views of the rows from `start` up to `stop` of all of them together."""
     if len(parts) == 1:
-        return (parts[0].windowed(start, stop),)
+        return (_window(parts[0], start, stop),)
     firsts = _shares(parts, start)
     lasts = [None] * len(parts) if stop is None else _shares(parts, stop)
-    return tuple(part.windowed(first, last) for part, first, last in zip(parts, firsts, lasts, strict=True))
+    return tuple(_window(part, first, last) for part, first, last in zip(parts, firsts, lasts, strict=True))
+
+
+def _window(part: FileView, start: int, stop: int | None) -> FileView:
+    return replace(part, view=part.view.windowed(start, stop))
 
 
 def _shares(parts: tuple[FileView, ...], count: int) -> list[int]:
@@ -87,11 +96,16 @@ def _shares(parts: tuple[FileView, ...], count: int) -> list[int]:
 
 
 def _sort_keys(part: FileView) -> list[SortKey]:
-    """What the rows are sorted by: the latest order first, then those before it."""
-    return [key for view in part.view.lineage() for key in view.keys]
+    """What the sum is sorted by: the latest order first, then those before it; not what sorted a part before."""
+    keys: list[SortKey] = []
+    for view in part.view.lineage():
+        keys += view.keys
+        if view.is_of_sum:
+            break
+    return keys
 
 
-class _Place:
+class _SortPlace:
     """Compares values as SQLite sorts them: None, numbers, texts, then lists."""
 
     __slots__ = ("_descending", "_value")
@@ -102,10 +116,10 @@ class _Place:
         self._value = (rank, 0 if stored is None else stored.encode() if isinstance(stored, str) else stored)
         self._descending = descending
 
-    def __lt__(self, other: _Place) -> bool:
+    def __lt__(self, other: _SortPlace) -> bool:
         return other._value < self._value if self._descending else self._value < other._value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Place) and self._value == other._value
+        return isinstance(other, _SortPlace) and self._value == other._value
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]

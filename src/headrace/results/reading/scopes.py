@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.plan.portion import RunScope
-from headrace.store.run_file.interview_queries import EVERYTHING, RowSet, rows_of_run
+from headrace.store.run_file.interview_queries import EVERYTHING, RowSet, rows_where
 from headrace.store.run_file.keeping.finished_bits import FinishedBits
 from headrace.store.run_file.keeping.unkept_rows import failed_by_bits
 from headrace.store.run_file.reader import Reader
@@ -21,8 +21,12 @@ def rows_in(scope: RunScope | None, reader: Reader) -> RowSet:
     """The interviews of a scope, to be read on this reader; of the whole file where it is None."""
     if scope is None:
         return EVERYTHING
-    has_all_below = not (scope.is_drawn or scope.has_gaps)
-    return rows_of_run(ordinals_in(scope, reader), scope.total, has_all_below=has_all_below)
+    return rows_where(ordinals_in(scope, reader), scope.stop, scope.total, is_drawn=scope.is_drawn)
+
+
+def row_in(scope: RunScope | None, reader: Reader, ordinal: int) -> RowSet:
+    """The same for one interview alone, if it is in the scope."""
+    return rows_where(f"ordinal = {ordinal} AND {ordinals_in(scope, reader)}", ordinal + 1, 1, is_drawn=True)
 
 
 def ordinals_in(scope: RunScope | None, reader: Reader) -> str:

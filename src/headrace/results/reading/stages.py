@@ -19,13 +19,14 @@ from typing import Any, TypeVar
 
 import apsw
 
-from headrace.expressions import Column
+from headrace.expressions import Column, parse
 from headrace.results.columns.page_values import PageValues
 from headrace.results.columns.records import Getter, Record, getter, projection_of
+from headrace.results.columns.result_column import ORDINAL as NUMBER
 from headrace.results.columns.result_column import Bound, ResultColumn
 from headrace.results.reading.bulk_reading import BulkReading, ReadPages, Taken, bulk_reading
 from headrace.results.reading.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
-from headrace.results.reading.scopes import rows_in
+from headrace.results.reading.scopes import row_in, rows_in
 from headrace.results.reading.views import SortKey, View
 from headrace.results.tabular import Columns
 from headrace.store.contents import decoding
@@ -33,6 +34,7 @@ from headrace.store.queries.query_clock import TIMEOUT_S, QueryClock
 from headrace.store.run_file.bulk.column_pages import ColumnPage
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import (
+    EVERYTHING,
     KEY,
     ORDINAL,
     Fetched,
@@ -106,6 +108,16 @@ class OpenView:
         clock = self.clock()
         with self._stage(clock) as (stage, start, stop):
             yield from _handed_over(stage.whole(start, stop), clock)
+
+    def at(self, ordinal: int, projection: Projection) -> Fetched | None:
+        """One interview of the view by its number in the plan; None where the view has none."""
+        view = self.view
+        if view.parent is None and not view.has_window:
+            stage = _ViewStage(self, self.reader, row_in(view.scope, self.reader, ordinal), self.clock())
+            return next(chain.from_iterable(stage.pages(projection, 0, None)), None)
+        # Whether it is in a window is known when the window has been read.
+        numbered = Bound(parse(f"{NUMBER.full_name} == {ordinal}"), (NUMBER,))
+        return next(chain.from_iterable(self.of(view.filtered(numbered)).pages(projection)), None)
 
     def count(self) -> int:
         """How many interviews the view has."""
@@ -268,8 +280,9 @@ class _ViewStage:
             in_sql = [_sorting_column(connection, column, self._header) for column in columns]
             exact = [column for column in in_sql if column is not None]
             if not rest and len(exact) == len(keys):
-                order = [f"{c.sql}{' DESC' * key.descending}" for c, key in zip(exact, keys, strict=True)]
-                check_none_is_missing(connection, self._header.path)
+                order = [_order(column, key) for column, key in zip(exact, keys, strict=True)]
+                if stop is None or columns[:1] not in ([], [NUMBER]):  # the first and last few are found at once
+                    check_none_is_missing(connection, self._header.path)
                 return choose(connection, self._row_set, condition, order, start, stop)
         return self._choose_in_python(columns, keys, start, stop)
 
@@ -351,6 +364,12 @@ def _both(one: Projection, other: Projection) -> Projection:
         with_checksums=one.with_checksums or other.with_checksums,
         is_whole=one.is_whole or other.is_whole,
     )
+
+
+def _order(column: Column, key: SortKey) -> str:
+    # By the table's own key, SQLite reads from the end and sorts nothing.
+    sql = EVERYTHING.key if key.column == NUMBER else column.sql
+    return f"{sql}{' DESC' * key.descending}"
 
 
 def _sorting_column(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> Column | None:

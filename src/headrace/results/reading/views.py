@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from headrace.plan.portion import RunScope
-from headrace.results.columns.result_column import Bound, ResultColumn
+from headrace.results.columns.result_column import ORDINAL, Bound, ResultColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,12 @@ class View:
     keys: tuple[SortKey, ...] = ()
     start: int = 0
     stop: int | None = None
+    is_of_sum: bool = False  # of `one + other`: its keys, and those of views made of it, sort the whole sum
 
     @property
     def is_whole(self) -> bool:
         """Whether these are all interviews of the scope, in plan order."""
-        return self.parent is None and self == View(scope=self.scope)
+        return self.parent is None and self == View(scope=self.scope, is_of_sum=self.is_of_sum)
 
     @property
     def root(self) -> View:
@@ -68,6 +69,33 @@ class View:
         first = self.start + start
         return replace(self, start=first, stop=max(first, min(ends)) if ends else None)
 
+    def from_end(self, start: int, stop: int) -> View | None:
+        """The rows from `start` up to `stop`, counted from the end, the last one first; None where only counting can
+        find them: behind a window.
+        """
+        if self.parent is not None or self.has_window:
+            return None
+        backwards = tuple(SortKey(key.column, not key.descending) for key in self._in_full_order)
+        return replace(self, keys=backwards, start=start, stop=stop)
+
+    def last(self, count: int) -> View | None:
+        """The last rows in their order; None as for `from_end`."""
+        end = self.from_end(0, count)
+        return None if end is None else View(parent=end, keys=self._in_full_order)
+
+    def joined(self) -> View:
+        """This view as a part of a sum: what sorts the sum is told from what sorted this part before."""
+        return View(parent=self, is_of_sum=True) if self.keys or self.has_window else replace(self, is_of_sum=True)
+
+    @property
+    def _in_full_order(self) -> tuple[SortKey, ...]:
+        """The sort keys with the ordinal behind them, by which no two rows are alike."""
+        return (*self.keys, SortKey(ORDINAL, False))
+
+    @property
+    def has_window(self) -> bool:
+        return (self.start, self.stop) != (0, None)
+
     def _behind_window(self) -> View:
         # A filter and an order may change places; neither may pass a window.
-        return self if (self.start, self.stop) == (0, None) else View(parent=self)
+        return View(parent=self) if self.has_window else self

@@ -17,7 +17,7 @@ import apsw
 from headrace.expressions import Sql
 from headrace.store.contents import check_in_order, damaged, decoding, one_value
 from headrace.store.hardening import scratch
-from headrace.store.run_file.rows import ANSWER_COLUMNS
+from headrace.store.run_file.rows import ANSWER_COLUMNS, Status
 from headrace.survey.values import SqlValue
 
 # One interview as read: its key, the table's first columns (rows.HEAD), the rows of its lists with their
@@ -44,14 +44,15 @@ class RowSet:
     """Interviews in an order: all by ordinal, those that one run was asked for, or those of a temporary table of
     ordinals by position.
 
-    `total` is how many they are, where that is known. `has_all_below` is true where their ordinals are 0, 1, 2 and so
-    on up to the last.
+    Those of a run have ordinals below `below`, and are `total` once all of them are in the file; `is_drawn` is true
+    where the file may have others below.
     """
 
     tables: str = "interviews i"
     key: str = "i.ordinal"
-    total: int | None = None
-    has_all_below: bool = False
+    below: int | None = None
+    total: int = 0
+    is_drawn: bool = False
 
     @property
     def is_everything(self) -> bool:
@@ -66,10 +67,11 @@ EVERYTHING = RowSet()
 TRUE = Sql("1", ())
 
 
-def rows_of_run(condition: str, total: int, *, has_all_below: bool) -> RowSet:
-    """The interviews of one run that has come to its end: `condition` is SQL on their `ordinal`."""
+def rows_where(condition: str, below: int, total: int, *, is_drawn: bool) -> RowSet:
+    """Some interviews by ordinal: `condition` is SQL on their `ordinal`, the rest as RowSet says."""
     # SQLite flattens the subquery, so the bounds of ordinals are those of a search by key.
-    return RowSet(f"(SELECT * FROM main.interviews WHERE {condition}) i", total=total, has_all_below=has_all_below)
+    rows = f"(SELECT * FROM main.interviews WHERE {condition}) i"
+    return RowSet(rows, below=below, total=total, is_drawn=is_drawn)
 
 
 def rows_between(first: int, stop: int) -> RowSet:
@@ -166,9 +168,8 @@ def key_before(connection: apsw.Connection, row_set: RowSet, condition: Sql, ind
     if condition is TRUE:
         if row_set.is_by_position:
             return index
-        if row_set.has_all_below:
-            return index - 1
-        if row_set.is_everything and _has_no_holes(connection):
+        is_from_first = row_set.is_everything or (row_set.below is not None and not row_set.is_drawn)
+        if is_from_first and _has_no_holes(connection):
             return index - 1
     key = connection.execute(
         f"SELECT {row_set.key} FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
@@ -180,12 +181,26 @@ def key_before(connection: apsw.Connection, row_set: RowSet, condition: Sql, ind
 
 def count(connection: apsw.Connection, row_set: RowSet, condition: Sql) -> int:
     """How many interviews of a row set meet the condition."""
-    if condition is TRUE and row_set.is_everything:
-        return _kept_count(connection)
-    if condition is TRUE and row_set.total is not None:
-        return row_set.total
+    known = _known_count(connection, row_set) if condition is TRUE else None
+    if known is not None:
+        return known
     found = f"SELECT count(*) FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
     return connection.execute(found, condition.parameters).get
+
+
+def _known_count(connection: apsw.Connection, row_set: RowSet) -> int | None:
+    """How many interviews a row set has, where the file's own count tells."""
+    if row_set.is_by_position:
+        return None
+    kept = _kept_count(connection)
+    if row_set.is_everything:
+        return kept
+    if row_set.below is None:
+        return None
+    behind_last = (connection.execute("SELECT max(ordinal) FROM interviews").get or -1) + 1
+    if behind_last <= row_set.below and not row_set.is_drawn:
+        return kept  # the file has no others
+    return row_set.total if kept == behind_last >= row_set.below else None  # it has all of them, and no holes
 
 
 def _kept_count(connection: apsw.Connection) -> int:
@@ -275,6 +290,7 @@ def _row_set_of(name: str) -> RowSet:
 
 ORDINAL_COLUMN = "(+i.ordinal)"
 ITERATION_COLUMN = "(+i.iteration)"
+FAILED_COLUMN = f"(i.status = {int(Status.FAILED)})"
 
 
 def list_column(of: str) -> str:

@@ -20,8 +20,8 @@ from headrace.errors import RunFileError, Spelled
 from headrace.store.connections import open_reader
 from headrace.store.disk_errors import translated_errors
 from headrace.store.hardening import keep_time
+from headrace.store.kept_names import kept_files
 from headrace.store.queries.query_clock import QueryClock
-from headrace.store.run_file.kept_names import kept_files
 from headrace.store.run_file.run_schema import check_is_run_file
 from headrace.store.transactions import transaction
 from headrace.survey.values import SqlValue
@@ -57,6 +57,7 @@ class Reader:
         self._clock = clock
         self._made_at = made_at
         self._functions: dict[Hashable, _OrdinalTest] = {}
+        self._is_twin = False
         self._connection: apsw.Connection | None = None
         self._file: tuple[int, int] | None = None  # of the open connection
         self._using = threading.RLock()
@@ -81,7 +82,7 @@ class Reader:
     def twin(self, clock: QueryClock | None = None) -> Reader:
         """A second reader of the same file, with a connection of its own."""
         twin = Reader(self.path, self._made_at, clock)
-        twin._functions = self._functions
+        twin._functions, twin._is_twin = self._functions, True
         return twin
 
     def function(self, key: Hashable, make: Callable[[], Callable[[int], bool]]) -> str:
@@ -101,9 +102,9 @@ class Reader:
         if connection is None:
             self._file = _file_at(self.path)
             return self._use(self._connected())
-        is_moved = not connection.in_transaction and _file_at(self.path) != self._file
         # For a renamed file SQLite would look for the log of the one that has its path now. One that was removed, or
-        # renamed by hand, is read on for as long as it is open.
+        # renamed by hand, is read on for as long as it is open; and by a twin, whose temporary tables would be lost.
+        is_moved = not (self._is_twin or connection.in_transaction) and _file_at(self.path) != self._file
         if is_moved and (found := self._kept_under()) is not None:
             connection.close()
             return self._use(found)

@@ -17,9 +17,9 @@ import apsw
 from headrace.errors import RunFileBusy, RunFileError, RunFileTooNew
 from headrace.store.claim import refuse_live_writer
 from headrace.store.connections import open_writer
+from headrace.store.kept_names import kept_names
 from headrace.store.live_file import seal
 from headrace.store.lock import WriterLock
-from headrace.store.run_file.kept_names import kept_names
 from headrace.store.run_file.reader import open_run_file
 
 # SQLite's own, the writer's lock, a running engine's socket, and a file that was never finished.

@@ -1,7 +1,7 @@
 """The names under which `fresh=True` keeps earlier run files: `a.20260512-093000.run` for `a.run`.
 
-Covers: giving such a name, and finding the files that have one. Does not cover: renaming (removal), or which of them is
-the one that a reader looks for (reader).
+Covers: giving such a name, and finding the files that have one. Does not cover: renaming (run_file.removal), or which
+of them a reader looks for (run_file.reader).
 """
 
 from __future__ import annotations
