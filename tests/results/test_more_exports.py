@@ -87,6 +87,8 @@ def test_a_sheet_that_is_full_leaves_the_old_workbook(tmp_path: Path, monkeypatc
         workbook.write_excel(target, ["n"], iter([(n,) for n in range(3)]), "results")
     assert target.read_text() == "the old one"
     assert [path.name for path in tmp_path.iterdir()] == ["out.xlsx"]
+    with pytest.raises(InvalidInput, match="at most 3 rows"):  # before the first row is read
+        workbook.write_excel(target, ["n"], map(pytest.fail, ["read"]), "results", count=3)
     with pytest.raises(InvalidInput, match="name of a sheet"):
         workbook.write_excel(target, ["n"], iter([]), "a/b")
 

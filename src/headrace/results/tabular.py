@@ -176,7 +176,9 @@ class Tabular(ABC):
 
         A sheet has at most 1,048,576 rows; a text beyond 32,767 letters is cut, with a warning.
         """
-        return workbook.write_excel(self._target(path), self.columns, self._batched_rows(), sheet_name)
+        return workbook.write_excel(
+            self._target(path), self.columns, self._batched_rows(), sheet_name, self._row_count()
+        )
 
     def to_sqlite(self, path: str | Path, table: str = "results", remove_prefix: bool = False) -> Path:
         """Write a plain table into an SQLite file of its own. Types are kept; lists and dicts are JSON texts."""

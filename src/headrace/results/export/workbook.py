@@ -25,8 +25,10 @@ _LARGEST = 10**15  # Excel's numbers have 15 digits
 _LONGEST_NAME, _NOT_IN_NAMES = 31, frozenset("[]:*?/\\")
 
 
-def write_excel(path: Path, columns: list[str], rows: Rows, sheet_name: str) -> Path:
-    """Write a header and the rows into the only sheet of a new workbook."""
+def write_excel(path: Path, columns: list[str], rows: Rows, sheet_name: str, count: int | None = None) -> Path:
+    """Write a header and the rows into the only sheet of a new workbook. `count` is how many rows there are, where that
+    is known: too many are refused at once, and not after minutes.
+    """
     try:
         from xlsxwriter import Workbook  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
@@ -36,6 +38,8 @@ def write_excel(path: Path, columns: list[str], rows: Rows, sheet_name: str) -> 
         raise InvalidInput(
             f"A sheet has at most {_MOST_COLUMNS:,} columns, and these are {len(columns):,}.", fix="Select fewer."
         )
+    if count is not None and count >= _MOST_ROWS:
+        raise _too_many_rows()
     with replacing(path) as unfinished:
         # Row by row into a temporary file: each row is final once the next one begins.
         book: Any = Workbook(str(unfinished), {"constant_memory": True})
@@ -66,10 +70,7 @@ class _Sheet:
     def write(self, rows: Rows) -> None:
         for row in rows:
             if self._row >= _MOST_ROWS:
-                raise InvalidInput(
-                    f"A sheet has at most {_MOST_ROWS:,} rows, and these are more.",
-                    fix=f"Write Parquet or CSV, or several sheets of head({_MOST_ROWS - 1}) and the like.",
-                )
+                raise _too_many_rows()
             for column, value in enumerate(row):
                 self._write_cell(column, value)
             self._row += 1
@@ -103,6 +104,13 @@ class _Sheet:
         self.cut += 1
         note = f"... (cut: it has {len(text):,} letters)"
         return units[: 2 * (_LONGEST - len(note))].decode("utf-16-le", "ignore") + note
+
+
+def _too_many_rows() -> InvalidInput:
+    return InvalidInput(
+        f"A sheet has at most {_MOST_ROWS:,} rows, its header included, and these are more.",
+        fix=f"Write Parquet or CSV, or several workbooks: results[:{_MOST_ROWS - 1}] and so on.",
+    )
 
 
 def _check_name(name: str) -> None:
