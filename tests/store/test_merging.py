@@ -176,6 +176,20 @@ def test_files_of_older_versions_are_merged_and_checked_from_then_on(tmp_path: P
         assert before.to_dicts() == after.to_dicts()
 
 
+def test_files_that_keep_answers_alone_are_merged_and_totals_are_not(tmp_path: Path):
+    asked = Survey([QuestionFreeText(question_name="q", question_text="{{ scenario.n }}?")])
+    of = asked.by(ScenarioList.from_list("n", list(range(6)))).by(Model("test", canned_response="x"))
+    for name, keep in (("a", "answers"), ("b", "answers"), ("c", "everything"), ("d", "nothing")):
+        of.run(tmp_path / f"{name}.run", keep=keep, sample=4, seed=ord(name), on_result=lambda _: None).close()
+    target, made = merged(tmp_path / "a.run", tmp_path / "b.run")
+    with of.run(target) as results:
+        assert (len(results), results.stats().reused) == (6, made.interviews)
+    assert verify(target).findings == {}
+    target.unlink()
+    _refused(RunFileError, "one keeps prompts", tmp_path / "a.run", tmp_path / "c.run")
+    _refused(RunFileError, "keeps totals", tmp_path / "a.run", tmp_path / "d.run")
+
+
 def _refused(kind: type[HeadraceError], words: str, *paths: Path) -> None:
     target = paths[0].parent / "merged.run"
     with pytest.raises(kind, match=words):

@@ -25,7 +25,7 @@ from headrace.store.formats import ENGINE_FILE, has_format
 from headrace.store.live_file import opening, seal
 from headrace.store.making import OF_A_WRITER, copy_into, new_database, vacuum_into
 from headrace.store.private import make_directory
-from headrace.store.run_file.dropping import check_can_be_dropped, check_has_plain_rows, drop_damaged
+from headrace.store.run_file.dropping import check_can_be_dropped, drop_damaged
 from headrace.store.run_file.run_schema import check_is_run_file
 from headrace.store.run_file.run_verification import verify_run_file
 from headrace.store.verification import Verification
@@ -129,7 +129,6 @@ def _gathered(path: Path) -> int:
 def _droppable(source: apsw.Connection, path: Path) -> Verification:
     if has_format(source, ENGINE_FILE):
         raise OptionError(f"{path} is an engine's file: its rows cannot be dropped.", fix="Restore a copy.")
-    check_has_plain_rows(source, path)
     found = verify_run_file(source, path)
     check_can_be_dropped(found)
     if not found.findings:

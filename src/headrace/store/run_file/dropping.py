@@ -55,17 +55,6 @@ def check_can_be_dropped(found: Verification) -> None:
     )
 
 
-def check_has_plain_rows(connection: apsw.Connection, path: Path) -> None:
-    """Refuse a file that keeps totals, or bits in place of rows: an interview cannot be taken out of them again."""
-    kept: dict[str, Any] = dict(raw_rows(connection, "SELECT key, value FROM meta WHERE key IN ('keep', 'totals')"))
-    if "totals" in kept or kept.get("keep") == "nothing":
-        raise RunFileDamaged(
-            f"{path} keeps totals of its interviews, and none can be dropped from them.",
-            path=path,
-            fix="Restore a copy, or run the job again into a new file.",
-        )
-
-
 def drop_damaged(connection: apsw.Connection, path: Path, found: Verification) -> int:
     """Drop what a check has found damaged, from a copy of the file; returns how many interviews that were."""
     header, plan = RunHeader.load(connection, path), read_plan(connection, path)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import apsw
 
 from headrace.errors import RunFileError
+from headrace.limits import Keep
 from headrace.plan.identity import Identity
 from headrace.plan.product import Plan
 from headrace.store.contents import UNREADABLE, check_in_order, damaged, decoding, raw_rows
@@ -134,8 +135,8 @@ def opened_source(path: Path) -> Generator[MergeSource]:
     connection = open_run_file(path)
     try:
         with translated_errors(path), transaction(connection):
-            _refuse_unusual(connection, path)
             header, plan = RunHeader.load(connection, path), read_plan(connection, path)
+            _refuse_totals(header)
             check_lists(connection, path, plan)
             check_none_is_missing(connection, path)
             with decoding(path, "its identity"):
@@ -153,11 +154,11 @@ def opened_source(path: Path) -> Generator[MergeSource]:
         connection.close()
 
 
-def _refuse_unusual(connection: apsw.Connection, path: Path) -> None:
-    """Refuse a file that keeps no whole rows, or totals of them, which cannot be told apart by interview."""
-    if connection.execute("SELECT count(*) FROM meta WHERE key IN ('keep', 'totals')").get:
+def _refuse_totals(header: RunHeader) -> None:
+    """Refuse a file that keeps no rows, or totals of them: interviews of two files cannot be told apart in these."""
+    if header.keeping.keep is Keep.NOTHING or header.keeping.totals is not None:
         raise RunFileError(
-            f"{path} does not keep everything of its interviews, or has totals, and cannot be merged.",
-            path=path,
-            fix="Read the files side by side: Results.open(a) + Results.open(b), or headrace results a.run b.run.",
+            f"{header.path} keeps totals of its interviews, and cannot be merged.",
+            path=header.path,
+            fix="Add up the totals of both files.",
         )

@@ -27,6 +27,7 @@ from headrace.store.disk_errors import translated_errors
 from headrace.store.making import new_database
 from headrace.store.private import make_directory
 from headrace.store.run_file.checksums import fields_checksum, interview_checksum, record_checksum
+from headrace.store.run_file.keeping.stored_keep import write_keeping
 from headrace.store.run_file.merging.list_joining import (
     Places,
     are_same_rows,
@@ -153,7 +154,9 @@ class _NewFile:
     def _begin(self, first: MergeSource) -> None:
         connection = self._connection
         with transaction(connection):
-            create_tables(connection, len(first.header.question_names), with_totals=False)
+            keeping = first.header.keeping
+            create_tables(connection, len(first.header.question_names), with_totals=not keeping.is_usual)
+            write_keeping(connection, keeping)
             for table in ("questions", "models", "fields", "runs"):
                 self._copy(table, raw_rows(first.connection, f"SELECT * FROM {table}"))
             self._copy("meta", raw_rows(first.connection, f"SELECT key, value FROM meta WHERE {_OF_THE_PLAN}"))
@@ -183,6 +186,8 @@ class _NewFile:
                 pair = (Survey.from_row(each.header.survey_row) for each in (source, self._first))
                 said = "; ".join(islice(differences.of_surveys(*pair), 3))
             self._refuse(source, f"they ask different surveys: {said}" if said else "they ask different surveys")
+        if self._first.header.keeping != source.header.keeping:
+            self._refuse(source, "one keeps prompts and raw responses, and the other does not")
         if ours.where != theirs.where:
             self._refuse(source, "they leave out different combinations (--where)")
 
