@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from headrace import Results
 from headrace.survey.agent import Agent
 from tests.cli.forked import headrace
 from tests.cli.live import command
@@ -68,6 +69,37 @@ def test_several_run_files_are_read_as_one(place: Path):
     assert ratings == sorted(ratings, reverse=True)
     failed = printed(place, "results", "a.run", "b.run", "--failed").splitlines()
     assert len(failed) == 6 + 1
+
+
+@pytest.mark.usefixtures("forks")
+def test_groups_are_computed_sorted_and_written(place: Path, tmp_path: Path):
+    grouped = (
+        "--group-by",
+        "scenario.city",
+        "--agg",
+        "mean = mean(answer.rating)",
+        "--agg",
+        "good=share(mood == 'Good')",
+    )
+    out = printed(place, "results", "a.run", "b.run", *grouped, "--sort", "-mean", "--format", "csv").splitlines()
+    frame = pd.concat([to_frame(place / "a.run"), to_frame(place / "b.run")])
+    means = frame.groupby("scenario.city")["answer.rating"].mean().sort_values(ascending=False)
+    assert out[0] == "scenario.city,mean,good"
+    assert [line.split(",")[0] for line in out[1:]] == list(means.index)
+    assert [float(line.split(",")[1]) for line in out[1:]] == pytest.approx(list(means))
+    counted = printed(place, "results", "a.run", "--group-by", "answer.mood,scenario.city", "--limit", "2")
+    assert counted.splitlines()[0].split() == ["answer.mood", "scenario.city", "count"]
+    assert "failed" not in counted
+    printed(place, "export", "a.run", *grouped, "-o", str(tmp_path / "out.parquet"))
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 2
+    assert "Add --group-by" in refused(place, "results", "a.run", "--agg", "count()")
+    assert "Leave --select out" in refused(place, "results", "a.run", "--group-by", "mood", "--select", "mood")
+    assert "nonsense" in refused(place, "results", "a.run", "--group-by", "mood", "--agg", "x=nonsense(rating)")
+
+
+def to_frame(path: Path) -> pd.DataFrame:
+    with Results.open(path) as results:
+        return results.to_pandas()
 
 
 @pytest.mark.usefixtures("forks")

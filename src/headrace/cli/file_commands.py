@@ -10,7 +10,18 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.options import EscapeFormulas, Json, Limit, RunFileArguments, Select, Sort, Timeout, Where
+from headrace.cli.options import (
+    Agg,
+    EscapeFormulas,
+    GroupBy,
+    Json,
+    Limit,
+    RunFileArguments,
+    Select,
+    Sort,
+    Timeout,
+    Where,
+)
 from headrace.errors import OptionError
 
 
@@ -18,6 +29,8 @@ def results(
     paths: RunFileArguments,
     select: Select = "*",
     where: Where = None,
+    group_by: GroupBy = None,
+    agg: Agg = None,
     sort: Sort = None,
     limit: Limit = None,
     timeout: Timeout = None,
@@ -33,11 +46,20 @@ def results(
 
     layout = Layout(format, output, escape_formulas=escape_formulas)
     if failed:
-        if select != "*" or sort or sql:
+        if select != "*" or sort or sql or group_by or agg:
             raise OptionError("--failed has columns and an order of its own.", fix="Leave --select and --sort out.")
         show_failed(paths, where=where, limit=limit, layout=layout)
     else:
-        query = Query(select=select, where=where, sort=sort, limit=limit, sql=sql, timeout_s=timeout)
+        query = Query(
+            select=select,
+            where=where,
+            group_by=group_by,
+            agg=tuple(agg or ()),
+            sort=sort,
+            limit=limit,
+            sql=sql,
+            timeout_s=timeout,
+        )
         show_results(paths, query, layout)
 
 
@@ -50,6 +72,8 @@ def export(
     ] = None,
     select: Select = "*",
     where: Where = None,
+    group_by: GroupBy = None,
+    agg: Agg = None,
     sort: Sort = None,
     limit: Limit = None,
     timeout: Timeout = None,
@@ -59,7 +83,9 @@ def export(
     from headrace.cli.output import export_results
     from headrace.cli.queries import Query
 
-    query = Query(select=select, where=where, sort=sort, limit=limit, timeout_s=timeout)
+    query = Query(
+        select=select, where=where, group_by=group_by, agg=tuple(agg or ()), sort=sort, limit=limit, timeout_s=timeout
+    )
     export_results(paths, query, output, format, escape_formulas=escape_formulas)
 
 

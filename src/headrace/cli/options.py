@@ -59,6 +59,13 @@ RunFileArguments = Annotated[
 ]
 Select = Annotated[str, typer.Option(help="Columns, with commas between: agent.age,answer.*")]
 Where = Annotated[str | None, typer.Option(help="Only where this holds: answer.rating > 5")]
+GroupBy = Annotated[
+    str | None, typer.Option(help="A row for each group that is equal in these columns: agent.city,answer.mood")
+]
+Agg = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=EXPRESSION", help='What to compute of each group: "m=mean(answer.rating)". Repeatable.'),
+]
 Sort = Annotated[
     str | None,
     typer.Option("--sort", "--sort-by", help="Columns to sort by, with commas between; -agent.age: from the largest."),

@@ -144,7 +144,7 @@ def show_results(paths: Sequence[Path], query: Query, layout: Layout) -> None:
                 print_parquet(chosen)
             case _:
                 chosen.print(max_rows=query.limit)
-                if results.stats().failed and query.sql is None:
+                if query.is_of_interviews and results.stats().failed:
                     files = " ".join(seen_from_here(path) for path in paths)
                     say(f"list what failed: {own_command()} results {files} --failed")
 

@@ -1,4 +1,4 @@
-"""Queries as typed at the command line: `--select`, `--where`, `--sort` and so on, made into rows of run files.
+"""Queries as typed at the command line: `--select`, `--where`, `--group-by` and so on, made into rows of run files.
 
 Does not cover: printing them (cli.output), or writing them into files (cli.export_formats).
 """
@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import functools
 import operator
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from headrace.errors import OptionError
 from headrace.results.results import Results
+from headrace.results.tables.table import Table
 from headrace.results.tabular import Tabular
 
 EVERYTHING = "*"
+Rows = TypeVar("Rows", Results, Table)
+_NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,29 +30,63 @@ class Query:
 
     select: str = EVERYTHING
     where: str | None = None
+    group_by: str | None = None
+    agg: tuple[str, ...] = ()
     sort: str | None = None
     limit: int | None = None
     sql: str | None = None
     timeout_s: float | None = None
 
     def __post_init__(self) -> None:
-        if self.sql is not None and (self.select != EVERYTHING or self.sort or self.limit):
+        others = self.select != EVERYTHING or self.sort or self.limit or self.group_by
+        if self.sql is not None and others:
             raise OptionError(
                 "--sql says itself which columns, in which order and how many.",
-                fix="Leave --select, --sort and --limit out, and write them in the SQL. --where may stay.",
+                fix="Leave --select, --group-by, --sort and --limit out, and write them in the SQL. --where may stay.",
             )
+        if self.group_by and self.select != EVERYTHING:
+            raise OptionError(
+                "--group-by and --agg say which columns there are.", fix="Leave --select out, or --group-by."
+            )
+        if self.agg and not self.group_by:
+            raise OptionError("--agg computes something of each group.", fix="Add --group-by agent.city.")
+
+    @property
+    def is_of_interviews(self) -> bool:
+        """Whether each row is an interview."""
+        return self.sql is None and not self.group_by
 
     def of(self, results: Results) -> Tabular:
         """The rows that the query asks for; nothing is read yet."""
         chosen = results.filter(self.where) if self.where else results
         if self.sql is not None:
             return chosen.sql(self.sql)
-        for column in reversed(
-            names_in(self.sort or "")
-        ):  # a later sort keeps the order of the one before among equals
-            chosen = chosen.sort_by(column.removeprefix("-"), reverse=column.startswith("-"))
-        chosen = chosen if self.select == EVERYTHING else chosen.select(*names_in(self.select))
-        return chosen.head(self.limit) if self.limit else chosen
+        if self.group_by:
+            return self._in_order(self._grouped(chosen))
+        ordered = self._in_order(chosen)
+        return ordered if self.select == EVERYTHING else ordered.select(*names_in(self.select))
+
+    def _grouped(self, chosen: Results) -> Table:
+        groups = chosen.group_by(*names_in(self.group_by or ""))
+        named = [_aggregation(text) for text in self.agg or ("count=count()",)]
+        return groups.agg(
+            *(written for name, written in named if name is None),
+            **{name: written for name, written in named if name is not None},
+        )
+
+    def _in_order(self, rows: Rows) -> Rows:
+        """The rows sorted and cut. A later sort keeps the order of the one before among equals, so the first key comes
+        last.
+        """
+        for column in reversed(names_in(self.sort or "")):
+            rows = rows.sort_by(column.removeprefix("-"), reverse=column.startswith("-"))
+        return rows.head(self.limit) if self.limit else rows
+
+
+def _aggregation(text: str) -> tuple[str | None, str]:
+    """`mean=mean(answer.rating)` as name and expression; an expression alone names its column itself."""
+    found = _NAMED.fullmatch(text)
+    return (found[1], found[2]) if found else (None, text)
 
 
 @contextmanager
