@@ -1,16 +1,20 @@
 """The functions of totals: each has a state of bounded size to which values are added, one by one.
 
-None is skipped, and so is NaN; `count()` counts rows. `sum`, `mean`, `var` and `std` take numbers, True as 1, and skip
-what is none. `var` and `std` are those of a sample (n - 1), as in pandas. Sums of whole numbers are exact; those of
-floats carry the part that rounding would lose. Does not cover: which values (written_totals).
+They mean what those of `results.group_by(...).agg(...)` mean (tables.aggregates), and give the same numbers: None and
+NaN are skipped, `sum`, `mean`, `var` and `std` take numbers and are rounded once, at the end, so that no order of
+completion and no kill shows in them. Does not cover: which values (written_totals).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, cast
+from fractions import Fraction
+from typing import Any, Protocol
 
 from headrace.expressions import is_true
+from headrace.results.tables.aggregates import as_float
+
+_MOST_EXPONENT = 2 * 1_100  # of a float's denominator, squared
 
 
 class Accumulator(Protocol):
@@ -50,39 +54,74 @@ class Counted:
         return self._count
 
 
-class Summed:
-    """`sum(x)`: whole numbers exactly, floats with Neumaier's correction."""
+class ExactSum:
+    """A sum that depends on no order: floats are added as fractions, by the exponent of their denominator, of which
+    there are about a thousand at most.
+    """
 
-    __slots__ = ("_float", "_int", "_lost", "count")
+    __slots__ = ("_above", "_infinite", "_whole", "count", "has_floats")
 
     def __init__(self) -> None:
         self.count = 0
-        self._int = 0
-        self._float = self._lost = 0.0
+        self.has_floats = False
+        self._whole = 0
+        self._infinite = 0.0
+        self._above: dict[int, int] = {}  # numerators by the exponent of their denominator, a power of two
 
-    def add(self, value: Any) -> None:
-        if not _is_number(value):
-            return
+    def add(self, value: float, power: int = 1) -> None:
+        """Add a number, or its square with a `power` of 2."""
         self.count += 1
-        if not isinstance(value, float):
-            self._int += value
+        if isinstance(value, int):
+            self._whole += value**power
             return
-        total = self._float + value
-        if math.isfinite(total):
-            larger, smaller = (self._float, value) if abs(self._float) >= abs(value) else (value, self._float)
-            self._lost += (larger - total) + smaller
-        self._float = total
+        self.has_floats = True
+        if math.isinf(value):
+            self._infinite += value**power
+            return
+        above, below = value.as_integer_ratio()
+        exponent = power * (below.bit_length() - 1)
+        self._above[exponent] = self._above.get(exponent, 0) + above**power
+
+    def total(self) -> Fraction | None:
+        """None where an infinity is among the numbers."""
+        if self._infinite:
+            return None
+        return self._whole + sum((Fraction(n, 1 << exponent) for exponent, n in self._above.items()), Fraction(0))
+
+    def infinity(self) -> float | None:
+        return None if math.isnan(self._infinite) else self._infinite
 
     def encode(self) -> list[Any]:
-        return [self.count, self._int, self._float, self._lost]
+        return [self.count, self.has_floats, self._whole, self._infinite, [[*pair] for pair in self._above.items()]]
 
     def decode(self, state: list[Any]) -> None:
-        self.count, self._int, self._float, self._lost = state
+        self.count, self.has_floats, self._whole, self._infinite, above = state
+        self._above = {min(max(0, exponent), _MOST_EXPONENT): number for exponent, number in above}
 
-    def value(self) -> int | float:
-        if self._float == 0.0 and self._lost == 0.0:
-            return self._int
-        return _as_float(self._int) + (self._float + self._lost)
+
+class Summed:
+    """`sum(x)`."""
+
+    __slots__ = ("numbers",)
+
+    def __init__(self) -> None:
+        self.numbers = ExactSum()
+
+    def add(self, value: Any) -> None:
+        if _is_number(value):
+            self.numbers.add(value)
+
+    def encode(self) -> list[Any]:
+        return self.numbers.encode()
+
+    def decode(self, state: list[Any]) -> None:
+        self.numbers.decode(state)
+
+    def value(self) -> Any:
+        total = self.numbers.total()
+        if total is None:
+            return self.numbers.infinity()
+        return as_float(total) if self.numbers.has_floats else int(total)
 
 
 class Averaged(Summed):
@@ -90,45 +129,41 @@ class Averaged(Summed):
 
     __slots__ = ()
 
-    def value(self) -> Any:
-        if not self.count:
-            return None
-        total = super().value()
-        try:
-            return total / self.count
-        except OverflowError:  # beyond what a float holds
-            return math.copysign(math.inf, total)
+    def value(self) -> float | None:
+        total = self.numbers.total()
+        if total is None:
+            return self.numbers.infinity()
+        return as_float(total / self.numbers.count) if self.numbers.count else None
 
 
-class Spread:
-    """`var(x)`, and its root `std(x)`, by Welford's method."""
+class Spread(Summed):
+    """`var(x)`, and its root `std(x)`, of a sample."""
 
-    __slots__ = ("_count", "_is_root", "_mean", "_squares")
+    __slots__ = ("_is_root", "_squares")
 
     def __init__(self, *, is_root: bool = False) -> None:
-        self._count = 0
-        self._mean = self._squares = 0.0
+        super().__init__()
+        self._squares = ExactSum()
         self._is_root = is_root
 
     def add(self, value: Any) -> None:
-        if not _is_number(value):
-            return
-        number = _as_float(value)
-        self._count += 1
-        delta = number - self._mean
-        self._mean += delta / self._count
-        self._squares += delta * (number - self._mean)
+        if _is_number(value):
+            self.numbers.add(value)
+            self._squares.add(value, 2)
 
     def encode(self) -> list[Any]:
-        return [self._count, self._mean, self._squares]
+        return [self.numbers.encode(), self._squares.encode()]
 
     def decode(self, state: list[Any]) -> None:
-        self._count, self._mean, self._squares = state
+        numbers, squares = state
+        self.numbers.decode(numbers)
+        self._squares.decode(squares)
 
     def value(self) -> float | None:
-        if self._count < 2:
+        total, squares, count = self.numbers.total(), self._squares.total(), self.numbers.count
+        if total is None or squares is None or count < 2:
             return None
-        spread = self._squares / (self._count - 1)
+        spread = as_float((squares - total * total / count) / (count - 1))
         return math.sqrt(spread) if self._is_root else spread
 
 
@@ -160,13 +195,14 @@ class Extreme:
         return self._value
 
 
-class Shared:
-    """`share(x)`: the part of the values that are true, of those that are not None."""
+class Truths:
+    """`share(x)`: the part of the values that are true, of those that are not None; and whether any or all are."""
 
-    __slots__ = ("_count", "_true")
+    __slots__ = ("_count", "_function", "_true")
 
-    def __init__(self) -> None:
+    def __init__(self, function: str) -> None:
         self._count = self._true = 0
+        self._function = function
 
     def add(self, value: Any) -> None:
         if _is_value(value):
@@ -179,11 +215,17 @@ class Shared:
     def decode(self, state: list[Any]) -> None:
         self._count, self._true = state
 
-    def value(self) -> float | None:
-        return self._true / self._count if self._count else None
+    def value(self) -> float | bool | None:
+        match self._function:
+            case "any":
+                return self._true > 0
+            case "all":
+                return self._true == self._count
+            case _:
+                return self._true / self._count if self._count else None
 
 
-FUNCTIONS = ("count", "sum", "mean", "min", "max", "var", "std", "share")
+FUNCTIONS = ("count", "sum", "mean", "min", "max", "var", "std", "share", "any", "all")
 
 
 def accumulator(function: str, *, of_rows: bool) -> Accumulator:
@@ -199,8 +241,8 @@ def accumulator(function: str, *, of_rows: bool) -> Accumulator:
             return Extreme(is_most=function == "max")
         case "var" | "std":
             return Spread(is_root=function == "std")
-        case "share":
-            return Shared()
+        case "share" | "any" | "all":
+            return Truths(function)
         case _:
             raise ValueError(f"there is no function {function!r}")
 
@@ -211,10 +253,3 @@ def _is_value(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int) or (isinstance(value, float) and not math.isnan(value))
-
-
-def _as_float(number: Any) -> float:
-    try:
-        return float(cast("float", number))
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
