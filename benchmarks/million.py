@@ -47,7 +47,9 @@ def job(size: int, texts: tuple[str, ...]) -> Job:
     return _survey(texts).by(AgentList(_agents(size))).by(ScenarioList([Scenario(product="tram")])).by(_model())
 
 
-def write(path: Path, size: int = MILLION, text: str = COMPRESSIBLE, seed: int = SEED) -> None:
+def write(
+    path: Path, size: int = MILLION, text: str = COMPRESSIBLE, seed: int = SEED, rows_a_commit: int = _BATCH
+) -> None:
     """Make the run file, sealed."""
     draw = random.Random(seed)
     book = _random_letters(draw) if text == INCOMPRESSIBLE else _random_words(draw)
@@ -57,7 +59,7 @@ def write(path: Path, size: int = MILLION, text: str = COMPRESSIBLE, seed: int =
     try:
         note = file.journal.begin_run(0)
         rows = _Rows(draw, book, texts, file.dictionary).rows(size)
-        while batch := list(islice(rows, _BATCH)):
+        while batch := list(islice(rows, rows_a_commit)):
             file.journal.commit([row_batch(batch)], [])
         note.ended(0, "done", "[]")
     finally:

@@ -121,3 +121,31 @@ def test_a_thread_of_the_writing_process_may_read_too(tmp_path: Path) -> None:
             file.journal.commit([row_batch(rows)], [])
         reader.join()
     assert counts == sorted(counts)
+
+
+def test_a_reader_stays_small_and_holds_no_transaction_while_another_process_writes(tmp_path: Path) -> None:
+    """Every way of reading, again and again, beside a writer; what one reading holds, all of them may hold."""
+    path = tmp_path / "small.run"
+    writer = _writer(path)
+    with writer:
+        assert _hear(writer) == "open"
+        with Results.open(path) as results:
+            _say(writer, "go\n")
+            seen, held = 0, [_resident_bytes()]
+            while seen < PEOPLE:
+                seen = len(results)
+                assert sum(1 for _ in results) >= seen
+                assert sum(len(batch[0]) for batch in results.select("number", "agent.n")._batches()) >= seen
+                held.append(_resident_bytes())
+            assert _hear(writer) == "written"
+            for _ in range(20):
+                assert sum(bool(result.prompts) for result in results) == PEOPLE
+            assert _resident_bytes() - held[0] < 40_000_000
+            assert max(held) - held[0] < 40_000_000
+        _say(writer, "end\n")
+    assert writer.returncode == 0
+    assert not (tmp_path / "small.run-wal").exists()  # no reader kept it from being gathered
+
+
+def _resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * 4096
