@@ -165,6 +165,28 @@ def test_parts_are_for_their_owner_alone_and_go_with_the_run_file(tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["it's [1] of 2*.run", "what? 😀.run"])
+def test_any_path_and_any_names_of_fields_will_do(tmp_path: Path, name: str) -> None:
+    fields = ['say "hi"', "a.b", "select", "é ü", "x'; drop view results; --", "AGE", "age", "{{ n }}"]
+    agents = [Agent({field: n for field in fields}) for n in range(3)]
+    with Results.open(files.write(tmp_path / name, files.job(files.survey("q"), agents), lambda n: [n])) as results:
+        assert rows_of(results)[2][: 1 + len(fields)] == (2,) * (1 + len(fields))
+        assert results.duckdb().execute('select "say ""hi""", "age_2" from self').fetchall()[1] == (1, 1)
+
+
+def test_what_queries_leave_on_disk_goes(tmp_path: Path) -> None:
+    with Results.open(files.write(tmp_path / "x.run", job(10), asked)) as results:
+        (tmp_path / "x.run.parts" / "spill-0123").mkdir(parents=True)  # of a process that was killed
+        connection = results.duckdb()
+        connection.execute("set memory_limit = '60MB'; set threads = 1")
+        query = (
+            "select count(*) from (select range as n, repeat('x', 50) as t from range(2_000_000) order by t, n desc)"
+        )
+        assert connection.execute(query).fetchall() == [(2_000_000,)]
+        connection.close()
+        assert list((tmp_path / "x.run.parts").glob("spill-*/*")) == []
+
+
 def test_an_empty_file_has_its_columns(tmp_path: Path) -> None:
     with Results.open(files.write(tmp_path / "x.run", job(), asked, [])) as results:
         connection = results.duckdb(tmp_path / "elsewhere")

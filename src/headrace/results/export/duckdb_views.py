@@ -4,6 +4,7 @@ for. Does not cover: writing the parts (parquet_parts).
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # What queries may hold before they use the disk; with the libraries it stays below 300 MB.
 _MEMORY = "128MB"
+_PATTERNS = re.compile(r"[*?\[]")  # in a path, DuckDB would take these for a pattern
 
 
 def import_duckdb() -> Any:
@@ -34,8 +36,8 @@ def connect(parts: OpenParts, names: Sequence[str], ordinals: Iterator[Batch] | 
     """
     duckdb = import_duckdb()
     try:
-        spill = str(parts.directory / "spill")  # made when a query first needs it
-        connection = duckdb.connect(":memory:", config={"memory_limit": _MEMORY, "temp_directory": spill})
+        settings = {"memory_limit": _MEMORY, "temp_directory": str(parts.spill)}
+        connection = duckdb.connect(":memory:", config=settings)
         _create_views(connection, parts, names)
         _create_self(connection, dict(zip(parts.columns, names, strict=True))[ORDINAL], ordinals)
     except BaseException:
@@ -46,7 +48,7 @@ def connect(parts: OpenParts, names: Sequence[str], ordinals: Iterator[Batch] | 
 
 
 def _create_views(connection: DuckDBPyConnection, parts: OpenParts, names: Sequence[str]) -> None:
-    files = ", ".join(_text(str(file)) for file in parts.files)
+    files = ", ".join(_text(_PATTERNS.sub(r"[\g<0>]", str(file))) for file in parts.files)
     columns = ", ".join(
         f"{quote_name(column)} AS {quote_name(name)}" for column, name in zip(parts.columns, names, strict=True)
     )

@@ -3,6 +3,7 @@
     x.run.parts/manifest.json            what is there (part_manifest)
     x.run.parts/part-3-<random>.parquet  the interviews of range 3: ordinals 196,608 to 262,143, in plan order
     x.run.parts/build.lock               one process at a time brings the directory up to date; the others wait
+    x.run.parts/spill-<random>/          what queries of one connection hold on disk
     x.run.parts/readers.lock             held, shared, by whoever reads: a part that was replaced goes when nobody does
 
 A part is never changed. A range whose digest is another than the manifest's is written again under a new name; where a
@@ -14,6 +15,8 @@ run that goes on, later ranges may be newer. Does not cover: asking the parts (d
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -45,6 +48,7 @@ except ImportError:  # Windows has no flock; it refuses to remove files that are
     fcntl = None
 
 ORDINAL = "interview.ordinal"
+_SPILL = "spill-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,8 @@ class OpenParts:
     def __init__(self, directory: Path, manifest: PartManifest, lease: int | None) -> None:
         self.files = [directory / entry.name for entry in manifest.entries]
         self.columns = [name for name, _ in manifest.columns]
-        self.directory = directory
+        # Of this connection alone: DuckDB gives the files in it the same names everywhere. Made when it is needed.
+        self.spill = directory / f"{_SPILL}{secrets.token_hex(8)}"
         self._lease = lease
 
     def release(self) -> None:
@@ -247,8 +252,9 @@ def _remove_unlisted(directory: Path, manifest: PartManifest) -> None:
             return
         listed = {entry.name for entry in manifest.entries}
         for path in directory.iterdir():
-            is_left = is_part_name(path.name) or path.name.endswith(".json.part")
-            if is_left and path.name not in listed:
+            if path.name.startswith(_SPILL):
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name not in listed and (is_part_name(path.name) or path.name.endswith(".json.part")):
                 with suppress(OSError):
                     path.unlink()
     finally:
