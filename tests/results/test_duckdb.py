@@ -168,7 +168,7 @@ def test_parts_are_for_their_owner_alone_and_go_with_the_run_file(tmp_path: Path
 @pytest.mark.parametrize("name", ["it's [1] of 2*.run", "what? 😀.run"])
 def test_any_path_and_any_names_of_fields_will_do(tmp_path: Path, name: str) -> None:
     fields = ['say "hi"', "a.b", "select", "é ü", "x'; drop view results; --", "AGE", "age", "{{ n }}"]
-    agents = [Agent({field: n for field in fields}) for n in range(3)]
+    agents = [Agent(dict.fromkeys(fields, n)) for n in range(3)]
     with Results.open(files.write(tmp_path / name, files.job(files.survey("q"), agents), lambda n: [n])) as results:
         assert rows_of(results)[2][: 1 + len(fields)] == (2,) * (1 + len(fields))
         assert results.duckdb().execute('select "say ""hi""", "age_2" from self').fetchall()[1] == (1, 1)

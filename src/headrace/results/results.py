@@ -451,6 +451,19 @@ class Results(HostedVerbs, Tabular):
     def _computing(self, wanted: Wanted, timeout_s: float | None) -> ComputedColumns:
         return InterviewColumns(tuple(part.within(timeout_s) for part in self._parts), wanted)
 
+    def _batches_at(self, places: list[int]) -> Iterator[Columns]:
+        if joining.are_mixed(self._parts):
+            return super()._batches_at(places)
+        names = self.columns
+        columns = ((part, self._columns_of(part, names)) for part in self._parts)
+        chosen = ((part, [held[place] for place in places]) for part, held in columns)
+        return chain.from_iterable(part.opened().batches(held) for part, held in chosen)
+
+    def _kept_kinds(self) -> list[frozenset[ColumnKind] | None]:
+        names = self.columns
+        kinds = [part.file.kept_kinds(self._columns_of(part, names)) for part in self._parts]
+        return [_all_kinds(held) for held in zip(*kinds, strict=True)]
+
     def _columns_of(self, part: FileView, names: Iterable[str]) -> list[ResultColumn]:
         catalog = part.catalog()
         if part is self._parts[0]:
@@ -521,3 +534,8 @@ def _checked_file(path: str | Path) -> SharedFile:
         check_is_set_up(connection, file.reader.path)
     file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
     return file
+
+
+def _all_kinds(held: Sequence[frozenset[ColumnKind] | None]) -> frozenset[ColumnKind] | None:
+    known = [kinds for kinds in held if kinds is not None]
+    return frozenset[ColumnKind]().union(*known) if len(known) == len(held) else None

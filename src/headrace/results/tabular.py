@@ -64,6 +64,14 @@ class Tabular(ABC):
         """How many rows there are, for a progress line; None where counting would take as long as reading them."""
         return None
 
+    def _batches_at(self, places: list[int]) -> Iterator[Columns]:
+        """The columns at these places alone."""
+        return ([batch[place] for place in places] for batch in self._batches())
+
+    def _kept_kinds(self) -> list[frozenset[ColumnKind] | None]:
+        """The kinds of values in each column, as far as they are known without reading rows."""
+        return [None] * len(self.columns)
+
     @abstractmethod
     def _kinds(self) -> list[frozenset[ColumnKind]]:
         """The kinds of values in each column."""
@@ -212,10 +220,14 @@ class Tabular(ABC):
         return source.rows() if source.columns else self._values()
 
     def _column_source(self, *, remove_prefix: bool) -> ColumnSource:
-        return ColumnSource(self._named(remove_prefix=remove_prefix), self._kinds, self._watched_batches)
+        columns = self._named(remove_prefix=remove_prefix)
+        return ColumnSource(columns, self._kept_kinds, self._watched_batches, self._watched_batches_at)
 
     def _watched_batches(self) -> Iterator[Batch]:
         return watched(self._batches(), self._row_count)
+
+    def _watched_batches_at(self, places: list[int]) -> Iterator[Batch]:
+        return watched(self._batches_at(places), self._row_count)
 
     def _named(self, *, remove_prefix: bool) -> list[str]:
         return listing.bare_names(self.columns) if remove_prefix else self.columns

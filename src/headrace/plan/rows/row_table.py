@@ -64,6 +64,9 @@ class RowTable(Tabular):
         names = self._names
         return (tuple([fields.get(name) for name in names]) for fields in islice(self._read(), self._total))
 
+    def _kept_kinds(self) -> list[frozenset[ColumnKind] | None]:
+        return [*self._kinds()]
+
     def _kinds(self) -> list[frozenset[ColumnKind]]:
         return [frozenset(self._held_kinds[name]) for name in self._names]
 

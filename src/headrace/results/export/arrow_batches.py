@@ -101,13 +101,13 @@ def with_shapes(shapes: list[Shape], export: Callable[[list[Shape]], Made]) -> M
 
 def column_shapes(source: ColumnSource) -> list[Shape]:
     """The shape of each column: by the kinds that are known of it; else by looking at its values, all of them."""
-    known = [shape_of_kinds(kinds) for kinds in source.kinds()]
-    unclear = [position for position, shape in enumerate(known) if shape is None]
+    known = [None if kinds is None else shape_of_kinds(kinds) for kinds in source.kinds()]
+    unclear = [place for place, shape in enumerate(known) if shape is None]
     shapes: list[Shape] = [Leaf.NOTHING if shape is None else shape for shape in known]
-    for batch in source.batches() if unclear else ():
-        for position in unclear:
-            if shapes[position] is not Leaf.MIXED:
-                shapes[position] = joined(shapes[position], shape_of(batch[position]))
+    for batch in source.only(unclear) if unclear else ():
+        for place, values in zip(unclear, batch, strict=True):
+            if shapes[place] is not Leaf.MIXED:
+                shapes[place] = joined(shapes[place], shape_of(values))
     return shapes
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from headrace.expressions import ColumnKind
 
 Batch: TypeAlias = Sequence[Sequence[Any]]  # the values of each column, some thousand rows
-Kinds: TypeAlias = list[frozenset[ColumnKind]]
+Kinds: TypeAlias = list[frozenset[ColumnKind] | None]  # of each column; None where its values have to be looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,13 @@ class ColumnSource:
     columns: list[str]
     kinds: Callable[[], Kinds]
     batches: Callable[[], Iterator[Batch]]
+    batches_at: Callable[[list[int]], Iterator[Batch]] | None = None  # of the columns at these places alone
+
+    def only(self, places: list[int]) -> Iterator[Batch]:
+        """The columns at these places."""
+        if self.batches_at is not None:
+            return self.batches_at(places)
+        return ([batch[place] for place in places] for batch in self.batches())
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows one by one, read in batches."""

@@ -51,6 +51,11 @@ class SharedFile:
         with self.reader.snapshot() as connection:
             return RunHeader.load(connection, self.reader.path)
 
+    def kept_kinds(self, columns: Iterable[ResultColumn]) -> list[frozenset[ColumnKind] | None]:
+        """The kinds of values in each column, None where the file does not keep them."""
+        with self.reader.snapshot() as connection:
+            return [column_kinds(connection, column, self.header) for column in columns]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileView:
@@ -149,8 +154,7 @@ class FileView:
 
     def kinds(self, columns: list[ResultColumn]) -> list[frozenset[ColumnKind]]:
         """The kinds of values in each column; those that the file does not keep are found by reading every row."""
-        with self.file.reader.snapshot() as connection:
-            kept = [column_kinds(connection, column, self.file.header) for column in columns]
+        kept = self.file.kept_kinds(columns)
         unknown = [column for column, held in zip(columns, kept, strict=True) if held is None]
         seen: dict[ResultColumn, set[ColumnKind]] = {column: set() for column in unknown}
         for values in self.values(unknown) if unknown else ():

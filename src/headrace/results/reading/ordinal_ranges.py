@@ -9,17 +9,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from headrace.expressions import ColumnKind
 from headrace.results.columns.catalog import Catalog
-from headrace.results.columns.result_column import Group, ResultColumn, column_kinds
-from headrace.results.export.column_source import Kinds
+from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.export.listing import bare_names
 from headrace.results.export.parquet_parts import RangedSource
 from headrace.results.reading.file_view import FileView
 from headrace.store.run_file.range_digests import RangeDigest, made_at, range_digests
 from headrace.store.run_file.removal import PARTS
-
-_LOOK_AT_VALUES = frozenset({ColumnKind.JSON})
 
 
 def ranged_source(part: FileView) -> RangedSource:
@@ -28,10 +24,6 @@ def ranged_source(part: FileView) -> RangedSource:
     plain = FileView(file=part.file)
     columns = _answers_and_fields(plain.catalog())
     opened = plain.opened()
-
-    def kinds() -> Kinds:
-        with reader.snapshot() as connection:
-            return [column_kinds(connection, column, header) or _LOOK_AT_VALUES for column in columns]
 
     def digests() -> dict[int, RangeDigest]:
         with reader.snapshot() as connection:
@@ -43,7 +35,7 @@ def ranged_source(part: FileView) -> RangedSource:
         path=reader.path,
         made_at=made,
         columns=distinct_names(columns),
-        kinds=kinds,
+        kinds=lambda: part.file.kept_kinds(columns),
         digests=digests,
         batches=lambda first, stop: opened.batches_between(columns, first, stop),
     )
