@@ -39,7 +39,7 @@ def iterated_with_prompts(results: Results, _target: str) -> int:
 
 def looked_up(results: Results, _target: str) -> int:
     draw, stop = random.Random(3), len(results)
-    return sum(results[draw.randrange(stop)].ordinal >= 0 for _ in range(_LOOKED_UP))
+    return sum(results.at(draw.randrange(stop)).ordinal >= 0 for _ in range(_LOOKED_UP))
 
 
 def to_pandas(results: Results, _target: str) -> int:

@@ -186,3 +186,14 @@ def _refusal(read: Callable[[], object]) -> str | None:
     except HeadraceError as error:
         return str(error)
     return None
+
+
+def test_one_interview_is_found_without_counting_all(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("counted all interviews")
+
+    monkeypatch.setattr(stages, "check_none_is_missing", refuse)
+    with Results.open(mixed) as results:
+        assert results.at(777).answer["plain"] == results[777].answer["plain"] == "text 777"
+        assert results[-1].ordinal == 899
+        assert [result.ordinal for result in results[10:12]] == [10, 11]

@@ -114,7 +114,7 @@ class OpenView:
         view = self.view
         if view.parent is None and not view.has_window:
             stage = _ViewStage(self, self.reader, row_in(view.scope, self.reader, ordinal), self.clock())
-            return next(chain.from_iterable(stage.pages(projection, 0, None)), None)
+            return next(chain.from_iterable(stage.pages(projection, 0, 1)), None)
         # Whether it is in a window is known when the window has been read.
         numbered = Bound(parse(f"{NUMBER.full_name} == {ordinal}"), (NUMBER,))
         return next(chain.from_iterable(self.of(view.filtered(numbered)).pages(projection)), None)
