@@ -195,7 +195,7 @@ class Extreme:
         return self._value
 
 
-class Truths:
+class TruthCount:
     """`share(x)`: the part of the values that are true, of those that are not None; and whether any or all are."""
 
     __slots__ = ("_count", "_function", "_true")
@@ -242,7 +242,7 @@ def accumulator(function: str, *, of_rows: bool) -> Accumulator:
         case "var" | "std":
             return Spread(is_root=function == "std")
         case "share" | "any" | "all":
-            return Truths(function)
+            return TruthCount(function)
         case _:
             raise ValueError(f"there is no function {function!r}")
 
