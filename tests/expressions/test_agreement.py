@@ -138,6 +138,19 @@ def test_texts_of_any_length_are_not_sought_in_sql(source: str) -> None:
     assert compile_sql(parse(source), lambda name: Column(f'"{name}"', texts)) is None
 
 
+@pytest.mark.parametrize("end", TEXTS[:-1])
+def test_every_special_end_and_length_agrees(database: apsw.Connection, end: str) -> None:
+    texts = frozenset({ColumnKind.NULL, ColumnKind.TEXT})
+    values = [left if right is None else f"{left}{right}" for left in TEXTS[:-1] for right in TEXTS] + [None]
+    rows = [{**row_of(None, None), "mood.answer": value} for value in values]
+    fill(database, rows)
+    length = len(end)
+    for source in (f"mood.answer.endswith({end!r})", f"len(mood.answer) == {length}", f"len(mood.answer) < {length}"):
+        sql = compile_sql(parse(source), lambda name: Column(f'"{name}"', texts))
+        assert sql is not None
+        assert in_sql(database, sql) == in_python(source, rows)
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -188,11 +201,14 @@ def test_a_good_share_of_the_generated_expressions_is_offered_as_sql() -> None:
         "rating < 1e999",
         r"mood.answer == '\ud800'",
         "lower(mood.answer) == 'a'",
-        "len(mood.answer) > 1",
+        "len(answer.list) > 1",
+        "len(mixed) > 1",
+        "endswith(mood.answer, scenario.city)",
+        "mixed.endswith('a')",
         "rating % 2 == 0",
         "rating // 2 == 0",
         "unknown == 1",
-        "rating > 5 and len(mood.answer) > 1",
+        "rating > 5 and lower(mood.answer) == 'a'",
         "1 < (rating + 1) < 3",
     ],
 )

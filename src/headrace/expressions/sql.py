@@ -1,7 +1,7 @@
 """Turns an expression into SQLite's SQL, but only where SQLite gives exactly what the closure gives.
 
 Covers: which operations are exact, judged by the kinds of values that each column holds. Does not cover: the
-query around it (`results`), or what is not exact (lower, len, %, lists, texts among numbers): `closures`.
+query around it (`results`), or what is not exact (lower, %, lists, texts among numbers): `closures`.
 
 Nothing here has affinity, so SQLite never turns a text into a number to compare them. Every part gives a
 value whose kinds are known; a comparison gives 0 or 1 and never NULL. Literals are bound, never pasted.
@@ -116,6 +116,8 @@ _TEXTS = frozenset({ColumnKind.TEXT, ColumnKind.NULL})
 _SCALARS = _NUMBERS | _TEXTS
 
 # FLOOR_DIVIDE and REMAINDER are missing: SQLite cuts towards zero and casts to integers, Python rounds down.
+_INTEGERS = frozenset({ColumnKind.INT, ColumnKind.NULL})
+_NO_LETTER = "CAST(X'FF' AS TEXT)"
 _LONGEST_SOUGHT = 1_000  # letters
 _OPERATORS: Mapping[Operation, str] = {Operation.ADD: "+", Operation.SUBTRACT: "-", Operation.MULTIPLY: "*"}
 
@@ -146,6 +148,10 @@ class _SqlCompiler:
                 return _choice(_truth(self.node(condition)), self.node(then), self.node(otherwise))
             case Call("startswith", (text, start)):
                 return _find("= 1", self.node(start), self.node(text))
+            case Call("endswith", (text, Literal(str() as end))):
+                return _ends_with(self.node(text), end)
+            case Call("len", (text,)):
+                return _length(self.node(text))
             case Call("contains", (container, item)):
                 return self._step(item, Comparison.IN, container)
             case Call() | Item():
@@ -265,6 +271,21 @@ def _find(found: str, needle: _Part, haystack: _Part) -> _Part:
 def _is_short_text(part: _Part) -> bool:
     text = part.parameters[0] if part.text == "?" else None
     return isinstance(text, str) and len(text) <= _LONGEST_SOUGHT
+
+
+def _ends_with(text: _Part, end: str) -> _Part:
+    _only(_TEXTS, text)
+    if not end:
+        return _boolean("({} IS NOT NULL)", text)
+    # As bytes, which have no NUL that would end them; where a letter begins, so does its text in UTF-8.
+    last = f"substr(CAST({{}} AS BLOB), -{len(end.encode())}) = CAST({{}} AS BLOB)"
+    return _not_null(_boolean(f"({last})", text, _literal(end)), text)
+
+
+def _length(text: _Part) -> _Part:
+    # length() stops at a NUL, instr() does not. No text has the byte FF, so it is found behind the last letter.
+    _only(_TEXTS, text)
+    return _combine(f"(instr({{}} || {_NO_LETTER}, {_NO_LETTER}) - 1)", _INTEGERS, text)
 
 
 def _among(part: _Part, items: list[Value]) -> _Part:
