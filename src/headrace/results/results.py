@@ -36,6 +36,8 @@ from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
 from headrace.results.stats import Stats, added_stats, history_of, read_stats
 from headrace.results.tables.computed_columns import ComputedColumns, InterviewColumns, Wanted
+from headrace.results.tables.reshaping import LongRows, WideRows
+from headrace.results.tables.row_joins import Joinable, JoinedRows, On, TabularRows
 from headrace.results.tables.sql_table import OneFile, SeveralFiles, SqlRows
 from headrace.results.tables.table import GroupBy, Table
 from headrace.results.tables.tallying import Distinct, Tallied, counts_by_value
@@ -371,6 +373,30 @@ class Results(HostedVerbs, Tabular):
         """A table of these columns with each combination of values once, in the order of the first ones."""
         names = list(columns) or self.columns
         return Table(Distinct(self._computing(names, timeout_s), names))
+
+    def long(self, *columns: str, timeout_s: float | None = None) -> Table:
+        """A table with a row for each interview and question: its ordinal, these columns, `question` and `answer`."""
+        repeated = list(dict.fromkeys(["interview.ordinal", *columns]))
+        questions = self.question_names
+        asked = [f"answer.{name}" for name in questions]
+        return Table(LongRows(self._computing([*repeated, *asked], timeout_s), repeated, questions))
+
+    def wide(self, index: str | Sequence[str], columns: str, values: str, *, timeout_s: float | None = None) -> Table:
+        """A table with a row for each value of `index` and a column for each value of `columns`, filled from `values`.
+
+        The values that become columns are read now, at most 1,000 of them; two interviews for one place are an error.
+        """
+        names = [index] if isinstance(index, str) else index
+        return Table(WideRows(lambda wanted: self._computing(wanted, timeout_s), names, columns, values))
+
+    def join(self, other: Joinable, on: On, how: str = "inner", suffix: str = "_right") -> Table:
+        """A table of these columns with those of another run, a table, a list of dicts or a pandas frame.
+
+        Each row comes with each row of `other` that has the same `on`: one name, several, or `{here: there}`;
+        `how="left"` also keeps rows that match none. None and NaN match nothing. A column of `other` that is called as
+        one here gets the suffix.
+        """
+        return Table(JoinedRows(TabularRows(self), other, on, how, suffix))
 
     def sql(self, query: str, *, timeout_s: float | None = None) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers and fields by their bare names where only

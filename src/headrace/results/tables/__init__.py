@@ -13,5 +13,7 @@ computed_columns  the columns that are counted and grouped: of interviews in SQL
 relation          such columns as SQLite sees them: equality and order
 tallying          how often each value occurs; each value once
 grouping          groups of rows, and what is computed of each
+reshaping         a row for each question, and back
+row_joins         rows joined with those of another table
 aggregates        the functions of a group
 """

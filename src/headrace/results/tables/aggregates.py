@@ -158,7 +158,7 @@ class _Largest(_Smallest):
         self._found = value
 
 
-class _Truths:
+class _TruthCount:
     def __init__(self) -> None:
         self.true = self.count = 0
 
@@ -167,17 +167,17 @@ class _Truths:
         self.true += count if is_true(value) else 0
 
 
-class _AnyTrue(_Truths):
+class _AnyTrue(_TruthCount):
     def result(self) -> bool:
         return self.true > 0
 
 
-class _AllTrue(_Truths):
+class _AllTrue(_TruthCount):
     def result(self) -> bool:
         return self.true == self.count
 
 
-class _Share(_Truths):
+class _Share(_TruthCount):
     def result(self) -> float | None:
         return self.true / self.count if self.count else None
 

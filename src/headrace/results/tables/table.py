@@ -19,6 +19,8 @@ from headrace.results.printing import Glance
 from headrace.results.tables.column_names import ColumnNames, RowGetter
 from headrace.results.tables.computed_columns import ComputedColumns, Computing, RowColumns, Wanted
 from headrace.results.tables.grouping import GroupedRows, read_aggregation
+from headrace.results.tables.reshaping import WideRows
+from headrace.results.tables.row_joins import Joinable, JoinedRows, On
 from headrace.results.tables.row_verbs import Chosen, Filtered, RowKey, RowRange, Sorted, Windowed, by_chance, by_column
 from headrace.results.tables.table_rows import TableIterator, TableRows
 from headrace.results.tables.tallying import Distinct, Tallied
@@ -134,6 +136,22 @@ class Table(Tabular):
     def group_by(self, *columns: str) -> GroupBy:
         """Groups of rows with equal values in these columns: `group_by("mood").agg(mean="mean(rating)")`."""
         return GroupBy(self._computing, columns)
+
+    def wide(self, index: str | Sequence[str], columns: str, values: str) -> Table:
+        """A table with a row for each value of `index` and a column for each value of `columns`, filled from `values`.
+
+        The values that become columns are read now, at most 1,000 of them; two rows for one place are an error.
+        """
+        names = [index] if isinstance(index, str) else index
+        return Table(WideRows(self._computing, names, columns, values))
+
+    def join(self, other: Joinable, on: On, how: str = "inner", suffix: str = "_right") -> Table:
+        """Each row with the rows of `other` that have the same `on`; `how="left"` also keeps rows that match none.
+
+        `other` is results, a table, a list of dicts or a pandas frame; `on` one name, several, or `{left: right}`. None
+        and NaN match nothing. A column of `other` that is called as one here gets the suffix.
+        """
+        return Table(JoinedRows(self._source, other, on, how, suffix))
 
     # --- a sequence of rows
 

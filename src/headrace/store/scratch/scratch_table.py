@@ -64,6 +64,7 @@ class ScratchTable:
 
     def __init__(self, width: int) -> None:
         self.count = 0
+        self._matching = ""
         self.connection = apsw.Connection("")
         self.connection.execute(_SETTINGS).fetchall()
         self._columns = ", ".join(f"c{number}" for number in range(width))
@@ -87,6 +88,18 @@ class ScratchTable:
             with _in_scratch(), self.connection:
                 self.connection.executemany(self._insert, batch)
             self.count += len(batch)
+
+    def index(self, keys: int) -> None:
+        """Make the first `keys` columns quick to find rows by."""
+        names = [f"c{number}" for number in range(keys)]
+        with _in_scratch():
+            self.connection.execute(f"CREATE INDEX by_key ON rows({', '.join(names)})")
+        self._matching = f"SELECT {self._columns} FROM rows WHERE {' AND '.join(f'{name} = ?' for name in names)}"
+
+    def matching(self, key: Sequence[SqlValue]) -> Iterator[ScratchRow]:
+        """The rows with this key in the columns of the index, as they were added."""
+        for row in self.connection.execute(f"{self._matching} ORDER BY position", tuple(key)):
+            yield tuple([unpack(value) for value in row]) if bytes in map(type, row) else row
 
     def rows(self, order: Sequence[str] = (), start: int = 0, stop: int | None = None) -> Iterator[ScratchRow]:
         """The rows from `start` up to `stop` in the order of these SQL terms; equal ones as they were added."""
