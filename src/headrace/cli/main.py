@@ -18,6 +18,7 @@ from headrace.cli.error_messages import show_log_records, with_error_messages
 from headrace.cli.file_commands import compact, copy, export, merge, results, runs, verify
 from headrace.cli.job_commands import map_rows, resume, run
 from headrace.cli.options import DEBUG, Json
+from headrace.cli.plot_command import plot
 from headrace.cli.steering_commands import pause, status, stop, tune
 
 
@@ -63,6 +64,7 @@ COMMANDS = {
     "status": status,
     "results": results,
     "export": export,
+    "plot": plot,
     "runs": runs,
     "copy": copy,
     "merge": merge,

@@ -29,6 +29,8 @@ from headrace.results.export import duckdb_views, parquet_parts
 from headrace.results.export.replacing import refuse_run_file
 from headrace.results.failed_questions import FailedQuestion, failure_note, print_failures
 from headrace.results.overview import described, glance_at, overview_columns
+from headrace.results.plots.distributions import chart_of, memory_chart
+from headrace.results.plots.plot import Plot
 from headrace.results.printing import Glance
 from headrace.results.reading import joining, ordinal_ranges
 from headrace.results.reading.file_view import FileView, SharedFile, count_interviews
@@ -333,6 +335,19 @@ class Results(HostedVerbs, Tabular):
         """
         file = self._only_file("A table of totals").file
         return totals_of(file.reader, file.header, aggregator)
+
+    def plot(self, column: str, by: str | None = None, *, timeout_s: float | None = None) -> Plot:
+        """A picture of a column: bars of its values, or a histogram of its numbers or of its texts' lengths. `by`
+        splits it by the values of another column. `plot("memory")` is the same as `plot_memory()`.
+        """
+        if column == "memory" and by is None and not self._parts[0].catalog().has(column):
+            return self.plot_memory()
+        timed = self._each(lambda part: part.within(timeout_s))
+        return Plot(chart_of(timed._parts, column, by, timed.tally), self.path)
+
+    def plot_memory(self) -> Plot:
+        """A picture of the memory of all runs of the file, against the budget."""
+        return Plot(memory_chart(self.memory_history(), self.path.name), self.path)
 
     @overload
     def tally(

@@ -1,0 +1,141 @@
+"""Charts of a column of results, alone or split by another; and of the memory of its runs.
+
+Does not cover: counting (counting), or drawing (charts).
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from headrace.charts.bar_svg import share_text
+from headrace.charts.chart_data import (
+    LONGEST_LABEL,
+    MOST_BARS,
+    MOST_PANELS,
+    BarChart,
+    BarKind,
+    BarLabel,
+    ChartPanel,
+    Histogram,
+    MemoryChart,
+    MemoryMark,
+)
+from headrace.display import cell_text, counted
+from headrace.memory.bounded_history import HistoryPoint
+from headrace.results.plots.axes import NONE, NOT_FINITE, OTHER, CategoryAxis, LengthAxis, NumberAxis, PlotAxis
+from headrace.results.plots.counting import PlaceCounts, count_places
+from headrace.results.plots.plotted_column import PlottedColumn, Tally
+from headrace.results.reading.file_view import FileView
+from headrace.units import format_bytes, format_short_duration
+
+_MOST_INTERVALS = 24
+_MOST_SAMPLES, _LONGEST_SAMPLE = 5, 200
+
+
+def chart_of(parts: tuple[FileView, ...], name: str, by: str | None, tally: Tally) -> BarChart:
+    """Count a column of the views, and make a chart of it."""
+    column = PlottedColumn(parts, name, tally)
+    axis = column.axis(MOST_BARS - 4, _MOST_INTERVALS)
+    if by is None:
+        counts = count_places([(column, axis)], parts)
+        groups: list[tuple[str, int | None]] = [("all", None)]
+    else:
+        other = PlottedColumn(parts, by, tally)
+        split = other.groups(MOST_PANELS - 2)
+        counts = count_places([(column, axis), (other, split)], parts)
+        groups = _groups(split, counts)
+    return _chart(column, axis, by, counts, groups)
+
+
+def _groups(axis: PlotAxis, counts: PlaceCounts) -> list[tuple[str, int | None]]:
+    """The label and place of each group that has rows."""
+    named = [(label, place) for place, label in enumerate(axis.labels)]
+    named += [(_other(axis.others), OTHER), ("none", NONE), ("not finite", NOT_FINITE)]
+    return [(label, place) for label, place in named if counts.rows[(place,)]]
+
+
+def _chart(
+    column: PlottedColumn, axis: PlotAxis, by: str | None, counts: PlaceCounts, groups: list[tuple[str, int | None]]
+) -> BarChart:
+    bars = [(BarLabel(label), place) for place, label in enumerate(axis.labels)]
+    bars += [
+        (BarLabel(_other(axis.others), BarKind.OTHER), OTHER),
+        (BarLabel("not finite", BarKind.OTHER), NOT_FINITE),
+        (BarLabel("none", BarKind.MISSING), NONE),
+        (BarLabel("failed", BarKind.FAILED), NONE),
+    ]
+    panels = [_panel(counts, label, place, bars) for label, place in groups]
+    is_shown = [place >= 0 or any(panel.counts[at] for panel in panels) for at, (_, place) in enumerate(bars)]
+    shown = [
+        ChartPanel(label=panel.label, counts=_chosen(panel.counts, is_shown), rows=panel.rows) for panel in panels
+    ]  # fmt: skip
+    labels = tuple(label for (label, _), is_there in zip(bars, is_shown, strict=True) if is_there)
+    title = column.name if by is None else f"{column.name} by {by}"
+    notes = _notes(axis, counts)
+    if isinstance(axis, (NumberAxis, LengthAxis)):
+        is_text = isinstance(axis, LengthAxis)
+        return Histogram(
+            title=f"{title}: length of the texts" if is_text else title,
+            bars=labels,
+            panels=tuple(shown),
+            notes=notes,
+            bins=axis.bins,
+            axis="characters" if is_text else column.name,
+            samples=_samples(column) if is_text else (),
+        )
+    return BarChart(title=title, bars=labels, panels=tuple(shown), notes=notes)
+
+
+def _panel(counts: PlaceCounts, label: str, group: int | None, bars: list[tuple[BarLabel, int]]) -> ChartPanel:
+    rest = () if group is None else (group,)
+    found: list[int] = []
+    for bar, place in bars:
+        at = (place, *rest)
+        # A value is missing because its question failed, or because nothing was asked or given.
+        if bar.kind is BarKind.FAILED:
+            found.append(counts.failed[at])
+        else:
+            found.append(counts.done[at] + (0 if place == NONE else counts.failed[at]))
+    return ChartPanel(label=label, counts=tuple(found), rows=counts.rows[rest])
+
+
+def _chosen(counts: tuple[int, ...], is_shown: list[bool]) -> tuple[int, ...]:
+    return tuple(count for count, is_there in zip(counts, is_shown, strict=True) if is_there)
+
+
+def _notes(axis: PlotAxis, counts: PlaceCounts) -> tuple[str, ...]:
+    rows = sum(counts.rows.values())
+    several = isinstance(axis, CategoryAxis) and axis.by_items
+    note = counted(rows, "interview") if rows else "no interviews"
+    return (f"{note}; one may have several, so shares add up to more than 100 %" if several and rows else note,)
+
+
+def _other(others: int | None) -> str:
+    return "other" if others is None else f"other ({counted(others, 'value')})"
+
+
+def _samples(column: PlottedColumn) -> tuple[str, ...]:
+    """A few different texts of the first rows, evenly drawn."""
+    texts = list(dict.fromkeys(value for value in column.sample() if isinstance(value, str) and value.strip()))
+    step = max(1, len(texts) // _MOST_SAMPLES)
+    return tuple(cell_text(text, _LONGEST_SAMPLE) for text in texts[::step][:_MOST_SAMPLES])
+
+
+def memory_chart(points: list[HistoryPoint], name: str) -> MemoryChart:
+    """The memory of all runs of a file, one after the other."""
+    if not points:
+        return MemoryChart(title=f"memory of {name}", marks=(), budget_bytes=1, notes=("no memory history",))
+    budget = points[-1].budget_bytes
+    highest = max(point.memory_bytes for point in points)
+    starts = [after.second for before, after in pairwise(points) if after.run != before.run]
+    end = points[-1].second + points[-1].seconds
+    note = f"at most {format_bytes(highest)}, {share_text(highest / max(1, budget))} of {format_bytes(budget)};"
+    note += f" {counted(len({point.run for point in points}), 'run')}, {format_short_duration(end)} of running,"
+    note += f" {counted(points[-1].done, 'interview')}"
+    return MemoryChart(
+        title=f"memory of {cell_text(name, LONGEST_LABEL)}",
+        marks=tuple(MemoryMark(point.second, point.memory_bytes, point.stored_bytes) for point in points),
+        budget_bytes=budget,
+        starts=tuple(map(float, starts)),
+        notes=(note,),
+    )
