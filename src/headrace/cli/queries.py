@@ -75,11 +75,10 @@ class Query:
         )
 
     def _in_order(self, rows: Rows) -> Rows:
-        """The rows sorted and cut. A later sort keeps the order of the one before among equals, so the first key comes
-        last.
-        """
-        for column in reversed(names_in(self.sort or "")):
-            rows = rows.sort_by(column.removeprefix("-"), reverse=column.startswith("-"))
+        """The rows sorted and cut; a minus before a column sorts from the largest."""
+        if keys := names_in(self.sort or ""):
+            names, down = [key.removeprefix("-") for key in keys], [key.startswith("-") for key in keys]
+            rows = rows.sort_by(*names, reverse=down)
         return rows.head(self.limit) if self.limit else rows
 
 
