@@ -169,6 +169,7 @@ def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "filter", lambda: results().filter("interview.ordinal > 1 and iteration.iteration == 0").to_dicts()
     yield "sort", lambda: results().sort_by("model.model", "interview.ordinal").to_dicts()
     yield "tally", lambda: results().tally("model.model", "interview.status").to_dicts()
+    yield "groups", lambda: _groups(results())
     yield "sql", lambda: results().sql("select count(*), * from self").to_dicts()
     yield (
         "computed",
@@ -194,6 +195,12 @@ def _comments(results: "Results") -> None:
     quoted = name.replace('"', '""')
     results.sql(f'select "{quoted}", count(*) from self group by 1').to_dicts()
     results.select(name, "interview.ordinal").filter("len(interview.status) > 3").tally().to_dicts()
+
+
+def _groups(results: "Results") -> None:
+    answer = f"answer.{results.question_names[0]}"
+    results.group_by("model.model").agg(n="count()", known=f"count({answer})").to_dicts()
+    results.distinct(answer, "interview.status").to_dicts()
 
 
 async def _open_engine(path: Path) -> None:

@@ -51,6 +51,10 @@ READS: dict[str, Callable[[Results], object]] = {
     "sort": lambda view: list(view.sort_by("agent.age")),
     "tally": lambda view: view.tally("mood").to_dicts(),
     "sql": lambda view: list(view.sql("select mood from self")),
+    "sql of details": lambda view: list(view.sql("select mood_comment from self")),
+    "group_by": lambda view: view.group_by("mood").agg(mean="mean(rating)").to_dicts(),
+    "group_by in Python": lambda view: view.group_by("mood_comment").agg(n="count()").to_dicts(),
+    "distinct": lambda view: view.distinct("mood").to_dicts(),
     "csv": lambda view: view.to_csv("never.csv"),
 }
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,14 @@ def ways(path: Path) -> Iterator[Callable[[], object]]:
     yield lambda: [result.answer for result in Results.open(path)]
     yield lambda: Results.open(path).sql("select * from self").to_dicts()
     yield lambda: Results.open(path).filter("answer.rating > 5").sort_by("answer.mood").to_dicts()
+    yield lambda: Results.open(path).sql("select count(*), max(rating_comment), mood_user_prompt from self").to_dicts()
+    yield lambda: Results.open(path).mutate("twice = interview.ordinal * 2").sql("select * from self").to_dicts()
+    yield lambda: (Results.open(path) + Results.open(path)).sql("select * from self").to_dicts()
+    yield lambda: Results.open(path).tally("answer.mood", "agent.age").to_dicts()
+    yield lambda: Results.open(path).group_by("agent.age").agg(n="count()", best="max(rating)").to_dicts()
+    yield lambda: Results.open(path).distinct("answer.mood").to_dicts()
+    yield lambda: Results.open(path).select("*", "*_comment").to_csv(path.with_suffix(".csv"))
+    yield lambda: Results.open(path).to_sqlite(path.with_suffix(".sqlite"))
     yield lambda: Results.open(path).stats()
     yield lambda: Job.open(path).run(path).close()
     yield lambda: plain_job().run(path, n=2).close()
@@ -83,6 +91,64 @@ def test_a_name_in_a_file_is_never_sql(tmp_path: Path) -> None:
         except HeadraceError:
             continue
     assert not target.exists()
+
+
+NAMES = [
+    'quo"te',
+    "apo'strophe",
+    "x' FROM meta; --",
+    "self",
+    "interview.ordinal",
+    "k.c0",
+    "n" * 200_000,
+    "",
+    "{{ x }}",
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=[name[:20] for name in NAMES])
+@pytest.mark.parametrize(
+    "of", ["UPDATE questions SET name = {} WHERE position = 0", "UPDATE fields SET name = {} WHERE name = 'age'"]
+)
+def test_a_strange_name_in_a_file_is_read_or_refused_in_our_words(tmp_path: Path, name: str, of: str) -> None:
+    copy = unpacked("plain", tmp_path)
+    edit(copy, of.format("'{}'".format(name.replace("'", "''"))))
+    before = copy.read_bytes()
+    for way in list(ways(copy))[:-3]:  # those that read
+        with suppress(HeadraceError):
+            way()
+    assert copy.read_bytes() == before
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".run", ".csv", ".sqlite", ".gz"}
+
+
+@pytest.mark.parametrize(
+    "name", ["CAST(x'006162' AS TEXT)", "CAST(x'61006200' AS TEXT)", "x'ff'", "CAST(x'ff' AS TEXT)", "7"]
+)
+def test_a_name_that_is_no_text_is_read_or_refused_in_our_words(tmp_path: Path, name: str) -> None:
+    for number, of in enumerate(
+        ("UPDATE questions SET name = {} WHERE position = 0", "UPDATE fields SET name = {} WHERE name = 'age'")
+    ):
+        (tmp_path / str(number)).mkdir()
+        copy = unpacked("plain", tmp_path / str(number))
+        edit(copy, of.format(name))
+        for way in list(ways(copy))[:-3]:
+            with suppress(HeadraceError):
+                way()
+
+
+def test_an_answer_that_cannot_be_decoded_is_damage_to_every_table(tmp_path: Path) -> None:
+    copy = unpacked("plain", tmp_path)
+    edit(copy, "UPDATE interviews SET a0 = x'7b22' WHERE ordinal = 1")
+    for read in (
+        lambda results: results.tally("answer.mood").to_dicts(),
+        lambda results: results.distinct("answer.mood").to_dicts(),
+        lambda results: results.group_by("answer.mood").agg(n="count()").to_dicts(),
+        lambda results: (
+            results.group_by("agent.age").agg(first="first(answer.mood)", top="max(answer.mood)").to_dicts()
+        ),
+    ):
+        with Results.open(copy) as results, pytest.raises(RunFileDamaged, match="damaged"):
+            read(results)
 
 
 def test_a_field_in_a_file_is_never_sql(tmp_path: Path) -> None:

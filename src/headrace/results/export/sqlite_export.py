@@ -77,7 +77,7 @@ def _fill(path: Path, table: str, columns: list[str], kinds: Kinds, rows: Rows) 
         # Nothing to roll back and nothing to sync: until it has its name there is nothing to lose.
         connection.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-4000").fetchall()
         declared = [_DECLARED.get(held - {ColumnKind.NULL}, "") for held in kinds]
-        names = map(quote_name, _distinct(columns))
+        names = map(quote_name, _distinct([name.replace("\0", "\ufffd") for name in columns]))  # SQL cannot write NUL
         defined = ", ".join(f"{name} {kind}".rstrip() for name, kind in zip(names, declared, strict=True))
         connection.execute(f"CREATE TABLE {quote_name(table)}({defined})")
         insert = f"INSERT INTO {quote_name(table)} VALUES({', '.join('?' * len(columns))})"

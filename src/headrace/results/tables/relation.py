@@ -16,6 +16,7 @@ import apsw
 from headrace.expressions import ColumnKind
 from headrace.results.reading.stages import sort_value
 from headrace.results.tabular import Values
+from headrace.store.contents import UNREADABLE, short_message
 from headrace.store.scratch.scratch_table import ScratchTable
 from headrace.survey.values import SqlValue, decode_value, from_sql
 
@@ -66,7 +67,10 @@ class Relation:
         return ", ".join(self._order(place) for place in places)
 
     def value(self, place: int, stored: SqlValue) -> Any:
-        return from_sql(stored, as_bool=self.columns[place].as_bool)
+        try:
+            return from_sql(stored, as_bool=self.columns[place].as_bool)
+        except UNREADABLE as error:
+            raise _unreadable(error) from error
 
     def values(self, places: Sequence[int], stored: Sequence[SqlValue]) -> Values:
         return tuple([self.value(place, value) for place, value in zip(places, stored, strict=True)])
@@ -79,4 +83,12 @@ class Relation:
 
 
 def _sort_of(*stored: Any) -> SqlValue:
-    return sort_value(decode_value(stored[0]))
+    try:
+        return sort_value(decode_value(stored[0]))
+    except UNREADABLE as error:
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: BaseException) -> apsw.CorruptError:
+    """SQLite's error for damage: the reader of the file says which file that is."""
+    return apsw.CorruptError(f"an answer cannot be read ({short_message(error)})")
