@@ -158,7 +158,7 @@ class _Largest(_Smallest):
         self._found = value
 
 
-class _TruthCount:
+class _TrueAndAll:
     def __init__(self) -> None:
         self.true = self.count = 0
 
@@ -167,17 +167,17 @@ class _TruthCount:
         self.true += count if is_true(value) else 0
 
 
-class _AnyTrue(_TruthCount):
+class _AnyTrue(_TrueAndAll):
     def result(self) -> bool:
         return self.true > 0
 
 
-class _AllTrue(_TruthCount):
+class _AllTrue(_TrueAndAll):
     def result(self) -> bool:
         return self.true == self.count
 
 
-class _Share(_TruthCount):
+class _Share(_TrueAndAll):
     def result(self) -> float | None:
         return self.true / self.count if self.count else None
 
