@@ -12,8 +12,7 @@ sql_table         the rows of the user's own SQL
 computed_columns  the columns that are counted and grouped: of interviews in SQL where that is exact, else out of Python
 relation          such columns as SQLite sees them: equality and order
 tallying          how often each value occurs; each value once
-grouping          groups of rows, and what is computed of each
+grouping          groups of rows, and what is computed of each (results.aggregates)
 reshaping         a row for each question, and back
 row_joins         rows joined with those of another table
-aggregates        the functions of a group
 """

@@ -2,9 +2,9 @@
 
     columns and expressions ──► Relation ──┬─► one query, where SQLite's own sums and counts are exact: whole numbers
                                            └─► for each expression a query of its values with their counts, sorted;
-                                               Python adds them up, group after group (aggregates)
+                                               Python adds them up, group after group
 
-Groups come in the order of their keys. Does not cover: what the functions mean (aggregates), or where the columns come
+Groups come in the order of their keys. Does not cover: the functions (results.aggregates), or where the columns come
 from (computed_columns).
 """
 
@@ -12,75 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Any, TypeAlias
+from typing import Any
 
-from headrace.errors import ExpressionError, InvalidInput
-from headrace.expressions import ColumnKind, Expression, parse_call
-from headrace.expressions.nodes import Literal, Name
-from headrace.results.columns.result_column import without_group
-from headrace.results.tables.aggregates import (
-    AGGREGATES,
-    FUNCTIONS,
-    PLACED,
-    QUANTILES,
-    NumberCount,
-    Quantile,
-    is_missing,
-)
+from headrace.errors import InvalidInput
+from headrace.results.aggregates.aggregates_in_sql import ROW_COUNT, SqlAggregate, sql_aggregate
+from headrace.results.aggregates.aggregation import PLACED, QUANTILES, Aggregation
+from headrace.results.aggregates.function_states import is_missing, new_state
+from headrace.results.aggregates.ordered_values import NumberCount, Quantile, UniqueCount
 from headrace.results.tables.computed_columns import ComputedColumns
-from headrace.results.tables.relation import Relation, SqlColumn
+from headrace.results.tables.relation import Relation
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
 from headrace.store.scratch.scratch_table import pack
 
-_WHOLE = frozenset({ColumnKind.INT, ColumnKind.NULL})
 _NAN = pack(float("nan"))
-Groups: TypeAlias = Iterator[tuple[Any, Iterator[tuple[Any, ...]]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregation:
-    """One column of `agg`: a function of an expression. `part` is the quantile; `count()` has no expression."""
-
-    name: str
-    function: str
-    expression: Expression | None
-    part: float = 0.5
-
-
-def read_aggregation(source: str, name: str | None = None) -> Aggregation:
-    """Read `mean(answer.rating)`. Without a name it is called `mean_rating`, and `count()` is called `count`."""
-    call = parse_call(source, FUNCTIONS)
-    expected = 2 if call.function == "quantile" else 1
-    if len(call.arguments) != expected and not (call.function == "count" and not call.arguments):
-        example = "quantile(answer.rating, 0.9)" if expected == 2 else f"{call.function}(answer.rating)"
-        raise ExpressionError(
-            f"{call.function}() does not take {len(call.arguments)} arguments.", source=source, fix=f"Write {example}."
-        )
-    expression = call.arguments[0] if call.arguments else None
-    part = _part(call.arguments[1], source) if expected == 2 else 0.5
-    return Aggregation(name or _default_name(source, call.function, expression, part), call.function, expression, part)
-
-
-def _part(given: Expression, source: str) -> float:
-    match given.tree:
-        case Literal(int() | float() as part) if 0 <= part <= 1 and not isinstance(part, bool):
-            return float(part)
-        case _:
-            fix = "Write it like quantile(answer.rating, 0.9)."
-            raise ExpressionError("A quantile is a number from 0 to 1.", source=source, fix=fix)
-
-
-def _default_name(source: str, function: str, expression: Expression | None, part: float) -> str:
-    if expression is None:
-        return function
-    if not isinstance(expression.tree, Name):
-        fix = f'Give it one: agg(name="{source}").'
-        raise ExpressionError("Only a function of one column has a name of its own.", source=source, fix=fix)
-    behind = f"_{part:g}".replace(".", "_") if function == "quantile" else ""
-    return f"{function}_{without_group(expression.tree.name)}{behind}"
 
 
 class GroupedRows(TableRows):
@@ -109,13 +55,16 @@ class GroupedRows(TableRows):
 
     # --- by SQLite alone
 
-    def _in_sql(self, relation: Relation, aggregation: Aggregation) -> _SqlAggregate | None:
+    def _in_sql(self, relation: Relation, aggregation: Aggregation) -> SqlAggregate | None:
         place = self._place(aggregation)
         if place is None:
-            return _SqlAggregate(("count(*)",), lambda found: found[0])
-        return _sql_aggregate(aggregation.function, f"x{place}", relation.columns[place])
+            return ROW_COUNT
+        column = relation.columns[place]
+        if column.kinds is None or column.has_blobs:
+            return None
+        return sql_aggregate(aggregation.function, f"x{place}", column.kinds, as_bool=column.as_bool)
 
-    def _in_one_query(self, relation: Relation, terms: list[_SqlAggregate]) -> Iterator[Values]:
+    def _in_one_query(self, relation: Relation, terms: list[SqlAggregate]) -> Iterator[Values]:
         texts = list(chain.from_iterable(term.texts for term in terms))
         keys, width = self._keys, len(self._keys)
         names = ", ".join(f"x{place}" for place in keys)
@@ -147,9 +96,9 @@ class GroupedRows(TableRows):
     def _column(self, relation: Relation, place: int) -> Callable[[], dict[Aggregation, Any]]:
         """A function that computes what is asked of one expression, for group after group."""
         asked = [each for each in self._aggregations if self._place(each) == place]
-        summed = [each for each in asked if each.function in AGGREGATES]
         quantiles = [each for each in asked if each.function in QUANTILES]
         placed = [each for each in asked if each.function in PLACED]
+        summed = [each for each in asked if each.function not in (*QUANTILES, *PLACED)]
         values = self._histograms(relation, place) if summed or quantiles else iter(())
         again = self._histograms(relation, place) if quantiles else iter(())
         ends = [self._ends(relation, place, each.function) for each in placed]
@@ -157,7 +106,7 @@ class GroupedRows(TableRows):
         def next_group() -> dict[Aggregation, Any]:
             found = {each: next(end) for each, end in zip(placed, ends, strict=True)}
             if summed or quantiles:
-                aggregates = {each: AGGREGATES[each.function]() for each in summed}
+                aggregates = {each: _new_function(each.function) for each in summed}
                 numbers = NumberCount()
                 _feed(next(values), [*aggregates.values(), numbers])
                 found |= {each: aggregate.result() for each, aggregate in aggregates.items()}
@@ -199,57 +148,12 @@ class GroupedRows(TableRows):
         return None if aggregation.expression is None else self._places[aggregation.expression]
 
 
+def _new_function(function: str) -> Any:
+    return UniqueCount() if function == "nunique" else new_state(function)
+
+
 def _feed(pairs: Iterator[tuple[Any, int]], aggregates: list[Any]) -> None:
     for value, count in pairs:
         if not is_missing(value):
             for aggregate in aggregates:
                 aggregate.add(value, count)
-
-
-@dataclass(frozen=True, slots=True)
-class _SqlAggregate:
-    """SQL terms, and the result made of their values, which come first in the tuple."""
-
-    texts: tuple[str, ...]
-    finish: Callable[[tuple[Any, ...]], Any]
-
-
-def _sql_aggregate(function: str, name: str, column: SqlColumn) -> _SqlAggregate | None:
-    """The function in SQL; None where SQLite's result might differ from that of `aggregates`."""
-    kinds = column.kinds
-    if kinds is None or column.has_blobs:
-        return None
-    is_whole = kinds <= _WHOLE or column.as_bool
-    match function:
-        case "count":
-            return _SqlAggregate((f"count({name})",), lambda found: found[0])
-        case "nunique":
-            return _SqlAggregate((f"count(DISTINCT {name})",), lambda found: found[0])
-        case "min" | "max":
-            as_bool = column.as_bool
-            return _SqlAggregate((f"{function}({name})",), lambda found: _as_stored(found[0], as_bool))
-        case "sum" if is_whole:
-            return _SqlAggregate(_whole_sum(name), _total)
-        case "mean" if is_whole:
-            return _SqlAggregate((*_whole_sum(name), f"count({name})"), lambda f: _total(f) / f[2] if f[2] else None)
-        case "any" if is_whole:
-            return _SqlAggregate((f"max({name} <> 0)",), lambda found: bool(found[0]))
-        case "all" if is_whole:
-            return _SqlAggregate((f"min({name} <> 0)",), lambda found: found[0] != 0)
-        case "share" if is_whole:
-            return _SqlAggregate((f"sum({name} <> 0)", f"count({name})"), lambda f: f[0] / f[1] if f[1] else None)
-        case _:
-            return None
-
-
-def _whole_sum(name: str) -> tuple[str, str]:
-    # In two halves: SQLite refuses a sum beyond 64 bits.
-    return f"sum({name} >> 32)", f"sum({name} & 4294967295)"
-
-
-def _total(found: tuple[Any, ...]) -> int:
-    return 0 if found[0] is None else (found[0] << 32) + found[1]
-
-
-def _as_stored(value: Any, as_bool: bool) -> Any:
-    return bool(value) if as_bool and value is not None else value

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from headrace.errors import InvalidInput
-from headrace.results.tables.aggregates import is_missing
+from headrace.results.aggregates.function_states import is_missing
 from headrace.results.tables.column_names import ColumnNames
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Tabular, Values

@@ -14,11 +14,12 @@ from typing import overload
 
 from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind, Expression, parse
+from headrace.results.aggregates.aggregation import read_aggregation
 from headrace.results.column_verbs import read_assignment
 from headrace.results.printing import Glance
 from headrace.results.tables.column_names import ColumnNames, RowGetter
 from headrace.results.tables.computed_columns import ComputedColumns, Computing, RowColumns, Wanted
-from headrace.results.tables.grouping import GroupedRows, read_aggregation
+from headrace.results.tables.grouping import GroupedRows
 from headrace.results.tables.reshaping import WideRows
 from headrace.results.tables.row_joins import Joinable, JoinedRows, On
 from headrace.results.tables.row_verbs import Chosen, Filtered, RowKey, RowRange, Sorted, Windowed, by_chance, by_column

@@ -9,8 +9,8 @@
 
 - Added is each interview that has all its answers, once. One that failed is added when a retry has brought its answers:
   nothing ever has to be taken out again, which no minimum and no function of a user could do.
-- The state of a function has a bounded size, whatever it has seen (`aggregate_functions`), and so has the number of
-  groups: totals are flat where the rows are not kept. A median or a number of different values needs every value.
+- The state of a function has a bounded size, whatever it has seen (aggregates.function_states), and so has the number
+  of groups: totals are flat where the rows are not kept. A median or a number of different values needs every value.
 - States are JSON (tagged, as answers are); nothing in a file is executed. A user's own aggregator encodes itself.
 - A user's own aggregator (`aggregator`) is an object with `add`, `encode`, `decode`; the file knows its class's name.
 """

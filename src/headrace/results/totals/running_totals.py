@@ -12,11 +12,13 @@ from typing import Any, Protocol
 
 from headrace.errors import InvalidInput, spelled
 from headrace.expressions import compile_closure
+from headrace.results.aggregates.aggregation import Aggregation
+from headrace.results.aggregates.function_states import FunctionState, is_missing, new_state
+from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.records import Getter, Record, getter, projection_of
 from headrace.results.columns.result_column import Bound
-from headrace.results.totals.aggregate_functions import Accumulator, accumulator
-from headrace.results.totals.written_totals import TotalColumn, TotalledRow, WrittenTotals
+from headrace.results.totals.written_totals import TotalledRow, WrittenTotals
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import Fetched, Projection, everything_of
 from headrace.store.run_file.keeping.stored_totals import MOST_GROUPS, TotalState
@@ -42,17 +44,17 @@ class GroupOfTotals:
 
     __slots__ = ("functions", "interviews", "key", "values")
 
-    def __init__(self, key: str, columns: Sequence[TotalColumn]) -> None:
+    def __init__(self, key: str, columns: Sequence[Aggregation]) -> None:
         self.key = key
         self.values: tuple[Any, ...] = tuple(decode_value(key))
         self.interviews = 0
-        self.functions: list[Accumulator] = [accumulator(each.function, of_rows=not each.source) for each in columns]
+        self.functions: list[FunctionState] = [new_state(each.function) for each in columns]
 
     def encode(self) -> TotalState:
         return TotalState(self.key, self.interviews, encode_value([each.encode() for each in self.functions]))
 
     @classmethod
-    def decode(cls, stored: TotalState, columns: Sequence[TotalColumn]) -> GroupOfTotals:
+    def decode(cls, stored: TotalState, columns: Sequence[Aggregation]) -> GroupOfTotals:
         """The group with this state. A state that was not made here raises one of contents.UNREADABLE."""
         made = cls(stored.key, columns)
         made.interviews = stored.interviews
@@ -65,12 +67,12 @@ class RunningTotals:
     def __init__(self, written: WrittenTotals, catalog: Catalog, header: RunHeader, states: list[TotalState]) -> None:
         self._columns = written.columns()
         self._written = written
-        bound = [column.bound(catalog) for column in self._columns]
+        bound = [None if each.expression is None else bind(each.expression, catalog) for each in self._columns]
         grouped = written.grouped(catalog)
         sources = [source for each in bound if each is not None for source in each.columns]
         self.needs_detail = projection_of([*sources, *grouped]).detail
         projection = replace(everything_of(len(header.question_names)), detail=self.needs_detail)
-        self._values = [None if each is None else _evaluating(each, projection, header) for each in bound]
+        self._values = [_each_row if each is None else _evaluating(each, projection, header) for each in bound]
         self._keys: list[Getter] = [getter(column, projection, header) for column in grouped]
         self._groups = {each.key: GroupOfTotals.decode(each, self._columns) for each in states}
         self._found: dict[Any, GroupOfTotals] = {}  # by their values: a second look at the same ones costs no JSON
@@ -86,8 +88,10 @@ class RunningTotals:
     def _add(self, record: Record) -> GroupOfTotals:
         group = self._group([key(record) for key in self._keys])
         group.interviews += 1
-        for function, value in zip(group.functions, self._values, strict=True):
-            function.add(None if value is None else value(record))
+        for function, value_of in zip(group.functions, self._values, strict=True):
+            value = value_of(record)
+            if not is_missing(value):
+                function.add(value)
         return group
 
     def _group(self, values: list[Any]) -> GroupOfTotals:
@@ -121,6 +125,11 @@ class RunningTotals:
                 fresh=True,
             ),
         )
+
+
+def _each_row(record: Record) -> bool:
+    """What `count()` counts."""
+    return True
 
 
 def _evaluating(bound: Bound, projection: Projection, header: RunHeader) -> Callable[[Record], Any]:

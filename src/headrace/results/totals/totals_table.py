@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
 
 from headrace.errors import InvalidInput
+from headrace.results.aggregates.function_states import order_of
 from headrace.results.printing import Glance
-from headrace.results.reading.stages import sort_value
 from headrace.results.tables.table import Table
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
@@ -42,8 +41,8 @@ class TotalRows(TableRows):
             groups = [GroupOfTotals.decode(each, columns) for each in _states(self._reader)]
             if not groups and not self._written.group_by:
                 groups = [GroupOfTotals("[]", columns)]  # of no interview: a count of 0
-            groups.sort(key=lambda group: [_sorting(value) for value in group.values])
-            rows = [(*group.values, *(each.value() for each in group.functions)) for group in groups]
+            groups.sort(key=lambda group: [order_of(value) for value in group.values])
+            rows = [(*group.values, *(each.result() for each in group.functions)) for group in groups]
         yield iter(rows)  # at most MOST_GROUPS
 
 
@@ -83,11 +82,3 @@ def glance_without_rows(reader: Reader, header: RunHeader, line: str, most_rows:
 def _states(reader: Reader) -> list[TotalState]:
     with reader.snapshot() as connection:
         return read_totals(connection, reader.path)
-
-
-def _sorting(value: Any) -> tuple[int, Any]:
-    """None first, numbers, texts, then the rest by its JSON."""
-    held = cast("Any", sort_value(value))
-    if held is None:
-        return 0, 0
-    return (1, held) if isinstance(held, (int, float)) else (2, held) if isinstance(held, str) else (3, held)

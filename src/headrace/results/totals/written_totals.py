@@ -7,21 +7,18 @@ cover: adding (running_totals, aggregator).
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from headrace.errors import HeadraceError, InvalidInput, OptionError, nearest
-from headrace.expressions import parse
+from headrace.errors import HeadraceError, InvalidInput, OptionError
+from headrace.results.aggregates.aggregation import Aggregation, read_aggregation
+from headrace.results.aggregates.function_states import STATE_FUNCTIONS
 from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog
-from headrace.results.columns.result_column import Bound, ResultColumn
-from headrace.results.totals.aggregate_functions import FUNCTIONS
+from headrace.results.columns.result_column import ResultColumn
 from headrace.store.run_file.rows import BatchRow
 
-_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
-_NEED_ALL = {"median", "quantile", "nunique", "mode", "unique", "first", "last", "list", "collect", "top"}
 _OWN, _FUNCTIONS, _GROUP_BY = "aggregator", "aggregate", "group_by"
 _MOST_COLUMNS = 1_000
 
@@ -32,18 +29,6 @@ class TotalledRow(NamedTuple):
     row: BatchRow
     agent: bytes
     scenario: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class TotalColumn:
-    """One function of totals; `source` is what it is given, empty for `count()`."""
-
-    name: str
-    function: str
-    source: str
-
-    def bound(self, catalog: Catalog) -> Bound | None:
-        return bind(parse(self.source), catalog) if self.source else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +42,7 @@ class WrittenTotals:
         """The form in which a run file keeps them; two of one meaning may differ in it by a space."""
         return json.dumps({_FUNCTIONS: dict(self.functions), _GROUP_BY: list(self.group_by)}, ensure_ascii=False)
 
-    def columns(self) -> list[TotalColumn]:
+    def columns(self) -> list[Aggregation]:
         return [_column(name, text) for name, text in self.functions.items()]
 
     def grouped(self, catalog: Catalog) -> list[ResultColumn]:
@@ -67,7 +52,8 @@ class WrittenTotals:
         """Refuse names that the job does not have, before anything runs."""
         self.grouped(catalog)
         for column in self.columns():
-            column.bound(catalog)
+            if column.expression is not None:
+                bind(column.expression, catalog)
 
 
 def totals_from_text(text: str) -> WrittenTotals | str:
@@ -124,29 +110,18 @@ def _check_names(written: WrittenTotals) -> None:
         raise OptionError(f"The table of totals {what}.", fix="Give each column a name of its own.")
 
 
-def _column(name: str, text: str) -> TotalColumn:
-    found = _CALL.fullmatch(text)
-    function = found[1] if found else ""
-    if function in _NEED_ALL:
-        raise OptionError(
-            f"aggregate {name!r}: {function}() needs every value at once, and totals hold none.",
-            fix=f'Keep the answers (keep="answers") and ask the results for it, or use one of {", ".join(FUNCTIONS)}.',
-        )
-    if found is None or function not in FUNCTIONS:
-        hint = nearest(function, FUNCTIONS) if function else ""
-        raise OptionError(
-            f"aggregate {name!r}: {text!r} is no function of totals.",
-            fix=f"{hint} Write one of {', '.join(FUNCTIONS)} around a value: mean(answer.rating).".strip(),
-        )
-    source = found[2].strip()
-    if not source and function != "count":
-        raise OptionError(f"aggregate {name!r}: {function}() of what?", fix=f"Write {function}(answer.rating).")
+def _column(name: str, text: str) -> Aggregation:
     try:
-        if source:
-            parse(source)
+        column = read_aggregation(text, name)
     except InvalidInput as error:
         raise OptionError(f"aggregate {name!r}: {error.message}", fix=error.fix) from None
-    return TotalColumn(name, function, source)
+    if column.function not in STATE_FUNCTIONS:
+        raise OptionError(
+            f"aggregate {name!r}: {column.function}() needs every value at once, and totals hold none.",
+            fix='Keep the answers (keep="answers") and ask the results for it, or use one of'
+            f" {', '.join(STATE_FUNCTIONS)}.",
+        )
+    return column
 
 
 def no_own_totals(path: object, name: str) -> HeadraceError:
