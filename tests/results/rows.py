@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.results.tables.table_rows import TableRows
+from headrace.store.queries.query_clock import QueryClock
 
 
 class ListedRows(TableRows):
@@ -18,7 +19,7 @@ class ListedRows(TableRows):
         self.is_open = False
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[tuple[Any, ...]]]:
+    def reading(self, _clock: QueryClock, /) -> Generator[Iterator[tuple[Any, ...]]]:
         self.reads += 1
         self.is_open = True
         try:

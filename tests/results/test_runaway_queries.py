@@ -14,9 +14,13 @@ import pytest
 from headrace import Results
 from headrace.errors import InvalidInput, QueryTimeout, QueryTooLarge
 from headrace.results.reading import stages
+from headrace.results.tables import table as table_module
+from headrace.results.tables import table_rows
+from headrace.results.tables.table import Table
 from headrace.store.connections import has_writer
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.queries.query_limits import MemoryBound
+from headrace.store.scratch.scratch_table import ScratchTable
 from tests.results import files
 from tests.results.runaway import ENDLESS, FOREVER, GREEDY, LONG, SOUGHT
 
@@ -56,6 +60,16 @@ READS: dict[str, Callable[[Results], object]] = {
     "group_by in Python": lambda view: view.group_by("mood_comment").agg(n="count()").to_dicts(),
     "distinct": lambda view: view.distinct("mood").to_dicts(),
     "csv": lambda view: view.to_csv("never.csv"),
+    "long": lambda view: view.long().to_dicts(),
+    "wide": lambda view: view.wide("interview.ordinal", "mood", "rating"),
+    "join": lambda view: view.join([{"mood": "Good", "n": 1}], on="mood").to_dicts(),
+    "join of the other side": lambda view: view.join(view, on="rating").to_dicts(),
+    "sorted table": lambda view: view.distinct("rating").sort_by("rating").to_dicts(),
+    "filtered table": lambda view: view.distinct("rating").filter("rating == 3").to_dicts(),
+    "last of a table": lambda view: view.distinct("rating").tail(2).to_dicts(),
+    "table of a table": lambda view: view.tally("rating").group_by("count").agg(n="count()").to_dicts(),
+    "length of a table": lambda view: len(view.distinct("rating").sort_by("rating")),
+    "glance": lambda view: str(view.distinct("rating").sort_by("rating")),
 }
 
 
@@ -80,6 +94,73 @@ def test_the_time_between_rows_is_the_callers_own(results: Results, monkeypatch:
         now_s += 11
         read += 1
     assert read == 800
+
+
+def crossed(results: Results, timeout_s: float) -> Table:
+    """All pairs of 800 results and 3,000 dicts: some seconds of work, of which no page is slow."""
+    others = [{"mood": "Good", "n": n} for n in range(3_000)]
+    return (
+        results.mutate("key = 1")
+        .select("key", "agent.age")
+        .join([{"key": 1, **other} for other in others], on={"answer.key": "key"}, timeout_s=timeout_s)
+    )
+
+
+WORK: dict[str, Callable[[Table], object]] = {
+    "count": len,
+    "sort": lambda table: table.sort_by("n", reverse=True).head(1).to_dicts(),
+    "order": lambda table: next(iter(table.order_by("n"))),
+    "filter": lambda table: table.filter("n == 5000").to_dicts(),
+    "distinct": lambda table: table.distinct("n", "agent.age").to_dicts(),
+    "tally": lambda table: table.tally("n").to_dicts(),
+    "group_by": lambda table: table.group_by("n").agg("median(agent.age)").to_dicts(),
+    "wide": lambda table: table.wide("n", "agent.age", "mood"),
+    "join": lambda table: table.join(table, on="n").head(1).to_dicts(),
+    "sample": lambda table: table.sample(frac=0.5, seed=1).to_dicts(),
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_work_in_temporary_files_meets_the_limit_of_the_whole_read(results: Results, work: str) -> None:
+    started_s = time.monotonic()
+    with pytest.raises(QueryTimeout):
+        WORK[work](crossed(results, timeout_s=0.3))
+    assert time.monotonic() - started_s < 30
+
+
+def test_a_table_inherits_its_limit_and_each_verb_may_change_it(results: Results) -> None:
+    table = results.distinct("rating", timeout_s=1e-9)
+    for verb in (table.sort_by("rating"), table.head(3), table.select("rating"), table.mutate("b = rating")):
+        with pytest.raises(QueryTimeout):
+            list(verb)
+        assert len(verb.filter("1 == 1", timeout_s=60)) > 0
+    for made in (
+        table.sort_by("rating", timeout_s=60), table.order_by("rating", timeout_s=60), table.distinct(timeout_s=60),
+        table.tally(timeout_s=60), table.group_by("rating", timeout_s=60).count(),
+        table.join(results, on="rating", timeout_s=60), table.wide("rating", "rating", "rating", timeout_s=60),
+    ):  # fmt: skip
+        assert len(made) > 0
+    with pytest.raises(InvalidInput, match="timeout_s must be"):
+        table.filter("rating > 1", timeout_s=0)
+
+
+def test_rows_of_a_table_may_be_used_for_longer_than_its_limit(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 0.0
+    for module in (table_module, table_rows):
+        monkeypatch.setattr(module, "QueryClock", partial(QueryClock, clock=lambda: now_s))
+    rows = iter(results.long(timeout_s=10).sort_by("answer"))
+    read = 0
+    for _ in rows:
+        now_s += 11
+        read += 1
+    assert read == 1_600
+
+
+def test_a_slow_statement_in_a_temporary_file_meets_its_limit() -> None:
+    with ScratchTable(1, QueryClock(0.2)) as table, pytest.raises(QueryTimeout):
+        table.connection.execute(ENDLESS[0]).fetchall()
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), "1 s", True])
@@ -123,13 +204,28 @@ table = Results.open({str(path)!r}).sql({query!r}, timeout_s=600)
 print("asking", flush=True)
 table.to_dicts()
 """
+    assert b"KeyboardInterrupt" in interrupted(program)
+
+
+def interrupted(program: str) -> bytes:
+    """What a program writes to stderr that gets a Ctrl-C a moment after it has printed a line."""
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"asking\n"
         time.sleep(0.2)
         child.send_signal(signal.SIGINT)
-        _, err = child.communicate(timeout=30)
-    assert b"KeyboardInterrupt" in err
+        return child.communicate(timeout=30)[1]
+
+
+def test_ctrl_c_ends_a_statement_in_a_temporary_file() -> None:
+    program = f"""
+from headrace.store.queries.query_clock import QueryClock
+from headrace.store.scratch.scratch_table import ScratchTable
+table = ScratchTable(1, QueryClock(600))
+print("asking", flush=True)
+table.connection.execute({ENDLESS[0]!r}).fetchall()
+"""
+    assert b"KeyboardInterrupt" in interrupted(program)
 
 
 @pytest.mark.parametrize(

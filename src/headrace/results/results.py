@@ -47,6 +47,7 @@ from headrace.results.tabular import Columns, Tabular, Values
 from headrace.results.totals.aggregator import Aggregator
 from headrace.results.totals.totals_table import glance_without_rows, totals_of
 from headrace.stand_ins import HostedVerbs
+from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.reader import check_is_set_up
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
@@ -377,24 +378,25 @@ class Results(HostedVerbs, Tabular):
         if output not in ("Dataset", "dict"):
             raise InvalidInput(f"tally has no output {output!r}.", fix='Use "Dataset" or "dict".')
         names = list(fields) or self.columns
-        found = Table(Tallied(self._computing(names, timeout_s), names, top_n))
+        found = Table(Tallied(self._computing(names), names, top_n), self._limit_s(timeout_s))
         return found if output == "Dataset" else counts_by_value(iter(found))
 
     def group_by(self, *columns: str, timeout_s: float | None = None) -> GroupBy:
         """Groups of interviews that are equal in these columns: `group_by("agent.city").agg(mean="mean(rating)")`."""
-        return GroupBy(lambda wanted: self._computing(wanted, timeout_s), columns)
+        return GroupBy(self._computing, columns, self._limit_s(timeout_s))
 
     def distinct(self, *columns: str, timeout_s: float | None = None) -> Table:
         """A table of these columns with each combination of values once, in the order of the first ones."""
         names = list(columns) or self.columns
-        return Table(Distinct(self._computing(names, timeout_s), names))
+        return Table(Distinct(self._computing(names), names), self._limit_s(timeout_s))
 
     def long(self, *columns: str, timeout_s: float | None = None) -> Table:
         """A table with a row for each interview and question: its ordinal, these columns, `question` and `answer`."""
         repeated = list(dict.fromkeys(["interview.ordinal", *columns]))
         questions = self.question_names
         asked = [f"answer.{name}" for name in questions]
-        return Table(LongRows(self._computing([*repeated, *asked], timeout_s), repeated, questions))
+        rows = LongRows(self._computing([*repeated, *asked]), repeated, questions)
+        return Table(rows, self._limit_s(timeout_s))
 
     def wide(self, index: str | Sequence[str], columns: str, values: str, *, timeout_s: float | None = None) -> Table:
         """A table with a row for each value of `index` and a column for each value of `columns`, filled from `values`.
@@ -402,16 +404,25 @@ class Results(HostedVerbs, Tabular):
         The values that become columns are read now, at most 1,000 of them; two interviews for one place are an error.
         """
         names = [index] if isinstance(index, str) else index
-        return Table(WideRows(lambda wanted: self._computing(wanted, timeout_s), names, columns, values))
+        limit_s = self._limit_s(timeout_s)
+        return Table(WideRows(self._computing, names, columns, values, QueryClock(limit_s)), limit_s)
 
-    def join(self, other: Joinable, on: On, how: str = "inner", suffix: str = "_right") -> Table:
+    def join(
+        self,
+        other: Joinable,
+        on: On,
+        how: str = "inner",
+        suffix: str = "_right",
+        *,
+        timeout_s: float | None = None,
+    ) -> Table:
         """A table of these columns with those of another run, a table, a list of dicts or a pandas frame.
 
         Each row comes with each row of `other` that has the same `on`: one name, several, or `{here: there}`;
         `how="left"` also keeps rows that match none. None and NaN match nothing. A column of `other` that is called as
         one here gets the suffix.
         """
-        return Table(JoinedRows(TabularRows(self), other, on, how, suffix))
+        return Table(JoinedRows(TabularRows(self), other, on, how, suffix), self._limit_s(timeout_s))
 
     def sql(self, query: str, *, timeout_s: float | None = None) -> Table:
         """Ask SQLite about these interviews, under the name `self`: answers and fields by their bare names where only
@@ -422,8 +433,9 @@ class Results(HostedVerbs, Tabular):
         first = self._parts[0]
         opened, catalog = first.within(timeout_s).opened(), first.catalog()
         if len(self._parts) == 1:
-            return Table(SqlRows(OneFile(opened, catalog), query))
-        return Table(SqlRows(SeveralFiles(opened, catalog, lambda names: self.select(names)._values()), query))
+            return Table(SqlRows(OneFile(opened, catalog), query), opened.timeout_s)
+        several = SeveralFiles(opened, catalog, lambda names, clock: self.select(names)._timed_values(clock))
+        return Table(SqlRows(several, query), opened.timeout_s)
 
     def duckdb(self, directory: str | Path | None = None) -> DuckDBPyConnection:
         """A DuckDB connection with the views `results`, the whole file, and `self`, these interviews: answers and
@@ -476,12 +488,18 @@ class Results(HostedVerbs, Tabular):
             raise InvalidInput(f"{what} reads one run file, and these are several.", fix="Ask each file on its own.")
         return part
 
-    def _merged(self, streams: list[Iterator[Any]]) -> Iterator[Any]:
-        return streams[0] if len(streams) == 1 else joining.merged(self._parts, streams)
+    def _merged(self, streams: list[Iterator[Any]], clock: QueryClock | None = None) -> Iterator[Any]:
+        return streams[0] if len(streams) == 1 else joining.merged(self._parts, streams, clock)
 
     def _values(self) -> Iterator[Values]:
+        return self._read_values(None)
+
+    def _timed_values(self, clock: QueryClock) -> Iterator[Values]:
+        return self._read_values(clock)
+
+    def _read_values(self, clock: QueryClock | None) -> Iterator[Values]:
         names = self.columns
-        return self._merged([part.values(self._columns_of(part, names)) for part in self._parts])
+        return self._merged([part.values(self._columns_of(part, names), clock) for part in self._parts], clock)
 
     def _batches(self) -> Iterator[Columns]:
         if joining.are_mixed(self._parts):
@@ -489,8 +507,11 @@ class Results(HostedVerbs, Tabular):
         names = self.columns
         return chain.from_iterable(part.opened().batches(self._columns_of(part, names)) for part in self._parts)
 
-    def _computing(self, wanted: Wanted, timeout_s: float | None) -> ComputedColumns:
-        return InterviewColumns(tuple(part.within(timeout_s) for part in self._parts), wanted)
+    def _computing(self, wanted: Wanted) -> ComputedColumns:
+        return InterviewColumns(self._parts, wanted)
+
+    def _limit_s(self, timeout_s: float | None) -> float:
+        return self._parts[0].within(timeout_s).timeout_s
 
     def _batches_at(self, places: list[int]) -> Iterator[Columns]:
         if joining.are_mixed(self._parts):

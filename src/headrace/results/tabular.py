@@ -29,6 +29,7 @@ from headrace.results.export.column_source import Batch, ColumnSource
 from headrace.results.export.export_progress import watched
 from headrace.results.export.replacing import refuse_run_file
 from headrace.results.printing import Glance
+from headrace.store.queries.query_clock import QueryClock
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,6 +56,10 @@ class Tabular(ABC):
     @abstractmethod
     def _values(self) -> Iterator[Values]:
         """Read the rows, again each time."""
+
+    def _timed_values(self, clock: QueryClock) -> Iterator[Values]:
+        """The rows as a part of a larger read, which the clock ends; what reads no file does not ask it."""
+        return self._values()
 
     def _batches(self) -> Iterator[Columns]:
         """The rows as columns, some thousand rows at a time: the values of each column in a batch."""

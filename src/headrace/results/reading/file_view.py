@@ -27,7 +27,7 @@ from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result, results_of
 from headrace.results.stats import read_stats
 from headrace.results.tabular import Values
-from headrace.store.queries.query_clock import TIMEOUT_S, checked_timeout
+from headrace.store.queries.query_clock import TIMEOUT_S, QueryClock, checked_timeout
 from headrace.store.run_file.bulk.column_pages import ColumnPage
 from headrace.store.run_file.bulk.details_ahead import DetailsAhead
 from headrace.store.run_file.header import RunHeader
@@ -138,8 +138,8 @@ class FileView:
             return f"interview {ordinal:,} has no row yet"
         return f"interview {ordinal:,} is in the file, but not among these results"
 
-    def values(self, columns: Iterable[ResultColumn]) -> Iterator[Values]:
-        return self.opened().values(list(columns))
+    def values(self, columns: Iterable[ResultColumn], clock: QueryClock | None = None) -> Iterator[Values]:
+        return self.opened().values(list(columns), clock)
 
     def failed(self) -> Iterator[FailedQuestion]:
         if self.view.is_whole:

@@ -20,6 +20,7 @@ from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.reading.file_view import FileView
 from headrace.results.reading.stages import sort_value
 from headrace.results.reading.views import SortKey
+from headrace.store.queries.query_clock import QueryClock
 
 Item = TypeVar("Item")
 
@@ -48,12 +49,14 @@ def added(one: tuple[FileView, ...], other: tuple[FileView, ...]) -> tuple[FileV
     return tuple(part.selecting(chosen) for part in completed)
 
 
-def merged(parts: tuple[FileView, ...], streams: list[Iterator[Item]]) -> Iterator[Item]:
+def merged(
+    parts: tuple[FileView, ...], streams: list[Iterator[Item]], clock: QueryClock | None = None
+) -> Iterator[Item]:
     """The items of the views' streams as one: in the order of their sort keys, or one view after the other."""
     keys = _sort_keys(parts[0])
     if not keys:
         return chain.from_iterable(streams)
-    keyed = [_keyed(part, stream) for part, stream in zip(parts, streams, strict=True)]
+    keyed = [_keyed(part, stream, clock) for part, stream in zip(parts, streams, strict=True)]
     return (item for _, item in heapq.merge(*keyed, key=lambda pair: pair[0]))
 
 
@@ -62,10 +65,12 @@ def are_mixed(parts: tuple[FileView, ...]) -> bool:
     return len(parts) > 1 and bool(_sort_keys(parts[0]))
 
 
-def _keyed(part: FileView, stream: Iterator[Item]) -> Iterator[tuple[tuple[_SortPlace, ...], Item]]:
+def _keyed(
+    part: FileView, stream: Iterator[Item], clock: QueryClock | None
+) -> Iterator[tuple[tuple[_SortPlace, ...], Item]]:
     """Each item with its place in the order."""
     keys = _sort_keys(part)
-    for values, item in zip(part.values([key.column for key in keys]), stream, strict=False):
+    for values, item in zip(part.values([key.column for key in keys], clock), stream, strict=False):
         yield tuple(_SortPlace(value, key.descending) for value, key in zip(values, keys, strict=True)), item
 
 

@@ -73,18 +73,19 @@ class OpenView:
         """The time limit of one read of the view; it begins now."""
         return QueryClock(self.timeout_s)
 
-    def pages(self, projection: Projection) -> Iterator[list[Fetched]]:
-        """The rows of the view, in its order."""
-        clock = self.clock()
-        with self._stage(clock) as (stage, start, stop):
-            yield from _handed_over(stage.pages(projection, start, stop), clock)
+    def pages(self, projection: Projection, clock: QueryClock | None = None) -> Iterator[list[Fetched]]:
+        """The rows of the view, in its order. A clock that is given is that of a larger read, which restarts it."""
+        own = self.clock() if clock is None else clock
+        with self._stage(own) as (stage, start, stop):
+            pages = stage.pages(projection, start, stop)
+            yield from _handed_over(pages, own) if clock is None else filter(None, pages)
 
-    def values(self, columns: list[ResultColumn]) -> Iterator[tuple[Any, ...]]:
-        """These columns of each interview of the view."""
+    def values(self, columns: list[ResultColumn], clock: QueryClock | None = None) -> Iterator[tuple[Any, ...]]:
+        """These columns of each interview of the view; the clock as for `pages`."""
         conditions = Conditions(self.view.filters, self.header)
         projection = _checked(projection_of([*columns, *conditions.columns]), self.header)
         getters = [getter(column, projection, self.header) for column in columns]
-        for page in self.pages(projection):
+        for page in self.pages(projection, clock):
             for row in page:
                 record = Record(row)
                 with decoding_row(self.header, row):

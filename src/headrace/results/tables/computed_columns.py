@@ -26,6 +26,7 @@ from headrace.results.tables.column_names import RowGetter
 from headrace.results.tables.relation import Relation, SqlColumn
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
+from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import check_none_is_missing, from_interviews
 from headrace.store.run_file.rows import ANSWER_COLUMNS
@@ -48,14 +49,14 @@ class ComputedColumns(ABC):
         self.width = width
 
     @abstractmethod
-    def rows(self) -> Iterator[Values]:
+    def rows(self, clock: QueryClock) -> Iterator[Values]:
         """The values of the columns in each row."""
 
     @contextmanager
-    def relation(self) -> Generator[Relation]:
+    def relation(self, clock: QueryClock) -> Generator[Relation]:
         """The columns in SQL, while the block lasts."""
-        with ScratchTable(self.width) as table:
-            table.add(map(pack_row, self.rows()))
+        with ScratchTable(self.width, clock) as table:
+            table.add(map(pack_row, self.rows(clock)))
             yield Relation.of_table(table, self.width)
 
 
@@ -66,9 +67,9 @@ class RowColumns(ComputedColumns):
         super().__init__(source.path, len(getters))
         self._source, self._getters = source, getters
 
-    def rows(self) -> Iterator[Values]:
+    def rows(self, clock: QueryClock) -> Iterator[Values]:
         getters = self._getters
-        with self._source.reading() as rows:
+        with self._source.reading(clock) as rows:
             for row in rows:
                 yield tuple([get(row) for get in getters])
 
@@ -83,20 +84,20 @@ class InterviewColumns(ComputedColumns):
         self._parts = parts
         self._columns = [[_column(each, part.catalog()) for each in wanted] for part in parts]
 
-    def rows(self) -> Iterator[Values]:
-        streams = [part.values(columns) for part, columns in zip(self._parts, self._columns, strict=True)]
-        return streams[0] if len(streams) == 1 else joining.merged(self._parts, streams)
+    def rows(self, clock: QueryClock) -> Iterator[Values]:
+        streams = [part.values(columns, clock) for part, columns in zip(self._parts, self._columns, strict=True)]
+        return streams[0] if len(streams) == 1 else joining.merged(self._parts, streams, clock)
 
     @contextmanager
-    def relation(self) -> Generator[Relation]:
+    def relation(self, clock: QueryClock) -> Generator[Relation]:
         part, *others = self._parts
         columns = None if others else self._in_sql(part)
         if columns is None:
-            with super().relation() as relation:
+            with super().relation(clock) as relation:
                 yield relation
             return
         opened = part.opened()
-        own = opened.reader.twin(opened.clock())  # temporary tables go when it is closed
+        own = opened.reader.twin(clock)  # temporary tables go when it is closed
         try:
             row_set = opened.as_row_set(own)
             with own.snapshot() as connection:

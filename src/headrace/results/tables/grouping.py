@@ -24,6 +24,7 @@ from headrace.results.tables.computed_columns import ComputedColumns
 from headrace.results.tables.relation import Relation
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
+from headrace.store.queries.query_clock import QueryClock
 from headrace.store.scratch.scratch_table import pack
 
 _NAN = pack(float("nan"))
@@ -47,8 +48,8 @@ class GroupedRows(TableRows):
         self._places = {expression: len(keys) + number for number, expression in enumerate(expressions)}
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
-        with self._source.relation() as relation:
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
+        with self._source.relation(clock) as relation:
             terms = [self._in_sql(relation, each) for each in self._aggregations]
             exact = [term for term in terms if term is not None]
             yield self._in_one_query(relation, exact) if len(exact) == len(terms) else self._counted(relation)

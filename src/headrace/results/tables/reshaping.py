@@ -15,6 +15,7 @@ from headrace.results.tables.computed_columns import ComputedColumns, Computing
 from headrace.results.tables.relation import Relation
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
+from headrace.store.queries.query_clock import QueryClock
 
 MOST_NEW_COLUMNS = 1_000
 
@@ -27,8 +28,8 @@ class LongRows(TableRows):
         self._source, self._questions = source, questions
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
-        yield self._long(self._source.rows())
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
+        yield self._long(self._source.rows(clock))
 
     def _long(self, rows: Iterator[Values]) -> Iterator[Values]:
         width = len(self.columns) - 2
@@ -42,13 +43,15 @@ class WideRows(TableRows):
 
     is_counted = True
 
-    def __init__(self, computing: Computing, index: Sequence[str], columns: str, values: str) -> None:
+    def __init__(
+        self, computing: Computing, index: Sequence[str], columns: str, values: str, clock: QueryClock
+    ) -> None:
         if not index:
             raise InvalidInput("A row of a wide table needs an index.", fix='Write wide("interview.ordinal", ...).')
         self._source = computing([*index, columns, values])
         self._width = len(index)
         self._named = columns
-        self._new = self._new_columns()
+        self._new = self._new_columns(clock)
         names = [*index, *self._new]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -58,11 +61,11 @@ class WideRows(TableRows):
         self.holds_read = self._source.holds_read
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
         index = range(self._width)
         places = [*index, self._width, self._width + 1]
         names = ", ".join(f"x{place}" for place in places)
-        with self._source.relation() as relation:
+        with self._source.relation(clock) as relation:
             found = relation.query(f"SELECT {names} FROM {{rows}} ORDER BY {relation.order(index)}, position", places)
             yield self._wide(relation, found)
 
@@ -77,10 +80,10 @@ class WideRows(TableRows):
                 held[name] = relation.value(width + 1, row[width + 1])
             yield (*relation.values(index, key), *(held.get(name) for name in self._new))
 
-    def _new_columns(self) -> list[str]:
+    def _new_columns(self, clock: QueryClock) -> list[str]:
         """The names of the new columns, in the order of the values that they stand for."""
         place = self._width
-        with self._source.relation() as relation:
+        with self._source.relation(clock) as relation:
             found = relation.query(
                 f"SELECT x{place} FROM {{rows}} GROUP BY x{place} ORDER BY {relation.order([place])} LIMIT ?",
                 [place],

@@ -18,6 +18,7 @@ from headrace.results.aggregates.function_states import is_missing
 from headrace.results.tables.column_names import ColumnNames
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Tabular, Values
+from headrace.store.queries.query_clock import QueryClock
 from headrace.store.scratch.scratch_table import ScratchTable, pack, pack_row
 from headrace.survey.values import repair_text
 
@@ -38,8 +39,8 @@ class TabularRows(TableRows):
         self._table = table
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
-        yield self._table._values()  # pyright: ignore[reportPrivateUsage]
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
+        yield self._table._timed_values(clock)  # pyright: ignore[reportPrivateUsage]
 
 
 class JoinedRows(TableRows):
@@ -61,17 +62,17 @@ class JoinedRows(TableRows):
         self.holds_read = left.holds_read
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
         keys, kept = self._right_keys, self._kept
-        with ScratchTable(len(keys) + len(kept)) as table:
-            with self._right.reading() as rows:
+        with ScratchTable(len(keys) + len(kept), clock) as table:
+            with self._right.reading(clock) as rows:
                 table.add(
                     pack_row((*(row[k] for k in keys), *(row[k] for k in kept)))
                     for row in rows
                     if not any(is_missing(row[key]) for key in keys)
                 )
             table.index(len(keys))
-            with self._left.reading() as rows:
+            with self._left.reading(clock) as rows:
                 yield self._joined(rows, table)
 
     def _joined(self, rows: Iterator[Values], table: ScratchTable) -> Iterator[Values]:
@@ -95,7 +96,7 @@ class _ListedDicts(TableRows):
         self._rows = rows
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, _clock: QueryClock, /) -> Generator[Iterator[Values]]:
         yield (tuple([_plain(row.get(name)) for name in self.columns]) for row in self._rows)
 
 
@@ -107,7 +108,7 @@ class _FrameRows(TableRows):
         self._frame = frame
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, _clock: QueryClock, /) -> Generator[Iterator[Values]]:
         yield (tuple(map(_plain, row)) for row in self._frame.itertuples(index=False, name=None))
 
 

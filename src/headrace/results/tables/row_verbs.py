@@ -21,6 +21,7 @@ from headrace.results.reading.stages import sort_value
 from headrace.results.tables.column_names import RowGetter
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
+from headrace.store.queries.query_clock import QueryClock
 from headrace.store.scratch.scratch_table import ScratchTable, pack_row
 from headrace.survey.values import SqlValue
 
@@ -36,9 +37,9 @@ class Filtered(TableRows):
         self._source, self._condition = source, condition
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
         condition = self._condition
-        with self._source.reading() as rows:
+        with self._source.reading(clock) as rows:
             yield (row for row in rows if is_true(condition(row)))
 
 
@@ -52,13 +53,13 @@ class Chosen(TableRows):
         self._getters = [_at(each) if isinstance(each, int) else each for each in getters]
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
         getters = self._getters
-        with self._source.reading() as rows:
+        with self._source.reading(clock) as rows:
             yield (tuple([get(row) for get in getters]) for row in rows)
 
-    def count(self) -> int:
-        return self._source.count()
+    def count(self, clock: QueryClock) -> int:
+        return self._source.count(clock)
 
 
 class Sorted(TableRows):
@@ -71,16 +72,16 @@ class Sorted(TableRows):
         self._source, self._keys = source, list(keys)
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
         width, keys = len(self.columns), [key for key, _ in self._keys]
-        with ScratchTable(width + len(keys)) as table:
-            with self._source.reading() as rows:
+        with ScratchTable(width + len(keys), clock) as table:
+            with self._source.reading(clock) as rows:
                 table.add((*pack_row(row), *(key(place, row) for key in keys)) for place, row in enumerate(rows))
             order = [f"c{width + number}{' DESC' * is_down}" for number, (_, is_down) in enumerate(self._keys)]
             yield (row[:width] for row in table.rows(order))
 
-    def count(self) -> int:
-        return self._source.count()
+    def count(self, clock: QueryClock) -> int:
+        return self._source.count(clock)
 
 
 def by_column(place: int) -> RowKey:
@@ -122,18 +123,18 @@ class Windowed(TableRows):
         self.is_counted = source.is_counted or window.needs_count
         self._source, self._window = source, window
 
-    def reading(self) -> AbstractContextManager[Iterator[Values]]:
-        return self._counted() if self._window.needs_count else self._streamed()
+    def reading(self, clock: QueryClock, /) -> AbstractContextManager[Iterator[Values]]:
+        return self._counted(clock) if self._window.needs_count else self._streamed(clock)
 
     @contextmanager
-    def _streamed(self) -> Generator[Iterator[Values]]:
-        with self._source.reading() as rows:
+    def _streamed(self, clock: QueryClock) -> Generator[Iterator[Values]]:
+        with self._source.reading(clock) as rows:
             yield islice(rows, self._window.start, self._window.stop)
 
     @contextmanager
-    def _counted(self) -> Generator[Iterator[Values]]:
-        with ScratchTable(len(self.columns)) as table:
-            with self._source.reading() as rows:
+    def _counted(self, clock: QueryClock) -> Generator[Iterator[Values]]:
+        with ScratchTable(len(self.columns), clock) as table:
+            with self._source.reading(clock) as rows:
                 table.add(map(pack_row, rows))
             yield table.rows((), *self._window.bounds(table.count))
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 import msgspec
@@ -42,6 +42,7 @@ from headrace.store.run_file.user_sql import (
 from headrace.store.scratch.scratch_table import next_rows
 from headrace.survey.values import decode_value
 
+TimedRows: TypeAlias = Callable[[list[str], QueryClock], Iterator[Values]]
 _ORDINAL = ResultColumn(Group.INTERVIEW, "ordinal")
 _DOTTED = re.compile(r"""(?<!["'\w.])(answer|agent|scenario|model|iteration|interview)\.(\w+)""")
 _FROM_SELF = re.compile(r"\b(?:from|join)\s+[\"'`\[(]*self\b|,\s*self\b", re.IGNORECASE)
@@ -67,7 +68,9 @@ class SqlSource(ABC):
         """The columns of `self`, by the names they go by."""
 
     @abstractmethod
-    def fill(self, own: Reader, names: SqlNames, used: list[str]) -> Callable[[apsw.Connection], None]:
+    def fill(
+        self, own: Reader, names: SqlNames, used: list[str], clock: QueryClock
+    ) -> Callable[[apsw.Connection], None]:
         """Compute what has to be computed of the columns that are used; the function then defines `self`."""
 
 
@@ -81,10 +84,13 @@ class OneFile(SqlSource):
     def columns(self, connection: apsw.Connection, names: SqlNames) -> list[str]:
         return [name for name, _ in self._columns(connection, names, [])]
 
-    def fill(self, own: Reader, names: SqlNames, used: list[str]) -> Callable[[apsw.Connection], None]:
+    def fill(
+        self, own: Reader, names: SqlNames, used: list[str], clock: QueryClock
+    ) -> Callable[[apsw.Connection], None]:
         row_set = self.opened.as_row_set(own)
         if used:
-            fill_computed(own, len(used), self.opened.values([_ORDINAL, *(names.computed[name] for name in used)]))
+            columns = [_ORDINAL, *(names.computed[name] for name in used)]
+            fill_computed(own, len(used), self.opened.values(columns, clock))
         source = interviews_source(row_set, with_computed=bool(used))
         return lambda connection: define_self(connection, self._columns(connection, names, used), source)
 
@@ -96,7 +102,7 @@ class OneFile(SqlSource):
 class SeveralFiles(SqlSource):
     """Views of several files as one: the columns that the query names are read into a temporary table."""
 
-    def __init__(self, opened: OpenView, catalog: Catalog, rows: Callable[[list[str]], Iterator[Values]]) -> None:
+    def __init__(self, opened: OpenView, catalog: Catalog, rows: TimedRows) -> None:
         super().__init__(opened, catalog)
         self._rows = rows
 
@@ -106,9 +112,11 @@ class SeveralFiles(SqlSource):
     def columns(self, connection: apsw.Connection, names: SqlNames) -> list[str]:
         return list(names.computed)
 
-    def fill(self, own: Reader, names: SqlNames, used: list[str]) -> Callable[[apsw.Connection], None]:
+    def fill(
+        self, own: Reader, names: SqlNames, used: list[str], clock: QueryClock
+    ) -> Callable[[apsw.Connection], None]:
         read = used or list(names.computed)[:1]  # to count the rows
-        rows = self._rows([names.computed[name].full_name for name in read])
+        rows = self._rows([names.computed[name].full_name for name in read], clock)
         fill_computed(own, len(read), ((place, *row) for place, row in enumerate(rows)))
         return lambda connection: define_self(connection, computed_columns(names.computed, read), COMPUTED_SOURCE)
 
@@ -128,11 +136,11 @@ class SqlRows(TableRows):
         super().__init__(source.opened.reader.path, prepared.columns)
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
-        source, clock = self._source, self._source.opened.clock()
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
+        source = self._source
         own = source.opened.reader.twin(clock)
         try:
-            define = source.fill(own, self._sql_names, self._used)
+            define = source.fill(own, self._sql_names, self._used, clock)
             with own.snapshot() as connection, _explained(self._query, source.catalog):
                 define(connection)
                 limit_user_sql(connection)

@@ -22,10 +22,11 @@ from headrace.results.tables.computed_columns import ComputedColumns, Computing,
 from headrace.results.tables.grouping import GroupedRows
 from headrace.results.tables.reshaping import WideRows
 from headrace.results.tables.row_joins import Joinable, JoinedRows, On
-from headrace.results.tables.row_verbs import Chosen, Filtered, RowKey, RowRange, Sorted, Windowed, by_chance, by_column
+from headrace.results.tables.row_verbs import Chosen, Filtered, RowRange, Sorted, Windowed, by_chance, by_column
 from headrace.results.tables.table_rows import TableIterator, TableRows
 from headrace.results.tables.tallying import Distinct, Tallied
 from headrace.results.tabular import Tabular, Values
+from headrace.store.queries.query_clock import TIMEOUT_S, QueryClock, checked_timeout
 
 
 class Table(Tabular):
@@ -34,9 +35,10 @@ class Table(Tabular):
     Verbs give new tables and make no rows. A row is a tuple.
     """
 
-    def __init__(self, source: TableRows) -> None:
+    def __init__(self, source: TableRows, timeout_s: float = TIMEOUT_S) -> None:
         self.path = source.path
         self._source = source
+        self._timeout_s = timeout_s
         self._latest: weakref.ref[TableIterator] | None = None
 
     @property
@@ -65,7 +67,7 @@ class Table(Tabular):
         for name in renamed:
             if renamed.count(name) > self.columns.count(name) and renamed.count(name) > 1:
                 raise InvalidInput(f"There is a column {name!r} already.", fix="Choose another name.")
-        return Table(Chosen(self._source, renamed, range(len(renamed))))
+        return self._made(Chosen(self._source, renamed, range(len(renamed))))
 
     def mutate(self, new_var_string: str) -> Table:
         """A table with a column more, computed from others: `mutate("double = count * 2")`, in filters' language."""
@@ -73,17 +75,21 @@ class Table(Tabular):
         if self._names().has(name):
             raise InvalidInput(f"There is a column {name!r} already.", fix="Choose another name.")
         columns = self.columns
-        return Table(
+        return self._made(
             Chosen(self._source, [*columns, name], [*range(len(columns)), self._names().getter(parse(source))])
         )
 
     # --- rows
 
-    def filter(self, expression: str) -> Table:
-        """A table of the rows for which this holds: `"count > 5 and mood != 'Bad'"`."""
-        return Table(Filtered(self._source, self._names().getter(parse(expression))))
+    def filter(self, expression: str, *, timeout_s: float | None = None) -> Table:
+        """A table of the rows for which this holds: `"count > 5 and mood != 'Bad'"`.
 
-    def sort_by(self, *columns: str, reverse: bool | Sequence[bool] = False) -> Table:
+        `timeout_s`, here and below, is how long the next rows of it, and of what is made of it, may take: all that they
+        are made of. Without it, the limit of this table holds.
+        """
+        return self._made(Filtered(self._source, self._names().getter(parse(expression))), timeout_s)
+
+    def sort_by(self, *columns: str, reverse: bool | Sequence[bool] = False, timeout_s: float | None = None) -> Table:
         """A table in the order of these columns: None first, numbers, texts, then lists; equal rows as they were.
 
         `reverse` is for all columns, or has a bool for each.
@@ -92,15 +98,16 @@ class Table(Tabular):
         if len(down) != len(columns):
             raise InvalidInput(f"reverse has {len(down)} values for {len(columns)} columns.", fix="Give one for each.")
         keys = [by_column(self._names().find(column)) for column in columns]
-        return self._sorted(list(zip(keys, down, strict=True)))
+        return self._made(Sorted(self._source, list(zip(keys, down, strict=True))), timeout_s)
 
-    def order_by(self, *columns: str, reverse: bool | Sequence[bool] = False) -> Table:
+    def order_by(self, *columns: str, reverse: bool | Sequence[bool] = False, timeout_s: float | None = None) -> Table:
         """The same as `sort_by`."""
-        return self.sort_by(*columns, reverse=reverse)
+        return self.sort_by(*columns, reverse=reverse, timeout_s=timeout_s)
 
     def shuffle(self, seed: str | int | None = None) -> Table:
         """A table in an order that looks random: the same for the same seed and rows."""
-        return self._sorted([(by_chance(secrets.token_hex(8) if seed is None else str(seed)), False)])
+        drawn = secrets.token_hex(8) if seed is None else str(seed)
+        return self._made(Sorted(self._source, [(by_chance(drawn), False)]))
 
     def sample(self, n: int | None = None, frac: float | None = None, seed: str | int | None = None) -> Table:
         """A table of `n` rows, or of a part `frac` of them, drawn at random, each at most once."""
@@ -124,44 +131,53 @@ class Table(Tabular):
 
     # --- rows put together
 
-    def distinct(self, *columns: str) -> Table:
+    def distinct(self, *columns: str, timeout_s: float | None = None) -> Table:
         """A table of these columns, or all, with each combination of values once, in the order of the first ones."""
         names = list(columns) or self.columns
-        return Table(Distinct(self._computing(names), names))
+        return self._made(Distinct(self._computing(names), names), timeout_s)
 
-    def tally(self, *columns: str, top_n: int | None = None) -> Table:
+    def tally(self, *columns: str, top_n: int | None = None, timeout_s: float | None = None) -> Table:
         """How often each value occurs, or each combination of several columns' values, the most frequent first."""
         names = list(columns) or self.columns
-        return Table(Tallied(self._computing(names), names, top_n))
+        return self._made(Tallied(self._computing(names), names, top_n), timeout_s)
 
-    def group_by(self, *columns: str) -> GroupBy:
+    def group_by(self, *columns: str, timeout_s: float | None = None) -> GroupBy:
         """Groups of rows with equal values in these columns: `group_by("mood").agg(mean="mean(rating)")`."""
-        return GroupBy(self._computing, columns)
+        return GroupBy(self._computing, columns, self._limit_s(timeout_s))
 
-    def wide(self, index: str | Sequence[str], columns: str, values: str) -> Table:
+    def wide(self, index: str | Sequence[str], columns: str, values: str, *, timeout_s: float | None = None) -> Table:
         """A table with a row for each value of `index` and a column for each value of `columns`, filled from `values`.
 
         The values that become columns are read now, at most 1,000 of them; two rows for one place are an error.
         """
         names = [index] if isinstance(index, str) else index
-        return Table(WideRows(self._computing, names, columns, values))
+        limit_s = self._limit_s(timeout_s)
+        return Table(WideRows(self._computing, names, columns, values, QueryClock(limit_s)), limit_s)
 
-    def join(self, other: Joinable, on: On, how: str = "inner", suffix: str = "_right") -> Table:
+    def join(
+        self,
+        other: Joinable,
+        on: On,
+        how: str = "inner",
+        suffix: str = "_right",
+        *,
+        timeout_s: float | None = None,
+    ) -> Table:
         """Each row with the rows of `other` that have the same `on`; `how="left"` also keeps rows that match none.
 
         `other` is results, a table, a list of dicts or a pandas frame; `on` one name, several, or `{left: right}`. None
         and NaN match nothing. A column of `other` that is called as one here gets the suffix.
         """
-        return Table(JoinedRows(self._source, other, on, how, suffix))
+        return self._made(JoinedRows(self._source, other, on, how, suffix), timeout_s)
 
     # --- a sequence of rows
 
     def __len__(self) -> int:
         latest = None if self._latest is None else self._latest()
-        return self._source.count() if latest is None else latest.count()
+        return self._source.count(self._clock()) if latest is None else latest.count()
 
     def __iter__(self) -> Iterator[Values]:
-        rows = TableIterator(self._source)
+        rows = TableIterator(self._source, self._timeout_s)
         self._latest = weakref.ref(rows)
         return rows
 
@@ -178,7 +194,7 @@ class Table(Tabular):
             stop = None if index.stop is None else operator.index(index.stop)
             return self._within(RowRange(0 if index.start is None else operator.index(index.start), stop))
         place = operator.index(index)
-        rows, _ = self[place : place + 1 if place != -1 else None]._source.first(1)
+        rows, _ = self[place : place + 1 if place != -1 else None]._source.first(1, self._clock())
         if not rows:
             raise IndexError(f"there is no row {index} among {len(self):,}")
         return rows[0]
@@ -189,13 +205,17 @@ class Table(Tabular):
     # --- reading
 
     def _values(self) -> Iterator[Values]:
-        return self._source.rows()
+        return self._source.rows(self._clock())
+
+    def _timed_values(self, clock: QueryClock) -> Iterator[Values]:
+        with self._source.reading(clock) as rows:
+            yield from rows
 
     def _kinds(self) -> list[frozenset[ColumnKind]]:
-        return self._source.kinds()
+        return self._source.kinds(self._clock())
 
     def _glance(self, most_rows: int) -> Glance:
-        rows, total = self._source.first(most_rows)
+        rows, total = self._source.first(most_rows, self._clock())
         return Glance(columns=self.columns, rows=rows, total=total)
 
     def _computing(self, wanted: Wanted) -> ComputedColumns:
@@ -206,23 +226,30 @@ class Table(Tabular):
         return ColumnNames(self._source.columns)
 
     def _at(self, places: list[int]) -> Table:
-        return Table(Chosen(self._source, [self._source.columns[place] for place in places], places))
-
-    def _sorted(self, keys: list[tuple[RowKey, bool]]) -> Table:
-        return Table(Sorted(self._source, keys))
+        return self._made(Chosen(self._source, [self._source.columns[place] for place in places], places))
 
     def _within(self, window: RowRange) -> Table:
-        return Table(Windowed(self._source, window))
+        return self._made(Windowed(self._source, window))
+
+    def _made(self, rows: TableRows, timeout_s: float | None = None) -> Table:
+        return Table(rows, self._limit_s(timeout_s))
+
+    def _limit_s(self, timeout_s: float | None) -> float:
+        return self._timeout_s if timeout_s is None else checked_timeout(timeout_s)
+
+    def _clock(self) -> QueryClock:
+        return QueryClock(self._timeout_s)
 
 
 class GroupBy:
     """Rows in groups; `agg` gives a table with a row for each. Nothing is read before that table is."""
 
-    def __init__(self, computing: Computing, keys: Sequence[str]) -> None:
+    def __init__(self, computing: Computing, keys: Sequence[str], timeout_s: float) -> None:
         if not keys:
             raise InvalidInput("There is nothing to group by.", fix='Name a column: group_by("agent.city").')
         computing(keys)  # a misspelt name is refused here, not behind `agg`
         self._computing, self._keys = computing, list(keys)
+        self._timeout_s = timeout_s
 
     def agg(self, *calls: str, **named: str) -> Table:
         """A table with a row for each group, sorted by its keys, and these columns: `agg(mean="mean(answer.rating)")`.
@@ -234,7 +261,8 @@ class GroupBy:
         if not asked:
             raise InvalidInput("There is nothing to compute.", fix='Write agg(mean="mean(answer.rating)").')
         expressions = dict.fromkeys(each.expression for each in asked if each.expression is not None)
-        return Table(GroupedRows(self._computing([*self._keys, *expressions]), self._keys, asked))
+        rows = GroupedRows(self._computing([*self._keys, *expressions]), self._keys, asked)
+        return Table(rows, self._timeout_s)
 
     def count(self) -> Table:
         """How many rows each group has."""

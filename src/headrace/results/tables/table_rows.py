@@ -15,12 +15,14 @@ from typing import cast
 
 from headrace.expressions import ColumnKind
 from headrace.results.tabular import Values
+from headrace.store.queries.query_clock import QueryClock
 from headrace.store.scratch.scratch_table import ScratchTable, next_rows, pack_row
 from headrace.survey.values import kind_of
 
 
 class TableRows(ABC):
-    """Rows of Python values under these column names.
+    """Rows of Python values under these column names. One clock ends a read with all that it is made of.
+    It is restarted where rows leave the table, so that it counts the work until the next rows are there.
 
     `holds_read` says that the rows come out of an open read of a run file, which must be short; `is_counted` that all
     work is done before the first row comes, so that counting the rows costs little more.
@@ -34,43 +36,43 @@ class TableRows(ABC):
         self.columns = columns
 
     @abstractmethod
-    def reading(self) -> AbstractContextManager[Iterator[Values]]:
-        """Make the rows; they are read inside the block."""
+    def reading(self, clock: QueryClock, /) -> AbstractContextManager[Iterator[Values]]:
+        """Make the rows; they are read inside the block, and the clock is not restarted there."""
 
-    def count(self) -> int:
-        with self.reading() as rows:
+    def count(self, clock: QueryClock) -> int:
+        with self.reading(clock) as rows:
             return sum(1 for _ in rows)
 
-    def first(self, most: int) -> tuple[list[Values], int | None]:
+    def first(self, most: int, clock: QueryClock) -> tuple[list[Values], int | None]:
         """The first rows, and how many there are in all; None where finding out would read all of them."""
-        with self.reading() as rows:
+        with self.reading(clock) as rows:
             found = list(islice(rows, most))
             if self.is_counted:
                 return found, len(found) + sum(1 for _ in rows)
             return found, len(found) if next(rows, None) is None else None
 
-    def rows(self) -> Iterator[Values]:
+    def rows(self, clock: QueryClock) -> Iterator[Values]:
         """The rows, read as they are needed; those that hold a read are kept first."""
         if self.holds_read:
-            yield from self.kept()[1]
+            yield from self.kept(clock)[1]
             return
-        with self.reading() as rows:
-            yield from rows
+        with self.reading(clock) as rows:
+            yield from _handed_over(rows, clock)
 
-    def kept(self) -> tuple[int, Iterator[Values]]:
+    def kept(self, clock: QueryClock) -> tuple[int, Iterator[Values]]:
         """How many rows there are, and the rows: few are taken into memory, many into a temporary file."""
-        with self.reading() as rows:
+        with self.reading(clock) as rows:
             held, following = next_rows(rows), next(rows, None)
             if following is None:
                 return len(held), iter(held)
-            spool = ScratchTable(len(self.columns))
+            spool = ScratchTable(len(self.columns), clock)
             spool.add(map(pack_row, chain(held, (following,), rows)))
-        return spool.count, _rows_of(spool)
+        return spool.count, _rows_of(spool, clock)
 
-    def kinds(self) -> list[frozenset[ColumnKind]]:
+    def kinds(self, clock: QueryClock) -> list[frozenset[ColumnKind]]:
         """The kinds of values in each column, found by reading every row."""
         kinds: list[set[ColumnKind]] = [set() for _ in self.columns]
-        for row in self.rows():
+        for row in self.rows(clock):
             for seen, value in zip(kinds, row, strict=True):
                 seen.add(kind_of(value))
         return [frozenset(seen) for seen in kinds]
@@ -81,13 +83,13 @@ class TableIterator(Iterator[Values]):
     then made once for both.
     """
 
-    def __init__(self, source: TableRows) -> None:
-        self._source = source
+    def __init__(self, source: TableRows, timeout_s: float) -> None:
+        self._source, self._timeout_s = source, timeout_s
         self._rows: Iterator[Values] | None = None
 
     def __next__(self) -> Values:
         if self._rows is None:
-            self._rows = self._source.rows()
+            self._rows = self._source.rows(QueryClock(self._timeout_s))
         return next(self._rows)
 
     def close(self) -> None:
@@ -99,11 +101,19 @@ class TableIterator(Iterator[Values]):
     def count(self) -> int:
         """How many rows the iterator will give, or the table has where the iterator is in use already."""
         if self._rows is not None:
-            return self._source.count()
-        count, self._rows = self._source.kept()
+            return self._source.count(QueryClock(self._timeout_s))
+        count, self._rows = self._source.kept(QueryClock(self._timeout_s))
         return count
 
 
-def _rows_of(spool: ScratchTable) -> Iterator[Values]:
+def _rows_of(spool: ScratchTable, clock: QueryClock) -> Iterator[Values]:
     with spool:
-        yield from spool.rows()
+        clock.restart()  # the rows were counted
+        yield from _handed_over(spool.rows(), clock)
+
+
+def _handed_over(rows: Iterator[Values], clock: QueryClock) -> Iterator[Values]:
+    """The rows; the time in which the caller uses one does not count."""
+    for row in rows:
+        yield row
+        clock.restart()

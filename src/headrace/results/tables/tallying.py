@@ -14,6 +14,7 @@ from headrace.errors import InvalidInput
 from headrace.results.tables.computed_columns import ComputedColumns
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
+from headrace.store.queries.query_clock import QueryClock
 
 
 class Tallied(TableRows):
@@ -30,10 +31,10 @@ class Tallied(TableRows):
         self._most = -1 if top_n is None else max(0, top_n)
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
         places = range(self._source.width)
         names = ", ".join(f"x{place}" for place in places)
-        with self._source.relation() as relation:
+        with self._source.relation(clock) as relation:
             counted = f"SELECT {names}, count(*) FROM {{rows}} GROUP BY {names}"
             found = relation.query(f"{counted} ORDER BY count(*) DESC, min(position) LIMIT ?", places, (self._most,))
             yield ((*relation.values(places, row[:-1]), row[-1]) for row in found)
@@ -50,10 +51,10 @@ class Distinct(TableRows):
         self._source = source
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
         places = range(self._source.width)
         names = ", ".join(f"x{place}" for place in places)
-        with self._source.relation() as relation:
+        with self._source.relation(clock) as relation:
             once = f"SELECT {names}, min(position) FROM {{rows}} GROUP BY {names}"
             found = relation.query(f"{once} ORDER BY {len(places) + 1}", places)
             yield (relation.values(places, row[:-1]) for row in found)

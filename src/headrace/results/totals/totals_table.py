@@ -19,6 +19,7 @@ from headrace.results.totals.aggregator import Aggregator, take_up
 from headrace.results.totals.running_totals import GroupOfTotals
 from headrace.results.totals.written_totals import WrittenTotals, class_name, no_own_totals, totals_from_text
 from headrace.store.contents import decoding
+from headrace.store.queries.query_clock import QueryClock
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.keeping.stored_totals import TotalState, read_totals
 from headrace.store.run_file.reader import Reader
@@ -35,7 +36,7 @@ class TotalRows(TableRows):
         self._written = written
 
     @contextmanager
-    def reading(self) -> Generator[Iterator[Values]]:
+    def reading(self, _clock: QueryClock, /) -> Generator[Iterator[Values]]:
         columns = self._written.columns()
         with decoding(self.path, "its totals"):
             groups = [GroupOfTotals.decode(each, columns) for each in _states(self._reader)]
@@ -75,7 +76,7 @@ def glance_without_rows(reader: Reader, header: RunHeader, line: str, most_rows:
     if not isinstance(held, WrittenTotals):
         return Glance(columns=[], rows=[], total=0, notes=(line,))
     source = TotalRows(reader, held)
-    rows, total = source.first(most_rows)
+    rows, total = source.first(most_rows, QueryClock())
     return Glance(columns=source.columns, rows=rows, total=total, notes=(line,))
 
 

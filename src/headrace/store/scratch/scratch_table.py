@@ -16,6 +16,8 @@ from typing import Any, Self, TypeAlias, TypeVar, cast
 import apsw
 
 from headrace.store.disk_errors import translated_errors
+from headrace.store.hardening import harden, keep_time
+from headrace.store.queries.query_clock import QueryClock
 from headrace.survey.values import SqlValue, decode_value, encode_value
 
 ScratchRow: TypeAlias = tuple[Any, ...]
@@ -62,10 +64,14 @@ def next_rows(rows: Iterator[Row]) -> list[Row]:
 class ScratchTable:
     """Rows with `width` columns, c0, c1 and so on, and the `position` at which each was added, from 1."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, clock: QueryClock) -> None:
+        """The clock ends what is done with the table; whoever hands rows over to a user restarts it."""
         self.count = 0
         self._matching = ""
+        self._clock = clock
         self.connection = apsw.Connection("")
+        harden(self.connection)
+        keep_time(self.connection, clock)
         self.connection.execute(_SETTINGS).fetchall()
         self._columns = ", ".join(f"c{number}" for number in range(width))
         self.connection.execute(f"CREATE TABLE rows(position INTEGER PRIMARY KEY, {self._columns})")
@@ -85,6 +91,7 @@ class ScratchTable:
     def add(self, packed: Iterable[tuple[SqlValue, ...]]) -> None:
         left = iter(packed)
         while batch := next_rows(left):
+            self._clock.check()
             with _in_scratch(), self.connection:
                 self.connection.executemany(self._insert, batch)
             self.count += len(batch)
@@ -99,7 +106,7 @@ class ScratchTable:
     def matching(self, key: Sequence[SqlValue]) -> Iterator[ScratchRow]:
         """The rows with this key in the columns of the index, as they were added."""
         for row in self.connection.execute(f"{self._matching} ORDER BY position", tuple(key)):
-            yield tuple([unpack(value) for value in row]) if bytes in map(type, row) else row
+            yield _unpacked(row)
 
     def rows(self, order: Sequence[str] = (), start: int = 0, stop: int | None = None) -> Iterator[ScratchRow]:
         """The rows from `start` up to `stop` in the order of these SQL terms; equal ones as they were added."""
@@ -109,7 +116,11 @@ class ScratchTable:
                 f"SELECT {self._columns} FROM rows ORDER BY {', '.join([*order, 'position'])} LIMIT ? OFFSET ?",
                 (limit, start),
             ):
-                yield tuple([unpack(value) for value in row]) if bytes in map(type, row) else row
+                yield _unpacked(row)
+
+
+def _unpacked(row: ScratchRow) -> ScratchRow:
+    return tuple([unpack(value) for value in row]) if bytes in map(type, row) else row
 
 
 @contextmanager
