@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench import Bench
-from benchmarks.memory_picture import draw
 from benchmarks.processes import ChildFailed, start_python
+from headrace.charts.chart_data import MemoryChart, MemoryEvent, MemoryMark
+from headrace.charts.memory_svg import memory_svg
 
 BUDGET_BYTES = 512_000_000
 BEST_PEAK_BYTES = 428_000_000
 DESIGNS_PEAK = "978 / 428 / 628 MB"
 DESIGNS_STEADY = "528 / 278 / 378 MB"
 _SAMPLE_EVERY_S = 0.01
+_LEVELS = ((0.70, "skip LOW"), (0.85, "preempt"), (0.95, "kill"))
+_DRAWN_EVENTS = ("heartbeat skipped", "preempted", "killed", "out of memory")
 
 
 def run_mix(bench: Bench, slots: int, isolation: str, read_bytes: Callable[[int], int], title: str) -> dict[str, Any]:
@@ -35,8 +38,20 @@ def run_mix(bench: Bench, slots: int, isolation: str, read_bytes: Callable[[int]
         raise ChildFailed(f"the mix ended with {child.returncode}")
     figures = json.loads(printed)
     picture = Path(tempfile.gettempdir()) / f"headrace-{isolation}-{slots}-slots.svg"
-    picture.write_text(draw(samples, figures["events"], BUDGET_BYTES, title), encoding="utf-8")
+    picture.write_text(memory_svg(_chart(samples, figures["events"], title)), encoding="utf-8")
     return {**figures, "samples": samples, "picture": picture, "slots": slots}
+
+
+def _chart(samples: list[tuple[float, int]], events: list[list[Any]], title: str) -> MemoryChart:
+    """The picture's line, and a row below it for each kind of event."""
+    drawn = sorted((_DRAWN_EVENTS.index(what), at) for at, what, _ in events if what in _DRAWN_EVENTS)
+    return MemoryChart(
+        title=title,
+        marks=tuple(MemoryMark(at, used) for at, used in samples),
+        budget_bytes=BUDGET_BYTES,
+        levels=_LEVELS,
+        events=tuple(MemoryEvent(at, _DRAWN_EVENTS[kind]) for kind, at in drawn),
+    )
 
 
 def peak_and_steady(mix: dict[str, Any]) -> tuple[int, int]:

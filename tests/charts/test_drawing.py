@@ -180,6 +180,16 @@ def test_memory_is_drawn_below_its_budget_and_levels_keep_their_order(unicode: b
     assert sparkline([0, 50, 100], 100, unicode=True) == "▁▅█"
 
 
+@pytest.mark.parametrize("last_bytes", [0, 68_000_000, 70_000_000, 87_000_000, 96_000_000, 100_000_000, 300_000_000])
+def test_no_label_of_a_memory_picture_covers_another(last_bytes: int):
+    marks = (MemoryMark(0, 10_000_000), MemoryMark(10, last_bytes))
+    svg = memory_svg(MemoryChart(title="m", marks=marks, budget_bytes=100_000_000))
+    labels = [each for each in parsed(svg).iter() if each.tag.endswith("text") and float(each.get("x", 0)) > 582]
+    places = sorted(float(each.get("y", 0)) for each in labels)
+    assert len(places) == 5
+    assert all(lower - upper > 13 for upper, lower in pairwise(places))
+
+
 def test_a_memory_picture_has_its_levels_its_highest_reading_and_its_events():
     marks = (MemoryMark(0, 10_000_000), MemoryMark(10, 80_000_000), MemoryMark(20, 20_000_000))
     events = (MemoryEvent(5, "preempted"), MemoryEvent(9, "preempted"), MemoryEvent(9, "killed"))

@@ -25,6 +25,7 @@ from headrace.units import format_bytes, format_short_duration
 _LEFT, _RIGHT, _TOP, _HEIGHT = 72, 138, 48, 250
 _COLOURS = ("shrink", "preempt", "emergency")
 _MOST_EVENTS, _MOST_KINDS = 2_000, 8
+_LINE = 14.0  # from one label to the next
 Scale: TypeAlias = Callable[[float], float]
 
 
@@ -55,17 +56,36 @@ def memory_svg(chart: MemoryChart) -> str:
 
 
 def _levels(chart: MemoryChart, y: Scale) -> Iterator[str]:
-    named = [*zip(chart.levels, _COLOURS, strict=False), ((1.0, "budget"), "text")]
-    below = floor_px = _TOP + _HEIGHT + 20.0
-    for (share, what), colour in named:
+    levels = _named_levels(chart)
+    colours = [*_COLOURS[: len(levels) - 1], "text"]
+    for (share, what), colour, label in zip(levels, colours, _label_places(chart, y), strict=True):
         at = y(chart.budget_bytes * share)
         yield line(_LEFT, at, WIDTH - _RIGHT, at, colour, stroke_dasharray="5 4")
-        label = min(at + 4.5, below - 14)  # levels that lie close to each other keep their labels apart
-        below = label
         yield text(WIDTH - _RIGHT + 8, label, f"{share:.0%} {what}", colour)
-        if share in (0.70, 1.0) and at < floor_px:
+        if share in (0.70, 1.0):
             yield text(_LEFT - 8, at + 4.5, format_bytes(chart.budget_bytes * share), "faint", text_anchor="end")
     yield text(_LEFT - 8, _TOP + _HEIGHT + 4.5, "0", "faint", text_anchor="end")
+
+
+def _named_levels(chart: MemoryChart) -> list[tuple[float, str]]:
+    return [*chart.levels[: len(_COLOURS)], (1.0, "budget")]
+
+
+def _label_places(chart: MemoryChart, y: Scale) -> list[float]:
+    """Where the labels of the levels stand: those of levels that lie close to each other are kept apart."""
+    places: list[float] = []
+    below = _TOP + _HEIGHT + 20.0
+    for share, _ in _named_levels(chart):
+        below = min(y(chart.budget_bytes * share) + 4.5, below - _LINE)
+        places.append(below)
+    return places
+
+
+def _free_place(wanted: float, taken: list[float]) -> float:
+    """The place nearest to the wanted one that is a line away from all that are taken."""
+    beside = [place + shift for place in taken for shift in (-_LINE, _LINE)]
+    free = (place for place in (wanted, *beside) if all(abs(place - other) > _LINE - 0.1 for other in taken))
+    return min(free, key=lambda place: abs(place - wanted))
 
 
 def _line(chart: MemoryChart, x: Scale, y: Scale) -> Iterator[str]:
@@ -80,7 +100,7 @@ def _line(chart: MemoryChart, x: Scale, y: Scale) -> Iterator[str]:
     yield element("polygon", points=area, fill_opacity=0.15, **filled("value"))
     tip = element("title", escaped(f"at most {format_bytes(highest)}"))
     yield element("polyline", tip, points=drawn, stroke_width=1.8, stroke_linejoin="round", **stroked("value"))
-    last = min(points[-1][1] + 4.5, _TOP + _HEIGHT - 2)
+    last = _free_place(min(points[-1][1] + 4.5, _TOP + _HEIGHT - 2), _label_places(chart, y))
     yield text(WIDTH - _RIGHT + 8, last, f"at most {format_bytes(highest)}", "value", font_weight=600)
 
 

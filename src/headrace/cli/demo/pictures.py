@@ -1,6 +1,7 @@
-"""Pictures made of letters: bars, and memory over the course of a run. Covers: drawing for any width, ASCII too.
+"""Pictures made of letters: bars, and memory by interviews beside a line of another tool. Covers: any width, ASCII too.
 
-Does not cover: what is drawn (cli.demo.demo_run). Lines differ in their letters, not only in colour.
+Does not cover: what is drawn (cli.demo.demo_run), or memory over time against a budget (charts.memory_text). Lines
+differ in their letters, not only in colour.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ from itertools import groupby
 
 from rich.text import Text
 
+from headrace.charts.bar_text import ASCII, BLOCKS, WIDEST, bar_of
 from headrace.units import format_bytes
 
-_WIDEST = 100
 _ROWS = 10
 _MOMENTS = 200
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,24 +46,15 @@ def bar_chart(bars: Sequence[Bar], width: int, *, unicode: bool) -> Text:
     """A line for each bar: its group where that changes, its name, the bar, the count."""
     group_width, name_width = max(len(bar.group) for bar in bars), max(len(bar.name) for bar in bars)
     count_width, most = max(len(f"{bar.count:,}") for bar in bars), max(bar.count for bar in bars)
-    room = min(width, _WIDEST) - group_width - name_width - count_width - 3
-    drawn, last = Text(), ""
+    room = min(width, WIDEST) - group_width - name_width - count_width - 3
+    drawn, last, letters = Text(), "", BLOCKS if unicode else ASCII
     for bar in bars:
         group, last = "" if bar.group == last else bar.group, bar.group
         drawn.append(f"{group:<{group_width}} {bar.name:<{name_width}} ")
-        drawn.append(_bar(bar.count / most, room, unicode=unicode), bar.style)
+        drawn.append(bar_of(bar.count / most, room, letters), bar.style)
         drawn.append(f" {bar.count:,}\n")
     drawn.rstrip()
     return drawn
-
-
-def _bar(share: float, room: int, *, unicode: bool) -> str:
-    if not share:
-        return ""
-    if not unicode:
-        return "#" * max(1, round(share * room))
-    whole, eighths = divmod(max(1, round(share * room * 8)), 8)
-    return "█" * whole + (_EIGHTHS[eighths] if eighths else "")
 
 
 class MemoryPicture:
@@ -96,7 +87,7 @@ class MemoryPicture:
 
     def drawn(self, width: int, *, unicode: bool) -> Text:
         letters = _UNICODE if unicode else _ASCII
-        width = min(width, _WIDEST)
+        width = min(width, WIDEST)
         top = self._their_bytes(self._interviews)
         labels = ["0", *(format_bytes(top * r / (_ROWS - 1)) if r % 3 == 0 else "" for r in range(1, _ROWS))]
         margin = max(map(len, labels))
