@@ -113,7 +113,12 @@ MISTAKES = {
     ("results", "notes.txt"): "notes.txt is not a run file.",
     ("results", "city.run", "--where", "answer.wy == 'x'"): "There is no column 'answer.wy'",
     ("results", "city.run", "--select", "scenario.citty"): "Did you mean 'scenario.city'?",
-    ("results", "city.run", "--format", "xml"): "--format xml is not known. Use one of table, csv, jsonl.",
+    (
+        "results",
+        "city.run",
+        "--format",
+        "xml",
+    ): "--format xml is not known. Use one of table, csv, jsonl, markdown, parquet.",
     ("status", "notes.txt"): "notes.txt is not a run file.",
     ("resume", "notes.txt"): "notes.txt is not a run file.",
 }

@@ -171,8 +171,8 @@ def test_formats_and_labels_that_there_are_not_are_refused(results: Results) -> 
 
 
 def test_a_filter_that_only_python_can_count_says_and_more(results: Results) -> None:
-    assert str(results.filter("len(agent_name) > 0")).splitlines()[-2] == "and more"
-    assert "and more" not in str(results.filter("len(agent_name) > 0 and rating == 3"))
+    assert str(results.filter("len(lower(agent_name)) > 0")).splitlines()[-2] == "and more"
+    assert "and more" not in str(results.filter("len(lower(agent_name)) > 0 and rating == 3"))
 
 
 def test_the_repr_of_chosen_columns_is_their_table(results: Results) -> None:
@@ -214,7 +214,8 @@ def test_a_view_says_what_failed_in_it(results: Results) -> None:
     assert str(results.head(5)).splitlines()[-1] == f"1 of 5 interviews failed, {WHY}"
     assert str(results[10:]).splitlines()[-1].startswith("5 of 30 interviews failed, the first: interview 10, mood")
     assert str(results.filter("agent.age < 35")).splitlines()[-1] == f"4 of 30 interviews failed, {WHY}"
-    assert str(results.filter("len(agent_name) > 0")).splitlines()[-1] == f"3 of the 20 interviews shown failed, {WHY}"
+    in_python = results.filter("len(lower(agent_name)) > 0")
+    assert str(in_python).splitlines()[-1] == f"3 of the 20 interviews shown failed, {WHY}"
     assert str(results + results).splitlines()[-1] == f"12 of 80 interviews failed, {WHY}"
     assert "failed" not in str(results.filter("interview.status == 'done'"))
 

@@ -21,6 +21,7 @@ from headrace.charts.chart_data import (
     MemoryMark,
 )
 from headrace.display import cell_text, counted
+from headrace.errors import InvalidInput
 from headrace.memory.bounded_history import HistoryPoint
 from headrace.results.plots.axes import NONE, NOT_FINITE, OTHER, CategoryAxis, LengthAxis, NumberAxis, PlotAxis
 from headrace.results.plots.counting import PlaceCounts, count_places
@@ -124,7 +125,10 @@ def _samples(column: PlottedColumn) -> tuple[str, ...]:
 def memory_chart(points: list[HistoryPoint], name: str) -> MemoryChart:
     """The memory of all runs of a file, one after the other."""
     if not points:
-        return MemoryChart(title=f"memory of {name}", marks=(), budget_bytes=1, notes=("no memory history",))
+        raise InvalidInput(
+            f"{name} has no memory history.",
+            fix="A run writes it from its first seconds on; a file of an earlier Headrace gets it with its next run.",
+        )
     budget = points[-1].budget_bytes
     highest = max(point.memory_bytes for point in points)
     starts = [after.second for before, after in pairwise(points) if after.run != before.run]
