@@ -197,3 +197,37 @@ def test_one_interview_is_found_without_counting_all(mixed: Path, monkeypatch: p
         assert results.at(777).answer["plain"] == results[777].answer["plain"] == "text 777"
         assert results[-1].ordinal == 899
         assert [result.ordinal for result in results[10:12]] == [10, 11]
+
+
+def test_a_column_that_is_assumed_changes_without_being_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Iterations, agents and statuses are the same for many rows and then are not."""
+    monkeypatch.setattr(column_pages, "_MOST_ROWS", 16)
+    monkeypatch.setattr(stages, "_BATCH_ROWS", 40)
+    of = files.job(files.survey("said"), [Agent({"n": n}) for n in range(300)])
+    path = files.write(tmp_path / "twice.run", of, lambda n: [files.MISSING if n in (150, 222) else f"{n}"], n=2)
+    columns = ["said", "agent.n", "agent.agent_index", "iteration.iteration", "interview.status", "interview.ordinal"]
+    statements: list[str] = []
+    query = column_pages.page_query
+    monkeypatch.setattr(column_pages, "page_query", lambda *given: statements.append(given[1]) or query(*given))
+    with Results.open(path) as results:
+        for view in (results, results.sort_by("answer.said"), results.filter("agent.n != 3")):
+            assert _from_batches(view.select(*columns)) == list(view.select(*columns)._values())
+        whole = [result.ordinal for result in results]
+    assert whole == list(range(600))
+    assert any("i.model" not in selected for selected in statements), "nothing was ever assumed"
+
+
+@pytest.mark.parametrize("change", ["iteration = 1", "agent = 7", "status = 1", "more = '[1]'"])
+def test_an_assumed_column_that_is_damaged_is_given_as_it_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    monkeypatch.setattr(column_pages, "_MOST_ROWS", 16)
+    monkeypatch.setattr(stages, "_BATCH_ROWS", 40)
+    of = files.job(files.survey("said"), [Agent({"n": n}) for n in range(300)])
+    path = files.write(tmp_path / "changed.run", of, lambda n: [f"{n}"])
+    _edit(path, f"UPDATE interviews SET {change} WHERE ordinal = 200")
+    columns = ["said", "agent.n", "iteration.iteration", "interview.status"]
+    with Results.open(path) as results:
+        assert _from_batches(results.select(*columns)) == [(f"{n}", n, 0, "done") for n in range(300)]
+        with pytest.raises(RunFileDamaged, match="Interview 200"):  # what a filter has looked at is read
+            _from_batches(results.filter("answer.said > ''").select(*columns))

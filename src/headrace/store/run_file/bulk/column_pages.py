@@ -7,7 +7,8 @@
 
 What is accepted here is what row_check accepts, and anything else is left to it: it names the row and says what is
 wrong. That covers rows without a checksum, from an older Headrace, and very long values, of which a page would take too
-much memory. Does not cover: what the columns mean (results.columns).
+much memory. Columns that hardly ever change are assumed rather than read (assumed_columns). Does not cover: what the
+columns mean (results.columns).
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ import msgspec
 
 from headrace.expressions import Sql
 from headrace.store.contents import UNREADABLE
+from headrace.store.run_file.bulk.assumed_columns import AssumedColumns, PageColumns
 from headrace.store.run_file.header import RunHeader
-from headrace.store.run_file.interview_queries import Projection, RowSet, page_query
+from headrace.store.run_file.interview_queries import TRUE, Projection, RowSet, page_query
 from headrace.store.run_file.rows import Status
 
 # Of a page: more rows would fall out of the processor's cache between one step and the next.
@@ -33,6 +35,7 @@ _MOST_ROWS, _MOST_VALUES, _MOST_BYTES = 512, 16_384, 32_000_000
 # Upper half of a checksum, as `checksums.has_values` compares it.
 _VALUES_CHECKSUM = "(i.checksum >> 32) + 2147483648"
 _STATUSES = frozenset(map(int, Status))
+_ITERATION, _MODEL, _STATUS = 1, 4, 5  # places of columns
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -85,7 +88,8 @@ class ColumnPages:
         self._models = frozenset(range(len(header.models)))
         answers = [f"i.a{position}" for position in projection.answers]
         head = ["i.ordinal", "i.iteration", "i.agent", "i.scenario", "i.model", "i.status"]
-        self._columns = ", ".join([*head, *answers, "i.more", _VALUES_CHECKSUM])
+        self._columns = [*head, *answers, "i.more"]
+        self._assumed = AssumedColumns(more=len(self._columns) - 1)
         self._rows = max(16, min(_MOST_ROWS, _MOST_VALUES // len(head + answers)))
         # Each answer, what is beyond them, an agent and a scenario.
         self._longest_bytes = _MOST_BYTES // (self._rows * (len(answers) + 3))
@@ -100,23 +104,43 @@ class ColumnPages:
     ) -> Generator[ColumnPage]:
         """The pages behind the key `after`, together at most `limit` rows, in the caller's transaction."""
         with short_values(connection, self._longest_bytes):
-            is_by_ordinal = row_set.key == "i.ordinal"  # then the key is not read twice
-            columns = self._columns if is_by_ordinal else f"{row_set.key}, {self._columns}"
-            query = page_query(row_set, columns, condition)
-            cursor = connection.execute(query, (after, *condition.parameters, limit))
-            while rows := list(islice(cursor, self._rows)):
-                *columns, checksums = zip(*rows, strict=True)
-                last_key = rows[-1][0]
-                yield self._page(connection, columns if is_by_ordinal else columns[1:], checksums, last_key)
+            # A condition was evaluated on what is in the file: its rows are read, so that both are checked.
+            at_first = self._assumed.places if condition is TRUE else set[int]()
+            for assumed in (at_first, set[int]()):
+                try:
+                    for page in self._pages(connection, row_set, condition, after, limit, assumed):
+                        yield page
+                        after, limit = page.last_key, limit - len(page)
+                    return
+                except GiveUp:
+                    if not assumed:
+                        raise
+                    self._assumed.doubt()
 
-    def _page(
-        self, connection: apsw.Connection, columns: list[tuple[Any, ...]], checksums: tuple[Any, ...], last_key: int
-    ) -> ColumnPage:
-        encoded = _encoded(columns)
-        if tuple(map(crc32, encoded)) != checksums:
-            _give_up("a checksum")
+    def _pages(
+        self, connection: apsw.Connection, row_set: RowSet, condition: Sql, after: int, limit: int, assumed: set[int]
+    ) -> Generator[ColumnPage]:
+        """The pages, of which these columns are assumed; what is learned from them is for the next reading."""
+        names = [name for place, name in enumerate(self._columns) if place not in assumed]
+        is_by_ordinal = row_set.key == "i.ordinal"  # then the key is not read twice
+        key = [] if is_by_ordinal else [row_set.key]
+        query = page_query(row_set, ", ".join([*key, *names, _VALUES_CHECKSUM]), condition)
+        cursor = connection.execute(query, (after, *condition.parameters, limit))
+        while rows := list(islice(cursor, self._rows)):
+            *columns, checksums = zip(*rows, strict=True)
+            del columns[: len(key)]
+            if assumed:
+                self._assumed.fill_in(columns)
+            encoded = _encoded(columns)
+            if tuple(map(crc32, encoded)) != checksums:
+                _give_up("a checksum")
+            self._check_head(columns, assumed)
+            if not assumed:
+                self._assumed.learn(columns)
+            yield self._page(connection, columns, sum(map(len, encoded)), rows[-1][0])
+
+    def _page(self, connection: apsw.Connection, columns: PageColumns, held_bytes: int, last_key: int) -> ColumnPage:
         ordinals, iterations, agents, scenarios, models, statuses, *answers, more = columns
-        self._check_head(iterations, agents, scenarios, models, statuses)
         projection = self._projection
         return ColumnPage(
             last_key,
@@ -130,21 +154,30 @@ class ColumnPages:
             more,
             _list_rows(connection, "agents", agents) if projection.agent else _NO_ROWS,
             _list_rows(connection, "scenarios", scenarios) if projection.scenario else _NO_ROWS,
-            sum(map(len, encoded)),
+            held_bytes,
         )
 
-    def _check_head(self, *columns: tuple[Any, ...]) -> None:
-        """Refuse positions, models and statuses that are none. A row's checksum may be right and the row forged."""
+    def _check_head(self, columns: PageColumns, assumed: set[int]) -> None:
+        """Refuse positions, models and statuses that are none. A row's checksum may be right and the row forged.
+
+        What is assumed was checked where it was read.
+        """
+        read = [place for place in range(_ITERATION, _STATUS + 1) if place not in assumed]
         try:
             # A sum is a whole number only where all its parts are.
-            are_whole = {type(sum(column)) for column in columns} == {int}
+            are_whole = all(type(sum(columns[place])) is int for place in read)
         except TypeError:
             are_whole = False
-        if not are_whole or not self._models.issuperset(columns[-2]) or not _STATUSES.issuperset(columns[-1]):
+        are_known = all(
+            known.issuperset(columns[place])
+            for place, known in ((_MODEL, self._models), (_STATUS, _STATUSES))
+            if place in read
+        )
+        if not are_whole or not are_known:
             _give_up("a position, model or status")
 
 
-def _encoded(columns: list[tuple[Any, ...]]) -> list[bytes]:
+def _encoded(columns: PageColumns) -> list[bytes]:
     try:
         return list(map(_encode, zip(*columns, strict=True)))
     except UNREADABLE:
