@@ -1,5 +1,6 @@
 """One interview by its place or its number, the last few, and directions of an order: found without reading all."""
 
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,13 @@ import apsw
 import pytest
 
 from headrace.errors import InvalidInput
+from headrace.plan.lists import AgentList
 from headrace.results.results import Results
 from headrace.store.run_file import reader as reader_module
+from headrace.store.run_file.bulk.block_counts import EVERY_ROW, BlockCounts
+from headrace.store.run_file.rows import row_batch
 from headrace.survey.agent import Agent
+from headrace.survey.model import Model
 from tests.results import files
 
 MANY = 4_000
@@ -153,6 +158,93 @@ def test_a_question_called_failed_comes_first(tmp_path: Path) -> None:
     with Results.open(path) as results:
         assert len(results.filter("failed == 'no'")) == 1
         assert len(results.filter("interview.failed")) == 0
+
+
+@pytest.mark.parametrize("chosen", ["every third", "an early hole", "the last only", "a window in flight"])
+def test_places_in_a_file_with_holes_are_found_in_few_steps(
+    tmp_path: Path, steps: Callable[[], int], chosen: str
+) -> None:
+    stored = {
+        "every third": list(range(1, MANY, 3)),
+        "an early hole": [n for n in range(MANY) if n != 5],
+        "the last only": [MANY - 1],
+        "a window in flight": [*range(MANY - 600), *range(MANY - 600, MANY - 100, 7)],
+    }[chosen]
+    of = files.job(files.survey("q"), [Agent({"n": n}) for n in range(MANY)])
+    path = files.write(tmp_path / "holed.run", of, lambda n: [n % 10], stored)
+    with Results.open(path) as results:
+        len(results.filter("q >= 0"))
+        everything = steps()
+        assert results[len(stored) - 1].ordinal == stored[-1]  # counts the blocks
+        assert steps() < everything + 2_000
+        for place in range(0, len(stored), max(1, len(stored) // 11)):
+            assert results[place].ordinal == stored[place]
+            assert steps() < max(everything / 5, 2_000)
+        assert ordinals(results[len(stored) // 2 : len(stored) // 2 + 5]) == stored[len(stored) // 2 :][:5]
+        assert len(results) == len(stored)
+        assert steps() < max(everything / 5, 2_000)
+        with pytest.raises(IndexError):
+            results[len(stored)]
+
+
+@pytest.mark.parametrize("asked", [{"limit": 3_000}, {"sample": 1_000, "seed": 4}, {"limit": 2_000, "sample": 900}])
+def test_places_in_what_a_run_was_asked_for_are_found_in_few_steps(
+    tmp_path: Path, steps: Callable[[], int], asked: dict[str, int]
+) -> None:
+    path = tmp_path / "scoped.run"
+    people = AgentList(Agent(name=f"p{n}") for n in range(MANY))
+    job = files.survey("q").by(people).by(Model("test", canned_response="x"))
+    with job.run(path, progress_bar=False, **asked) as results:
+        assert [result.ordinal for result in job.run(path, sample=1_500, seed=9, progress_bar=False)]
+        expected = ordinals(results)
+        len(results.filter("q == 'x'"))
+        everything = steps()
+        assert results[len(expected) // 2].ordinal == expected[len(expected) // 2]
+        assert len(results) == len(expected)
+        steps()
+        for place in range(0, len(expected), len(expected) // 7):
+            assert results[place].ordinal == expected[place]
+            assert len(results) == len(expected)
+            assert steps() < everything / 2
+        with pytest.raises(IndexError):
+            results[len(expected)]
+
+
+def test_places_follow_a_run_that_goes_on_and_only_what_is_not_full_is_counted_again(
+    tmp_path: Path, steps: Callable[[], int]
+) -> None:
+    path = tmp_path / "live.run"
+    of = files.job(files.survey("q"), [Agent({"n": n}) for n in range(MANY)])
+    order = random.Random(3)
+    left, stored = list(range(MANY)), list[int]()
+    with files.opened(path, of) as file, Results.open(path) as results:
+        while left:
+            window = left[:400]
+            batch = [window.pop(order.randrange(len(window))) for _ in range(min(250, len(window)))]
+            left = sorted({*left} - {*batch})
+            stored = sorted([*stored, *batch])
+            file.journal.commit([row_batch([files.row(file, of, n, ["x"]) for n in batch])], [])
+            steps()
+            for place in (0, len(stored) // 2, len(stored) - 1):
+                assert results[place].ordinal == stored[place]
+            assert len(results) == len(stored)
+            assert steps() < 20_000  # a count of all takes more than that in the end
+        assert ordinals(results) == stored == list(range(MANY))
+
+
+def test_blocks_of_ordinals_stay_few_in_a_large_file(tmp_path: Path) -> None:
+    writer = apsw.Connection(str(tmp_path / "large.db"))
+    writer.execute("CREATE TABLE interviews(ordinal INTEGER PRIMARY KEY)")
+    connection = apsw.Connection(str(tmp_path / "large.db"))
+    stored = [*range(600), 70_000, 10**6, 10**6 + 1, 10**9, 2**40]
+    blocks = BlockCounts()
+    for most in range(1, len(stored) + 1):
+        writer.execute("INSERT INTO interviews VALUES(?)", (stored[most - 1],))
+        for place in {0, most // 2, most - 1}:
+            assert blocks.ordinal_at(connection, EVERY_ROW, place) == stored[place]
+        assert blocks.ordinal_at(connection, EVERY_ROW, most) is None
+        for stop in (0, 1, 4, 256, 257, 10**6 + 1, 2**50):
+            assert blocks.count_below(connection, EVERY_ROW, stop) == sum(n < stop for n in stored[:most])
 
 
 def test_the_length_and_what_is_at_the_ends_is_found_without_reading_all(large: Path, steps: Callable[[], int]) -> None:

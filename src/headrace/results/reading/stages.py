@@ -270,7 +270,7 @@ class _ViewStage:
             condition, rest = self._conditions.split(connection)
             if not rest:
                 with decoding(self._header.path, "what it has counted"):
-                    return count(connection, self._row_set, condition)
+                    return count(connection, self._row_set, condition, self._reader.blocks)
         return sum(map(len, self.pages(Projection(), 0, None)))
 
     def choose(self, keys: tuple[SortKey, ...], start: int, stop: int | None) -> RowSet:
@@ -328,7 +328,8 @@ class _ViewStage:
             if rest:
                 return _ReadPosition(_BEFORE_ALL, start, left)
             with decoding(self._header.path, "what it has counted"):
-                return _ReadPosition(key_before(connection, self._row_set, condition, start), 0, left)
+                key = key_before(connection, self._row_set, condition, start, self._reader.blocks)
+                return _ReadPosition(key, 0, left)
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ import apsw
 from headrace.expressions import Sql
 from headrace.store.contents import check_in_order, damaged, decoding, one_value
 from headrace.store.hardening import scratch
+from headrace.store.run_file.bulk.block_counts import EVERY_ROW, BlockCounts
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Status
 from headrace.survey.values import SqlValue
 
@@ -48,7 +49,7 @@ class RowSet:
     where the file may have others below.
     """
 
-    tables: str = "interviews i"
+    tables: str = EVERY_ROW
     key: str = "i.ordinal"
     below: int | None = None
     total: int = 0
@@ -56,11 +57,16 @@ class RowSet:
 
     @property
     def is_everything(self) -> bool:
-        return self.tables == "interviews i"
+        return self.tables == EVERY_ROW
 
     @property
     def is_by_position(self) -> bool:
         return self.key != "i.ordinal"
+
+    @property
+    def counted_rows(self) -> str:
+        """The rows among which its own are found by their place: those of the file, but for a sample."""
+        return self.tables if self.is_drawn else EVERY_ROW
 
 
 EVERYTHING = RowSet()
@@ -76,7 +82,8 @@ def rows_where(condition: str, below: int, total: int, *, is_drawn: bool) -> Row
 
 def rows_between(first: int, stop: int) -> RowSet:
     """The interviews with ordinals from `first` up to `stop`."""
-    return RowSet(f"(SELECT * FROM main.interviews WHERE ordinal >= {first} AND ordinal < {stop}) i")
+    rows = f"(SELECT * FROM main.interviews WHERE ordinal >= {first} AND ordinal < {stop}) i"
+    return RowSet(rows, is_drawn=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,33 +170,36 @@ def fetch(
     return found, len(found) == limit
 
 
-def key_before(connection: apsw.Connection, row_set: RowSet, condition: Sql, index: int) -> int | None:
+def key_before(
+    connection: apsw.Connection, row_set: RowSet, condition: Sql, index: int, blocks: BlockCounts
+) -> int | None:
     """The key just before the row at `index`; None where there are no more than `index` rows."""
     if condition is TRUE:
         if row_set.is_by_position:
             return index
-        is_from_first = row_set.is_everything or (row_set.below is not None and not row_set.is_drawn)
-        if is_from_first and _has_no_holes(connection):
+        if not row_set.is_drawn and _has_no_holes(connection):
             return index - 1
-    key = connection.execute(
-        f"SELECT {row_set.key} FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
-        f" ORDER BY {row_set.key} LIMIT 1 OFFSET ?",
-        (*condition.parameters, index),
-    ).get
+        key = blocks.ordinal_at(connection, row_set.counted_rows, index)
+    else:
+        key = connection.execute(
+            f"SELECT {row_set.key} FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
+            f" ORDER BY {row_set.key} LIMIT 1 OFFSET ?",
+            (*condition.parameters, index),
+        ).get
     return None if key is None else key - 1
 
 
-def count(connection: apsw.Connection, row_set: RowSet, condition: Sql) -> int:
+def count(connection: apsw.Connection, row_set: RowSet, condition: Sql, blocks: BlockCounts) -> int:
     """How many interviews of a row set meet the condition."""
-    known = _known_count(connection, row_set) if condition is TRUE else None
+    known = _known_count(connection, row_set, blocks) if condition is TRUE else None
     if known is not None:
         return known
     found = f"SELECT count(*) FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
     return connection.execute(found, condition.parameters).get
 
 
-def _known_count(connection: apsw.Connection, row_set: RowSet) -> int | None:
-    """How many interviews a row set has, where the file's own count tells."""
+def _known_count(connection: apsw.Connection, row_set: RowSet, blocks: BlockCounts) -> int | None:
+    """How many interviews a row set has, where the file's own count tells, or the counts of blocks."""
     if row_set.is_by_position:
         return None
     kept = _kept_count(connection)
@@ -200,7 +210,9 @@ def _known_count(connection: apsw.Connection, row_set: RowSet) -> int | None:
     behind_last = (connection.execute("SELECT max(ordinal) FROM interviews").get or -1) + 1
     if behind_last <= row_set.below and not row_set.is_drawn:
         return kept  # the file has no others
-    return row_set.total if kept == behind_last >= row_set.below else None  # it has all of them, and no holes
+    if kept == behind_last >= row_set.below:
+        return row_set.total  # the file has all of them, and no holes
+    return blocks.count_below(connection, row_set.counted_rows, row_set.below)
 
 
 def _kept_count(connection: apsw.Connection) -> int:

@@ -22,6 +22,7 @@ from headrace.store.disk_errors import translated_errors
 from headrace.store.hardening import keep_time
 from headrace.store.kept_names import kept_files
 from headrace.store.queries.query_clock import QueryClock
+from headrace.store.run_file.bulk.block_counts import BlockCounts
 from headrace.store.run_file.run_schema import check_is_run_file
 from headrace.store.transactions import transaction
 from headrace.survey.values import SqlValue
@@ -58,6 +59,7 @@ class Reader:
         self._made_at = made_at
         self._functions: dict[Hashable, _OrdinalTest] = {}
         self._is_twin = False
+        self.blocks = BlockCounts()  # used inside a snapshot
         self._connection: apsw.Connection | None = None
         self._file: tuple[int, int] | None = None  # of the open connection
         self._using = threading.RLock()
@@ -128,6 +130,7 @@ class Reader:
     def _use(self, connection: apsw.Connection) -> apsw.Connection:
         for function in self._functions.values():
             function.define(connection)
+        self.blocks.clear()
         self._connection = connection
         return connection
 
