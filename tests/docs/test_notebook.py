@@ -100,3 +100,24 @@ async def test_a_notebook_shows_how_far_a_run_is_stops_it_and_goes_on(tmp_path: 
         assert "60/60" in awaited.html
         assert "memory" in awaited.html
         assert (await cells.run("_ = job.run('b.run', concurrency=60, progress_bar=False)")).outputs == []
+
+
+async def test_a_notebook_shows_each_table_once_and_print_writes_text(tmp_path: Path):
+    shown = ("results.tally('q')", "results.select('answer.q')", "results.sql('select q from self')",
+             "results.group_by('q').agg('count()')", "results.plot('q')", "results.plot_memory()")  # fmt: skip
+    async with notebook(tmp_path) as cells:
+        await cells.run(SETUP)
+        await cells.run("results = job.run('town.run', limit=3, progress_bar=False)")
+        for source in shown:
+            (output,) = (await cells.run(source)).outputs
+            assert output["output_type"] == "execute_result", source
+            assert set(output["data"]) in ({"text/html", "text/plain"}, {"image/svg+xml", "text/plain"}), source
+            assert output["data"]["text/plain"].strip(), source
+        for source in ("print(results.tally('q'))", "results.select('answer.q').print()"):
+            (printed,) = (await cells.run(source)).outputs
+            assert printed["name"] == "stdout"
+            assert printed["text"].splitlines()[2].startswith("x")
+        (html,) = (await cells.run("results.select('answer.q').print(format='html')")).outputs
+        assert "<td>x</td>" in html["data"]["text/html"]
+        assert (await cells.run("text = str(results.tally('q'))")).outputs == []
+        assert "x" in (await cells.run("text")).seen[0]

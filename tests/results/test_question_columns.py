@@ -221,7 +221,9 @@ def test_one_result_has_them_by_edsls_names(results: Results) -> None:
 
 
 def test_options_are_those_that_the_interview_saw(tmp_path: Path) -> None:
-    first = QuestionMultipleChoice(question_name="city", question_text="Which?", question_options=["Oslo", "Lima"])
+    first = QuestionMultipleChoice(
+        question_name="city", question_text="Or {{ or }}?", question_options=["Oslo", "Lima"]
+    )
     second = QuestionMultipleChoice(
         question_name="stay", question_text="And?", question_options=["stay in {{ city.answer }}", "{{ scenario.or }}"]
     )
@@ -234,5 +236,8 @@ def test_options_are_those_that_the_interview_saw(tmp_path: Path) -> None:
             (["Oslo", "Lima"], ["stay in Oslo", "go"], ["a", "b"]),
             (["Oslo", "Lima"], ["stay in Lima", "run"], [1, 2]),
         ]
+        cities = [["Oslo", "Lima"]] * 2
+        assert results.select("city_question_options").to_list() == cities
+        assert [result["question_options"]["city_question_options"] for result in results] == cities
         assert results.select("stay_question_text").first() == "And?"
         assert len(results.filter("'go' in stay_question_options")) == 1

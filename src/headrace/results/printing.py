@@ -76,7 +76,8 @@ def labelled(glance: Glance, labels: Mapping[str, str]) -> Glance:
 def print_glance(glance: Glance, format: str | None) -> None:
     """Print on standard output; HTML in a notebook is shown there."""
     if format == "html" and is_notebook():
-        import_module("IPython.display").display({"text/html": in_format(glance, format)}, raw=True)
+        shown = {"text/html": in_format(glance, format), "text/plain": as_text(glance)}
+        import_module("IPython.display").display(shown, raw=True)
         return
     if format in (None, "rich"):
         if _is_terminal():
@@ -110,7 +111,8 @@ def as_text(glance: Glance) -> str:
 def _console(file: TextIO) -> Console:
     from rich.console import Console
 
-    return Console(file=file, width=_room() or 80, highlight=False, markup=False, emoji=False)
+    # Left to itself, in a notebook rich displays below the cell what is meant for `file`.
+    return Console(file=file, width=_room() or 80, force_jupyter=False, highlight=False, markup=False, emoji=False)
 
 
 def _draw(console: Console, glance: Glance) -> None:

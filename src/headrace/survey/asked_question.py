@@ -122,7 +122,8 @@ class AskedQuestion:
 
     def options(self, context: Context, ordinal: int) -> list[Any] | None:
         """The options that an interview sees, in the order shown; None where it has none."""
-        return _options(self._filled(context, ordinal)[1])
+        # Fixed options need no data: not even what the text names, which a column of options does not read.
+        return _options(self.question if self.is_fixed else self._filled(context, ordinal)[1])
 
     def schema(self, question: Question) -> Schema:
         """The JSON schema of an answer to the filled question; made once where it is the same in every interview."""
