@@ -92,7 +92,9 @@ def test_groups_are_computed_sorted_and_written(place: Path, tmp_path: Path):
     assert "failed" not in counted
     printed(place, "export", "a.run", *grouped, "-o", str(tmp_path / "out.parquet"))
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 2
-    assert "Add --group-by" in refused(place, "results", "a.run", "--agg", "count()")
+    whole = printed(place, "results", "a.run", "--agg", "n=count()", "--agg", "mean(rating)", "--format", "csv")
+    mean = to_frame(place / "a.run")["answer.rating"].mean()
+    assert whole.splitlines() == ["mean_rating,n", f"{mean},{len(to_frame(place / 'a.run'))}"]
     assert "Leave --select out" in refused(place, "results", "a.run", "--group-by", "mood", "--select", "mood")
     assert "nonsense" in refused(place, "results", "a.run", "--group-by", "mood", "--agg", "x=nonsense(rating)")
 

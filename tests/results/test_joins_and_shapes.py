@@ -146,3 +146,12 @@ def test_wide_refuses_two_values_for_one_place_and_too_many_columns() -> None:
         many.wide("k", "name", "value")
     with pytest.raises(InvalidInput, match="Two columns would be called 'k'"):
         table([(1, "k", 1)], ["k", "name", "value"]).wide("k", "name", "value")
+
+
+def test_a_joined_column_does_not_hide_one_by_its_bare_name(results: Results) -> None:
+    found = results.select("city", "rating").join([{"city": "Oslo", "rating": 99, "ordinal": 1}], on="city")
+    assert found.columns == ["scenario.city", "answer.rating", "rating_right", "ordinal"]
+    assert len(found.filter("rating > 50")) == 0
+    assert len(found.filter("rating_right > 50")) == 20
+    tallied = results.select("interview.ordinal").join([{"ordinal": 1, "x": 2}], on={"ordinal": "ordinal"})
+    assert tallied.columns == ["interview.ordinal", "x"]

@@ -38,30 +38,31 @@ class Query:
     timeout_s: float | None = None
 
     def __post_init__(self) -> None:
-        others = self.select != EVERYTHING or self.sort or self.limit or self.group_by
+        others = self.select != EVERYTHING or self.sort or self.limit or self.is_grouped
         if self.sql is not None and others:
             raise OptionError(
                 "--sql says itself which columns, in which order and how many.",
-                fix="Leave --select, --group-by, --sort and --limit out, and write them in the SQL. --where may stay.",
+                fix="Drop --select, --group-by, --agg, --sort and --limit, and write SQL for them. --where may stay.",
             )
-        if self.group_by and self.select != EVERYTHING:
-            raise OptionError(
-                "--group-by and --agg say which columns there are.", fix="Leave --select out, or --group-by."
-            )
-        if self.agg and not self.group_by:
-            raise OptionError("--agg computes something of each group.", fix="Add --group-by agent.city.")
+        if self.is_grouped and self.select != EVERYTHING:
+            raise OptionError("--group-by and --agg say which columns there are.", fix="Leave --select out, or these.")
 
     @property
     def is_of_interviews(self) -> bool:
         """Whether each row is an interview."""
-        return self.sql is None and not self.group_by
+        return self.sql is None and not self.is_grouped
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a row is a group; all interviews are one where --agg stands alone."""
+        return bool(self.group_by or self.agg)
 
     def of(self, results: Results) -> Tabular:
         """The rows that the query asks for; nothing is read yet."""
         chosen = results.filter(self.where) if self.where else results
         if self.sql is not None:
             return chosen.sql(self.sql)
-        if self.group_by:
+        if self.is_grouped:
             return self._in_order(self._grouped(chosen))
         ordered = self._in_order(chosen)
         return ordered if self.select == EVERYTHING else ordered.select(*names_in(self.select))

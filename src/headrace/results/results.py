@@ -382,7 +382,10 @@ class Results(HostedVerbs, Tabular):
         return found if output == "Dataset" else counts_by_value(iter(found))
 
     def group_by(self, *columns: str, timeout_s: float | None = None) -> GroupBy:
-        """Groups of interviews that are equal in these columns: `group_by("agent.city").agg(mean="mean(rating)")`."""
+        """Groups of interviews that are equal in these columns: `group_by("agent.city").agg(mean="mean(rating)")`.
+
+        Without columns, all interviews are one group.
+        """
         return GroupBy(self._computing, columns, self._limit_s(timeout_s))
 
     def distinct(self, *columns: str, timeout_s: float | None = None) -> Table:

@@ -10,6 +10,6 @@
 
 Two uses: `group_by(...).agg(...)` (tables.grouping) has all of them, `aggregate=` of a run (totals) has those with a
 state of bounded size, which it writes into the run file and takes up from there. Both give the same value of the same
-rows: None and NaN are left out, numbers are added exactly (exact_sums) and rounded once, at the end, so that neither
-the order of rows nor a kill shows in a result.
+rows: None and NaN are left out, and so are conditions on them (expressions.known_truth), numbers are added exactly
+(exact_sums) and rounded once, at the end, so that neither the order of rows nor a kill shows in a result.
 """

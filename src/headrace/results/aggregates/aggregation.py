@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from headrace.errors import ExpressionError
 from headrace.expressions import Expression, parse_call
+from headrace.expressions.known_truth import known_truth
 from headrace.expressions.nodes import Literal, Name
 from headrace.results.aggregates.function_states import STATE_FUNCTIONS
 from headrace.results.columns.result_column import without_group
@@ -37,7 +38,7 @@ def read_aggregation(source: str, name: str | None = None) -> Aggregation:
         raise ExpressionError(
             f"{call.function}() does not take {len(call.arguments)} arguments.", source=source, fix=f"Write {example}."
         )
-    expression = call.arguments[0] if call.arguments else None
+    expression = known_truth(call.arguments[0]) if call.arguments else None
     part = _part(call.arguments[1], source) if expected == 2 else 0.5
     return Aggregation(name or _default_name(source, call.function, expression, part), call.function, expression, part)
 

@@ -16,11 +16,12 @@ from itertools import chain, groupby
 from typing import Any
 
 from headrace.errors import InvalidInput
+from headrace.expressions import parse
 from headrace.results.aggregates.aggregates_in_sql import ROW_COUNT, SqlAggregate, sql_aggregate
 from headrace.results.aggregates.aggregation import PLACED, QUANTILES, Aggregation
 from headrace.results.aggregates.function_states import is_missing, new_state
 from headrace.results.aggregates.ordered_values import NumberCount, Quantile, UniqueCount
-from headrace.results.tables.computed_columns import ComputedColumns
+from headrace.results.tables.computed_columns import ComputedColumns, Computing
 from headrace.results.tables.relation import Relation
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
@@ -28,6 +29,7 @@ from headrace.store.queries.query_clock import QueryClock
 from headrace.store.scratch.scratch_table import pack
 
 _NAN = pack(float("nan"))
+_CONSTANT = parse("None")
 
 
 class GroupedRows(TableRows):
@@ -147,6 +149,30 @@ class GroupedRows(TableRows):
 
     def _place(self, aggregation: Aggregation) -> int | None:
         return None if aggregation.expression is None else self._places[aggregation.expression]
+
+
+class WholeRows(TableRows):
+    """One row for all rows of the source, also where there are none: the groups of a constant, without that key."""
+
+    is_counted = True
+
+    def __init__(self, computing: Computing, aggregations: list[Aggregation]) -> None:
+        expressions = dict.fromkeys(each.expression for each in aggregations if each.expression is not None)
+        self._groups = GroupedRows(computing([_CONSTANT, *expressions]), [""], aggregations)
+        super().__init__(self._groups.path, self._groups.columns[1:])
+        self.holds_read = self._groups.holds_read
+        self._aggregations = aggregations
+
+    @contextmanager
+    def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
+        with self._groups.reading(clock) as rows:
+            row = next(rows, None)
+            yield iter([row[1:] if row is not None else tuple(map(_of_nothing, self._aggregations))])
+
+
+def _of_nothing(aggregation: Aggregation) -> Any:
+    """What a function gives where it has no value."""
+    return None if aggregation.function in (*QUANTILES, *PLACED) else _new_function(aggregation.function).result()
 
 
 def _new_function(function: str) -> Any:

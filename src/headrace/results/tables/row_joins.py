@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 
 from headrace.errors import InvalidInput
 from headrace.results.aggregates.function_states import is_missing
+from headrace.results.columns.result_column import is_own, without_group
 from headrace.results.tables.column_names import ColumnNames
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Tabular, Values
@@ -138,10 +139,13 @@ def _pairs(on: On) -> dict[str, str]:
 
 
 def _joined_names(left: list[str], right: list[str], suffix: str) -> list[str]:
-    """The names of both sides; the other's get the suffix where the left side has the name already."""
+    """The names of both sides; the other's get the suffix where a column of the left side is called by the name
+    already, its bare one included: `rating` would hide `answer.rating`.
+    """
     names = list(left)
+    bare = {without_group(name) for name in left if not is_own(name)}
     for name in right:
-        joined = f"{name}{suffix}" if name in names else name
+        joined = f"{name}{suffix}" if name in names or name in bare else name
         if joined in names:
             raise InvalidInput(f"Two columns would be called {joined!r}.", fix="Give another suffix=, or rename one.")
         names.append(joined)

@@ -19,7 +19,7 @@ from headrace.results.column_verbs import read_assignment
 from headrace.results.printing import Glance
 from headrace.results.tables.column_names import ColumnNames, RowGetter
 from headrace.results.tables.computed_columns import ComputedColumns, Computing, RowColumns, Wanted
-from headrace.results.tables.grouping import GroupedRows
+from headrace.results.tables.grouping import GroupedRows, WholeRows
 from headrace.results.tables.reshaping import WideRows
 from headrace.results.tables.row_joins import Joinable, JoinedRows, On
 from headrace.results.tables.row_verbs import Chosen, Filtered, RowRange, Sorted, Windowed, by_chance, by_column
@@ -142,7 +142,10 @@ class Table(Tabular):
         return self._made(Tallied(self._computing(names), names, top_n), timeout_s)
 
     def group_by(self, *columns: str, timeout_s: float | None = None) -> GroupBy:
-        """Groups of rows with equal values in these columns: `group_by("mood").agg(mean="mean(rating)")`."""
+        """Groups of rows with equal values in these columns: `group_by("mood").agg(mean="mean(rating)")`.
+
+        Without columns, all rows are one group.
+        """
         return GroupBy(self._computing, columns, self._limit_s(timeout_s))
 
     def wide(self, index: str | Sequence[str], columns: str, values: str, *, timeout_s: float | None = None) -> Table:
@@ -242,11 +245,11 @@ class Table(Tabular):
 
 
 class GroupBy:
-    """Rows in groups; `agg` gives a table with a row for each. Nothing is read before that table is."""
+    """Rows in groups, without keys all rows in one; `agg` gives a table with a row for each. Nothing is read before
+    that table is.
+    """
 
     def __init__(self, computing: Computing, keys: Sequence[str], timeout_s: float) -> None:
-        if not keys:
-            raise InvalidInput("There is nothing to group by.", fix='Name a column: group_by("agent.city").')
         computing(keys)  # a misspelt name is refused here, not behind `agg`
         self._computing, self._keys = computing, list(keys)
         self._timeout_s = timeout_s
@@ -260,6 +263,8 @@ class GroupBy:
         asked = [*map(read_aggregation, calls), *(read_aggregation(call, name) for name, call in named.items())]
         if not asked:
             raise InvalidInput("There is nothing to compute.", fix='Write agg(mean="mean(answer.rating)").')
+        if not self._keys:
+            return Table(WholeRows(self._computing, asked), self._timeout_s)
         expressions = dict.fromkeys(each.expression for each in asked if each.expression is not None)
         rows = GroupedRows(self._computing([*self._keys, *expressions]), self._keys, asked)
         return Table(rows, self._timeout_s)
