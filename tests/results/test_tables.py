@@ -140,7 +140,7 @@ def test_verbs_run_nothing_and_tables_stay_as_they_are() -> None:
         (lambda t: t.select("agent.agee"), "Did you mean 'agent.age'"),
         (lambda t: t.select("agents.*"), "No column is called like 'agents.*'"),
         (lambda t: t.sort_by("moo"), "Did you mean 'mood'"),
-        (lambda t: t.sort_by("mood", "count", reverse=[True]), "1 values for 2 columns"),
+        (lambda t: t.sort_by("mood", "count", reverse=[True]), "2 columns and 1 directions"),
         (lambda t: t.rename("count", "answer.mood"), "a column 'answer.mood' already"),
         (lambda t: t.mutate("count = 1"), "a column 'count' already"),
         (lambda t: t.mutate("1 + 1"), "names no new column"),

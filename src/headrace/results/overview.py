@@ -15,6 +15,7 @@ from headrace.results.columns.records import STATUS_TEXTS
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.failed_questions import FailedQuestion, failure_note, failures_among, marked
 from headrace.results.printing import Glance
+from headrace.results.reading import chosen_columns, view_windows
 from headrace.results.reading.file_view import FileView, count_failed_of_run
 from headrace.results.stats import read_stats
 from headrace.store.contents import decoding
@@ -70,7 +71,24 @@ def described(part: FileView) -> str:
     return f"{str(reader.path)!r}: {'' if part.view.is_whole else 'part of '}{what}, {failed:,} failed{kept}"
 
 
-def glance_at(part: FileView, columns: tuple[ResultColumn, ...], names: list[str], most_rows: int) -> Glance:
+def glance_of(parts: tuple[FileView, ...], most_rows: int) -> Glance:
+    """The first rows of one view, or of several read as one, with the columns that were chosen or that one wants."""
+    first, *others = parts
+    catalog, columns = first.catalog(), first.selected
+    if columns is None:
+        columns = overview_columns(first.file.reader, first.file.header, catalog)
+    names = [catalog.shown(column) for column in columns]
+    if not others:
+        return _glance_at(first, columns, names, most_rows)
+    shown = view_windows.sliced(tuple(part.selecting(names) for part in parts), slice(most_rows))
+    rows, total = list(chosen_columns.rows_of(shown)), view_windows.count_of(parts)
+    failed = sum(part.failed_count() for part in parts)
+    failures = (failure for part in parts for failure in part.failed())
+    notes = failure_note(failed, total, next(failures, None) if failed else None)
+    return Glance(columns=names, rows=rows, total=total, notes=notes, is_overview=first.selected is None)
+
+
+def _glance_at(part: FileView, columns: tuple[ResultColumn, ...], names: list[str], most_rows: int) -> Glance:
     """Read the first rows of a view. The rest is counted where SQLite can do it."""
     opened, is_overview = part.opened(), part.selected is None
     notes: tuple[str, ...] = ()

@@ -1,16 +1,13 @@
 """Results of a run file, lazily: nothing is loaded until it is looked at, and then a page at a time.
 
-Covers: the methods that users call. Does not cover: what verbs do to one file (file_view, column_verbs), several files
-as one (joining), reading pages (stages), formats (tabular), SQL (table).
+Covers: the methods that users call. Does not cover: what they do. That is in `reading` (views of one file, of several,
+their windows and columns), column_verbs, `tables` (SQL, tallies, groups), tabular (exports) and `plots`.
 """
 
 from __future__ import annotations
 
 import operator
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
@@ -25,15 +22,14 @@ from headrace.plan.model_lists import ModelList
 from headrace.plan.portion import RunScope
 from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
-from headrace.results.export import duckdb_views, parquet_parts
 from headrace.results.export.replacing import refuse_run_file
-from headrace.results.failed_questions import FailedQuestion, failure_note, print_failures
-from headrace.results.overview import described, glance_at, overview_columns
+from headrace.results.failed_questions import FailedQuestion, print_failures
+from headrace.results.overview import described, glance_of
 from headrace.results.plots.distributions import chart_of, memory_chart
 from headrace.results.plots.plot import Plot
 from headrace.results.printing import Glance
-from headrace.results.reading import joining, ordinal_ranges
-from headrace.results.reading.file_view import FileView, SharedFile, count_interviews
+from headrace.results.reading import chosen_columns, joining, ordinal_ranges, view_windows
+from headrace.results.reading.file_view import FileView, SharedFile
 from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result
 from headrace.results.stats import Stats, added_stats, history_of, read_stats
@@ -46,9 +42,9 @@ from headrace.results.tables.tallying import Distinct, Tallied, counts_by_value
 from headrace.results.tabular import Columns, Tabular, Values
 from headrace.results.totals.aggregator import Aggregator
 from headrace.results.totals.totals_table import glance_without_rows, totals_of
+from headrace.results.verb_arguments import check_sample, drawn_seed, flat_names, new_names
 from headrace.stand_ins import HostedVerbs
 from headrace.store.queries.query_clock import QueryClock
-from headrace.store.run_file.reader import check_is_set_up
 from headrace.survey.agent import Agent
 from headrace.survey.model import Model
 from headrace.survey.scenario import Scenario
@@ -78,7 +74,7 @@ class Results(HostedVerbs, Tabular):
         The file is checked now, and read when its results are looked at. `timeout_s` is how long their next rows may
         take, a minute unless told otherwise; a count, a sort or a tally gives its rows when it has read everything.
         """
-        return cls((FileView(file=_checked_file(path)).within(timeout_s),))
+        return cls((FileView(file=SharedFile.checked(path)).within(timeout_s),))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -95,8 +91,7 @@ class Results(HostedVerbs, Tabular):
 
     def select(self, *columns: str | list[str]) -> Results:
         """A view with these columns: `"agent.age"`, `"answer.*"`, or a bare name that is the only one of its kind."""
-        names = [name for each in columns for name in ([each] if isinstance(each, str) else each)]
-        return self._each(lambda part: part.selecting(names or ("*",)))
+        return self._each(lambda part: part.selecting(flat_names(columns)))
 
     def drop(self, *columns: str) -> Results:
         """A view without these columns."""
@@ -116,9 +111,7 @@ class Results(HostedVerbs, Tabular):
 
     def rename(self, old_name: str | Mapping[str, str], new_name: str | None = None) -> Results:
         """A view with other names: `rename("q", "mood")`, or several, `rename({"agent.age": "years"})`."""
-        if isinstance(old_name, str) == (new_name is None):
-            raise InvalidInput("rename takes two names, or a dict.", fix='Write rename("q", "mood").')
-        names = {old_name: new_name or ""} if isinstance(old_name, str) else old_name
+        names = new_names(old_name, new_name)
         return self._each(lambda part: column_verbs.renamed(part, names))
 
     # --- rows
@@ -150,8 +143,8 @@ class Results(HostedVerbs, Tabular):
 
     def shuffle(self, seed: str | int | None = None) -> Results:
         """A view in an order that looks random: the same for the same seed, on every machine."""
-        drawn = secrets.token_hex(8) if seed is None else str(seed)
-        return self._each(lambda part: part.sorted_by([SortKey(ResultColumn(Group.SHUFFLED, drawn), False)]))
+        by_chance = SortKey(ResultColumn(Group.SHUFFLED, drawn_seed(seed)), False)
+        return self._each(lambda part: part.sorted_by([by_chance]))
 
     def sample(
         self,
@@ -161,8 +154,7 @@ class Results(HostedVerbs, Tabular):
         seed: str | int | None = None,
     ) -> Results:
         """A view of `n` interviews, or of a part `frac` of them, drawn at random, each at most once."""
-        if (n is None) == (frac is None):
-            raise InvalidInput("sample takes n or frac.", fix="Write sample(100), or sample(frac=0.1).")
+        check_sample(n, frac)
         if with_replacement:
             raise InvalidInput("A view has each interview once.", fix="Use random.choices(range(len(results)), k=n).")
         return self.shuffle(seed).head(int(len(self) * frac) if frac is not None else n or 0)
@@ -173,9 +165,7 @@ class Results(HostedVerbs, Tabular):
 
     def tail(self, n: int = 5) -> Results:
         """A view of the last few."""
-        part, *others = self._parts
-        last = None if others else part.view.last(max(0, n))
-        return self[max(0, len(self) - max(0, n)) :] if last is None else Results((replace(part, view=last),))
+        return Results(view_windows.last(self._parts, n))
 
     def limit(self, n: int) -> Results:
         """The same as `head`."""
@@ -190,7 +180,7 @@ class Results(HostedVerbs, Tabular):
     # --- a sequence
 
     def __len__(self) -> int:
-        return sum(map(count_interviews, self._parts))
+        return view_windows.count_of(self._parts)
 
     @overload
     def __getitem__(self, index: int) -> Result: ...
@@ -200,11 +190,9 @@ class Results(HostedVerbs, Tabular):
 
     def __getitem__(self, index: int | slice) -> Result | Results:
         if isinstance(index, slice):
-            if index.step is None and index.stop is None and index.start is not None and index.start < 0:
-                return self.tail(-index.start)
-            return Results(joining.windowed(self._parts, *self._bounds(index)))
+            return Results(view_windows.sliced(self._parts, index))
         index = operator.index(index)
-        found = next(iter(self._one_at(index)), None)
+        found = next(iter(Results(view_windows.one_at(self._parts, index))), None)
         if found is None:
             raise IndexError(f"there is no result {index} among {len(self):,}")
         return found
@@ -217,7 +205,7 @@ class Results(HostedVerbs, Tabular):
         return part.at(operator.index(ordinal))
 
     def __iter__(self) -> Iterator[Result]:
-        return self._merged([part.results() for part in self._parts])
+        return joining.merged(self._parts, [part.results() for part in self._parts])
 
     def first(self) -> Any:
         """The first interview; where columns were chosen, the first value of the first one."""
@@ -234,8 +222,7 @@ class Results(HostedVerbs, Tabular):
 
     @property
     def columns(self) -> list[str]:
-        catalog = self._parts[0].catalog()
-        return [catalog.shown(column) for column in self._parts[0].columns(catalog)]
+        return chosen_columns.names_of(self._parts)
 
     def table(
         self,
@@ -447,16 +434,7 @@ class Results(HostedVerbs, Tabular):
         They are read from Parquet files in `directory`, by default beside the run file (`city.run.parts`), to which
         only what is new is added. SQL has no order of its own: write ORDER BY ordinal for that of the plan.
         """
-        part, *others = self._parts
-        if others:
-            raise InvalidInput("DuckDB reads one run file, and these are several.", fix="Ask each file on its own.")
-        duckdb_views.import_duckdb()
-        source = ordinal_ranges.ranged_source(part)
-        place = ordinal_ranges.parts_directory(self.path) if directory is None else Path(directory).expanduser()
-        parts = parquet_parts.up_to_date_parts(place.absolute(), source)
-        is_everything = part.view.is_whole and part.view.scope is None
-        ordinals = None if is_everything else self.select(parquet_parts.ORDINAL)._batches()
-        return duckdb_views.connect(parts, ordinal_ranges.names_in_sql(source.columns), ordinals)
+        return ordinal_ranges.duckdb_connection(self._only_file("DuckDB"), directory)
 
     def close(self) -> None:
         """Close the file. Using the results again opens it again."""
@@ -491,54 +469,31 @@ class Results(HostedVerbs, Tabular):
             raise InvalidInput(f"{what} reads one run file, and these are several.", fix="Ask each file on its own.")
         return part
 
-    def _merged(self, streams: list[Iterator[Any]], clock: QueryClock | None = None) -> Iterator[Any]:
-        return streams[0] if len(streams) == 1 else joining.merged(self._parts, streams, clock)
-
     def _values(self) -> Iterator[Values]:
-        return self._read_values(None)
+        return chosen_columns.rows_of(self._parts)
 
     def _timed_values(self, clock: QueryClock) -> Iterator[Values]:
-        return self._read_values(clock)
-
-    def _read_values(self, clock: QueryClock | None) -> Iterator[Values]:
-        names = self.columns
-        return self._merged([part.values(self._columns_of(part, names), clock) for part in self._parts], clock)
+        return chosen_columns.rows_of(self._parts, clock)
 
     def _batches(self) -> Iterator[Columns]:
-        if joining.are_mixed(self._parts):
-            return super()._batches()
-        names = self.columns
-        return chain.from_iterable(part.opened().batches(self._columns_of(part, names)) for part in self._parts)
+        is_mixed = joining.are_mixed(self._parts)
+        return super()._batches() if is_mixed else chosen_columns.batches_of(self._parts)
+
+    def _batches_at(self, places: list[int]) -> Iterator[Columns]:
+        is_mixed = joining.are_mixed(self._parts)
+        return super()._batches_at(places) if is_mixed else chosen_columns.batches_of(self._parts, places)
+
+    def _kinds(self) -> list[frozenset[ColumnKind]]:
+        return chosen_columns.kinds_of(self._parts)
+
+    def _kept_kinds(self) -> list[frozenset[ColumnKind] | None]:
+        return chosen_columns.kept_kinds_of(self._parts)
 
     def _computing(self, wanted: Wanted) -> ComputedColumns:
         return InterviewColumns(self._parts, wanted)
 
     def _limit_s(self, timeout_s: float | None) -> float:
         return self._parts[0].within(timeout_s).timeout_s
-
-    def _batches_at(self, places: list[int]) -> Iterator[Columns]:
-        if joining.are_mixed(self._parts):
-            return super()._batches_at(places)
-        names = self.columns
-        columns = ((part, self._columns_of(part, names)) for part in self._parts)
-        chosen = ((part, [held[place] for place in places]) for part, held in columns)
-        return chain.from_iterable(part.opened().batches(held) for part, held in chosen)
-
-    def _kept_kinds(self) -> list[frozenset[ColumnKind] | None]:
-        names = self.columns
-        kinds = [part.file.kept_kinds(self._columns_of(part, names)) for part in self._parts]
-        return [_all_kinds(held) for held in zip(*kinds, strict=True)]
-
-    def _columns_of(self, part: FileView, names: Iterable[str]) -> list[ResultColumn]:
-        catalog = part.catalog()
-        if part is self._parts[0]:
-            return list(part.columns(catalog))
-        return [catalog.find(name) for name in names]
-
-    def _kinds(self) -> list[frozenset[ColumnKind]]:
-        names = self.columns
-        kinds = [part.kinds(self._columns_of(part, names)) for part in self._parts]
-        return [frozenset[ColumnKind]().union(*held) for held in zip(*kinds, strict=True)]
 
     def _row_count(self) -> int | None:
         return len(self) if all(part.opened().is_counted_in_sql() for part in self._parts) else None
@@ -547,17 +502,7 @@ class Results(HostedVerbs, Tabular):
         first = self._parts[0]
         if first.file.header.keeping.keep is Keep.NOTHING:
             return glance_without_rows(first.file.reader, first.file.header, repr(self), most_rows)
-        catalog = first.catalog()
-        columns = first.selected
-        if columns is None:
-            columns = overview_columns(first.file.reader, first.file.header, catalog)
-        names = [catalog.shown(column) for column in columns]
-        if len(self._parts) > 1:
-            rows, total = list(self.select(*names)[:most_rows]._values()), len(self)
-            failed = sum(part.failed_count() for part in self._parts)
-            notes = failure_note(failed, total, next(self.failed(), None) if failed else None)
-            return Glance(columns=names, rows=rows, total=total, notes=notes, is_overview=first.selected is None)
-        return glance_at(first, columns, names, most_rows)
+        return glance_of(self._parts, most_rows)
 
     def _target(self, path: str | Path) -> Path:
         return refuse_run_file(Path(path).expanduser(), *(part.file.reader.path for part in self._parts))
@@ -567,40 +512,7 @@ class Results(HostedVerbs, Tabular):
         found = {c.bare_name for catalog in catalogs for c in catalog.data if c.prefix == group.value}
         return sorted(found)
 
-    def _one_at(self, index: int) -> Results:
-        """A view of the result at an index, which may be negative; empty where there is none."""
-        if index >= 0:
-            return self[index : index + 1]
-        part, *others = self._parts
-        end = None if others or part.view.is_whole else part.view.from_end(-index - 1, -index)
-        if end is not None:
-            return Results((replace(part, view=end),))
-        place = len(self) + index
-        return self[place : place + 1] if place >= 0 else self[:0]
-
-    def _bounds(self, index: slice) -> tuple[int, int | None]:
-        if index.step not in (None, 1):
-            raise InvalidInput(f"Results cannot be sliced in steps of {index.step}.", fix="Use list(results)[...].")
-        start = 0 if index.start is None else operator.index(index.start)
-        stop = None if index.stop is None else operator.index(index.stop)
-        if start < 0 or (stop is not None and stop < 0):
-            start, stop, _ = index.indices(len(self))
-        return start, stop if stop is None else max(start, stop)
-
 
 def results_of_run(path: Path, scope: RunScope) -> Results:
     """What a run returns: the interviews that it was asked for, read from its file."""
-    return Results((FileView(file=_checked_file(path), view=View(scope=scope)),))
-
-
-def _checked_file(path: str | Path) -> SharedFile:
-    file = SharedFile(Path(path).expanduser().absolute())  # a later chdir changes nothing
-    with file.reader.snapshot() as connection:
-        check_is_set_up(connection, file.reader.path)
-    file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
-    return file
-
-
-def _all_kinds(held: Sequence[frozenset[ColumnKind] | None]) -> frozenset[ColumnKind] | None:
-    known = [kinds for kinds in held if kinds is not None]
-    return frozenset[ColumnKind]().union(*known) if len(known) == len(held) else None
+    return Results((FileView(file=SharedFile.checked(path), view=View(scope=scope)),))

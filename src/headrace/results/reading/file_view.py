@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from headrace.display import counted
 from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind, parse
 from headrace.limits import Keep
@@ -27,12 +26,13 @@ from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result, results_of
 from headrace.results.stats import read_stats
 from headrace.results.tabular import Values
+from headrace.results.verb_arguments import directions
 from headrace.store.queries.query_clock import TIMEOUT_S, QueryClock, checked_timeout
 from headrace.store.run_file.bulk.column_pages import ColumnPage
 from headrace.store.run_file.bulk.details_ahead import DetailsAhead
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import ORDINAL, Projection, everything_of
-from headrace.store.run_file.reader import Reader
+from headrace.store.run_file.reader import Reader, check_is_set_up
 from headrace.store.run_file.stored_job.stored_plan import read_plan
 from headrace.survey.values import kind_of
 
@@ -45,6 +45,15 @@ class SharedFile:
 
     def __init__(self, path: Path) -> None:
         self.reader = Reader(path)
+
+    @classmethod
+    def checked(cls, path: str | Path) -> SharedFile:
+        """The file at a path, which must be a run file that is set up."""
+        file = cls(Path(path).expanduser().absolute())  # a later chdir changes nothing
+        with file.reader.snapshot() as connection:
+            check_is_set_up(connection, file.reader.path)
+        file.reader.close()  # results that nobody looks at must not keep a later run from sealing the file
+        return file
 
     @cached_property
     def header(self) -> RunHeader:
@@ -85,13 +94,7 @@ class FileView:
     def ordering(self, columns: Sequence[str], reverse: bool | Sequence[bool]) -> FileView:
         """Sorted by these columns; `reverse` is for all of them, or one for each."""
         catalog = self.catalog()
-        descending = [reverse] * len(columns) if isinstance(reverse, bool) else list(reverse)
-        if len(descending) != len(columns):
-            raise InvalidInput(
-                f"sort_by has {counted(len(columns), 'column')} and {len(descending)} directions.",
-                fix='Write one for each, sort_by("age", "mood", reverse=[False, True]), or one for all.',
-            )
-        return self.sorted_by(map(SortKey, map(catalog.find, columns), descending))
+        return self.sorted_by(map(SortKey, map(catalog.find, columns), directions(columns, reverse)))
 
     def sorted_by(self, keys: Iterable[SortKey]) -> FileView:
         return replace(self, view=self.view.ordered(tuple(keys)))

@@ -53,6 +53,8 @@ def merged(
     parts: tuple[FileView, ...], streams: list[Iterator[Item]], clock: QueryClock | None = None
 ) -> Iterator[Item]:
     """The items of the views' streams as one: in the order of their sort keys, or one view after the other."""
+    if len(streams) == 1:
+        return streams[0]
     keys = _sort_keys(parts[0])
     if not keys:
         return chain.from_iterable(streams)

@@ -1,6 +1,6 @@
-"""A run file's answers and fields, range by range of ordinals: what its Parquet parts are made of.
+"""A run file's answers and fields, range by range of ordinals: what its Parquet parts are made of, for DuckDB.
 
-Does not cover: keeping the parts (results.export.parquet_parts).
+Does not cover: keeping the parts (results.export.parquet_parts), or asking them (results.export.duckdb_views).
 """
 
 from __future__ import annotations
@@ -8,14 +8,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.result_column import Group, ResultColumn
+from headrace.results.export import duckdb_views, parquet_parts
 from headrace.results.export.listing import bare_names
 from headrace.results.export.parquet_parts import RangedSource
+from headrace.results.reading import chosen_columns
 from headrace.results.reading.file_view import FileView
 from headrace.store.run_file.range_digests import RangeDigest, made_at, range_digests
 from headrace.store.run_file.removal import PARTS
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+def duckdb_connection(part: FileView, directory: str | Path | None) -> DuckDBPyConnection:
+    """Bring the Parquet parts of a view's file up to date, by default beside it, and have DuckDB read them."""
+    duckdb_views.import_duckdb()
+    source = ranged_source(part)
+    place = _parts_directory(part.file.reader.path) if directory is None else Path(directory).expanduser()
+    parts = parquet_parts.up_to_date_parts(place.absolute(), source)
+    is_everything = part.view.is_whole and part.view.scope is None
+    ordinals = None if is_everything else chosen_columns.batches_of([part.selecting([parquet_parts.ORDINAL])])
+    return duckdb_views.connect(parts, _names_in_sql(source.columns), ordinals)
 
 
 def ranged_source(part: FileView) -> RangedSource:
@@ -50,7 +67,7 @@ def _answers_and_fields(catalog: Catalog) -> list[ResultColumn]:
     ]
 
 
-def parts_directory(path: Path) -> Path:
+def _parts_directory(path: Path) -> Path:
     return path.with_name(path.name + PARTS)
 
 
@@ -65,7 +82,7 @@ def distinct_names(columns: Sequence[ResultColumn]) -> list[str]:
     return names
 
 
-def names_in_sql(columns: list[str]) -> list[str]:
+def _names_in_sql(columns: list[str]) -> list[str]:
     """The names without their groups, where that leaves no two alike, in whichever case."""
     bare = bare_names(columns)
     counts = Counter(name.lower() for name in bare)

@@ -86,7 +86,7 @@ class InterviewColumns(ComputedColumns):
 
     def rows(self, clock: QueryClock) -> Iterator[Values]:
         streams = [part.values(columns, clock) for part, columns in zip(self._parts, self._columns, strict=True)]
-        return streams[0] if len(streams) == 1 else joining.merged(self._parts, streams, clock)
+        return joining.merged(self._parts, streams, clock)
 
     @contextmanager
     def relation(self, clock: QueryClock) -> Generator[Relation]:

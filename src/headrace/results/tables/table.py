@@ -6,7 +6,6 @@ Does not cover: what makes the rows (table_rows, and the modules beside it), or 
 from __future__ import annotations
 
 import operator
-import secrets
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -26,6 +25,7 @@ from headrace.results.tables.row_verbs import Chosen, Filtered, RowRange, Sorted
 from headrace.results.tables.table_rows import TableIterator, TableRows
 from headrace.results.tables.tallying import Distinct, Tallied
 from headrace.results.tabular import Tabular, Values
+from headrace.results.verb_arguments import check_sample, directions, drawn_seed, flat_names, new_names
 from headrace.store.queries.query_clock import TIMEOUT_S, QueryClock, checked_timeout
 
 
@@ -49,8 +49,7 @@ class Table(Tabular):
 
     def select(self, *columns: str | list[str]) -> Table:
         """A table with these columns; patterns such as `answer.*` and `*_cost` too."""
-        names = [name for each in columns for name in ([each] if isinstance(each, str) else each)]
-        return self._at(self._names().expand(names or ("*",)))
+        return self._at(self._names().expand(flat_names(columns)))
 
     def drop(self, *columns: str) -> Table:
         """A table without these columns."""
@@ -59,10 +58,8 @@ class Table(Tabular):
 
     def rename(self, old_name: str | Mapping[str, str], new_name: str | None = None) -> Table:
         """A table with other names: `rename("count", "people")`, or several, `rename({"count": "people"})`."""
-        if isinstance(old_name, str) == (new_name is None):
-            raise InvalidInput("rename takes two names, or a dict.", fix='Write rename("count", "people").')
         renamed = self.columns
-        for old, new in {old_name: new_name or ""}.items() if isinstance(old_name, str) else old_name.items():
+        for old, new in new_names(old_name, new_name).items():
             renamed[self._names().find(old)] = new
         for name in renamed:
             if renamed.count(name) > self.columns.count(name) and renamed.count(name) > 1:
@@ -94,11 +91,8 @@ class Table(Tabular):
 
         `reverse` is for all columns, or has a bool for each.
         """
-        down = [reverse] * len(columns) if isinstance(reverse, bool) else list(reverse)
-        if len(down) != len(columns):
-            raise InvalidInput(f"reverse has {len(down)} values for {len(columns)} columns.", fix="Give one for each.")
         keys = [by_column(self._names().find(column)) for column in columns]
-        return self._made(Sorted(self._source, list(zip(keys, down, strict=True))), timeout_s)
+        return self._made(Sorted(self._source, list(zip(keys, directions(columns, reverse), strict=True))), timeout_s)
 
     def order_by(self, *columns: str, reverse: bool | Sequence[bool] = False, timeout_s: float | None = None) -> Table:
         """The same as `sort_by`."""
@@ -106,15 +100,11 @@ class Table(Tabular):
 
     def shuffle(self, seed: str | int | None = None) -> Table:
         """A table in an order that looks random: the same for the same seed and rows."""
-        drawn = secrets.token_hex(8) if seed is None else str(seed)
-        return self._made(Sorted(self._source, [(by_chance(drawn), False)]))
+        return self._made(Sorted(self._source, [(by_chance(drawn_seed(seed)), False)]))
 
     def sample(self, n: int | None = None, frac: float | None = None, seed: str | int | None = None) -> Table:
         """A table of `n` rows, or of a part `frac` of them, drawn at random, each at most once."""
-        if (n is None) == (frac is None):
-            raise InvalidInput("sample takes n or frac.", fix="Write sample(100), or sample(frac=0.1).")
-        if frac is not None and not 0 <= frac <= 1:
-            raise InvalidInput(f"frac is a part of the rows, from 0 to 1, not {frac}.", fix="Write sample(frac=0.1).")
+        check_sample(n, frac)
         return self.shuffle(seed)._within(RowRange(0, None if n is None else max(0, n), frac))
 
     def head(self, n: int = 5) -> Table:
