@@ -32,10 +32,16 @@ FORMATS = tuple(dict.fromkeys(_BY_SUFFIX.values()))
 
 
 def format_of(path: Path, written: str | None, *, known: tuple[str, ...] = FORMATS) -> str:
-    """The format that was named, or else the one that the file's name means."""
-    if written is not None:
-        return checked_format(written, known)
+    """The format that was named, or else the one that the file's name means; refused where they are two."""
     found = _BY_SUFFIX.get(path.suffix.lower())
+    if written is not None:
+        named = checked_format(written, known)
+        if found not in (None, named):
+            raise OptionError(
+                f"{path.name} is the name of a file in the format {found}, and --format says {named}.",
+                fix="Leave --format out, or give the file another name.",
+            )
+        return named
     if found not in known:
         raise OptionError(f"{path.name} does not say its format.", fix=f"Add --format, one of {', '.join(known)}.")
     return found

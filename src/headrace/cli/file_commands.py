@@ -20,6 +20,7 @@ from headrace.cli.options import (
     Select,
     Sort,
     Timeout,
+    Totals,
     Where,
 )
 from headrace.errors import OptionError
@@ -34,6 +35,7 @@ def results(
     sort: Sort = None,
     limit: Limit = None,
     timeout: Timeout = None,
+    totals: Totals = False,
     sql: Annotated[str | None, typer.Option(help="Ask in SQL instead: select mood, count(*) from self ...")] = None,
     format: Annotated[str | None, typer.Option(help="table, csv, jsonl, markdown or parquet.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Into this file, whole or not at all.")] = None,
@@ -46,7 +48,7 @@ def results(
 
     layout = Layout(format, output, escape_formulas=escape_formulas)
     if failed:
-        if select != "*" or sort or sql or group_by or agg:
+        if select != "*" or sort or sql or group_by or agg or totals:
             raise OptionError("--failed has columns and an order of its own.", fix="Leave --select and --sort out.")
         show_failed(paths, where=where, limit=limit, layout=layout)
     else:
@@ -58,6 +60,7 @@ def results(
             sort=sort,
             limit=limit,
             sql=sql,
+            totals=totals,
             timeout_s=timeout,
         )
         show_results(paths, query, layout)
@@ -77,6 +80,7 @@ def export(
     sort: Sort = None,
     limit: Limit = None,
     timeout: Timeout = None,
+    totals: Totals = False,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Write results into a file of another kind, whole or not at all."""
@@ -84,7 +88,14 @@ def export(
     from headrace.cli.queries import Query
 
     query = Query(
-        select=select, where=where, group_by=group_by, agg=tuple(agg or ()), sort=sort, limit=limit, timeout_s=timeout
+        select=select,
+        where=where,
+        group_by=group_by,
+        agg=tuple(agg or ()),
+        sort=sort,
+        limit=limit,
+        totals=totals,
+        timeout_s=timeout,
     )
     export_results(paths, query, output, format, escape_formulas=escape_formulas)
 

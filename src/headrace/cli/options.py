@@ -75,6 +75,7 @@ Timeout = Annotated[
     float | None,
     typer.Option(min=0.001, metavar="SECONDS", help="How long the next rows may take; a minute by default."),
 ]
+Totals = Annotated[bool, typer.Option("--totals", help="The totals that the run was asked to keep with --aggregate.")]
 EscapeFormulas = Annotated[
     bool,
     typer.Option("--escape-formulas", help="In CSV for a spreadsheet: ' before a text that is a formula there."),

@@ -108,12 +108,9 @@ class Layout:
 
     def __init__(self, format: str | None, output: Path | None, *, escape_formulas: bool) -> None:
         self.output = output
-        if format is not None or output is None:
-            self.name = checked_format(format or _TABLE, _LAYOUTS)
-        else:
-            self.name = format_of(output, None)
-        if output is not None and self.name == _TABLE:
+        if output is not None and format == _TABLE:
             raise OptionError("A table is for looking at.", fix="Add --format csv, or leave --output out.")
+        self.name = checked_format(format or _TABLE, _LAYOUTS) if output is None else format_of(output, format)
         check_escaping(self.name, escape_formulas=escape_formulas)
         self.escape_formulas = escape_formulas
 
@@ -126,7 +123,7 @@ def check_escaping(format: str, *, escape_formulas: bool) -> None:
 def show_results(paths: Sequence[Path], query: Query, layout: Layout) -> None:
     """Prints what a query asks for as it is read, or writes it into a file."""
     with opened(paths, query.timeout_s) as results:
-        chosen = query.of(results)
+        chosen = results if query.is_plain and layout.name == _TABLE else query.of(results)
         if layout.output is not None:
             write(chosen, layout.output, layout.name, escape_formulas=layout.escape_formulas)
             return

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from headrace.errors import OptionError
+from headrace.limits import Keep
 from headrace.results.results import Results
 from headrace.results.tables.table import Table
 from headrace.results.tabular import Tabular
@@ -35,10 +36,16 @@ class Query:
     sort: str | None = None
     limit: int | None = None
     sql: str | None = None
+    totals: bool = False
     timeout_s: float | None = None
 
     def __post_init__(self) -> None:
         others = self.select != EVERYTHING or self.sort or self.limit or self.is_grouped
+        if self.totals and not self._is_of_everything:
+            raise OptionError(
+                "--totals are those that the run has kept, of all interviews.",
+                fix="Leave --select, --where, --group-by, --agg and --sql out; --sort and --limit may stay.",
+            )
         if self.sql is not None and others:
             raise OptionError(
                 "--sql says itself which columns, in which order and how many.",
@@ -50,7 +57,16 @@ class Query:
     @property
     def is_of_interviews(self) -> bool:
         """Whether each row is an interview."""
-        return self.sql is None and not self.is_grouped
+        return self.sql is None and not self.is_grouped and not self.totals
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is asked but to see what there is."""
+        return self._is_of_everything and not (self.totals or self.sort or self.limit)
+
+    @property
+    def _is_of_everything(self) -> bool:
+        return self.select == EVERYTHING and not (self.where or self.is_grouped or self.sql is not None)
 
     @property
     def is_grouped(self) -> bool:
@@ -58,7 +74,9 @@ class Query:
         return bool(self.group_by or self.agg)
 
     def of(self, results: Results) -> Tabular:
-        """The rows that the query asks for; nothing is read yet."""
+        """The rows that the query asks for; nothing is read yet. All that a file without rows has are its totals."""
+        if self.totals or (self._is_of_everything and results.kept == Keep.NOTHING.value):
+            return self._in_order(results.aggregate())
         chosen = results.filter(self.where) if self.where else results
         if self.sql is not None:
             return chosen.sql(self.sql)

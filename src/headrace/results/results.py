@@ -41,7 +41,7 @@ from headrace.results.tables.table import GroupBy, Table
 from headrace.results.tables.tallying import Distinct, Tallied, counts_by_value
 from headrace.results.tabular import Columns, Tabular, Values
 from headrace.results.totals.aggregator import Aggregator
-from headrace.results.totals.totals_table import glance_without_rows, totals_of
+from headrace.results.totals.totals_table import glance_without_rows, totals_of, totals_of_a_part
 from headrace.results.verb_arguments import check_sample, drawn_seed, flat_names, new_names
 from headrace.stand_ins import HostedVerbs
 from headrace.store.queries.query_clock import QueryClock
@@ -234,6 +234,7 @@ class Results(HostedVerbs, Tabular):
         """A view that shows itself as a table: these columns, or what `print` shows, under other headings."""
         if tablefmt not in (None, "rich"):
             raise InvalidInput(f"table() has no format {tablefmt!r}.", fix=f"Write print(format={tablefmt!r}).")
+        self._parts_with_rows()
         chosen = self.select(*(fields or self._glance(0).columns))
         chosen = chosen.rename(pretty_labels) if pretty_labels else chosen
         return chosen if max_rows is None else chosen.head(max_rows)
@@ -319,10 +320,13 @@ class Results(HostedVerbs, Tabular):
 
     def aggregate(self, aggregator: Aggregator | None = None) -> Table | Aggregator:
         """The totals that the run adds up (`job.run(path, aggregate=...)`), as they are at this moment: a table, or the
-        `aggregator` given here, at the state of the file. They are those of the whole file, whatever this view shows.
+        `aggregator` given here, at the state of the file. They are those of the whole file, also after a run of a part
+        of it; of a view with filters or a window there are none.
         """
-        file = self._only_file("A table of totals").file
-        return totals_of(file.reader, file.header, aggregator)
+        part = self._only_file("A table of totals")
+        if part.view.is_narrowed:
+            raise totals_of_a_part(part.file.reader)
+        return totals_of(part.file.reader, part.file.header, aggregator)
 
     def plot(self, column: str, by: str | None = None, *, timeout_s: float | None = None) -> Plot:
         """A picture of a column: bars of its values, or a histogram of its numbers or of its texts' lengths. `by`
@@ -422,7 +426,7 @@ class Results(HostedVerbs, Tabular):
         """
         first = self._parts[0]
         opened, catalog = first.within(timeout_s).opened(), first.catalog()
-        if len(self._parts) == 1:
+        if len(self._parts_with_rows()) == 1:
             return Table(SqlRows(OneFile(opened, catalog), query), opened.timeout_s)
         several = SeveralFiles(opened, catalog, lambda names, clock: self.select(names)._timed_values(clock))
         return Table(SqlRows(several, query), opened.timeout_s)
@@ -469,6 +473,12 @@ class Results(HostedVerbs, Tabular):
             raise InvalidInput(f"{what} reads one run file, and these are several.", fix="Ask each file on its own.")
         return part
 
+    def _parts_with_rows(self) -> tuple[FileView, ...]:
+        """The parts; an error before anything is printed or written where the file of one keeps no rows."""
+        for part in self._parts:
+            part.opened()
+        return self._parts
+
     def _values(self) -> Iterator[Values]:
         return chosen_columns.rows_of(self._parts)
 
@@ -477,7 +487,7 @@ class Results(HostedVerbs, Tabular):
 
     def _batches(self) -> Iterator[Columns]:
         is_mixed = joining.are_mixed(self._parts)
-        return super()._batches() if is_mixed else chosen_columns.batches_of(self._parts)
+        return super()._batches() if is_mixed else chosen_columns.batches_of(self._parts_with_rows())
 
     def _batches_at(self, places: list[int]) -> Iterator[Columns]:
         is_mixed = joining.are_mixed(self._parts)
@@ -490,7 +500,7 @@ class Results(HostedVerbs, Tabular):
         return chosen_columns.kept_kinds_of(self._parts)
 
     def _computing(self, wanted: Wanted) -> ComputedColumns:
-        return InterviewColumns(self._parts, wanted)
+        return InterviewColumns(self._parts_with_rows(), wanted)
 
     def _limit_s(self, timeout_s: float | None) -> float:
         return self._parts[0].within(timeout_s).timeout_s
@@ -500,9 +510,15 @@ class Results(HostedVerbs, Tabular):
 
     def _glance(self, most_rows: int) -> Glance:
         first = self._parts[0]
-        if first.file.header.keeping.keep is Keep.NOTHING:
-            return glance_without_rows(first.file.reader, first.file.header, repr(self), most_rows)
-        return glance_of(self._parts, most_rows)
+        if self._is_whole_file_without_rows():
+            line = f"Results({described(first)})"
+            return glance_without_rows(first.file.reader, first.file.header, line, most_rows)
+        return glance_of(self._parts_with_rows(), most_rows)
+
+    def _is_whole_file_without_rows(self) -> bool:
+        part, *others = self._parts
+        keep = part.file.header.keeping.keep
+        return keep is Keep.NOTHING and not others and part.selected is None and not part.view.is_narrowed
 
     def _target(self, path: str | Path) -> Path:
         return refuse_run_file(Path(path).expanduser(), *(part.file.reader.path for part in self._parts))

@@ -136,6 +136,28 @@ def test_rows_that_are_not_kept_are_said_to_be_absent(path: Path):
     assert list(results.failed()) == []
 
 
+def test_what_is_made_of_a_file_without_rows_shows_an_error_in_place_of_itself(path: Path):
+    results = kept_job(Respondent()).run(path, **NOTHING)
+    for view in (results.select("mood"), results.drop("mood"), results.filter("rating > 3"), results.head(2)):
+        with pytest.raises(InvalidInput, match="keeps no results"):
+            str(view)
+    for view in (results.select("mood"), results.drop("mood")):
+        assert "keeps no results" in repr(view)
+    with pytest.raises(InvalidInput, match="keeps no results"):
+        results.table()
+    with pytest.raises(InvalidInput, match="keeps no results"):
+        str(kept_job(Respondent()).run(path.with_name("b.run")) + results)
+
+
+@pytest.mark.parametrize("keep", ["nothing", "everything"])
+def test_totals_are_of_all_interviews_and_never_of_a_part_of_them(path: Path, keep: str):
+    results = kept_job(Respondent()).run(path, **(NOTHING | {"keep": keep}))
+    assert totals(results.sort_by("rating")) == expected()
+    for part in (results.filter("agent.age > 25"), results.head(3), results.tail(3), results.head(3).sort_by("age")):
+        with pytest.raises(InvalidInput, match="these results are a part of them"):
+            part.aggregate()
+
+
 def test_a_run_whose_answers_nobody_would_see_is_refused_before_a_file_is_made(path: Path):
     with pytest.raises(OptionError, match=r'keep="nothing" keeps no answer'):
         kept_job(Respondent()).run(path, keep="nothing")

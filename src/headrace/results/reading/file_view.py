@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from headrace.errors import InvalidInput
+from headrace.errors import InvalidInput, Spelled
 from headrace.expressions import ColumnKind, parse
 from headrace.limits import Keep
 from headrace.plan.portion import RunScope
@@ -187,8 +187,16 @@ def count_interviews(part: FileView) -> int:
 def no_rows(header: RunHeader) -> InvalidInput:
     """The error where rows are asked of a file that keeps none."""
     has = "results.aggregate() has its totals, " if header.keeping.totals is not None else ""
+    shows = "headrace results RUN --totals shows its totals, " if header.keeping.totals is not None else ""
     return InvalidInput(
-        f'{header.path} keeps no results (keep="nothing").',
-        fix=f"{has}results.stats() what they took, and results.failed() the causes of failures. To keep the answers,"
-        ' run the job into another file with keep="answers".',
+        Spelled(
+            f'{header.path} keeps no results (keep="nothing").',
+            command=f"{header.path} keeps no results (--keep nothing).",
+        ),
+        fix=Spelled(
+            f"{has}results.stats() what they took, and results.failed() the causes of failures. To keep the answers,"
+            ' run the job into another file with keep="answers".',
+            command=f"{shows}headrace status RUN what they took, and headrace results RUN --failed the causes of"
+            " failures. To keep the answers, run the job into another file with --keep answers.",
+        ),
     )

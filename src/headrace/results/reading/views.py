@@ -38,6 +38,11 @@ class View:
         return self.parent is None and self == View(scope=self.scope, is_of_sum=self.is_of_sum)
 
     @property
+    def is_narrowed(self) -> bool:
+        """Whether a filter or a window may have left interviews of the scope out."""
+        return any(view.filters or view.has_window for view in self.lineage())
+
+    @property
     def root(self) -> View:
         """The view of the file that this one was made of."""
         return self if self.parent is None else self.parent.root

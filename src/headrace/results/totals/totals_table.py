@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-from headrace.errors import InvalidInput
+from headrace.errors import InvalidInput, Spelled
 from headrace.results.aggregates.function_states import order_of
 from headrace.results.printing import Glance
 from headrace.results.tables.table import Table
@@ -53,7 +53,11 @@ def totals_of(reader: Reader, header: RunHeader, aggregator: Aggregator | None) 
     if text is None:
         raise InvalidInput(
             f"{reader.path} has no totals.",
-            fix='They are asked for when the file is made: job.run(path, aggregate={"n": "count()"}).',
+            fix=Spelled(
+                'They are asked for when the file is made: job.run(path, aggregate={"n": "count()"}).',
+                command="They are asked for when the file is made: headrace run ... --aggregate 'n=count()'. Of what"
+                " the file keeps, --group-by and --agg compute them.",
+            ),
         )
     with decoding(reader.path, "its totals"):
         held = totals_from_text(text)
@@ -67,6 +71,15 @@ def totals_of(reader: Reader, header: RunHeader, aggregator: Aggregator | None) 
         raise InvalidInput(f"The totals of {reader.path} are of {held}, not of {class_name(aggregator)}.")
     take_up(aggregator, _states(reader))
     return aggregator
+
+
+def totals_of_a_part(reader: Reader) -> InvalidInput:
+    """The error where totals are asked of a view that has left interviews out."""
+    return InvalidInput(
+        f"The totals in {reader.path} are those of all its interviews, and these results are a part of them.",
+        fix="Write Results.open(path).aggregate() for the totals, or results.group_by(...).agg(...) to compute some of"
+        " this part.",
+    )
 
 
 def glance_without_rows(reader: Reader, header: RunHeader, line: str, most_rows: int) -> Glance:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from headrace.errors import HeadraceError, InvalidInput, OptionError
+from headrace.errors import HeadraceError, InvalidInput, OptionError, Spelled
 from headrace.results.aggregates.aggregation import Aggregation, read_aggregation
 from headrace.results.aggregates.function_states import STATE_FUNCTIONS
 from headrace.results.columns.binding import bind
@@ -128,5 +128,8 @@ def no_own_totals(path: object, name: str) -> HeadraceError:
     """The error where a file's own aggregator is needed and was not given."""
     return InvalidInput(
         f"{path} adds its results up with {name}, which no file can hold.",
-        fix=f"Give one: aggregate={name}() to run, results.aggregate({name}()) to read.",
+        fix=Spelled(
+            f"Give one: aggregate={name}() to run, results.aggregate({name}()) to read.",
+            command=f"Run and read it from Python: results.aggregate({name}()).",
+        ),
     )

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from headrace.display import counted, visible
-from headrace.errors import RunFileDamaged
+from headrace.errors import RunFileDamaged, Spelled
 from headrace.store.contents import UNREADABLE, one_value, short_message
 from headrace.store.run_file.checksums import fields_checksum, has_detail, has_values
 from headrace.store.run_file.header import RunHeader
@@ -59,11 +59,14 @@ def row_trouble(row: Fetched, projection: Projection, header: RunHeader) -> str 
 
 def damaged_row(header: RunHeader, ordinal: int, trouble: str) -> RunFileDamaged:
     """The error for one damaged interview."""
+    lists = f"headrace verify {header.path} lists all that is. Restore a copy, or read the others with"
     return RunFileDamaged(
         f"Interview {ordinal} in {header.path} is damaged: {trouble}.",
         path=header.path,
-        fix=f"headrace verify {header.path} lists all that is. Restore a copy, or read the others with"
-        f" results.filter('interview.ordinal != {ordinal}').",
+        fix=Spelled(
+            f"{lists} results.filter('interview.ordinal != {ordinal}').",
+            command=f"{lists} --where 'interview.ordinal != {ordinal}'.",
+        ),
     )
 
 
