@@ -1,6 +1,5 @@
 """Random expressions, as source text, and random rows over columns of every kind, for test_agreement."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from headrace.expressions import Column, ColumnKind, Value
+from headrace.survey.values import SqlValue, encode_value
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
@@ -38,8 +38,11 @@ REALS = st.sampled_from(
 TEXTS = st.sampled_from(
     ["", "0", "1", "a", "A", "ab", "b", "a\0", "\0", "a\0b", "é", "z", "🙂", "\uffff", "%", "_"]
 ) | (st.text(st.characters(exclude_categories=["Cs"]), max_size=4))
-LISTS = st.lists(st.none() | INTS | TEXTS, max_size=3)
 OUTSIDE_SQLITE = st.sampled_from([math.nan, 2**63, 2**70, -(2**70), 10**400])
+LISTS = st.lists(
+    st.none() | st.booleans() | INTS | REALS | TEXTS | OUTSIDE_SQLITE | st.lists(TEXTS, max_size=2), max_size=4
+)
+DICTS = st.dictionaries(TEXTS | st.sampled_from(["$int", "$float", "$dict", "$a", '"', "a.b", "[0]"]), INTS, max_size=2)
 
 VALUES: Mapping[ColumnKind, st.SearchStrategy[Any]] = {
     ColumnKind.NULL: st.none(),
@@ -47,7 +50,7 @@ VALUES: Mapping[ColumnKind, st.SearchStrategy[Any]] = {
     ColumnKind.INT: INTS,
     ColumnKind.REAL: REALS,
     ColumnKind.TEXT: TEXTS,
-    ColumnKind.JSON: LISTS | st.dictionaries(TEXTS, INTS, max_size=2),
+    ColumnKind.JSON: LISTS | DICTS,
     ColumnKind.TAGGED: OUTSIDE_SQLITE,
 }
 
@@ -83,7 +86,7 @@ WORDS = [_field("mood.answer", ColumnKind.TEXT), _field("scenario.city", ColumnK
 OTHERS = [
     _field("nothing", ColumnKind.NULL),
     _field("mixed", ColumnKind.INT, ColumnKind.REAL, ColumnKind.TEXT, ColumnKind.NULL),
-    _field("answer.list", ColumnKind.JSON, ColumnKind.NULL),
+    _field("answer.list", ColumnKind.JSON, ColumnKind.TAGGED, ColumnKind.NULL),
     _field("answer.tagged", ColumnKind.TAGGED, ColumnKind.INT, ColumnKind.NULL),
 ]
 FIELDS = [*NUMBERS, *WORDS, *OTHERS]
@@ -96,14 +99,12 @@ def column(name: str) -> Column | None:
     return next((Column(field.column, field.kinds) for field in FIELDS if field.name == name), None)
 
 
-def stored(value: Value) -> int | float | str | None:
+def stored(value: Value) -> SqlValue:
     """A value as the test table holds it."""
-    if isinstance(value, (list, dict)):
-        return json.dumps(value)
     outside = (isinstance(value, float) and math.isnan(value)) or (
         isinstance(value, int) and not SMALLEST <= value <= LARGEST
     )
-    return f"tagged {value}" if outside else value
+    return encode_value(value) if outside or isinstance(value, (list, dict)) else value
 
 
 # --- source text
@@ -128,6 +129,7 @@ _equals = st.sampled_from(["==", "!="])
 _ins = st.sampled_from(["in", "not in"])
 _sums = st.sampled_from(["+", "-", "*", "/"])
 _rounded_down = st.sampled_from(["//", "%"])
+_places = st.sampled_from(["0", "1", "-1", "-2", "3"])
 _of_text = st.sampled_from(["startswith", "contains", "endswith"])
 _of_one = st.sampled_from(["len", "lower", "upper", "abs", "round", "int", "float", "str"])
 
@@ -167,6 +169,10 @@ conditions: st.SearchStrategy[str] = st.deferred(
         _format("({} {} {})", _mixed, _equals | _orders, _mixed),
         _format("({} {} {})", _mixed, _ins, _lists),
         _format("({} {} {})", _text_leaves, _ins, _text_leaves),
+        _format("({} {} {})", _text_leaves, _ins, _names(OTHERS[2:3])),
+        _format("({}[{}] {} {})", _names(OTHERS[2:3]), _places, _equals, _text_leaves),
+        _format("({}[{}] {} {})", _names(OTHERS[2:3]), _places, _ins, _lists),
+        _format("(len({}) {} {})", _names(OTHERS[2:3]), _orders | _equals, _places),
         _format("({} {})", _names(FIELDS), st.sampled_from(["is None", "is not None", "== None"])),
         _format("{}({}, {})", _of_text, _text_leaves, _text_leaves),
         _format("({} {} {})", conditions | scalars, st.sampled_from(["and", "or"]), conditions | scalars),

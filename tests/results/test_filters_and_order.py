@@ -21,9 +21,13 @@ from tests.results import files
 NUMBERS = [None, 0, 1, 5, 7.5, 2**53, -3]
 TEXTS = [None, "", "5", "07", "good", "b\0d", "😀"]
 MIXED = [2**70, float("nan"), "5", 5, [1], {"a": 1}, None, True, -(2**65), "", [0]]
+TAGS = [["a"], ["b", "a"], {"a": 1}, [], None, ["a\0b", 1, float("nan"), 2**70, ["a"]], {"$int": "1", "a": 2}]
+LIKES = [["x", "y"], [], ["'; --", "x"], ["y\0", "é"]]
 AGENTS = [
-    Agent({"age": age, "flag": flag, "odd": odd, 'q"uote': 1, "a\\b": 2})
-    for age, flag, odd in zip([1, 2.5, 30, 5], [True, False, None, True], [2**70, "x", [1], 5], strict=True)
+    Agent({"age": age, "flag": flag, "odd": odd, "likes": likes, 'q"uote': 1, "a\\b": 2})
+    for age, flag, odd, likes in zip(
+        [1, 2.5, 30, 5], [True, False, None, True], [2**70, "x", [1], 5], LIKES, strict=True
+    )
 ] + [Agent({"lonely": 1})]
 
 
@@ -32,7 +36,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     path = tmp_path_factory.mktemp("filters") / "f.run"
     models = [Model("test", temperature=0.5, canned_response="x"), Model("test", temperature=None)]
     of = files.job(
-        files.survey("number", "text", "mixed", "flag", bools=["flag"]),
+        files.survey("number", "text", "mixed", "flag", "tags", bools=["flag"]),
         AGENTS,
         [Scenario(city="Oslo", size=1), Scenario(city="Lima", size=2**80), Scenario(city="5")],
         models,
@@ -40,7 +44,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     files.write(
         path,
         of,
-        lambda n: [NUMBERS[n % 7], TEXTS[n % 7], MIXED[n % 11], [True, False, files.MISSING][n % 3]],
+        lambda n: [NUMBERS[n % 7], TEXTS[n % 7], MIXED[n % 11], [True, False, files.MISSING][n % 3], TAGS[n % 7]],
         [n for n in range(30) if n != 4],
         n=2,
     )
@@ -55,6 +59,18 @@ def _closed(results: Results) -> Iterator[None]:
     results.close()
 
 
+IN_LISTS = [
+    "'a' in answer.tags",
+    "'$int' in tags",
+    "'a' not in answer.tags",
+    "answer.tags[0] == 'a'",
+    "answer.tags[-1] != 'a'",
+    "tags[0] in ['b', 'a\\0b']",
+    "len(answer.tags) == 1",
+    "len(tags) * 2 > number",
+    "'x' in agent.likes and agent.likes[0] == 'x'",
+    "len(agent.likes) < 2 or 'é' in agent.likes",
+]
 FILTERS = [
     "answer.number > 1",
     "not (number > 1)",
@@ -95,6 +111,9 @@ FILTERS = [
     "agent.odd == 5",
     "agent.lonely == 1",
     "1 < number < 8",
+    *IN_LISTS,
+    "1 in tags",
+    "'5' in mixed",
 ]
 
 
@@ -132,7 +151,14 @@ def test_a_filter_in_python_alone_finds_the_same(
 
 def test_most_filters_are_done_in_sql(results: Results) -> None:
     file = results._parts[0].file
-    for expression in ("number > 1", "agent.age < 5", "text == '5'", "answer.flag", "model.temperature == 0.5"):
+    for expression in (
+        "number > 1",
+        "agent.age < 5",
+        "text == '5'",
+        "answer.flag",
+        "model.temperature == 0.5",
+        *IN_LISTS,
+    ):
         asked = conditions.Conditions((bind(parse(expression), results._parts[0].catalog()),), file.header)
         with file.reader.snapshot() as connection:
             assert asked.split(connection)[1] == [], expression
@@ -195,8 +221,27 @@ def test_sorting_in_python_alone_gives_the_same(
     results: Results, columns: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [result.ordinal for result in results.sort_by(*columns)]
-    monkeypatch.setattr(stages, "_sorting_column", lambda *_: None)
+    monkeypatch.setattr(stages, "_sorting_term", lambda *_: None)
     assert [result.ordinal for result in results.sort_by(*columns)] == expected
+
+
+COMPUTED = ["-number", "number * 2 + agent.age", "1", "number if answer.flag else None", "len(tags)", "'a' in tags",
+            "len(text) / 2", "answer.flag or number > 1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("source", COMPUTED)
+def test_a_computed_column_is_sorted_in_sql(
+    results: Results, source: str, reverse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed = results.filter("interview.ordinal != 7").mutate(f"key = {source}")
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, "_sorting_term", lambda *_: None)
+        expected = [result.ordinal for result in computed.sort_by("key", "text", reverse=[reverse, True])]
+    monkeypatch.delattr(stages._ViewStage, "_choose_in_python")
+    found = computed.sort_by("key", "text", reverse=[reverse, True])
+    assert [result.ordinal for result in found] == expected
+    assert [result.ordinal for result in found[2:9]] == expected[2:9]
 
 
 def test_a_second_sort_keeps_the_first_among_equals(results: Results) -> None:

@@ -1,7 +1,8 @@
 """Turns an expression into SQLite's SQL, but only where SQLite gives exactly what the closure gives.
 
 Covers: which operations are exact, judged by the kinds of values that each column holds. Does not cover: the
-query around it (`results`), or what is not exact (lower, %, lists, texts among numbers): `closures`.
+query around it (`results`), texts in lists and dicts (`json_sql`), or what is not exact (lower, %, numbers in
+lists, texts among numbers): `closures`.
 
 Nothing here has affinity, so SQLite never turns a text into a number to compare them. Every part gives a
 value whose kinds are known; a comparison gives 0 or 1 and never NULL. Literals are bound, never pasted.
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
+from headrace.expressions import json_sql
 from headrace.expressions.meaning import Value, fits_64_bits
 from headrace.expressions.nodes import (
     Arithmetic,
@@ -55,8 +57,8 @@ class ColumnKind(Enum):
 class Column:
     """A value in SQL: `sql` has no affinity and needs no parentheses; `kinds` is all it holds in any row.
 
-    None is NULL, whatever else there is. BOOL is 0 or 1. JSON is a list or dict; TAGGED is what SQLite cannot
-    hold (NaN, integers beyond 64 bits). Both are stored in some form that is not NULL.
+    None is NULL, whatever else there is. BOOL is 0 or 1. JSON is a list or dict, TAGGED what SQLite cannot hold
+    (NaN, integers beyond 64 bits): both are tagged JSON in a BLOB or a TEXT.
     """
 
     sql: str
@@ -112,7 +114,9 @@ class _Part:
 _BOOL = frozenset({ColumnKind.BOOL})
 _NUMBERS = frozenset({ColumnKind.BOOL, ColumnKind.INT, ColumnKind.REAL, ColumnKind.NULL})
 _CALCULATED = _NUMBERS - _BOOL
-_TEXTS = frozenset({ColumnKind.TEXT, ColumnKind.NULL})
+_TEXT = frozenset({ColumnKind.TEXT})
+_TEXTS = _TEXT | {ColumnKind.NULL}
+_LISTS = frozenset({ColumnKind.JSON, ColumnKind.TAGGED, ColumnKind.NULL})
 _SCALARS = _NUMBERS | _TEXTS
 
 # FLOOR_DIVIDE and REMAINDER are missing: SQLite cuts towards zero and casts to integers, Python rounds down.
@@ -176,14 +180,46 @@ class _SqlCompiler:
         match comparison, right:
             case Comparison.NOT_IN, _:
                 return _boolean("(NOT {})", self._step(left, Comparison.IN, right))
+            case Comparison.IN, Literal(list() as items) if isinstance(left, Item):
+                return self._item_among(left, items)
             case Comparison.IN, Literal(list() as items):
                 return _among(self.node(left), items)
             case Comparison.IN, _:
-                return _find("> 0", self.node(left), self.node(right))
+                return self._contained(left, right)
+            case ((Comparison.EQUAL | Comparison.NOT_EQUAL), _) if isinstance(left, Item) or isinstance(right, Item):
+                return self._item_equality(comparison, left, right)
             case ((Comparison.EQUAL | Comparison.NOT_EQUAL), _):
                 return _equality(comparison, self.node(left), self.node(right))
             case _:
                 return _order(comparison, self.node(left), self.node(right))
+
+    # --- lists and dicts
+
+    def _contained(self, item: Node, container: Node) -> _Part:
+        sought, held = self.node(item), self.node(container)
+        if isinstance(container, Name) and held.kinds <= _LISTS:
+            if sought.text != "?" or sought.kinds != _TEXT:
+                raise _InexactError
+            return _Part(json_sql.holds_text(held.text), sought.parameters, _BOOL)
+        return _find("> 0", sought, held)
+
+    def _item_equality(self, comparison: Comparison, left: Node, right: Node) -> _Part:
+        item, other = (left, right) if isinstance(left, Item) else (right, left)
+        if not isinstance(item, Item) or not isinstance(other, Literal):
+            raise _InexactError
+        found = self._item_among(item, [other.value])
+        return found if comparison is Comparison.EQUAL else _boolean("(NOT {})", found)
+
+    def _item_among(self, item: Item, choices: list[Value]) -> _Part:
+        texts = [_literal(choice) for choice in choices]
+        if not isinstance(item.operand, Name) or not isinstance(item.key, int) or abs(item.key) > json_sql.MOST_PLACES:
+            raise _InexactError
+        held = _only(_LISTS, self.node(item.operand))
+        if not texts or any(text.kinds != _TEXT for text in texts):
+            raise _InexactError
+        path = json_sql.path_of(item.key)
+        sought = tuple(value for text in texts for value in text.parameters)
+        return _Part(json_sql.text_at(held.text, len(texts)), (path, path, *sought), _BOOL)
 
 
 def _only(allowed: frozenset[ColumnKind], part: _Part) -> _Part:
@@ -283,6 +319,8 @@ def _ends_with(text: _Part, end: str) -> _Part:
 
 
 def _length(text: _Part) -> _Part:
+    if text.kinds <= _LISTS and not text.parameters:
+        return _Part(json_sql.length_of(text.text), (), _INTEGERS)
     # length() stops at a NUL, instr() does not. No text has the byte FF, so it is found behind the last letter.
     _only(_TEXTS, text)
     return _combine(f"(instr({{}} || {_NO_LETTER}, {_NO_LETTER}) - 1)", _INTEGERS, text)

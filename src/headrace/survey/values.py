@@ -107,6 +107,8 @@ def to_sql(value: object, *, as_bool: bool) -> SqlValue:
     kind = type(value)
     if kind is str or value is None:
         return cast("str | None", value)
+    if isinstance(value, str):
+        return str.__str__(value)  # a BLOB would be no text to SQL
     if kind is int and _INT_MIN <= cast(int, value) <= _INT_MAX:
         return cast(int, value)
     if kind is float and not math.isnan(cast(float, value)):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import apsw
 
-from headrace.expressions import Column, ColumnKind, Sql, compile_closure, compile_sql, truth
+from headrace.expressions import Column, ColumnKind, Sql, SqlTerm, compile_closure, compile_sql, compile_value, truth
 from headrace.results.columns.records import STATUS_TEXTS, Record, getter
 from headrace.results.columns.result_column import (
     FAILED,
@@ -47,6 +47,15 @@ def sql_column(connection: apsw.Connection, column: ResultColumn, header: RunHea
     kinds = column_kinds(connection, column, header)
     sql = _sql(column, header)
     return None if kinds is None or sql is None else Column(sql, kinds)
+
+
+def sql_term(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> SqlTerm | None:
+    """The same, also of a column that an expression computes: with the values for its `?`s."""
+    if column.computed is not None:
+        computed = column.computed
+        return compile_value(computed.expression, lambda n: sql_column(connection, computed.column(n), header))
+    found = sql_column(connection, column, header)
+    return None if found is None else SqlTerm(found.sql, (), found.kinds)
 
 
 class Conditions:

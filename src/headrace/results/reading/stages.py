@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 
 import apsw
 
-from headrace.expressions import Column, parse
+from headrace.expressions import Sql, SqlTerm, parse
 from headrace.results.columns.page_values import PageValues
 from headrace.results.columns.records import Getter, Record, getter, projection_of
 from headrace.results.columns.result_column import ORDINAL as NUMBER
 from headrace.results.columns.result_column import Bound, ResultColumn
 from headrace.results.reading.bulk_reading import BulkReading, ReadPages, Taken, bulk_reading
-from headrace.results.reading.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_column
+from headrace.results.reading.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_term
 from headrace.results.reading.scopes import row_in, rows_in
 from headrace.results.reading.views import SortKey, View
 from headrace.results.tabular import Columns
@@ -278,10 +278,10 @@ class _ViewStage:
         columns = [key.column for key in keys]
         with self._reader.snapshot(self._clock) as connection:
             condition, rest = self._conditions.split(connection)
-            in_sql = [_sorting_column(connection, column, self._header) for column in columns]
-            exact = [column for column in in_sql if column is not None]
+            in_sql = [_sorting_term(connection, column, self._header) for column in columns]
+            exact = [term for term in in_sql if term is not None]
             if not rest and len(exact) == len(keys):
-                order = [_order(column, key) for column, key in zip(exact, keys, strict=True)]
+                order = [_order(term, key) for term, key in zip(exact, keys, strict=True)]
                 if stop is None or columns[:1] not in ([], [NUMBER]):  # the first and last few are found at once
                     check_none_is_missing(connection, self._header.path)
                 return choose(connection, self._row_set, condition, order, start, stop)
@@ -368,15 +368,16 @@ def _both(one: Projection, other: Projection) -> Projection:
     )
 
 
-def _order(column: Column, key: SortKey) -> str:
+def _order(term: SqlTerm, key: SortKey) -> Sql:
     # By the table's own key, SQLite reads from the end and sorts nothing.
-    sql = EVERYTHING.key if key.column == NUMBER else column.sql
-    return f"{sql}{' DESC' * key.descending}"
+    text = EVERYTHING.key if key.column == NUMBER else term.text
+    return Sql(f"{text}{' DESC' * key.descending}", term.parameters)
 
 
-def _sorting_column(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> Column | None:
-    found = sql_column(connection, column, header)
-    return found if found is not None and found.kinds <= SORTS_IN_SQL else None
+def _sorting_term(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> SqlTerm | None:
+    """The column in SQL; None where SQLite would sort it otherwise."""
+    term = sql_term(connection, column, header)
+    return term if term is not None and term.kinds <= SORTS_IN_SQL else None
 
 
 def sort_value(value: Any) -> SqlValue:

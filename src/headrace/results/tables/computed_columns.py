@@ -14,13 +14,13 @@ from typing import TypeAlias
 
 import apsw
 
-from headrace.expressions import ColumnKind, Expression, compile_value
+from headrace.expressions import ColumnKind, Expression, SqlTerm
 from headrace.expressions.nodes import Name
 from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.result_column import Group, ResultColumn, column_kinds
 from headrace.results.reading import joining
-from headrace.results.reading.conditions import SORTS_IN_SQL, sql_column
+from headrace.results.reading.conditions import SORTS_IN_SQL, sql_term
 from headrace.results.reading.file_view import FileView
 from headrace.results.tables.column_names import RowGetter
 from headrace.results.tables.relation import Relation, SqlColumn
@@ -124,23 +124,18 @@ def _column(wanted: str | Expression, catalog: Catalog) -> ResultColumn:
 
 def _sql_column(connection: apsw.Connection, column: ResultColumn, header: RunHeader) -> SqlColumn | None:
     """The column in SQL; None where equal values are not equal in SQL."""
-    if column.computed is not None:
-        computed = column.computed
-        term = compile_value(computed.expression, lambda n: sql_column(connection, computed.column(n), header))
-        return None if term is None else _scalar(term.text, term.kinds, term.parameters)
-    if column.group is Group.ANSWER and column.position < ANSWER_COLUMNS:
+    is_computed = column.computed is not None
+    if not is_computed and column.group is Group.ANSWER and column.position < ANSWER_COLUMNS:
         kinds = column_kinds(connection, column, header)
         as_bool = header.holds_bools[column.position]
         has_blobs = kinds is None or not kinds.isdisjoint(_BLOBS)
         return SqlColumn(answer_column(column.position), (), as_bool, has_blobs, kinds)
-    found = sql_column(connection, column, header)
-    return None if found is None else _scalar(found.sql, found.kinds, ())
+    term = sql_term(connection, column, header)
+    return None if term is None else _scalar(term)
 
 
-def _scalar(
-    sql: str, kinds: frozenset[ColumnKind], parameters: tuple[int | float | str | None, ...]
-) -> SqlColumn | None:
-    has_bools = ColumnKind.BOOL in kinds
-    if not kinds <= (_BOOLS if has_bools else SORTS_IN_SQL):
+def _scalar(term: SqlTerm) -> SqlColumn | None:
+    has_bools = ColumnKind.BOOL in term.kinds
+    if not term.kinds <= (_BOOLS if has_bools else SORTS_IN_SQL):
         return None
-    return SqlColumn(sql, parameters, has_bools, False, kinds)
+    return SqlColumn(term.text, term.parameters, has_bools, False, term.kinds)

@@ -242,16 +242,18 @@ def _has_no_holes(connection: apsw.Connection) -> bool:
 
 
 def choose(
-    connection: apsw.Connection, row_set: RowSet, condition: Sql, order: list[str], start: int, stop: int | None
+    connection: apsw.Connection, row_set: RowSet, condition: Sql, order: list[Sql], start: int, stop: int | None
 ) -> RowSet:
     """A row set of those that meet the condition, in this order, from `start` up to `stop`, in a temporary table."""
     name = _new_table(connection, "chosen", "ordinal")
     limit = -1 if stop is None else stop - start
+    terms = ", ".join([*(term.text for term in order), row_set.key])
+    values = tuple(value for term in order for value in term.parameters)
     with scratch(connection):
         connection.execute(
             f"INSERT INTO temp.{name}(ordinal) SELECT i.ordinal FROM {row_set.tables}{_LISTS} WHERE {condition.text}"
-            f" ORDER BY {', '.join([*order, row_set.key])} LIMIT ? OFFSET ?",
-            (*condition.parameters, limit, start),
+            f" ORDER BY {terms} LIMIT ? OFFSET ?",
+            (*condition.parameters, *values, limit, start),
         )
     return _row_set_of(name)
 
