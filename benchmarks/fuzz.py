@@ -179,7 +179,7 @@ def _ways(path: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "several", lambda: (results() + results()).sort_by("interview.ordinal").sql("select * from self").to_dicts()
     yield "csv", lambda: results().select("*", "*_cost").to_csv(path.with_name("x.csv"))
     yield "sqlite", lambda: results().to_sqlite(path.with_name("x.sqlite"))
-    yield "history", lambda: results().memory_history()
+    yield "plot", lambda: _pictures(results())
     yield "failed", lambda: list(results().failed())
     yield "stats", lambda: (len(results()), results().stats(), repr(results()), results()[:3])
     yield "history", lambda: results().memory_history()
@@ -195,6 +195,14 @@ def _comments(results: "Results") -> None:
     quoted = name.replace('"', '""')
     results.sql(f'select "{quoted}", count(*) from self group by 1').to_dicts()
     results.select(name, "interview.ordinal").filter("len(interview.status) > 3").tally().to_dicts()
+
+
+def _pictures(results: "Results") -> None:
+    """A picture of each answer, split by another column, and of the memory."""
+    for name in results.question_names:
+        plot = results.plot(f"answer.{name}", by="interview.status")
+        plot.svg(), plot.text(80)
+    results.plot_memory().svg()
 
 
 def _groups(results: "Results") -> None:

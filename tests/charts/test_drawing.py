@@ -190,6 +190,13 @@ def test_no_label_of_a_memory_picture_covers_another(last_bytes: int):
     assert all(lower - upper > 13 for upper, lower in pairwise(places))
 
 
+@pytest.mark.parametrize(("stored_bytes", "is_seen"), [(100_000, False), (30_000_000, True), (300_000_000, False)])
+def test_a_memory_picture_explains_a_dotted_line_where_there_is_one(stored_bytes: int, is_seen: bool):
+    marks = tuple(MemoryMark(second, 10_000_000, stored_bytes) for second in range(3))
+    svg = memory_svg(MemoryChart(title="m", marks=marks, budget_bytes=100_000_000))
+    assert ("dotted" in svg) == ('stroke-dasharray="1.5 4"' in svg) == is_seen
+
+
 def test_a_memory_picture_has_its_levels_its_highest_reading_and_its_events():
     marks = (MemoryMark(0, 10_000_000), MemoryMark(10, 80_000_000), MemoryMark(20, 20_000_000))
     events = (MemoryEvent(5, "preempted"), MemoryEvent(9, "preempted"), MemoryEvent(9, "killed"))

@@ -44,6 +44,7 @@ def test_few_whole_numbers_have_an_interval_each():
 def test_intervals_are_round():
     assert [whole_bins(18, 93, 10).label(place) for place in range(2)] == ["10 – 19", "20 – 29"]
     assert [real_bins(0.03, 0.97, 10).label(place) for place in range(2)] == ["0 – 0.1", "0.1 – 0.2"]
+    assert [real_bins(0, 10, 10).label(place) for place in (0, -1 + real_bins(0, 10, 10).count)] == ["0 – 1", "9 – 10"]
     assert [figure(number) for number in (2024, 1_000_000, 0.1 + 0.2, 1e300, -5.0)] == [
         "2024",
         "1,000,000",

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from headrace import Agent, Model, QuestionCheckBox, QuestionLinearScale, QuestionMultipleChoice, Results, Survey
 from headrace.charts.chart_data import BarChart, BarKind, Histogram, MemoryChart
 from headrace.errors import InvalidInput, OptionError
+from headrace.memory.bounded_history import HistoryPoint
+from headrace.memory.governor import Pressure
 from headrace.results.plots import counting
+from headrace.results.plots.distributions import memory_chart
 from tests.results.files import MISSING, SKIPPED, city, city_answers, job, survey, write
 from tests.store.kept_files import unpacked
 
@@ -80,6 +83,26 @@ def test_numbers_are_a_histogram_and_views_are_respected(results: Results):
         ("all", f"value: {rating}"): count
         for rating, count in sorted(Counter(result.answer["rating"] for result in few).items())
     }
+
+
+def test_fractions_between_whole_numbers_stand_in_intervals_with_two_edges(tmp_path: Path):
+    of = job(survey("rating"), [Agent(name=str(number)) for number in range(201)])
+    with Results.open(write(tmp_path / "a.run", of, lambda n: [n / 20 if n % 20 else n // 20])) as results:
+        chart = results.plot("rating").chart
+    assert [bar.text for bar in chart.bars][:2] == ["0 – 0.5", "0.5 – 1"]
+    assert chart.bars[-1].text == "9.5 – 10"  # and no bar for 10 alone
+    assert chart.panels[0].counts == (*[10] * 19, 11)
+
+
+def test_items_that_are_none_and_not_a_number_are_told_once(tmp_path: Path):
+    answers = [[None, "tea"], [math.nan], ["tea"], SKIPPED]
+    of = job(survey("x"), [Agent(name=str(number)) for number in range(4)])
+    with Results.open(write(tmp_path / "a.run", of, lambda n: [answers[n]])) as results:
+        assert counts_of(results.plot("x").chart) == {
+            ("all", "value: tea"): 2,
+            ("all", "value: NaN"): 1,
+            ("all", "none: none"): 2,
+        }
 
 
 def test_many_groups_are_the_largest_and_the_others(results: Results):
@@ -202,6 +225,11 @@ def test_a_plot_shows_itself_and_is_saved_whole(
     monkeypatch.setenv("COLUMNS", "44")
     assert max(map(len, str(plot).split("\n"))) <= 44
     assert plot.text(44, unicode=False).isascii()
+
+
+def test_a_memory_picture_has_all_interviews_of_its_file_not_those_of_the_last_reading():
+    point = HistoryPoint(0, 1, 1, 1e9, 50_000_000, 100_000_000, Pressure.NORMAL, done=2_880, stored_bytes=1_000)
+    assert memory_chart([point], "a.run", 3_000).notes[0].endswith(" 3,000 interviews")
 
 
 def test_the_memory_of_a_run_is_drawn_from_its_history(tmp_path: Path):

@@ -64,6 +64,8 @@ def ways(path: Path) -> Iterator[Callable[[], object]]:
     yield lambda: Results.open(path).tally("answer.mood", "agent.age").to_dicts()
     yield lambda: Results.open(path).group_by("agent.age").agg(n="count()", best="max(rating)").to_dicts()
     yield lambda: Results.open(path).distinct("answer.mood").to_dicts()
+    yield lambda: Results.open(path).plot("answer.mood", by="agent.age").svg()
+    yield lambda: Results.open(path).plot("answer.rating").text()
     yield lambda: Results.open(path).select("*", "*_comment").to_csv(path.with_suffix(".csv"))
     yield lambda: Results.open(path).to_sqlite(path.with_suffix(".sqlite"))
     yield lambda: Results.open(path).stats()

@@ -26,6 +26,7 @@ _LEFT, _RIGHT, _TOP, _HEIGHT = 72, 138, 48, 250
 _COLOURS = ("shrink", "preempt", "emergency")
 _MOST_EVENTS, _MOST_KINDS = 2_000, 8
 _LINE = 14.0  # from one label to the next
+_LOWEST_DOTTED = 4.0  # above the floor: below that, nobody sees the dots
 Scale: TypeAlias = Callable[[float], float]
 
 
@@ -41,7 +42,8 @@ def memory_svg(chart: MemoryChart) -> str:
     def y(amount: float) -> float:
         return floor - min(amount / top_bytes, 1.0) * _HEIGHT
 
-    parts = [*_levels(chart, y), *_starts(chart, x, floor), *_stored(chart, x, y), *_line(chart, x, y)]
+    stored = list(_stored(chart, x, y))
+    parts = [*_levels(chart, y), *_starts(chart, x, floor), *stored, *_line(chart, x, y)]
     parts.append(line(_LEFT, floor, WIDTH - _RIGHT, floor, "faint"))
     parts += _seconds(chart, x, first_s, floor)
     bottom = floor + 28.0
@@ -49,7 +51,7 @@ def memory_svg(chart: MemoryChart) -> str:
         parts += row
         bottom += 16
     dotted = "dotted: the size of the results on disk, as if it were kept in RAM (an estimate)"
-    for note in (*chart.notes, *([dotted] if any(mark.stored_bytes for mark in chart.marks) else [])):
+    for note in (*chart.notes, *([dotted] if stored else [])):
         parts.append(text(16, bottom + 16, fitted(note, WIDTH - 32), "faint"))
         bottom += 20
     return document(chart.title, bottom + 14, parts)
@@ -105,10 +107,13 @@ def _line(chart: MemoryChart, x: Scale, y: Scale) -> Iterator[str]:
 
 
 def _stored(chart: MemoryChart, x: Scale, y: Scale) -> Iterator[str]:
-    """The dotted line ends where it leaves the picture: the results alone would then fill more than the budget."""
+    """The dotted line ends where it leaves the picture: the results alone would then fill more than the budget. There
+    is none where all of it would lie on the line below the picture.
+    """
     marks = [mark for mark in chart.marks if mark.stored_bytes is not None]
     inside = [mark for mark in marks if (mark.stored_bytes or 0) <= chart.top_bytes * 1.05]
-    if len(inside) < 2:
+    highest = max((mark.stored_bytes or 0 for mark in inside), default=0)
+    if len(inside) < 2 or y(0) - y(highest) < _LOWEST_DOTTED:
         return
     points = " ".join(f"{x(mark.second):.1f},{y(mark.stored_bytes or 0):.1f}" for mark in inside)
     yield element("polyline", points=points, stroke_dasharray="1.5 4", stroke_width=1.6, **stroked("faint"))

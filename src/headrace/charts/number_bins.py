@@ -15,7 +15,9 @@ _WHOLE = (1, 2, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class NumberBins:
-    """`count` intervals of `width`; the first begins at `first` widths. A number at an edge belongs above it."""
+    """`count` intervals of `width`; the first begins at `first` widths. A number at an edge belongs above it; the
+    highest belongs to the last interval, which has both its edges.
+    """
 
     first: int | float
     width: int | float
@@ -70,7 +72,7 @@ def real_bins(low: float, high: float, most: int) -> NumberBins:
     if not 0 < width < math.inf or math.isinf(low / width) or math.isinf(high / width):
         return NumberBins(0.0, max(1.0, abs(high)), 1)
     first = math.floor(low / width)
-    return NumberBins(float(first), width, max(1, int(high / width - first) + 1))
+    return NumberBins(float(first), width, max(1, math.ceil(high / width - first)))
 
 
 def axis_figures(most: float, count: int) -> list[float]:

@@ -339,7 +339,7 @@ class Results(HostedVerbs, Tabular):
 
     def plot_memory(self) -> Plot:
         """A picture of the memory of all runs of the file, against the budget."""
-        return Plot(memory_chart(self.memory_history(), self.path.name), self.path)
+        return Plot(memory_chart(self.memory_history(), self.path.name, self.stats().interviews), self.path)
 
     @overload
     def tally(

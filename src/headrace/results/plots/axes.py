@@ -170,4 +170,6 @@ def key_of(value: Any) -> Key:
 def label_of(value: Any) -> str:
     if value == _NOTHING and isinstance(value, tuple):
         return "(nothing)"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"  # as in lists, which are JSON
     return cell_text(value, LONGEST_LABEL) or '""'

@@ -122,8 +122,10 @@ def _samples(column: PlottedColumn) -> tuple[str, ...]:
     return tuple(cell_text(text, _LONGEST_SAMPLE) for text in texts[::step][:_MOST_SAMPLES])
 
 
-def memory_chart(points: list[HistoryPoint], name: str) -> MemoryChart:
-    """The memory of all runs of a file, one after the other."""
+def memory_chart(points: list[HistoryPoint], name: str, interviews: int) -> MemoryChart:
+    """The memory of all runs of a file, one after the other. `interviews` are in the file: the last reading was taken
+    before the last of them ended.
+    """
     if not points:
         raise InvalidInput(
             f"{name} has no memory history.",
@@ -135,7 +137,7 @@ def memory_chart(points: list[HistoryPoint], name: str) -> MemoryChart:
     end = points[-1].second + points[-1].seconds
     note = f"at most {format_bytes(highest)}, {share_text(highest / max(1, budget))} of {format_bytes(budget)};"
     note += f" {counted(len({point.run for point in points}), 'run')}, {format_short_duration(end)} of running,"
-    note += f" {counted(points[-1].done, 'interview')}"
+    note += f" {counted(interviews, 'interview')}"
     return MemoryChart(
         title=f"memory of {cell_text(name, LONGEST_LABEL)}",
         marks=tuple(MemoryMark(point.second, point.memory_bytes, point.stored_bytes) for point in points),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, TypeAlias
 
-from headrace.charts.number_bins import NumberBins, real_bins, whole_bins
+from headrace.charts.number_bins import real_bins, whole_bins
 from headrace.expressions import ColumnKind
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.plots.axes import (
@@ -124,6 +124,8 @@ class PlottedColumn:
         counts, items = Counter[Key](), dict[Key, Any]()
         for value in self.values():
             for item in () if value is None else items_of(value):
+                if item is None:
+                    continue  # counted as none, like a value that is missing
                 key = key_of(item)
                 if key in items or len(items) < _MOST_ITEMS:
                     items[key] = item
@@ -151,7 +153,10 @@ class PlottedColumn:
         low, high = self._extremes("{}", self._held <= _NUMBERS, _finite)
         if low is None or high is None or low == high:
             return self._categories(most)
-        return NumberAxis(bins=_bins(low, high, most))
+        # There may be fractions between a lowest and a highest that are whole.
+        if ColumnKind.REAL in self.kinds or isinstance(low, float) or isinstance(high, float):
+            return NumberAxis(bins=real_bins(float(low), float(high), most))
+        return NumberAxis(bins=whole_bins(low, high, most))
 
     def _lengths(self, most: int) -> LengthAxis:
         low, high = self._extremes("length({})", True, _length)
@@ -188,12 +193,6 @@ class PlottedColumn:
 def is_of_question(column: ResultColumn) -> bool:
     """Whether a value is missing where its question failed."""
     return column.group in (Group.ANSWER, Group.PART) and column.computed is None
-
-
-def _bins(low: float, high: float, most: int) -> NumberBins:
-    if isinstance(low, int) and isinstance(high, int):
-        return whole_bins(low, high, most)
-    return real_bins(float(low), float(high), most)
 
 
 def _finite(value: Any) -> float | None:
