@@ -4,6 +4,7 @@ import math
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +226,24 @@ def test_a_plot_shows_itself_and_is_saved_whole(
     monkeypatch.setenv("COLUMNS", "44")
     assert max(map(len, str(plot).split("\n"))) <= 44
     assert plot.text(44, unicode=False).isascii()
+
+
+def test_a_file_that_keeps_no_rows_says_so_in_place_of_a_picture(tmp_path: Path):
+    asked = survey("mood", "rating").by(Agent(traits={"age": 40}), Model("test", canned_response="Good"))
+    with asked.run(tmp_path / "a.run", keep="nothing", aggregate={"n": "count()"}) as results:
+        views = (
+            results,
+            results.filter("age > 3"),
+            results.head(1),
+            results.mutate("old = age > 30"),
+            results + results,
+        )
+        for view, by in product(views, (None, "agent.age")):
+            with pytest.raises(InvalidInput, match="keeps no results") as refused:
+                view.plot("mood", by=by)
+            assert "results.aggregate() has its totals" in refused.value.fix
+        assert "1 interview" in results.plot_memory().text(120)
+        assert repr(results.filter("age > 3")).endswith("part of the 1 interview of a run; no rows are kept)")
 
 
 def test_a_memory_picture_has_all_interviews_of_its_file_not_those_of_the_last_reading():

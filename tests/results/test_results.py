@@ -201,7 +201,7 @@ def test_results_of_an_empty_run_are_empty(tmp_path: Path) -> None:
 def test_the_repr_is_one_line_with_the_path_and_counts(path: Path) -> None:
     with Results.open(path) as results:
         assert repr(results) == f"Results({str(path)!r}: a live view of the whole file, 40 interviews, 6 failed)"
-        assert "part of a live view" in repr(results.head(3))
+        assert ": 3 of the 40 interviews of a live view" in repr(results.head(3))
 
 
 def test_the_notebook_shows_a_page_and_escapes_it(tmp_path: Path) -> None:

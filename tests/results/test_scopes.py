@@ -170,8 +170,16 @@ def test_the_repr_says_what_the_results_are(tmp_path: Path) -> None:
     assert "of a run with limit=3, sample=2, 0 failed" in repr(job().run(path, limit=3, sample=2))
     live = Results.open(path)
     assert repr(live) == f"Results({named}: a live view of the whole file, 4 interviews, 0 failed)"
-    assert "part of a live view of the whole file" in repr(live.head(1))
-    assert "part of the 3 interviews" in repr(job().run(path, limit=3).filter("q == 'x'"))
+    few = job().run(path, limit=3)
+    assert repr(live.head(1)) == f"Results({named}: 1 of the 4 interviews of a live view of the whole file)"
+    assert (
+        repr(live[1:].sort_by("q")[2:]) == f"Results({named}: 1 of the 4 interviews of a live view of the whole file)"
+    )
+    assert repr(live.tail(9)) == f"Results({named}: 4 of the 4 interviews of a live view of the whole file)"
+    assert repr(few[9:]) == f"Results({named}: 0 of the 3 interviews of a run with limit=3)"
+    # The numbers of the file are not those of a part of it, and counting it would read every interview.
+    part = f"Results({named}: part of the 3 interviews of a run with limit=3; len() counts it)"
+    assert repr(few.filter("q == 'x'")) == repr(few.filter("q == 'x'").head(2)) == part
 
 
 def test_results_of_two_runs_are_added_within_what_each_was_asked_for(tmp_path: Path) -> None:

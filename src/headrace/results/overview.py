@@ -10,6 +10,7 @@ from typing import Any
 
 from headrace.display import counted
 from headrace.limits import Keep
+from headrace.plan.portion import RunScope
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.records import STATUS_TEXTS
 from headrace.results.columns.result_column import Group, ResultColumn
@@ -26,6 +27,7 @@ from headrace.store.run_file.rows import Status
 from headrace.store.run_file.stored_job.stored_plan import read_plan
 
 _MOST_COLUMNS = 30
+_LIVE = "a live view of the whole file"
 _KEPT = {Keep.EVERYTHING: "", Keep.ANSWERS: "; answers only", Keep.NOTHING: "; no rows are kept"}
 _OUTCOME = (ResultColumn(Group.INTERVIEW, "ordinal"), ResultColumn(Group.INTERVIEW, "status"))
 _FAILED = STATUS_TEXTS[Status.FAILED]
@@ -59,16 +61,27 @@ def overview_columns(reader: Reader, header: RunHeader, catalog: Catalog) -> tup
 
 
 def described(part: FileView) -> str:
-    """The file, and which of its interviews the view is made of: `'a.run': the 5 interviews of a run, 1 failed`."""
-    reader, scope = part.file.reader, part.view.root.scope
-    failed, kept = count_failed_of_run(part.file, scope), _KEPT[part.file.header.keeping.keep]
-    if scope is None:
-        what = f"a live view of the whole file, {counted(read_stats(reader).interviews, 'interview')}"
+    """The file, and which of its interviews these are: `'a.run': the 5 interviews of a run, 1 failed`. Those that pass
+    a filter are not counted: reading them all is too much for one line.
+    """
+    file, scope, keep = part.file, part.view.root.scope, part.file.header.keeping.keep
+    total = read_stats(file.reader).interviews if scope is None else scope.total
+    interviews, whole = counted(total, "interview"), _LIVE if scope is None else _run_of(scope)
+    size = part.view.size_within(total)
+    if part.view.is_whole:
+        what = f"{whole}, {interviews}" if scope is None else f"the {interviews} of {whole}"
+        what += f", {count_failed_of_run(file, scope):,} failed"
+    elif size is None:
+        what = f"part of the {interviews} of {whole}{'' if keep is Keep.NOTHING else '; len() counts it'}"
     else:
-        given = {"limit": scope.limit, "sample": scope.sample}
-        options = ", ".join(f"{name}={value}" for name, value in given.items() if value is not None)
-        what = f"the {counted(scope.total, 'interview')} of a run{' with ' * bool(options)}{options}"
-    return f"{str(reader.path)!r}: {'' if part.view.is_whole else 'part of '}{what}, {failed:,} failed{kept}"
+        what = f"{size:,} of the {interviews} of {whole}"
+    return f"{str(file.reader.path)!r}: {what}{_KEPT[keep]}"
+
+
+def _run_of(scope: RunScope) -> str:
+    given = {"limit": scope.limit, "sample": scope.sample}
+    options = ", ".join(f"{name}={value}" for name, value in given.items() if value is not None)
+    return f"a run{' with ' * bool(options)}{options}"
 
 
 def glance_of(parts: tuple[FileView, ...], most_rows: int) -> Glance:

@@ -179,7 +179,7 @@ class Tabular(ABC):
         return text_export.write_jsonl(self._target(path), self.columns, self._watched_batches())
 
     def to_parquet(self, path: str | Path) -> Path:
-        """Write typed columns: whole numbers, numbers, booleans, texts, dates; lists and dicts where all of a column
+        """Write typed columns: whole numbers, numbers, booleans, texts; lists and dicts where all of a column
         have one shape. Any other column, and integers beyond 64 bits, are JSON texts.
         """
         return parquet_files.write_parquet(self._target(path), self._column_source(remove_prefix=False))

@@ -59,6 +59,15 @@ class View:
             yield view
             view = view.parent
 
+    def size_within(self, total: int) -> int | None:
+        """How many interviews these are, of so many in the scope; None where filters would have to be asked."""
+        if self.filters:
+            return None
+        held = total if self.parent is None else self.parent.size_within(total)
+        if held is None:
+            return None
+        return max(0, (held if self.stop is None else min(held, self.stop)) - self.start)
+
     def filtered(self, condition: Bound) -> View:
         view = self._behind_window()
         return replace(view, filters=(*view.filters, condition))
