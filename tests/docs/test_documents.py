@@ -13,7 +13,7 @@ def test_the_lines_that_were_promised_run_as_written(tmp_path: Path):
 
 def test_the_readme_s_examples_run(tmp_path: Path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     program = tmp_path / "readme.py"
     program.write_text(blocks[0] + blocks[1] + "print(sum(1 for _ in job.stream('city.run')))\n", "utf-8")
     shown = run_program(program, tmp_path)
@@ -21,6 +21,11 @@ def test_the_readme_s_examples_run(tmp_path: Path):
     assert "400" in shown
     assert shown.endswith("2000\n")
     program.write_text(blocks[2], "utf-8")
+    asked = run_program(program, tmp_path)
+    assert re.search(r"Lima +1000 +1\.0 +69\n", asked), asked
+    assert (tmp_path / "mood.svg").read_text("utf-8").startswith("<svg")
+    assert len((tmp_path / "young.csv").read_text("utf-8").splitlines()) == 401
+    program.write_text(blocks[3], "utf-8")
     assert [run_program(program, tmp_path) for _ in range(2)] == ["done\n", "done\n"]
 
 
