@@ -128,8 +128,12 @@ Node: TypeAlias = Name | Literal | Not | Negate | Logic | Compare | Arithmetic |
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A parsed expression. The source decides the rest, so it alone is compared and hashed."""
+    """A parsed expression. The source decides the rest, so it alone is compared and hashed.
+
+    `bracketed` are those names whose last parts were written as keys in brackets: `book["pages"]` is `book.pages`.
+    """
 
     source: str
     names: frozenset[str] = field(compare=False)
     tree: Node = field(compare=False, repr=False)
+    bracketed: frozenset[str] = field(compare=False, repr=False, default=frozenset())

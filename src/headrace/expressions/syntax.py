@@ -90,6 +90,20 @@ _INSTEAD: Mapping[type[ast.AST], str] = {
     ast.UAdd: "Leave the plus sign out.",
 }
 
+# What people write who know SQL. Its operators in small letters are those of this language, but for these.
+_ONLY_IN_SQL = ("like", "between", "<>", "null")
+_INSTEAD_OF_SQL: Mapping[str, str] = {
+    "and": "Write 'and' in small letters.",
+    "or": "Write 'or' in small letters.",
+    "not": "Write 'not' in small letters.",
+    "in": "Write 'in' in small letters, with a list in square brackets: mood in ['Good', 'Bad'].",
+    "is": "Write 'is' in small letters: mood is None.",
+    "like": "Write 'good' in lower(mood), startswith(mood, 'G') or endswith(mood, 'd').",
+    "between": "Write 18 <= age <= 30.",
+    "<>": "Write !=.",
+    "null": "Write None: mood is None, mood is not None.",
+}
+
 _WHAT_THERE_IS = (
     "Use dotted names, numbers, texts, lists, and/or/not, comparisons, in, + - * / // %, 'a if c else b' and "
     f"{', '.join(sorted({*UNARY, *BINARY}))}."
@@ -104,7 +118,7 @@ def parse(source: str) -> Expression:
     except (RecursionError, MemoryError):
         # Python's own parser gives up in these ways, at depths that differ between its versions.
         raise too_deep(source) from None
-    return Expression(source, frozenset(reader.names), tree)
+    return Expression(source, frozenset(reader.names), tree, frozenset(reader.bracketed))
 
 
 class _SyntaxReader:
@@ -112,6 +126,7 @@ class _SyntaxReader:
 
     def __init__(self, source: str) -> None:
         self.names: set[str] = set()
+        self.bracketed: set[str] = set()
         self._source = source
         python = to_python(source)
         self._python = python.strip()
@@ -124,12 +139,21 @@ class _SyntaxReader:
                 warnings.simplefilter("ignore")
                 return ast.parse(self._python, mode="eval").body
         except SyntaxError as error:
-            index = self._indent + max(0, (error.offset or 1) - 1)
-            problem = f"Not a valid expression: {error.msg}"
-            raise refusal(self._source, index, problem, "Check it from this column on.") from None
+            is_cut = error.offset == 0  # so Python says that the text has ended too early
+            index = self._indent + (len(self._python) if is_cut else max(0, (error.offset or 1) - 1))
+            problem = f"Not a valid expression: {'something is missing at its end' if is_cut else error.msg}"
+            raise refusal(self._source, index, problem, self._instead_of_sql(index)) from None
         except ValueError as error:
             problem = f"A character that cannot be read: {error}"
             raise refusal(self._source, 0, problem, "Remove it, or write it as an escape inside quotes.") from None
+
+    def _instead_of_sql(self, index: int) -> str:
+        """What to write where the parser stumbled at a word of SQL, or right behind one."""
+        near = (*self._source[index:].split()[:2], *self._source[:index].split()[-1:])
+        words = (word.lower() for word in near if word in _ONLY_IN_SQL or word != word.lower())
+        return next(
+            (_INSTEAD_OF_SQL[word] for word in words if word in _INSTEAD_OF_SQL), "Check it from this column on."
+        )
 
     def node(self, node: ast.expr, depth: int) -> Node:
         if depth > DEEPEST_NESTING:
@@ -173,6 +197,8 @@ class _SyntaxReader:
         parts = list(takewhile(lambda key: isinstance(key, str), keys))
         name = ".".join(map(str, parts))
         self.names.add(name)
+        if len(parts) > 1 and _has_key_in_brackets(node):
+            self.bracketed.add(name)
         found: Node = Name(name)
         for key in keys[len(parts) :]:
             found = Item(found, key)
@@ -232,7 +258,9 @@ class _SyntaxReader:
     def _compare(self, node: ast.Compare, depth: int) -> Node:
         for op, operand in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, (ast.Is, ast.IsNot)) and not _is_none(operand):
-                raise self._error(operand, "'is' compares only with None", "Write == or !=.")
+                is_null = isinstance(operand, ast.Name) and operand.id.lower() in ("null", "none", "nan")
+                fix = _INSTEAD_OF_SQL["null"] if is_null else "Write == or !=."
+                raise self._error(operand, "'is' compares only with None", fix)
         comparisons = (_COMPARISONS[type(op)] for op in node.ops)
         operands = (self.node(operand, depth + 1) for operand in node.comparators)
         return Compare(self.node(node.left, depth + 1), tuple(zip(comparisons, operands, strict=True)))
@@ -274,6 +302,12 @@ def _as_function(method: ast.Attribute, arguments: list[ast.expr]) -> str:
     if name not in UNARY and name not in BINARY:
         return nearest(name, METHODS)
     return f"Write {name}({', '.join(map(ast.unparse, (method.value, *arguments)))})."
+
+
+def _has_key_in_brackets(node: ast.expr) -> bool:
+    """Whether the first key behind a name, outside of all others, is a text in brackets."""
+    inner = [each for each in ast.walk(node) if isinstance(each, (ast.Attribute, ast.Subscript))]
+    return any(isinstance(each, ast.Subscript) and isinstance(each.value, ast.Name) for each in inner)
 
 
 def _is_none(node: ast.expr) -> bool:

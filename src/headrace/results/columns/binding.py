@@ -17,6 +17,7 @@ from headrace.expressions.rewriting import substitute
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.result_column import Bound, ResultColumn
 
+_CONSTANTS = {"null": "None", "none": "None", "true": "True", "false": "False"}
 Found = TypeVar("Found", covariant=True)
 
 
@@ -58,13 +59,15 @@ def find_column(name: str, expression: Expression, columns: NamedColumns[Found])
     try:
         return columns.find(name), []
     except InvalidInput as error:
-        # Behind a prefix alone: a bare `mood.anwser` is a mistake, and no key of `mood`.
-        parts = name.split(".")
-        for end in range(len(parts) - 1, 1, -1):
+        # Of a dotted name behind a prefix alone: a bare `mood.anwser` is a mistake, and no key of `mood`.
+        parts, shortest = name.split("."), 1 if name in expression.bracketed else 2
+        for end in range(len(parts) - 1, shortest - 1, -1):
             if columns.has(whole := ".".join(parts[:end])):
                 return columns.find(whole), parts[end:]
+        constant = _CONSTANTS.get(name.lower())
         quoted = f"If it is a text, put it in quotes: '{name}'. " if _is_compared(name, expression) else ""
-        raise ExpressionError(error.message, source=expression.source, fix=quoted + error.fix) from None
+        fix = quoted + error.fix if constant is None else f"Write {constant}."
+        raise ExpressionError(error.message, source=expression.source, fix=fix) from None
 
 
 def _is_compared(name: str, expression: Expression) -> bool:
