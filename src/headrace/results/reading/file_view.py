@@ -20,7 +20,7 @@ from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog, ColumnChanges, read_catalog
 from headrace.results.columns.result_column import FAILED, Bound, ResultColumn, column_kinds
 from headrace.results.failed_questions import FailedQuestion, all_failures, count_failed, failures_in
-from headrace.results.reading.scopes import failed_bits_of_run
+from headrace.results.reading.scopes import count_bits_of_run
 from headrace.results.reading.stages import OpenView
 from headrace.results.reading.views import SortKey, View
 from headrace.results.result import Result, results_of
@@ -173,14 +173,14 @@ def count_failed_of_run(file: SharedFile, scope: RunScope | None) -> int:
     """How many interviews of a whole run or file failed; known also where no rows are kept."""
     if scope is None or file.header.keeping.keep is not Keep.NOTHING:
         return count_failed(file.reader, scope)
-    return failed_bits_of_run(file.reader, scope)
+    return count_bits_of_run(file.reader, scope, only_failed=True)
 
 
 def count_interviews(part: FileView) -> int:
     """How many interviews a view has; known of a whole file and of a run also where no rows are kept."""
     if part.view.is_whole and part.file.header.keeping.keep is Keep.NOTHING:
-        scope = part.view.scope
-        return read_stats(part.file.reader).interviews if scope is None else scope.total
+        scope, reader = part.view.scope, part.file.reader
+        return read_stats(reader).interviews if scope is None else count_bits_of_run(reader, scope, only_failed=False)
     return part.opened().count()
 
 

@@ -39,15 +39,16 @@ def ordinals_in(scope: RunScope | None, reader: Reader) -> str:
     return f"ordinal < {scope.stop} AND {function}(ordinal)"
 
 
-def failed_bits_of_run(reader: Reader, scope: RunScope) -> int:
-    """How many interviews of a scope have failed, in a file that keeps no rows: of those, not all causes are kept."""
+def count_bits_of_run(reader: Reader, scope: RunScope, *, only_failed: bool) -> int:
+    """How many interviews of a scope are finished, or have failed, in a file that keeps no rows."""
     with reader.snapshot() as connection:
         plan = read_plan(connection, reader.path)
-        failed = failed_by_bits(FinishedBits.load(connection, reader.path, len(plan)), scope.stop)
+        bits = FinishedBits.load(connection, reader.path, len(plan))
         left_out = read_left_out(connection, reader.path, plan) if scope.is_drawn and scope.has_gaps else None
+    found = failed_by_bits(bits, scope.stop) if only_failed else bits.bitmap(scope.stop)
     if scope.is_drawn:
-        failed.remove(scope.passed_over(left_out))
-    return failed.count_below(scope.stop)
+        found.remove(scope.passed_over(left_out))
+    return found.count_below(scope.stop)
 
 
 def _is_drawn(scope: RunScope, reader: Reader) -> Callable[[int], bool]:
