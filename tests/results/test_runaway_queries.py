@@ -3,15 +3,17 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import apsw
 import pytest
 
-from headrace import Results
+from headrace import Agent, AgentList, Model, QuestionFreeText, Results, Survey
 from headrace.errors import InvalidInput, QueryTimeout, QueryTooLarge
 from headrace.results.reading import stages
 from headrace.results.tables import table as table_module
@@ -20,6 +22,7 @@ from headrace.results.tables.table import Table
 from headrace.store.connections import has_writer
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.queries.query_limits import MemoryBound
+from headrace.store.queries.query_thread import UserQuery
 from headrace.store.scratch.scratch_table import ScratchTable
 from tests.results import files
 from tests.results.runaway import ENDLESS, FOREVER, GREEDY, LONG, SOUGHT
@@ -196,10 +199,67 @@ def test_beside_a_writer_sqlite_keeps_its_memory(tmp_path: Path) -> None:
             list(results.sql(FOREVER + "select hex(randomblob(7000000)) from r", timeout_s=0.5))
 
 
+def test_a_writer_that_opens_during_a_query_has_all_the_memory_there_is(tmp_path: Path) -> None:
+    with MemoryBound():
+        assert apsw.hard_heap_limit(-1) > 0
+        with files.opened(tmp_path / "live.run", files.job(files.survey("q"))):
+            assert apsw.hard_heap_limit(-1) == 0
+
+
+def test_sql_beside_a_run_of_the_same_program(tmp_path: Path) -> None:
+    """The writer is busy at nearly every moment at which a query looks whether there is one."""
+    path = tmp_path / "live.run"
+    people = AgentList(Agent({"i": i}) for i in range(5_000))
+    asked = Survey([QuestionFreeText(question_name="a", question_text="A {{ agent.i }}")])
+    job = asked.by(people).by(Model("test", canned_response="x"))
+    job.run(path, limit=10).close()
+    run = threading.Thread(target=lambda: job.run(path).close())
+    run.start()
+    counts: list[int] = []
+    with Results.open(path) as results:
+        while run.is_alive():
+            counts.append(results.sql("select count(*) from self").first())
+    run.join()
+    assert counts == sorted(counts)
+    assert counts[0] >= 10
+
+
+def test_a_query_of_many_short_pieces_has_its_time_limit_too() -> None:
+    """Each page of it takes less than the time between two looks at the clock."""
+    clock = QueryClock(0.2)
+    with closing(apsw.Connection("")) as connection:
+        query = UserQuery(connection, clock)
+        pieces = (query.run(lambda: time.sleep(0.005)) for _ in range(1_000))
+        with pytest.raises(QueryTimeout):
+            list(pieces)
+
+
+def test_ctrl_c_at_any_moment_of_a_query_is_a_keyboard_interrupt(path: Path) -> None:
+    program = f"""
+import _thread, random, sys, threading, time
+from headrace import Agent, AgentList, Model, QuestionFreeText, Results, Survey
+results = Results.open({str(path)!r})
+heard = 0
+for each in range(40):
+    timer = threading.Timer(random.Random(each).uniform(0, 0.02), _thread.interrupt_main)
+    try:
+        timer.start()
+        while True:
+            results.sql("select count(*) from self a, self b", timeout_s=600).first()
+    except KeyboardInterrupt:
+        heard += 1
+    timer.join()
+print(heard)
+"""
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (found.stdout, found.stderr) == ("40\n", "")
+
+
 @pytest.mark.parametrize("query", [ENDLESS[0], ENDLESS[3]])
 def test_ctrl_c_ends_a_query_at_once(path: Path, query: str) -> None:
     program = f"""
-from headrace import Results
+from headrace import Agent, AgentList, Model, QuestionFreeText, Results, Survey
 table = Results.open({str(path)!r}).sql({query!r}, timeout_s=600)
 print("asking", flush=True)
 table.to_dicts()

@@ -13,9 +13,10 @@ Does not cover: who may write (lock), which kind of file it is (formats), errors
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 from weakref import WeakSet
@@ -46,6 +47,8 @@ PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000
 """
 
 _writers: WeakSet[apsw.Connection] = WeakSet()
+_in_the_making: list[None] = []  # an entry for each writer that is being opened
+_heap_lock = threading.Lock()
 _with_pages: WeakSet[apsw.Connection] = WeakSet()  # those that live as long as a run
 
 
@@ -77,7 +80,7 @@ def connect(path: Path, *, flags: int = apsw.SQLITE_OPEN_READWRITE) -> apsw.Conn
 
 def has_writer() -> bool:
     """Whether this process has a file of ours open for writing."""
-    return any(_is_open(connection) for connection in list(_writers))
+    return bool(_in_the_making) or any(_is_open(connection) for connection in list(_writers))
 
 
 def _is_open(connection: apsw.Connection) -> bool:
@@ -85,19 +88,48 @@ def _is_open(connection: apsw.Connection) -> bool:
         return bool(connection.filename)
     except apsw.ConnectionClosedError:
         return False
+    except apsw.ThreadingViolationError:
+        return True  # it is just writing
+
+
+def bound_heap(most_bytes: int) -> None:
+    """Let SQLite take no more than this in the whole process, for one query. A writer that met the limit would lose its
+    run: beside one there is none.
+    """
+    with _heap_lock:
+        if not has_writer():
+            apsw.hard_heap_limit(max(most_bytes, apsw.hard_heap_limit(-1)))
+
+
+def lift_heap_bound() -> None:
+    with _heap_lock:
+        apsw.hard_heap_limit(0)
 
 
 def open_writer(path: Path) -> apsw.Connection:
     """Open a connection whose commits are on disk when they return. The caller holds the file's lock."""
-    connection = connect(path)
-    try:
-        connection.execute(_WRITER).fetchall()  # a statement that gives a row stops there until the row is taken
-        keep_pages(connection, _WRITER_PAGES_KB)
-    except BaseException:
-        connection.close()
-        raise
-    _writers.add(connection)
+    with _making_a_writer():
+        connection = connect(path)
+        try:
+            connection.execute(_WRITER).fetchall()  # a statement that gives a row stops there until the row is taken
+            keep_pages(connection, _WRITER_PAGES_KB)
+        except BaseException:
+            connection.close()
+            raise
+        _writers.add(connection)
     return connection
+
+
+@contextmanager
+def _making_a_writer() -> Generator[None]:
+    with _heap_lock:
+        _in_the_making.append(None)
+        apsw.hard_heap_limit(0)  # of a query that began before
+    try:
+        yield
+    finally:
+        with _heap_lock:
+            _in_the_making.pop()
 
 
 def is_file_of_ours(path: Path) -> bool:

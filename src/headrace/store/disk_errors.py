@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 import apsw
 
-from headrace.errors import RunFileBusy, RunFileDamaged, RunFileError, StorageFull
+from headrace.errors import HeadraceError, RunFileBusy, RunFileDamaged, RunFileError, StorageFull
 from headrace.store.contents import damaged, short_message
 
 try:
@@ -80,8 +80,13 @@ def translated_errors(path: Path) -> Generator[None]:
         if needs_recovery(error) or _is_in_a_read_only_place(path):
             raise cannot_roll_back_here(path) from error
         raise RunFileError(f"{path} cannot be opened: {error}.", path=path, fix="Check its rights.") from error
-    except (apsw.InterruptError, apsw.NoMemError):
-        raise  # of a query that was ended, or that needs more memory than one may take
+    except apsw.InterruptError:
+        raise  # of a query that was ended
+    except apsw.NoMemError as error:
+        raise HeadraceError(
+            f"SQLite has no memory left to read {path}: a query of this program's takes what there is.",
+            fix="Try again when that query has ended.",
+        ) from error
     except (apsw.Error, UnicodeDecodeError) as error:
         # Our statements are right for our tables, which were checked: it is what the tables hold.
         raise damaged(path, f"SQLite cannot make sense of what it holds ({short_message(error)})") from error

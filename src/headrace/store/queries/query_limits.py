@@ -15,7 +15,7 @@ from typing import TypeAlias
 import apsw
 
 from headrace.errors import QueryTooLarge
-from headrace.store.connections import has_writer
+from headrace.store.connections import bound_heap, lift_heap_bound
 from headrace.survey.values import SqlValue
 
 MOST_VALUE_BYTES = 16_000_000
@@ -54,9 +54,7 @@ class MemoryBound:
     def __enter__(self) -> None:
         with MemoryBound._lock:
             MemoryBound._running += 1
-            # A writer that meets the limit would lose its run: beside one, `check` has to do.
-            if not has_writer():
-                apsw.hard_heap_limit(max(self._most, apsw.hard_heap_limit(-1)))
+            bound_heap(self._most)  # beside a writer, `check` has to do
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -64,7 +62,7 @@ class MemoryBound:
         with MemoryBound._lock:
             MemoryBound._running -= 1
             if not MemoryBound._running:
-                apsw.hard_heap_limit(0)
+                lift_heap_bound()
 
     def check(self) -> None:
         """Raise QueryTooLarge where SQLite has taken more than a query may."""
