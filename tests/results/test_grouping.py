@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import ExpressionError, InvalidInput
+from headrace.results.reading.file_view import FileView
 from headrace.results.reading.stages import sort_value
 from headrace.results.results import Results
 from headrace.results.tables.table import Table
@@ -289,3 +290,23 @@ def test_without_columns_all_rows_are_one_group(results: Results) -> None:
         assert list(one.group_by().count()) == [(40,)]
         assert list(one.filter("rating > 99").group_by().agg(**functions)) == [(None, 0, None, None)]
         assert list(one.filter("rating > 99").group_by().agg("sum(rating)", "count()")) == [(0, 0)]
+
+
+def test_the_columns_of_a_file_are_looked_up_once_however_many_are_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for each column, a thousand of them took ten seconds."""
+    asked: list[FileView] = []
+    catalog = FileView.catalog
+    monkeypatch.setattr(FileView, "catalog", lambda self: asked.append(self) or catalog(self))
+    counts: list[int] = []
+    for width in (3, 30):
+        names = [f"q{number}" for number in range(width)]
+        path = files.write(tmp_path / f"{width}.run", files.job(files.survey(*names)), lambda _, w=width: ["x"] * w)
+        with Results.open(path) as results:
+            asked.clear()
+            sums = results.group_by(*names).agg(**{f"n{name}": f"count({name})" for name in names})
+            assert len(results.long()) == width
+            assert len(results.tally()) == len(results.distinct()) == len(sums) == 1
+        counts.append(len(asked))
+    assert counts[0] == counts[1]

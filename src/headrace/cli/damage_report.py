@@ -10,6 +10,7 @@ import typer
 from headrace.cli.terminal import Terminal, own_command, path_text, print_json, say, seen_from_here, showable
 from headrace.display import counted
 from headrace.errors import RunFileDamaged
+from headrace.results.totals.totals_table import check_totals
 from headrace.store.run_file.dropping import can_be_dropped
 from headrace.store.verification import Damage, Verification
 from headrace.store.whole_files import verify
@@ -53,7 +54,7 @@ def show_verified(path: Path, *, as_json: bool) -> None:
 
 def _verified(path: Path) -> Verification:
     try:
-        return verify(path)
+        return verify(path, check_totals)
     except RunFileDamaged as error:  # so much so that it cannot even be opened
         found = Verification(path)
         found.note("file", error.message)

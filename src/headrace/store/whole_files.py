@@ -26,6 +26,7 @@ from headrace.store.live_file import opening, seal
 from headrace.store.making import OF_A_WRITER, copy_into, new_database, vacuum_into
 from headrace.store.private import make_directory
 from headrace.store.run_file.dropping import check_can_be_dropped, drop_damaged
+from headrace.store.run_file.keeping.stored_totals import TotalsCheck
 from headrace.store.run_file.run_schema import check_is_run_file
 from headrace.store.run_file.run_verification import verify_run_file
 from headrace.store.verification import Verification
@@ -47,11 +48,16 @@ def copy_file(path: Path, target: Path, *, without_log: bool = False) -> None:
         connection.close()
 
 
-def verify(path: Path) -> Verification:
-    """Look through a whole file; raises where it is neither kind of file, or cannot be read at all."""
+def verify(path: Path, check_totals: TotalsCheck | None = None) -> Verification:
+    """Look through a whole file; raises where it is neither kind of file, or cannot be read at all.
+
+    `check_totals` knows what the states of totals mean (results.totals).
+    """
     connection = open_reader(path, _check_is_ours)
     try:
-        return (verify_engine_file if has_format(connection, ENGINE_FILE) else verify_run_file)(connection, path)
+        if has_format(connection, ENGINE_FILE):
+            return verify_engine_file(connection, path)
+        return verify_run_file(connection, path, check_totals)
     finally:
         connection.close()
 

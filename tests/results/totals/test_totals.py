@@ -4,16 +4,20 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace import Agent, AgentList, Model, QuestionFreeText, Results, Survey
-from headrace.errors import InvalidInput, OptionError
+from headrace.errors import InvalidInput, OptionError, RunFileDamaged
 from headrace.results.aggregates.function_states import STATE_FUNCTIONS, FunctionState, is_missing, new_state
 from headrace.results.totals import running_totals
+from headrace.results.totals.totals_table import check_totals
 from headrace.results.totals.written_totals import written_totals
+from headrace.store.whole_files import verify
 from headrace.survey.values import decode_value, encode_value
 
 NUMBERS: st.SearchStrategy[Any] = st.one_of(
@@ -146,3 +150,57 @@ def test_an_aggregator_of_the_user_s_own_goes_on_after_its_error(tmp_path: Path,
     assert results.aggregate(Letters()).count == 60
     with pytest.raises(InvalidInput, match=r"results\.aggregate\(Letters\(\)\)"):
         results.aggregate()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"key": '["a","b","c"]'}, "a group has 3 values"),
+        ({"key": '"ab"'}, "a group has 2 values"),
+        ({"state": b"[1,2,3,4]"}, "totals"),
+        ({"state": b"[[-5],[5,false,15,0.0,[]],[[5,false,15,0.0,[]],[5,false,45,0.0,[]]],[3]]"}, "-5 is no count"),
+        ({"state": b'[[5],["5",false,15,0.0,[]],[[5,false,15,0.0,[]],[5,false,45,0.0,[]]],[3]]'}, "5 is no count"),
+        (
+            {"state": b'[[5],[5,false,"x",0.0,[]],[[5,false,15,0.0,[]],[5,false,45,0.0,[]]],[3]]'},
+            "a sum that was never",
+        ),
+        ({"state": b"[[5],[5,true,0,0.0,[[9999,1]]],[[5,false,15,0.0,[]],[5,false,45,0.0,[]]],[3]]"}, "fractions"),
+    ],
+)
+def test_totals_that_were_never_written_are_damage_also_with_a_right_checksum(
+    tmp_path: Path, wrong: dict[str, Any], said: str
+):
+    path = tmp_path / "a.run"
+    functions = {"n": "count()", "s": "sum(agent.x)", "v": "var(agent.x)", "m": "max(agent.x)"}
+    job = QUESTION.by(AgentList(Agent(traits={"x": 3, "city": "Oslo"}) for _ in range(5))).by(MODEL)
+    job.run(path, keep="nothing", aggregate=functions, group_by="agent.city").close()
+    assert not verify(path, check_totals).findings
+    _change_totals(path, **wrong)
+    assert [*verify(path, check_totals).findings] == ["totals"]
+    with Results.open(path) as results:
+        for look in (lambda: list(results.aggregate()), lambda: str(results)):
+            with pytest.raises(RunFileDamaged, match=said):
+                look()
+
+
+def test_groups_of_fewer_than_no_interviews_are_damage(tmp_path: Path):
+    path = tmp_path / "a.run"
+    people = AgentList(Agent(traits={"city": city}) for city in ("Oslo", "Lima"))
+    QUESTION.by(people).by(MODEL).run(path, aggregate={"n": "count()"}, group_by="agent.city").close()
+    _change_totals(path, interviews=-200)
+    _change_totals(path, '["Lima"]', interviews=202)
+    assert verify(path, check_totals).findings["totals"].what.endswith("are of -200 interviews).")
+
+
+def _change_totals(path: Path, of: str = '["Oslo"]', **changed: Any) -> None:
+    """Change the group with the key `of` as somebody would who can write its checksum."""
+    connection = apsw.Connection(str(path))
+    sql = "SELECT key, interviews, state FROM totals WHERE key = ?"
+    ((key, interviews, state),) = connection.execute(sql, (of,)).fetchall()
+    held = {"key": key, "interviews": interviews, "state": state, **changed}
+    checksum = crc32(held["state"], crc32(f"{held['interviews']} {held['key']}".encode()))
+    connection.execute(
+        "UPDATE totals SET key = ?, interviews = ?, state = ?, checksum = ? WHERE key = ?",
+        (*held.values(), checksum, of),
+    )
+    connection.close()

@@ -20,6 +20,13 @@ def as_float(number: Fraction | float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
+def checked_count(held: object) -> int:
+    """A count that a file holds; ValueError where nothing can have been counted that way."""
+    if type(held) is not int or held < 0:
+        raise ValueError(f"{str(held)[:40]} is no count")
+    return held
+
+
 class ExactSum:
     """A sum of numbers, or of their squares with a `power` of 2, that depends on no order. Other values are left out.
 
@@ -64,5 +71,15 @@ class ExactSum:
         return [self.count, self.has_floats, self._whole, self._infinite, [[*pair] for pair in self._above.items()]]
 
     def decode(self, state: list[Any]) -> None:
-        self.count, self.has_floats, self._whole, self._infinite, above = state
-        self._above = {min(max(0, exponent), _MOST_EXPONENT): number for exponent, number in above}
+        count, has_floats, whole, infinite, above = state
+        numbers = [whole, *(number for pair in above for number in pair)]
+        if (
+            type(has_floats) is not bool
+            or type(infinite) is not float
+            or any(type(each) is not int for each in numbers)
+        ):
+            raise ValueError("a sum that was never written")
+        if any(exponent not in range(_MOST_EXPONENT + 1) for exponent, _ in above):
+            raise ValueError("a sum of fractions that no float has")
+        self.count, self.has_floats, self._whole, self._infinite = checked_count(count), has_floats, whole, infinite
+        self._above = dict(above)

@@ -11,7 +11,7 @@ import math
 from typing import Any, Protocol
 
 from headrace.expressions import is_true
-from headrace.results.aggregates.exact_sums import ExactSum, as_float
+from headrace.results.aggregates.exact_sums import ExactSum, as_float, checked_count
 from headrace.survey.values import encode_value
 
 
@@ -25,7 +25,7 @@ class FunctionState(Protocol):
         ...
 
     def decode(self, state: list[Any]) -> None:
-        """Go on from this state."""
+        """Go on from this state. One that `encode` cannot have given raises one of contents.UNREADABLE."""
         ...
 
     def result(self) -> Any: ...
@@ -64,7 +64,8 @@ class Counted:
         return [self._count]
 
     def decode(self, state: list[Any]) -> None:
-        (self._count,) = state
+        (count,) = state
+        self._count = checked_count(count)
 
     def result(self) -> int:
         return self._count
@@ -167,7 +168,9 @@ class TruthCount:
         return [self._count, self._true]
 
     def decode(self, state: list[Any]) -> None:
-        self._count, self._true = state
+        self._count, self._true = map(checked_count, state)
+        if self._true > self._count:
+            raise ValueError("more are true than there are")
 
     def result(self) -> float | bool | None:
         match self._function:

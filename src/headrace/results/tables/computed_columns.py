@@ -82,7 +82,7 @@ class InterviewColumns(ComputedColumns):
     def __init__(self, parts: tuple[FileView, ...], wanted: Wanted) -> None:
         super().__init__(parts[0].file.reader.path, len(wanted))
         self._parts = parts
-        self._columns = [[_column(each, part.catalog()) for each in wanted] for part in parts]
+        self._columns = [_columns(wanted, part.catalog()) for part in parts]
 
     def rows(self, clock: QueryClock) -> Iterator[Values]:
         streams = [part.values(columns, clock) for part, columns in zip(self._parts, self._columns, strict=True)]
@@ -111,6 +111,10 @@ class InterviewColumns(ComputedColumns):
             found = [_sql_column(connection, column, part.file.header) for column in self._columns[0]]
         exact = [column for column in found if column is not None]
         return exact if len(exact) == len(found) else None
+
+
+def _columns(wanted: Wanted, catalog: Catalog) -> list[ResultColumn]:
+    return [_column(each, catalog) for each in wanted]
 
 
 def _column(wanted: str | Expression, catalog: Catalog) -> ResultColumn:

@@ -24,7 +24,7 @@ from headrace.store.run_file.keeping.stored_totals import MOST_STATE_BYTES, Tota
 from headrace.store.run_file.rows import Status
 from headrace.units import format_bytes
 
-_WHOLE = ""  # the key of its one state
+WHOLE = ""  # the key of its one state
 
 
 @runtime_checkable
@@ -59,7 +59,7 @@ class OwnTotals:
         for row, agent, scenario in complete:
             self._aggregator.add(Result.from_row(row, agent, scenario, self._header))
         self._interviews += len(complete)
-        return [TotalState(_WHOLE, self._interviews, self._encoded())] if complete else []
+        return [TotalState(WHOLE, self._interviews, self._encoded())] if complete else []
 
     def _encoded(self) -> bytes:
         state = self._aggregator.encode()

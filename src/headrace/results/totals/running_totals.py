@@ -54,9 +54,11 @@ class GroupOfTotals:
         return TotalState(self.key, self.interviews, encode_value([each.encode() for each in self.functions]))
 
     @classmethod
-    def decode(cls, stored: TotalState, columns: Sequence[Aggregation]) -> GroupOfTotals:
-        """The group with this state. A state that was not made here raises one of contents.UNREADABLE."""
+    def decode(cls, stored: TotalState, columns: Sequence[Aggregation], width: int) -> GroupOfTotals:
+        """The group with this state, of `width` columns. What was not made here raises one of contents.UNREADABLE."""
         made = cls(stored.key, columns)
+        if len(made.values) != width:
+            raise ValueError(f"a group has {len(made.values)} values, and is one of {width}")
         made.interviews = stored.interviews
         for function, held in zip(made.functions, decode_value(stored.state), strict=True):
             function.decode(held)
@@ -74,7 +76,7 @@ class RunningTotals:
         projection = replace(everything_of(len(header.question_names)), detail=self.needs_detail)
         self._values = [_each_row if each is None else _evaluating(each, projection, header) for each in bound]
         self._keys: list[Getter] = [getter(column, projection, header) for column in grouped]
-        self._groups = {each.key: GroupOfTotals.decode(each, self._columns) for each in states}
+        self._groups = {each.key: GroupOfTotals.decode(each, self._columns, len(grouped)) for each in states}
         self._found: dict[Any, GroupOfTotals] = {}  # by their values: a second look at the same ones costs no JSON
 
     def take(self, rows: list[TotalledRow]) -> list[TotalState]:

@@ -15,7 +15,7 @@ from headrace.results.printing import Glance
 from headrace.results.tables.table import Table
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
-from headrace.results.totals.aggregator import Aggregator, take_up
+from headrace.results.totals.aggregator import WHOLE, Aggregator, take_up
 from headrace.results.totals.running_totals import GroupOfTotals
 from headrace.results.totals.written_totals import WrittenTotals, class_name, no_own_totals, totals_from_text
 from headrace.store.contents import decoding
@@ -37,14 +37,27 @@ class TotalRows(TableRows):
 
     @contextmanager
     def reading(self, _clock: QueryClock, /) -> Generator[Iterator[Values]]:
-        columns = self._written.columns()
         with decoding(self.path, "its totals"):
-            groups = [GroupOfTotals.decode(each, columns) for each in _states(self._reader)]
-            if not groups and not self._written.group_by:
-                groups = [GroupOfTotals("[]", columns)]  # of no interview: a count of 0
-            groups.sort(key=lambda group: [order_of(value) for value in group.values])
-            rows = [(*group.values, *(each.result() for each in group.functions)) for group in groups]
+            rows = _rows(self._written, _states(self._reader))
         yield iter(rows)  # at most MOST_GROUPS
+
+
+def _rows(written: WrittenTotals, states: list[TotalState]) -> list[Values]:
+    columns = written.columns()
+    groups = [GroupOfTotals.decode(each, columns, len(written.group_by)) for each in states]
+    if not groups and not written.group_by:
+        groups = [GroupOfTotals("[]", columns)]  # of no interview: a count of 0
+    groups.sort(key=lambda group: [order_of(value) for value in group.values])
+    return [(*group.values, *(each.result() for each in group.functions)) for group in groups]
+
+
+def check_totals(text: str, states: list[TotalState]) -> None:
+    """Raises one of contents.UNREADABLE where the states cannot be those of a file whose totals are this text."""
+    held = totals_from_text(text)
+    if isinstance(held, WrittenTotals):
+        _rows(held, states)
+    elif any(each.key != WHOLE for each in states):
+        raise ValueError(f"{held} has one state, and another one is there")
 
 
 def totals_of(reader: Reader, header: RunHeader, aggregator: Aggregator | None) -> Table | Aggregator:

@@ -40,7 +40,7 @@ from headrace.store.run_file.interview_queries import (
     fetch,
     with_checks,
 )
-from headrace.store.run_file.keeping.stored_totals import read_totals
+from headrace.store.run_file.keeping.stored_totals import TotalsCheck, read_totals
 from headrace.store.run_file.keeping.unkept_verification import check_unkept
 from headrace.store.run_file.row_check import row_trouble
 from headrace.store.run_file.rows import Status
@@ -55,7 +55,8 @@ from headrace.survey.values import decode_fields
 _PAGE = 1_000
 
 
-def verify_run_file(connection: apsw.Connection, path: Path) -> Verification:
+def verify_run_file(connection: apsw.Connection, path: Path, check_totals: TotalsCheck | None = None) -> Verification:
+    """Look through all tables. Without `check_totals`, states of totals are compared with their checksums alone."""
     found = Verification(path)
     found.check_pages(connection)
     loaded: list[tuple[RunHeader, Plan]] = []
@@ -72,8 +73,8 @@ def verify_run_file(connection: apsw.Connection, path: Path) -> Verification:
         else:
             found.attempt("interviews", lambda: _check_interviews(connection, found, header, plan))
             found.attempt("interviews", lambda: check_none_is_missing(connection, path))
-        if header.keeping.totals is not None:
-            found.attempt("totals", lambda: _check_totals(connection, found))
+        if (text := header.keeping.totals) is not None:
+            found.attempt("totals", lambda: _check_totals(connection, found, text, check_totals))
         found.attempt("answers in flight", lambda: _check_pending(connection, found))
     found.attempt("memory history", lambda: _check_history(connection, found))
     return found
@@ -85,8 +86,11 @@ def _check_plan(connection: apsw.Connection, path: Path, plan: Plan) -> None:
     read_identity(connection)
 
 
-def _check_totals(connection: apsw.Connection, found: Verification) -> None:
-    found.rows += len(read_totals(connection, found.path))
+def _check_totals(connection: apsw.Connection, found: Verification, text: str, check: TotalsCheck | None) -> None:
+    states = read_totals(connection, found.path)
+    found.rows += len(states)
+    if check is not None:
+        check(text, states)
 
 
 def _check_list(connection: apsw.Connection, found: Verification, table: str) -> None:

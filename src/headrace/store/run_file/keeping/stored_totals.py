@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from zlib import crc32
 
 import apsw
@@ -18,6 +18,14 @@ from headrace.store.run_file.details import read_counters
 
 MOST_GROUPS = 10_000
 MOST_STATE_BYTES = 16_000_000
+
+
+class TotalsCheck(Protocol):
+    """What knows the meaning of states. Given the text of a file's totals and its states, it raises one of
+    contents.UNREADABLE where they do not fit.
+    """
+
+    def __call__(self, text: str, states: list[TotalState], /) -> None: ...
 
 
 class TotalState(NamedTuple):
@@ -43,6 +51,8 @@ def read_totals(connection: apsw.Connection, path: Path) -> list[TotalState]:
             each = TotalState(key, interviews, bytes(state))
             if checksum != _checksum(each):
                 raise ValueError(f"those of {key[:100]!r} are not as they were written")
+            if interviews < 1:
+                raise ValueError(f"those of {key[:100]!r} are of {interviews} interviews")
             states.append(each)
     counters = read_counters(connection, path)
     added, ended = sum(each.interviews for each in states), counters["done"] - counters["failed"]
