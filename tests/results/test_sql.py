@@ -1,6 +1,7 @@
 """The user's own SQL: what `self` is, what is refused, and what the refusals say."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -43,13 +44,60 @@ def test_self_is_the_view_in_its_order(results: Results) -> None:
     assert list(results.filter("len(mood) == 4").sql("select count(*) from self where mood = 'Bad'")) == [(0,)]
 
 
-def test_answers_that_sqlite_cannot_hold_come_back_as_they_were(tmp_path: Path) -> None:
-    values = [[1, "é"], 2**70, {"a": None}, True, "text", None]
-    agents = [Agent({"n": n}) for n in range(len(values))]
-    path = files.write(tmp_path / "v.run", files.job(files.survey("q"), agents), lambda n: [values[n]])
-    with Results.open(path) as results:
-        assert [row["q"] for row in results.sql("select q from self").to_dicts()] == values
-        assert list(results.sql("select x'ff00'")) == [(b"\xff\x00",)]
+VALUES = [[1, "é"], 2**70, {"a": None}, [], {"b": [2**70, math.inf]}, True, 2.5, None]
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Iterator[Results]:
+    """VALUES as answers `q`, traits `t` and fields `s`; `mixed` has texts too."""
+    agents = [Agent({"t": value}) for value in VALUES]
+    of = files.job(files.survey("q", "mixed"), agents, [Scenario({"s": value}) for value in VALUES])
+    wide = len(VALUES)
+    path = files.write(tmp_path / "v.run", of, lambda n: [VALUES[n % wide], VALUES[n % wide] if n % 3 else "[]"])
+    with Results.open(path) as opened:
+        yield opened
+
+
+def _parts(results: Results) -> Results:
+    return results.head(9) + results[9:]
+
+
+@pytest.mark.parametrize("view", [lambda r: r, lambda r: r.mutate("q2 = q"), _parts])
+@pytest.mark.parametrize("name", ["q", "t", "s", '"answer.q"', "x.Q"])
+def test_lists_and_numbers_that_sqlite_lacks_come_back_where_a_column_is_selected(
+    odd: Results, view: Callable[[Results], Results], name: str
+) -> None:
+    found = view(odd).sql(f"select {name} as v from self x order by ordinal").to_list()
+    group = name.strip('"').removeprefix("answer.").removeprefix("x.").lower()
+    assert found == odd.select(group).to_list()
+    inner = f"with i as (select {name} as v, ordinal from self x) select v from i order by ordinal"
+    assert view(odd).sql(inner).to_list() == found
+
+
+@pytest.mark.parametrize("view", [lambda r: r, lambda r: r.filter("len(str(ordinal)) > 0"), _parts])
+@pytest.mark.parametrize("name", ["q", "t", "s", "mixed"])
+def test_lists_and_dicts_are_json_texts_inside_sql(odd: Results, view: Callable[[Results], Results], name: str) -> None:
+    def count(condition: str) -> int:
+        return view(odd).sql(f"select count(*) from self where {condition}").first()
+
+    values = odd.select(name).to_list()
+    assert count(f"{name} = '[]'") == sum(value in ([], "[]") for value in values) > 0
+    assert count(f"{name} like '%é%'") == values.count([1, "é"]) > 0
+    assert count(f"substr({name}, 1, 1) = '{{' and length({name}) = 10") == values.count({"a": None}) > 0
+    assert count(f"json_extract({name}, '$[0]') = 1 and typeof({name}) = 'text'") == values.count([1, "é"])
+    assert count(f"{name} = 1") == sum(value is True for value in values) > 0
+    assert count(f"typeof({name}) = 'blob'") == 0
+
+
+def test_a_text_is_never_taken_for_a_list(odd: Results) -> None:
+    kept = odd.select("mixed").to_list()
+    found = odd.sql("select mixed from self").to_list()
+    assert [value for value in found if isinstance(value, list)] == []
+    assert [each for each, value in zip(found, kept, strict=True) if value == "[]"] == ["[]"] * kept.count("[]")
+    assert odd.sql("select max(t) as t, t || '' as u from self where t = '[]'").to_list() == [("[]", "[]")]
+    union = odd.sql("select t from self where t = '[]' union all select mixed from self where mixed = '[]'")
+    assert set(union.to_list()) == {"[]"}
+    assert odd.sql("select x'5b5d' as b, x'ff00' as c").to_list() == [(b"[]", b"\xff\x00")]
 
 
 def test_many_rows_are_read_without_holding_the_file(tmp_path: Path) -> None:
@@ -246,3 +294,74 @@ def test_only_columns_that_a_query_names_are_computed(results: Results, monkeypa
     view = results.mutate("double = rating * 2")
     monkeypatch.setattr(sql_table, "fill_computed", lambda *_: pytest.fail("computed unasked"))
     assert view.sql("select count(*) from self where rating > 5").first() == 16
+
+
+# --- bare names are columns, whatever else is called so
+
+
+@pytest.mark.parametrize("view", [lambda r: r, _parts])
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("select 'x' as city, count(*) from self where city = 'Oslo'", [("x", 20)]),
+        ("select count(*) from (select 1 as age from self where age >= 30)", [20]),
+        (
+            "select city, case when age > 29 then 1 else 0 end as age, count(*) from self group by city, age limit 2",
+            [("Lima", 0, 1), ("Lima", 0, 1)],
+        ),
+        ("select 1 as mood_comment from self where mood_comment = 'since it rains' limit 1", [1]),
+        ("select 'x' as [city], `age` from self where \"city\" = 'Lima' limit 1", [("x", 20)]),
+        (
+            'select AGE, Mood, CITY, "Agent.Age" from self s where S.Age = 38 and S.Ordinal = 36',
+            [(38, "Good", "Oslo", 38)],
+        ),
+        ("select count(*) from self a join self b using (ordinal, age)", [40]),
+        ("select count(*) from (select age, ordinal from self) natural join self", [40]),
+        ("select /* city */ 'city' -- city\n from self limit 1", ["city"]),
+    ],
+)
+def test_a_bare_name_is_found_as_a_column_of_a_table_would_be(
+    results: Results, view: Callable[[Results], Results], query: str, rows: list[object]
+) -> None:
+    assert view(results).sql(query).to_list() == rows
+
+
+def test_an_alias_alone_does_not_rename_what_a_star_gives(results: Results) -> None:
+    plain = results.sql("select * from self").columns
+    assert results.sql("select *, 'x' as city, count(*) over () from self").columns[: len(plain)] == plain
+
+
+def test_names_that_differ_by_case_alone_are_told_apart_or_refused(tmp_path: Path) -> None:
+    of = files.job(files.survey("Mood"), [Agent({"mood": "trait", "Age": 1, "age": 2})])
+    with Results.open(files.write(tmp_path / "c.run", of, lambda _: ["answer"])) as results:
+        assert results.sql("select mood from self").to_list() == ["trait"]
+        assert results.sql("select Mood from self").to_list() == ["answer"]
+        assert results.sql('select "answer.Mood", "agent.mood" from self').to_list() == [("answer", "trait")]
+        assert results.sql("select Age from self").to_list() == [1]
+        assert results.sql('select "agent.age" from self').to_list() == [2]
+        with pytest.raises(InvalidInput, match=r'Write "answer.Mood" or "agent.mood"'):
+            results.sql("select MOOD from self")
+        with pytest.raises(InvalidInput, match="Rename one"):
+            results.sql("select Mood, mood from self")
+        assert {"answer.Mood", "agent.mood", "agent.Age", "agent.age_2"} < set(
+            results.sql("select * from self").columns
+        )
+
+
+def test_columns_of_a_query_that_are_called_the_same_get_numbers(results: Results) -> None:
+    query = "select a.age, b.age, 5 as age_2, a.age from self a join self b on a.ordinal = b.ordinal + 2 limit 1"
+    table = results.sql(query)
+    assert table.columns == ["age", "age_3", "age_2", "age_4"]
+    assert table.to_dicts() == [{"age": 21, "age_3": 20, "age_2": 5, "age_4": 21}]
+    assert list(table.to_pandas().columns) == table.columns
+
+
+def test_a_query_that_is_no_text_is_refused(results: Results) -> None:
+    with pytest.raises(InvalidInput, match=r"An SQL query is a text, not int"):
+        results.sql(5)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_long_query_is_searched_for_names_in_no_time(results: Results) -> None:
+    for text in ("[", "'", '"', "`", "/*", "a ", "age(", "- "):
+        with pytest.raises(InvalidInput):
+            results.sql(text * (900_000 // len(text)))

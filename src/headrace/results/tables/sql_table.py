@@ -9,16 +9,19 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, TypeAlias
 
 import apsw
 import msgspec
 
-from headrace.errors import InvalidInput, nearest
+from headrace.errors import InvalidInput
+from headrace.expressions import ColumnKind
 from headrace.results.columns.catalog import Catalog
-from headrace.results.columns.result_column import Group, ResultColumn
-from headrace.results.columns.sql_names import SqlNames
+from headrace.results.columns.result_column import Group, ResultColumn, column_kinds
+from headrace.results.columns.sql_names import SqlNames, mentioned_names
 from headrace.results.reading.stages import OpenView
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
@@ -31,7 +34,6 @@ from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.run_schema import view_columns
 from headrace.store.run_file.user_sql import (
     COMPUTED_SOURCE,
-    QueryOutline,
     computed_columns,
     define_self,
     fill_computed,
@@ -61,38 +63,54 @@ class SqlSource(ABC):
         self.catalog = catalog
 
     @abstractmethod
-    def names(self, connection: apsw.Connection) -> SqlNames: ...
+    def names(self, connection: apsw.Connection, mentioned: list[str]) -> SqlNames:
+        """What its columns are called in a query that mentions these names."""
 
     @abstractmethod
     def columns(self, connection: apsw.Connection, names: SqlNames) -> list[str]:
         """The columns of `self`, by the names they go by."""
 
     @abstractmethod
-    def fill(
-        self, own: Reader, names: SqlNames, used: list[str], clock: QueryClock
-    ) -> Callable[[apsw.Connection], None]:
-        """Compute what has to be computed of the columns that are used; the function then defines `self`."""
+    def fill(self, own: Reader, names: SqlNames, used: list[str], clock: QueryClock) -> FilledSelf:
+        """Compute what has to be computed of the columns that are used."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilledSelf:
+    """The table `self` before a query: `define` makes it; `has_texts` says whether texts are among a column's values,
+    True where that is not known.
+    """
+
+    define: Callable[[apsw.Connection], None]
+    has_texts: Callable[[apsw.Connection, str], bool]
 
 
 class OneFile(SqlSource):
     """The view of one file: SQLite reads it, and Python computes the columns that SQL cannot, where they are named."""
 
-    def names(self, connection: apsw.Connection) -> SqlNames:
+    def names(self, connection: apsw.Connection, mentioned: list[str]) -> SqlNames:
         with decoding(self.opened.reader.path, "the columns of its results"):
-            return SqlNames(self.catalog, [name for name, _ in view_columns(connection)])
+            viewed = [name for name, _ in view_columns(connection)]
+        return SqlNames(self.catalog, viewed, mentioned)
 
     def columns(self, connection: apsw.Connection, names: SqlNames) -> list[str]:
         return [name for name, _ in self._columns(connection, names, [])]
 
-    def fill(
-        self, own: Reader, names: SqlNames, used: list[str], clock: QueryClock
-    ) -> Callable[[apsw.Connection], None]:
+    def fill(self, own: Reader, names: SqlNames, used: list[str], clock: QueryClock) -> FilledSelf:
         row_set = self.opened.as_row_set(own)
+        with_texts: set[str] = set()
         if used:
             columns = [_ORDINAL, *(names.computed[name] for name in used)]
-            fill_computed(own, len(used), self.opened.values(columns, clock))
+            with_texts = _fill(own, used, self.opened.values(columns, clock))
         source = interviews_source(row_set, with_computed=bool(used))
-        return lambda connection: define_self(connection, self._columns(connection, names, used), source)
+
+        def has_texts(connection: apsw.Connection, name: str) -> bool:
+            if name in names.computed:
+                return name in with_texts
+            kinds = column_kinds(connection, names.columns[name], self.opened.header)
+            return kinds is None or ColumnKind.TEXT in kinds
+
+        return FilledSelf(lambda each: define_self(each, self._columns(each, names, used), source), has_texts)
 
     def _columns(self, connection: apsw.Connection, names: SqlNames, used: list[str]) -> list[tuple[str, str]]:
         viewed = interview_columns(connection, self.opened.reader.path, names.names, len(names.computed))
@@ -106,19 +124,28 @@ class SeveralFiles(SqlSource):
         super().__init__(opened, catalog)
         self._rows = rows
 
-    def names(self, connection: apsw.Connection) -> SqlNames:
-        return SqlNames(self.catalog, ())
+    def names(self, connection: apsw.Connection, mentioned: list[str]) -> SqlNames:
+        return SqlNames(self.catalog, (), mentioned)
 
     def columns(self, connection: apsw.Connection, names: SqlNames) -> list[str]:
         return list(names.computed)
 
-    def fill(
-        self, own: Reader, names: SqlNames, used: list[str], clock: QueryClock
-    ) -> Callable[[apsw.Connection], None]:
+    def fill(self, own: Reader, names: SqlNames, used: list[str], clock: QueryClock) -> FilledSelf:
         read = used or list(names.computed)[:1]  # to count the rows
-        rows = self._rows([names.computed[name].full_name for name in read], clock)
-        fill_computed(own, len(read), ((place, *row) for place, row in enumerate(rows)))
-        return lambda connection: define_self(connection, computed_columns(names.computed, read), COMPUTED_SOURCE)
+        columns_read = [names.computed[name].full_name for name in read]
+        each_once = list(dict.fromkeys(columns_read))  # a query may call a column by two names
+        places = [each_once.index(column) for column in columns_read]
+        rows = enumerate(self._rows(each_once, clock))
+        with_texts = _fill(own, read, ((number, *[row[place] for place in places]) for number, row in rows))
+        columns = computed_columns(names.computed, read)
+        return FilledSelf(
+            lambda connection: define_self(connection, columns, COMPUTED_SOURCE), lambda _, name: name in with_texts
+        )
+
+
+def _fill(own: Reader, names: list[str], rows: Iterator[Values]) -> set[str]:
+    """Write the values of these columns for `self`; returns the names of those that have texts."""
+    return {names[place] for place in fill_computed(own, len(names), rows)}
 
 
 class SqlRows(TableRows):
@@ -127,12 +154,16 @@ class SqlRows(TableRows):
     holds_read = True
 
     def __init__(self, source: SqlSource, query: str) -> None:
+        if not isinstance(query, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                f"An SQL query is a text, not {type(query).__name__}.", fix='Write sql("select mood from self").'
+            )
         if len(query) > MOST_QUERY_LETTERS:
             raise InvalidInput(f"The query has {len(query):,} letters.", fix=f"Write at most {MOST_QUERY_LETTERS:,}.")
         self._source = source
         self._query = query
         prepared = _Prepared(source, query)
-        self._sql_names, self._used = prepared.names, prepared.used
+        self._sql_names, self._used, self._origins = prepared.names, prepared.used, prepared.origins
         super().__init__(source.opened.reader.path, prepared.columns)
 
     @contextmanager
@@ -140,60 +171,78 @@ class SqlRows(TableRows):
         source = self._source
         own = source.opened.reader.twin(clock)
         try:
-            define = source.fill(own, self._sql_names, self._used, clock)
-            with own.snapshot() as connection, _explained(self._query, source.catalog):
-                define(connection)
+            filled = source.fill(own, self._sql_names, self._used, clock)
+            with own.snapshot() as connection, _explained(self._query, self._sql_names):
+                filled.define(connection)
+                encoded = [
+                    place
+                    for place, origin in enumerate(self._origins)
+                    if origin is not None and not filled.has_texts(connection, origin)
+                ]
                 limit_user_sql(connection)
                 with only_allowed(connection, query_may):
-                    yield _rows(UserQuery(connection, clock), connection, self._query)
+                    yield _rows(UserQuery(connection, clock), connection, self._query, encoded)
         finally:
             own.close()
 
 
-def _rows(query: UserQuery, connection: apsw.Connection, sql: str) -> Iterator[Values]:
+def _rows(query: UserQuery, connection: apsw.Connection, sql: str, encoded: list[int]) -> Iterator[Values]:
+    """The query's rows; the texts in the columns at these places are JSON."""
     cursor = connection.cursor()
     try:
         query.run(partial(cursor.execute, sql))
         while page := query.run(partial(next_rows, cursor)):
-            yield from map(_decoded, page)
+            yield from (_decoded(row, encoded) for row in page) if encoded else page
     finally:
         cursor.close()  # an interrupt would also end the statements that come while this one is open
 
 
 class _Prepared:
-    """A query's columns, the names that the columns of `self` go by in it, and those that Python has to compute for it;
-    InvalidInput where it is wrong.
-
-    Nothing runs. A column goes by the name that the query uses, so that `select *` has each column once.
+    """A query's columns with where each comes from, the names that the columns of `self` go by in it, and those that
+    Python has to compute for it; InvalidInput where it is wrong. Nothing runs.
     """
 
     def __init__(self, source: SqlSource, query: str) -> None:
-        clock = source.opened.clock()
-        with source.opened.reader.snapshot(clock) as connection, _explained(query, source.catalog):
-            self.names = source.names(connection)
-            while (found := self._outline(query, source.columns(connection, self.names), clock)) is None:
-                continue
+        clock, mentioned = source.opened.clock(), mentioned_names(query)
+        with source.opened.reader.snapshot(clock) as connection:
+            self.names = source.names(connection, mentioned)
+            with _explained(query, self.names):
+                found = outline(query, source.columns(connection, self.names), clock)
         if len(found.statements) != 1:
             raise InvalidInput(
                 f"One query that gives rows is needed, not {len(found.statements)}.",
                 fix='Write it like "select mood from self".',
             )
-        (self.columns,) = found.statements
-        self.used = [name for name in self.names.computed if name in found.used]
+        (columns,) = found.statements
+        self.columns = _told_apart([column.name for column in columns])
+        # Of a union SQLite tells only where the values of its first part come from.
+        is_union = any(name.lower() == "union" for name in mentioned)
+        self.origins = [None if is_union else column.origin for column in columns]
+        self.used = [name for name in self.names.computed if name in found.used or self._may_join(query, name)]
 
-    def _outline(self, query: str, columns: list[str], clock: QueryClock) -> QueryOutline | None:
-        """None where SQLite did not know a name, which it knows the next time."""
-        try:
-            return outline(query, columns, clock)
-        except apsw.SQLError as error:
-            unknown = _UNKNOWN.search(str(error))
-            if unknown is None or not self.names.use(unknown[1]):
-                raise
-        return None
+    def _may_join(self, query: str, name: str) -> bool:
+        """SQLite does not tell which columns it compares for USING and NATURAL: these may be any that are mentioned,
+        or all.
+        """
+        words = query.lower()
+        return "natural" in words or ("using" in words and name in self.names.mentioned)
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """The names of a query's columns, with a number where an earlier one is called the same."""
+    told: list[str] = []
+    taken = set(names)
+    for name in names:
+        new = name
+        if name in told:
+            new = next(each for number in count(2) if (each := f"{name}_{number}") not in taken)
+        taken.add(new)
+        told.append(new)
+    return told
 
 
 @contextmanager
-def _explained(query: str, catalog: Catalog) -> Generator[None]:
+def _explained(query: str, names: SqlNames) -> Generator[None]:
     """Turn SQLite's errors about a query into InvalidInput, with what to write instead where that is known."""
     try:
         yield
@@ -204,10 +253,10 @@ def _explained(query: str, catalog: Catalog) -> Generator[None]:
         most = f"A value in SQL has at most {MOST_VALUE_BYTES // 1_000_000} MB, a LIKE pattern 250 bytes."
         raise InvalidInput(f"SQLite says: {error}.", fix=most) from None
     except _QUERY_ERRORS as error:
-        raise InvalidInput(f"SQLite says: {error}.", fix=_hint(str(error), query, catalog)) from None
+        raise InvalidInput(f"SQLite says: {error}.", fix=_hint(str(error), query, names)) from None
 
 
-def _hint(words: str, query: str, catalog: Catalog) -> str:
+def _hint(words: str, query: str, names: SqlNames) -> str:
     if "no such table" in words or "prohibited" in words or not _FROM_SELF.search(query):
         return "The interviews are called self: select ... from self."
     dotted = _DOTTED.search(query)
@@ -217,21 +266,26 @@ def _hint(words: str, query: str, catalog: Catalog) -> str:
             return f"Answers are under their question's name alone: write {name}."
         return f'Write it in double quotes: "{group}.{name}".'
     unknown = _UNKNOWN.search(words)
-    if unknown is not None:
-        known = nearest(unknown[1], [name.removeprefix("answer.") for name in catalog.names])
-        return f"If it is a text, put it in single quotes: '{unknown[1]}'. {known}"
-    return ""
+    return "" if unknown is None else _hint_for_name(unknown[1], names)
 
 
-def _decoded(row: tuple[Any, ...]) -> Values:
-    return tuple([_value(value) for value in row]) if bytes in map(type, row) else row
+def _hint_for_name(unknown: str, names: SqlNames) -> str:
+    if several := names.several(unknown) or names.several(unknown.rpartition(".")[2]):  # `s.age` of `self as s`
+        listed = " or ".join(f'"{column.full_name}"' for column in several)
+        return f"It could be several columns. Write {listed}, in double quotes."
+    return f"If it is a text, put it in single quotes: '{unknown}'. {names.nearest(unknown)}"
 
 
-def _value(value: Any) -> Any:
-    """Decode an answer that SQLite has no type for, stored as a BLOB of JSON; any other BLOB stays as it is."""
-    if not isinstance(value, bytes):
-        return value
+def _decoded(row: Values, encoded: list[int]) -> Values:
+    values = list(row)
+    for place in encoded:
+        if isinstance(values[place], str):
+            values[place] = _value(values[place])
+    return tuple(values)
+
+
+def _value(text: str) -> Any:
     try:
-        return decode_value(value)
+        return decode_value(text)
     except (msgspec.DecodeError, ValueError, TypeError, AttributeError):
-        return value
+        return text

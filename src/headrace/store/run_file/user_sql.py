@@ -14,15 +14,17 @@ from typing import Any
 
 import apsw
 
-from headrace.store.contents import decoding
+from headrace.expressions import ColumnKind
+from headrace.store.contents import decoding, typed_rows
 from headrace.store.hardening import harden, only_allowed, query_may, scratch
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.queries.query_limits import limit_user_sql
 from headrace.store.queries.query_thread import UserQuery
 from headrace.store.quoting import quote_name
+from headrace.store.run_file.column_kinds import kinds_to_bits
 from headrace.store.run_file.interview_queries import EVERYTHING, RowSet
 from headrace.store.run_file.reader import Reader
-from headrace.store.run_file.run_schema import MOST_VIEW_COLUMNS, view_columns
+from headrace.store.run_file.run_schema import MOST_VIEW_COLUMNS, answer_column, view_columns
 from headrace.store.scratch.scratch_table import next_rows
 from headrace.survey.values import to_sql
 
@@ -33,12 +35,20 @@ _TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
 
 @dataclass(frozen=True, slots=True)
 class QueryOutline:
-    """What a query is, found without running it: the column names of each statement that gives rows, and which columns
-    of `self` it names.
+    """What a query is, found without running it: the columns of each statement that gives rows, and which columns of
+    `self` it names.
     """
 
-    statements: list[list[str]]
+    statements: list[list[OutlineColumn]]
     used: set[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineColumn:
+    """A column of a query. `origin` is the column of `self` whose values it has as they are; None where it has none."""
+
+    name: str
+    origin: str | None
 
 
 def outline(query: str, columns: Iterable[str], clock: QueryClock) -> QueryOutline:
@@ -58,7 +68,7 @@ def outline(query: str, columns: Iterable[str], clock: QueryClock) -> QueryOutli
 
     with closing(apsw.Connection(":memory:")) as connection:
         harden(connection)
-        define_self(connection, [(name, "NULL") for name in columns], "(SELECT 1)")
+        _define_empty(connection, columns)
         limit_user_sql(connection)
         with only_allowed(connection, may):
             statements = UserQuery(connection, clock).run(lambda: _statements(connection, query))
@@ -66,6 +76,13 @@ def outline(query: str, columns: Iterable[str], clock: QueryClock) -> QueryOutli
         if any(_is_there(connection, table) for table in uncounted):
             raise apsw.AuthError("not authorized")
     return QueryOutline(statements, used)
+
+
+def _define_empty(connection: apsw.Connection, columns: Iterable[str]) -> None:
+    """Make `self` a table without a rowid: as for a view, but SQLite tells which result columns are columns of it."""
+    first, *others = map(quote_name, columns)
+    listed = ", ".join([f"{first} PRIMARY KEY", *others])
+    connection.execute(f"CREATE TEMP TABLE {_SELF}({listed}) WITHOUT ROWID")
 
 
 def _is_there(connection: apsw.Connection, table: str) -> bool:
@@ -102,14 +119,31 @@ COMPUTED_SOURCE = f"temp.{_COMPUTED} k ORDER BY k.ordinal"
 def interview_columns(
     connection: apsw.Connection, path: Path, names: Mapping[str, Iterable[str]], others: int
 ) -> list[tuple[str, str]]:
-    """Name and SQL of the columns of the view `results`, with room for some others; those that `names` has go by other
-    names.
-    """
+    """Name and SQL of the columns of the view `results` by their names in SQL, with room for some others."""
     with decoding(path, "its questions and fields"):
-        shown = [(each, sql) for name, sql in view_columns(connection) for each in names.get(name, (name,))]
+        encoded = _encoded_answers(connection)
+        shown = [
+            (each, _plain(sql) if sql in encoded else sql)
+            for name, sql in view_columns(connection)
+            for each in names[name]
+        ]
         for name, _ in shown:
             quote_name(name)
         return shown[: MOST_VIEW_COLUMNS - others]
+
+
+def _encoded_answers(connection: apsw.Connection) -> set[str]:
+    """The SQL of answers that may be stored as BLOBs of JSON."""
+    sql = "SELECT position FROM questions WHERE kinds & ?"
+    bits = (kinds_to_bits((ColumnKind.JSON, ColumnKind.TAGGED)),)
+    return {answer_column(position) for (position,) in typed_rows(connection, tuple[int], sql, bits)}
+
+
+def _plain(answer: str) -> str:
+    """The SQL of an answer as a field would be: lists and dicts are JSON texts, booleans 1 and 0."""
+    bools = f"WHEN x'{b'true'.hex()}' THEN 1 WHEN x'{b'false'.hex()}' THEN 0"
+    decoded = f"CASE {answer} {bools} ELSE CAST({answer} AS TEXT) END"
+    return f"CASE typeof({answer}) WHEN 'blob' THEN {decoded} ELSE {answer} END"
 
 
 def computed_columns(names: Iterable[str], used: list[str]) -> list[tuple[str, str]]:
@@ -117,44 +151,53 @@ def computed_columns(names: Iterable[str], used: list[str]) -> list[tuple[str, s
     return [(name, f"k.c{used.index(name)}" if name in used else "NULL") for name in names]
 
 
-def fill_computed(reader: Reader, width: int, rows: Iterable[tuple[Any, ...]]) -> None:
+def fill_computed(reader: Reader, width: int, rows: Iterable[tuple[Any, ...]]) -> set[int]:
     """Write values that Python has computed into a temporary table of the reader's: each row has an ordinal, or its own
-    place, and `width` values.
+    place, and `width` values. Returns which of the values were texts in some row.
     """
     columns = "".join(f", c{place}" for place in range(width))
     with reader.snapshot() as connection, scratch(connection):
         connection.execute(f"CREATE TEMP TABLE {_COMPUTED}(ordinal INTEGER PRIMARY KEY{columns})")
     insert = f"INSERT INTO temp.{_COMPUTED} VALUES(?{', ?' * width})"
     left = iter(rows)
+    with_texts: set[int] = set()
     while page := next_rows(left):
         with reader.snapshot() as connection, scratch(connection):
             connection.executemany(insert, [tuple([_sql_value(value) for value in row]) for row in page])
+        for _, *values in page:
+            with_texts.update(place for place, value in enumerate(values) if isinstance(value, str))
+    return with_texts
 
 
 def _sql_value(value: Any) -> Any:
-    return int(value) if isinstance(value, bool) else to_sql(value, as_bool=False)
+    if isinstance(value, bool):
+        return int(value)
+    stored = to_sql(value, as_bool=False)
+    return stored.decode() if isinstance(stored, bytes) else stored
 
 
 # --- statements
 
 
-def _statements(connection: apsw.Connection, query: str) -> list[list[str]]:
-    """The column names of each statement of a query that gives rows. Nothing runs."""
-    found: list[list[str]] = []
+def _statements(connection: apsw.Connection, query: str) -> list[list[OutlineColumn]]:
+    """The columns of each statement of a query that gives rows. Nothing runs."""
+    found: list[list[OutlineColumn]] = []
     rest = query
     while rest.strip():
-        text, names = _first_statement(connection, rest)
-        if names:
-            found.append(names)
+        text, columns = _first_statement(connection, rest)
+        if columns:
+            found.append(columns)
         rest = rest[len(text) :] if text else ""
     return found
 
 
-def _first_statement(connection: apsw.Connection, query: str) -> tuple[str, list[str]]:
-    seen: list[tuple[str, list[str]]] = []
+def _first_statement(connection: apsw.Connection, query: str) -> tuple[str, list[OutlineColumn]]:
+    seen: list[tuple[str, list[OutlineColumn]]] = []
 
     def note(cursor: apsw.Cursor, text: str, _bindings: object) -> bool:
-        seen.append((text, [name for name, _ in cursor.get_description()]))
+        columns = cursor.description_full if cursor.get_description() else ()
+        found = [OutlineColumn(name, origin if table == _SELF else None) for name, _, _, table, origin in columns]
+        seen.append((text, found))
         return False  # stops before anything runs
 
     cursor = connection.cursor()
