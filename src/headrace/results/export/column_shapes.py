@@ -95,9 +95,8 @@ def leaf_of(values: Sequence[Any]) -> Leaf:
 
 def _has_huge(values: Sequence[Any], types: frozenset[type]) -> bool:
     """Whether an integer is beyond 64 bits."""
-    if types == _ONLY_INTS:
-        return min(values) < _INT_MIN or max(values) > _INT_MAX
-    return any(type(value) is int and not _INT_MIN <= value <= _INT_MAX for value in values)
+    ints = values if types == _ONLY_INTS else [value for value in values if type(value) is int]
+    return min(ints) < _INT_MIN or max(ints) > _INT_MAX
 
 
 def shape_of(values: Sequence[Any], depth: int = 0) -> Shape:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import MissingExtra
+from headrace.results.export.arrow_batches import compact_array
 from headrace.results.export.column_shapes import Leaf, joined_leaves, leaf_of
 from headrace.results.export.column_source import Batch
 
@@ -29,7 +30,8 @@ def to_pandas(columns: list[str], batches: Iterator[Batch], *, lists_as_strings:
         import pandas as pd
     except ImportError:
         raise MissingExtra("pandas") from None
-    growing = [_GrowingColumn() for _ in columns]
+    texts = _text_pieces()
+    growing = [_GrowingColumn(texts) for _ in columns]
     for batch in batches:
         for column, values in zip(growing, batch, strict=True):
             column.add(with_texts(values) if lists_as_strings else values)
@@ -48,7 +50,8 @@ def with_texts(values: Sequence[Any]) -> Sequence[Any]:
 class _GrowingColumn:
     """One column, as compact as its values have allowed so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: _ArrowTexts | _PandasTexts) -> None:
+        self._texts = texts
         self._storage = Leaf.NOTHING  # MIXED are objects
         self._count = 0
         self._numbers = bytearray()  # grows in place: the system moves its pages and copies nothing
@@ -68,7 +71,7 @@ class _GrowingColumn:
         match self._storage:
             case Leaf.TEXT:
                 pieces, self._pieces = self._pieces, []
-                return pd.concat(pieces, ignore_index=True)
+                return self._texts.joined(pieces)
             case Leaf.INT | Leaf.BOOL if self._gaps:
                 made = pd.arrays.IntegerArray if self._storage is Leaf.INT else pd.arrays.BooleanArray
                 return pd.Series(made(self._array(), np.frombuffer(self._gaps, dtype="bool")), copy=False)
@@ -81,11 +84,10 @@ class _GrowingColumn:
 
     def _append(self, values: Sequence[Any]) -> None:
         import numpy as np
-        import pandas as pd
 
         match self._storage:
             case Leaf.TEXT:
-                self._pieces.append(pd.Series(list(values), dtype=object).infer_objects())
+                self._pieces.append(self._texts.piece(values))
             case Leaf.MIXED:
                 self._objects.extend(values)
             case Leaf.REAL:
@@ -118,8 +120,7 @@ class _GrowingColumn:
         if self._storage is Leaf.NOTHING:
             return [None] * self._count
         if self._storage is Leaf.TEXT:
-            texts = [value for piece in self._pieces for value in piece]
-            return [value if isinstance(value, str) else None for value in texts]
+            return [value for piece in self._pieces for value in self._texts.values(piece)]
         values = self._array().tolist()
         return [None if gap else value for value, gap in zip(values, self._gaps, strict=True)] if self._gaps else values
 
@@ -127,6 +128,54 @@ class _GrowingColumn:
         import numpy as np
 
         return np.frombuffer(self._numbers, dtype=_NUMBERS[self._storage])
+
+
+class _PandasTexts:
+    """Columns of texts as pandas makes them by itself: of objects, or of its own type for texts."""
+
+    def piece(self, values: Sequence[Any]) -> Any:
+        import pandas as pd
+
+        return pd.Series(list(values), dtype=object).infer_objects()
+
+    def joined(self, pieces: list[Any]) -> Any:
+        import pandas as pd
+
+        return pd.concat(pieces, ignore_index=True)
+
+    def values(self, piece: Any) -> list[str | None]:
+        return [value if isinstance(value, str) else None for value in piece]
+
+
+class _ArrowTexts:
+    """The same columns where pandas keeps texts in Arrow arrays: made without a series in between, and joined without a
+    copy.
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        self._dtype = dtype
+
+    def piece(self, values: Sequence[Any]) -> Any:
+        import pyarrow as pa
+
+        return compact_array(values, pa.large_string())
+
+    def joined(self, pieces: list[Any]) -> Any:
+        import pandas as pd
+        import pyarrow as pa
+
+        return pd.Series(self._dtype.__from_arrow__(pa.chunked_array(pieces, pa.large_string())), copy=False)
+
+    def values(self, piece: Any) -> list[str | None]:
+        return piece.to_pylist()
+
+
+def _text_pieces() -> _ArrowTexts | _PandasTexts:
+    import pandas as pd
+
+    dtype = pd.Series(["text"], dtype=object).infer_objects().dtype
+    is_in_arrow = isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"
+    return _ArrowTexts(dtype) if is_in_arrow else _PandasTexts()
 
 
 def _storage_of(values: Sequence[Any]) -> Leaf:
