@@ -23,6 +23,7 @@ from headrace.survey.values import decode_fields, from_sql
 
 PageColumn: TypeAlias = Sequence[Any]
 _PageGetter: TypeAlias = Callable[[ColumnPage], PageColumn]
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class PageValues:
@@ -100,18 +101,18 @@ class _FieldValues:
 
     def __init__(self) -> None:
         self._names: list[str] = []
-        self._decode: Callable[[tuple[str, ...]], list[Any]] | None = None
-        self._decoded: list[Any] = []
+        self._decode: Callable[[tuple[str, ...]], list[PageColumn]] | None = None
+        self._columns: list[PageColumn] = []
         self._places: list[int] | None = None
 
     def column(self, name: str) -> Callable[[], PageColumn]:
         """A function that gives a field's values in the page that was decoded last."""
         if name not in self._names:
             self._names.append(name)
-        take = attrgetter(f"f{self._names.index(name)}")
+        number = self._names.index(name)
 
         def get() -> PageColumn:
-            values = list(map(take, self._decoded))
+            values = self._columns[number]
             return values if self._places is None else [values[place] for place in self._places]
 
         return get
@@ -119,28 +120,31 @@ class _FieldValues:
     def decode(self, rows: ListRows) -> None:
         if self._names:
             self._decode = self._decode or _decoder(self._names)
-            self._decoded, self._places = self._decode(rows.fields), rows.places
+            self._columns, self._places = self._decode(rows.fields), rows.places
 
 
-def _decoder(names: list[str]) -> Callable[[tuple[str, ...]], list[Any]]:
-    """A function that makes an object of each row, with its fields of these names as the attributes f0, f1, ..."""
+def _decoder(names: list[str]) -> Callable[[tuple[str, ...]], list[PageColumn]]:
+    """A function that makes a column of each of these fields, out of the rows of a list."""
     # Fields of a struct are Python names; the JSON's own names are any texts, and msgspec cannot rename to all of them.
     places = [f"f{number}" for number, _ in enumerate(names)]
-    are_usual = all(map(has_path, names))
+    if not all(map(has_path, names)):
+        return lambda rows: _untagged(rows, names)
     shape = msgspec.defstruct(
-        "_Wanted",
-        [(place, Any, None) for place in places],
-        rename=dict(zip(places, names, strict=True)) if are_usual else None,
-        gc=False,
+        "_Wanted", [(place, Any, None) for place in places], rename=dict(zip(places, names, strict=True)), gc=False
     )
     plain = msgspec.json.Decoder(shape).decode
+    takes = [attrgetter(place) for place in places]
 
-    def from_tagged(fields: str) -> Any:
-        held = decode_fields(fields)
-        return shape(*(held.get(name) for name in names))
-
-    def decode(rows: tuple[str, ...]) -> list[Any]:
-        is_plain = are_usual and '"$' not in "".join(rows)  # what is tagged begins so
-        return list(map(plain if is_plain else from_tagged, rows))
+    def decode(rows: tuple[str, ...]) -> list[PageColumn]:
+        decoded = list(map(plain, rows))
+        columns: list[PageColumn] = [list(map(take, decoded)) for take in takes]
+        # What is tagged is a dict, or in one or in a list; and its name begins with a dollar.
+        are_plain = all(_SCALARS.issuperset(map(type, column)) for column in columns)
+        return columns if are_plain or '"$' not in "".join(rows) else _untagged(rows, names)
 
     return decode
+
+
+def _untagged(rows: tuple[str, ...], names: list[str]) -> list[PageColumn]:
+    held = list(map(decode_fields, rows))
+    return [[fields.get(name) for fields in held] for name in names]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
 
@@ -20,7 +20,9 @@ from headrace.results.export.replacing import replacing
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}",
                    "\N{FULLWIDTH HYPHEN-MINUS}", "\N{FULLWIDTH COMMERCIAL AT}")  # fmt: skip
 _LINES_AT_ONCE = 1_000
-_NESTED = frozenset({list, dict})
+_ONLY_TEXTS, _PLAIN = {str}, {int, float, bool, type(None)}
+_QUOTE, _SEPARATORS = '"', (",", '"', "\n", "\r")
+_separates = re.compile('[,"\n\r]').search
 _encoder = msgspec.json.Encoder()
 
 
@@ -40,11 +42,14 @@ def write_csv(path: Path, columns: list[str], batches: Iterator[Batch], *, escap
 
 def print_csv(file: TextIO, columns: list[str], batches: Iterator[Batch], *, escape_formulas: bool) -> None:
     """Write rows as CSV; `escape_formulas` puts an apostrophe before texts that a spreadsheet would run as formulas."""
-    writer = csv.writer(at_terminal(file), lineterminator="\n")
+    write = at_terminal(file).write
     cells = _inert_cells if escape_formulas else _csv_cells
-    writer.writerow(cells(columns))
-    for batch in batches:
-        writer.writerows(zip(*map(cells, batch), strict=True))
+    header = [[name] for name in columns]
+    for batch in chain([header], batches):
+        # A line that is empty would be none: a single cell is then quoted.
+        lines = map(",".join, zip(*map(cells, batch), strict=True))
+        lines = (line or '""' for line in lines) if len(columns) == 1 else lines
+        write("\n".join(lines) + "\n")
 
 
 def write_jsonl(path: Path, columns: list[str], batches: Iterator[Batch]) -> Path:
@@ -91,21 +96,36 @@ def at_terminal(file: TextIO) -> TextSink:
     return _VisibleWriter(file) if file.isatty() else file
 
 
-def _csv_cells(values: Sequence[Any]) -> Iterable[Any]:
-    """A column's cells: the values themselves where none is a list or a dict."""
-    return values if _NESTED.isdisjoint(map(type, values)) else map(_csv_cell, values)
+def _csv_cells(values: Sequence[Any]) -> Sequence[str]:
+    """A column's cells as they stand in the file."""
+    types = set(map(type, values))
+    if types == _ONLY_TEXTS:
+        return _quoted(values)
+    if types <= _PLAIN:
+        return ["" if value is None else str(value) for value in values]
+    return _quoted(list(map(_csv_text, values)))
 
 
-def _inert_cells(values: Sequence[Any]) -> Iterable[Any]:
-    return map(_inert_cell, values) if str in set(map(type, values)) else _csv_cells(values)
+def _inert_cells(values: Sequence[Any]) -> Sequence[str]:
+    return _csv_cells(list(map(_inert, values)) if str in set(map(type, values)) else values)
 
 
-def _csv_cell(value: Any) -> Any:
-    return to_json(value).decode() if isinstance(value, (list, dict)) else value
+def _csv_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
 
 
-def _inert_cell(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else _csv_cell(value)
+def _quoted(texts: Sequence[str]) -> Sequence[str]:
+    """The texts, in quotes where they hold what separates cells or lines."""
+    together = "".join(texts)
+    if not any(separator in together for separator in _SEPARATORS):
+        return texts
+    return [f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if _separates(text) else text for text in texts]
+
+
+def _inert(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
 
 
 def _without_nan(value: Any) -> Any:

@@ -186,8 +186,9 @@ def _encoded(columns: PageColumns) -> list[bytes]:
 
 def _list_rows(connection: apsw.Connection, table: str, positions: tuple[int, ...]) -> ListRows:
     """The rows of agents or scenarios at these positions, each read and checked once."""
-    wanted = positions if _are_neighbours(positions) else tuple(sorted(set(positions)))
-    if _are_neighbours(wanted):
+    are_neighbours = _are_neighbours(positions)
+    wanted = positions if are_neighbours else tuple(sorted(set(positions)))
+    if are_neighbours or _are_neighbours(wanted):
         where, values = "BETWEEN ? AND ?", (wanted[0], wanted[-1])
     else:
         where, values = f"IN ({', '.join('?' * len(wanted))})", wanted
