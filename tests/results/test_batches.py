@@ -226,7 +226,7 @@ def test_an_assumed_column_that_is_damaged_is_given_as_it_was_written(
     of = files.job(files.survey("said"), [Agent({"n": n}) for n in range(300)])
     path = files.write(tmp_path / "changed.run", of, lambda n: [f"{n}"])
     _edit(path, f"UPDATE interviews SET {change} WHERE ordinal = 200")
-    columns = ["said", "agent.n", "iteration.iteration", "interview.status"]
+    columns = ["said", "agent.agent_index", "iteration.iteration", "interview.status"]
     with Results.open(path) as results:
         assert _from_batches(results.select(*columns)) == [(f"{n}", n, 0, "done") for n in range(300)]
         with pytest.raises(RunFileDamaged, match="Interview 200"):  # what a filter has looked at is read

@@ -35,7 +35,8 @@ _MOST_ROWS, _MOST_VALUES, _MOST_BYTES = 512, 16_384, 32_000_000
 # Upper half of a checksum, as `checksums.has_values` compares it.
 _VALUES_CHECKSUM = "(i.checksum >> 32) + 2147483648"
 _STATUSES = frozenset(map(int, Status))
-_ITERATION, _MODEL, _STATUS = 1, 4, 5  # places of columns
+_ITERATION, _AGENT, _SCENARIO, _MODEL, _STATUS = range(1, 6)  # places of columns
+_AGENT_COLUMNS = ["a.fields", "a.checksum"]
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -90,6 +91,7 @@ class ColumnPages:
         head = ["i.ordinal", "i.iteration", "i.agent", "i.scenario", "i.model", "i.status"]
         self._columns = [*head, *answers, "i.more"]
         self._assumed = AssumedColumns(more=len(self._columns) - 1)
+        self._joins_agents = False  # rather than looking them up for a page: less for each, as long as none comes again
         self._rows = max(16, min(_MOST_ROWS, _MOST_VALUES // len(head + answers)))
         # Each answer, what is beyond them, an agent and a scenario.
         self._longest_bytes = _MOST_BYTES // (self._rows * (len(answers) + 3))
@@ -124,11 +126,13 @@ class ColumnPages:
         names = [name for place, name in enumerate(self._columns) if place not in assumed]
         is_by_ordinal = row_set.key == "i.ordinal"  # then the key is not read twice
         key = [] if is_by_ordinal else [row_set.key]
-        query = page_query(row_set, ", ".join([*key, *names, _VALUES_CHECKSUM]), condition)
+        joined = _AGENT_COLUMNS if self._joins_agents else []
+        query = page_query(row_set, ", ".join([*key, *names, *joined, _VALUES_CHECKSUM]), condition)
         cursor = connection.execute(query, (after, *condition.parameters, limit))
         while rows := list(islice(cursor, self._rows)):
             *columns, checksums = zip(*rows, strict=True)
             del columns[: len(key)]
+            agents = [columns.pop() for _ in joined]
             if assumed:
                 self._assumed.fill_in(columns)
             encoded = _encoded(columns)
@@ -137,25 +141,24 @@ class ColumnPages:
             self._check_head(columns, assumed)
             if not assumed:
                 self._assumed.learn(columns)
-            yield self._page(connection, columns, sum(map(len, encoded)), rows[-1][0])
+            lists = self._list_rows(connection, columns, agents)
+            yield _page(columns, lists, sum(map(len, encoded)), rows[-1][0])
 
-    def _page(self, connection: apsw.Connection, columns: PageColumns, held_bytes: int, last_key: int) -> ColumnPage:
-        ordinals, iterations, agents, scenarios, models, statuses, *answers, more = columns
-        projection = self._projection
-        return ColumnPage(
-            last_key,
-            ordinals,
-            iterations,
-            agents,
-            scenarios,
-            models,
-            statuses,
-            tuple(answers),
-            more,
-            _list_rows(connection, "agents", agents) if projection.agent else _NO_ROWS,
-            _list_rows(connection, "scenarios", scenarios) if projection.scenario else _NO_ROWS,
-            held_bytes,
-        )
+    def _list_rows(
+        self, connection: apsw.Connection, columns: PageColumns, joined: PageColumns
+    ) -> tuple[ListRows, ListRows]:
+        """The agents and scenarios of a page; `joined` are checksums and fields of agents that were read with it."""
+        agents, scenarios = _NO_ROWS, _NO_ROWS
+        if joined:
+            checksums, fields = joined
+            _check_fields(fields, checksums, columns[_AGENT], "agents")
+            agents = ListRows(fields)
+        elif self._projection.agent:
+            agents = _list_rows(connection, "agents", columns[_AGENT])
+            self._joins_agents = len(agents.fields) == len(columns[_AGENT])
+        if self._projection.scenario:
+            scenarios = _list_rows(connection, "scenarios", columns[_SCENARIO])
+        return agents, scenarios
 
     def _check_head(self, columns: PageColumns, assumed: set[int]) -> None:
         """Refuse positions, models and statuses that are none. A row's checksum may be right and the row forged.
@@ -177,6 +180,13 @@ class ColumnPages:
             _give_up("a position, model or status")
 
 
+def _page(columns: PageColumns, lists: tuple[ListRows, ListRows], held_bytes: int, last_key: int) -> ColumnPage:
+    ordinals, iterations, agents, scenarios, models, statuses, *answers, more = columns
+    return ColumnPage(
+        last_key, ordinals, iterations, agents, scenarios, models, statuses, tuple(answers), more, *lists, held_bytes
+    )
+
+
 def _encoded(columns: PageColumns) -> list[bytes]:
     try:
         return list(map(_encode, zip(*columns, strict=True)))
@@ -194,17 +204,23 @@ def _list_rows(connection: apsw.Connection, table: str, positions: tuple[int, ..
         where, values = f"IN ({', '.join('?' * len(wanted))})", wanted
     sql = f"SELECT fields, checksum FROM {table} WHERE position {where} ORDER BY position"
     found = connection.execute(sql, values).fetchall()
-    try:
-        fields, checksums = zip(*found, strict=True)
-        is_right = tuple(map(crc32, map(str.encode, fields), wanted)) == checksums
-    except (TypeError, ValueError):
-        is_right, fields = False, ()
-    if not is_right or len(fields) != len(wanted):
+    if len(found) != len(wanted):
         _give_up(f"a row of {table}")
+    fields, checksums = zip(*found, strict=True)
+    _check_fields(fields, checksums, wanted, table)
     if wanted is positions:
         return ListRows(fields)
     place = dict(zip(wanted, range(len(wanted)), strict=True))
     return ListRows(fields, [place[position] for position in positions])
+
+
+def _check_fields(fields: tuple[Any, ...], checksums: tuple[Any, ...], positions: tuple[int, ...], table: str) -> None:
+    try:
+        is_right = tuple(map(crc32, map(str.encode, fields), positions)) == checksums
+    except (TypeError, ValueError):
+        is_right = False
+    if not is_right:
+        _give_up(f"a row of {table}")
 
 
 def _are_neighbours(positions: tuple[int, ...]) -> bool:
