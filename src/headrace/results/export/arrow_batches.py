@@ -174,8 +174,8 @@ def _array(values: Sequence[Any], shape: Shape, kind: pa.DataType, position: int
 
 
 def compact_array(values: Sequence[Any], kind: pa.DataType) -> Any:
-    """An Arrow array in memory of the system's own allocator. For arrays that grow, Arrow's default one (mimalloc) holds
-    a third more than they need, and takes a sixth longer.
+    """An Arrow array in memory of the system's own allocator. For arrays that grow, Arrow's default one (mimalloc)
+    holds a third more than they need, and takes a sixth longer.
     """
     import pyarrow as pa
 

@@ -30,16 +30,29 @@ def made_at(connection: apsw.Connection) -> float:
 def range_digests(connection: apsw.Connection, header: RunHeader) -> dict[int, RangeDigest]:
     """The digest of each range that has rows, by its number: range 1 begins with ordinal 65,536."""
     checksum = "checksum" if header.has_checksums else "NULL"
+    # A range at a time: to group all of them, SQLite would sort them first.
     sql = (
-        f"SELECT ordinal >> {RANGE_BITS}, count(*), count({checksum}), sum({checksum} >> 32) FROM interviews GROUP BY 1"
+        f"SELECT count(*), count({checksum}), sum({checksum} >> 32) FROM interviews WHERE ordinal >= ? AND ordinal < ?"
     )
     digests: dict[int, RangeDigest] = {}  # one for 65,536 interviews
     with decoding(header.path, "the checksums of its interviews"):
-        for number, rows, checked, total in typed_rows(connection, tuple[int, int, int, int | None], sql):
+        number = _range_from(connection, -(2**63))
+        while number is not None:
             if number < 0:
                 raise damaged(header.path, "an interview has a number below 0")
+            if number in digests:  # in a damaged table keys may be out of order, and this would never end
+                raise damaged(header.path, "its interviews are out of order")
+            bounds = number << RANGE_BITS, (number + 1) << RANGE_BITS
+            ((rows, checked, total),) = typed_rows(connection, tuple[int, int, int | None], sql, bounds)
             digests[number] = (rows, total if checked == rows and total is not None else _sum(connection, number))
+            number = _range_from(connection, bounds[1])
     return digests
+
+
+def _range_from(connection: apsw.Connection, ordinal: int) -> int | None:
+    """The number of the first range that has an interview with this ordinal or a later one."""
+    sql = f"SELECT min(ordinal) >> {RANGE_BITS} FROM interviews WHERE ordinal >= ?"
+    return one_value(connection, int | None, sql, (ordinal,))
 
 
 def _sum(connection: apsw.Connection, number: int) -> int:
