@@ -330,9 +330,12 @@ def test_a_missing_library_is_named_and_nothing_is_written(
 def test_a_sum_of_files_is_refused(tmp_path: Path) -> None:
     with (
         Results.open(files.write(tmp_path / "x.run", job(10), asked)) as results,
-        pytest.raises(InvalidInput, match="several"),
+        Results.open(files.write(tmp_path / "y.run", job(10), asked)) as other,
     ):
-        (results + results).duckdb()
+        with pytest.raises(InvalidInput, match=r"and these are several\."):
+            (results + other).duckdb()
+        with pytest.raises(InvalidInput, match="several parts of one, put together"):
+            (results.head(3) + results.tail(3)).duckdb()
 
 
 def test_the_parts_are_plain_parquet_in_plan_order(tmp_path: Path) -> None:

@@ -470,7 +470,9 @@ class Results(HostedVerbs, Tabular):
     def _only_file(self, what: str) -> FileView:
         part, *others = self._parts
         if others:
-            raise InvalidInput(f"{what} reads one run file, and these are several.", fix="Ask each file on its own.")
+            paths = {each.file.reader.path for each in self._parts}
+            several = "several" if len(paths) > 1 else "several parts of one, put together with +"
+            raise InvalidInput(f"{what} reads one run file, and these are {several}.", fix="Ask each on its own.")
         return part
 
     def _parts_with_rows(self) -> tuple[FileView, ...]:
