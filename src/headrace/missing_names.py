@@ -1,4 +1,5 @@
-"""Names of EDSL that Headrace does not have, each with the way to do it here; and what a mistyped name was meant to be.
+"""Names of EDSL and pandas that Headrace does not have, each with the way to do it here; and what a mistyped name was
+meant to be.
 
 Covers: attributes of the objects that users hold, and names imported from `headrace`. Does not cover: classes that can
 be imported and refuse to be made (headrace.stand_ins), or parameters of `run` (headrace.edsl_names).
@@ -7,6 +8,7 @@ be imported and refuse to be made (headrace.stand_ins), or parameters of `run` (
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, NoReturn
 
 from headrace.errors import nearest
 
@@ -16,6 +18,7 @@ _NO_SERVICE = "It belongs to EDSL's service, and Headrace has none: a saved file
 _KEPT = "Results are in their run file already, results.path: `headrace copy` copies it, Results.open(path) opens it."
 _OF_MODELS = "Limits and keys belong to a model: Model(..., requests_per_minute=, api_key=)."
 _IN_PANDAS = "Use pandas: to_pandas()."
+_BY_AGG = 'agg(mean="mean(answer.rating)", n="count()") gives a table with a row for each group.'
 _FROM_FILES = "Read the files in your program, and make the list of dicts: ScenarioList([{...}, ...])."
 
 _OF_EVERYTHING = {
@@ -69,13 +72,45 @@ _WAYS: dict[str, dict[str, str]] = {
             ("report", "report_from_template", "q_and_a", "transcripts", "long_view"),
             'Make one of select(...).print(format="markdown"), or of to_dicts().',
         ),
-        **dict.fromkeys(("chart", "plot", "ggplot2", "flatten", "unpack_list", "long"), _IN_PANDAS),
+        **dict.fromkeys(("chart", "ggplot2", "flatten", "unpack_list"), _IN_PANDAS),
         "compute_job_cost": "stats().cost is what it cost.",
         "num_observations": "len(results) is how many there are.",
         **dict.fromkeys(("keys", "all_keys", "show_columns"), "columns has the names."),
         "get_answers": 'select("q0").to_list() gives the answers to a question.',
         **dict.fromkeys(("append", "extend", "insert"), "results + others is a view of both."),
         "bucket_by": "filter(...) gives the interviews for which a condition holds; tally(...) counts values.",
+    },
+    "Tabular": {
+        "groupby": 'group_by("agent.city").agg(mean="mean(answer.rating)")',
+        **dict.fromkeys(
+            ("value_counts", "nunique", "crosstab"), 'tally("answer.mood") counts values, the most frequent first.'
+        ),
+        **dict.fromkeys(
+            ("sort_values", "sort_index", "sort", "nlargest", "nsmallest"), 'sort_by("agent.age", reverse=True)'
+        ),
+        **dict.fromkeys(("query", "where", "loc", "isin", "dropna"), 'filter("rating > 5 and mood is not None")'),
+        **dict.fromkeys(
+            ("agg", "mean", "sum", "median", "std", "min", "max", "describe", "info"),
+            'group_by().agg(n="count(rating)", mean="mean(rating)", least="min(rating)") computes it of all rows.',
+        ),
+        **dict.fromkeys(
+            ("merge", "concat"), 'join(other, on="agent.city") joins columns; results + others joins rows.'
+        ),
+        **dict.fromkeys(("melt", "stack"), "long() has a row for each interview and question."),
+        **dict.fromkeys(("pivot", "pivot_table", "unstack"), 'wide("agent_name", "scenario.city", "rating")'),
+        **dict.fromkeys(("drop_duplicates", "unique"), 'distinct("answer.mood") has each value once.'),
+        **dict.fromkeys(("assign", "with_columns", "eval"), 'mutate("double = rating * 2")'),
+        **dict.fromkeys(("iterrows", "itertuples", "items", "apply", "map"), "Iterate: for row in ...; or to_dicts()."),
+        **dict.fromkeys(("iloc", "values"), "[0] is a row and [10:20] some of them; to_list() has all values."),
+        **dict.fromkeys(("shape", "size", "dtypes"), "len(...) rows, .columns; to_pandas() has types."),
+        **dict.fromkeys(("to_df", "to_dataframe"), _IN_PANDAS),
+        **dict.fromkeys(
+            ("to_json", "to_yaml"), "to_jsonl(path) writes a JSON object for each row; to_dicts() gives them."
+        ),
+    },
+    "GroupBy": {
+        **dict.fromkeys(("mean", "sum", "median", "min", "max", "std", "apply", "aggregate", "describe"), _BY_AGG),
+        **dict.fromkeys(("size", "value_counts"), "count() says how many rows each group has."),
     },
     "Job": {
         "show_flow": "job.survey.show_flow() draws it.",
@@ -136,6 +171,17 @@ def missing_attribute(held: object, name: str) -> AttributeError:
     if not name.startswith("_") and (way := way_here(kind, name)):
         return AttributeError(f"{kind.__name__}.{name} is not there in Headrace. {way}")
     return AttributeError(f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=held)
+
+
+class ExplainedNames:
+    """An object whose missing names are answered with the way to do it here."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker should go on finding names that are not there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing_attribute(self, name)
 
 
 def missing_import(name: str, known: Iterable[str]) -> Exception:

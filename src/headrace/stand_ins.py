@@ -7,10 +7,10 @@ there at all (headrace.missing_names), parameters of `run` (headrace.edsl_names)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from headrace.errors import NotInHeadrace
-from headrace.missing_names import missing_attribute
+from headrace.missing_names import ExplainedNames
 
 _NO_SERVICE = "Headrace has no hosted service."
 _CACHE = "One response cache on this machine serves all runs: cache=False does without it, fresh=True starts over."
@@ -73,17 +73,12 @@ class FileStore:
         )
 
 
-class HostedVerbs:
+class HostedVerbs(ExplainedNames):
     """The verbs of EDSL's objects that need its service. Each says so, with the way to do it here, and so does the
     error for a name that is not there at all.
     """
 
     __slots__ = ()
-
-    if not TYPE_CHECKING:  # a type checker should go on finding names that are not there
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise missing_attribute(self, name)
 
     def push(self, *_: Any, **__: Any) -> NoReturn:
         raise _refused("push", f"{_KEEP} to share it.")

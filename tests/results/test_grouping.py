@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -210,6 +211,21 @@ def test_a_mistake_says_what_to_write(results: Results, keys: list[str], call: s
     with pytest.raises((InvalidInput, ExpressionError)) as caught:
         results.group_by(*keys).agg(call)
     assert said in str(caught.value)
+
+
+def test_what_pandas_takes_is_answered_with_what_to_write(results: Results) -> None:
+    groups: Any = results.group_by("city")
+    with pytest.raises(InvalidInput, match=r'agg\("mean\(rating\)"\)'):
+        groups.agg({"rating": "mean"})
+    with pytest.raises(InvalidInput, match=r'agg\(x="mean\(answer.rating\)"\)'):
+        groups.agg(x=np.mean)
+    with pytest.raises(InvalidInput, match="not int"):
+        groups.agg(5)
+    with pytest.raises(AttributeError, match=r"agg\(mean="):
+        groups.mean()
+    assert repr(groups) == (
+        "GroupBy('city'): agg(...) gives a table with a row for each group, count() how many rows each has"
+    )
 
 
 def test_two_columns_of_one_name_are_refused(results: Results) -> None:

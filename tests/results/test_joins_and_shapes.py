@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,7 +121,7 @@ def test_long_has_a_row_for_each_interview_and_question_and_wide_is_its_reverse(
     wide = long.wide(["interview.ordinal", "agent.age"], "question", "answer")
     assert wide.columns == ["interview.ordinal", "agent.age", "mood", "rating"]
     assert list(wide) == results.select("ordinal", "age", "mood", "rating").to_list()
-    assert results.wide("agent.age", "scenario.city", "rating").head(2).to_list() == [(20, 3, 0), (21, 9, 6)]
+    assert results.wide("agent.age", "scenario.city", "rating").head(2).to_list() == [(20, 0, 3), (21, 6, 9)]
 
 
 @quick
@@ -155,3 +156,22 @@ def test_a_joined_column_does_not_hide_one_by_its_bare_name(results: Results) ->
     assert len(found.filter("rating_right > 50")) == 20
     tallied = results.select("interview.ordinal").join([{"ordinal": 1, "x": 2}], on={"ordinal": "ordinal"})
     assert tallied.columns == ["interview.ordinal", "x"]
+
+
+def test_an_empty_list_joins_nothing_and_a_polars_frame_as_one_of_pandas(results: Results) -> None:
+    chosen = results.select("city", "rating")
+    assert list(chosen.join([], on="city")) == []
+    assert list(chosen.join([], on="city", how="left")) == chosen.to_list()
+    rows = {"city": ["Oslo", None], "day": [dt.date(2026, 1, 2), None]}
+    expected = list(chosen.join(pd.DataFrame(rows, dtype=object), on="city"))
+    assert list(chosen.join(pl.DataFrame(rows), on="city")) == expected
+    assert expected[0][2] == "2026-01-02"
+
+
+def test_questions_come_back_from_long_in_the_order_in_which_they_were_asked(tmp_path: Path) -> None:
+    path = files.write(tmp_path / "a.run", files.job(files.survey("zeal", "mood", "age")), lambda _: ["x", "y", "z"])
+    with Results.open(path) as results:
+        long = results.long("agent.*")
+        assert long.columns[:2] == ["interview.ordinal", "agent.agent_name"]
+        wide = long.wide("interview.ordinal", "question", "answer")
+        assert wide.columns == ["interview.ordinal", "zeal", "mood", "age"]

@@ -1,9 +1,14 @@
 """Tables, such as `tally` and `sql` give: their verbs, compared with the same on lists of rows."""
 
+import copy
+import math
+import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -196,3 +201,64 @@ def test_a_source_that_holds_a_read_is_read_to_its_end_before_rows_are_given() -
     assert isinstance(source, ListedRows)
     assert source.is_open is False
     assert sum(1 for _ in rows) == 1_249
+
+
+def test_several_columns_are_made_at_once(results: Results) -> None:
+    for one in (results, results.tally("rating").rename("count", "n")):
+        found = one.mutate("twice = rating * 2", "four = twice * 2").select("rating", "twice", "four")
+        assert next(row for row in found.to_list() if row[0] == 3) == (3, 6, 12)
+    assert len(results.mutate("x = age", {}).columns) == len(results.columns) + 1
+    with pytest.raises(InvalidInput, match="no functions of yours"):
+        results.mutate("x = f(age)", {"f": abs})
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, -1, -3, -100, 100])
+def test_head_and_tail_are_those_of_pandas(results: Results, n: int) -> None:
+    frame = pd.DataFrame({"x": range(40)})
+    numbered = results.select("interview.ordinal")
+    for one in (numbered, numbered[:25] + numbered[25:], numbered.distinct()):
+        assert [*one.head(n).to_list()] == frame.head(n)["x"].tolist()
+        assert [*one.tail(n).to_list()] == frame.tail(n)["x"].tolist()
+    assert len(results.sample(1_000)) == 40 == len(numbered.distinct().sample(1_000))
+
+
+def test_printed_numbers_are_rounded_and_missing_groups_named(results: Results) -> None:
+    found = table([(None, 2 / 3, 1), ("Good", 1234567.891234, 2), ("Bad", 1e-7 / 3, 3), ("", math.inf, 4)])
+    lines = [line.split() for line in str(found).splitlines()]
+    assert lines[2:] == [
+        ["None", "0.666667", "1"],
+        ["Good", "1234567.9", "2"],
+        ["Bad", "3.33333e-08", "3"],
+        ["inf", "4"],
+    ]
+    assert "<td>None</td><td>0.666667</td>" in found._repr_html_()
+    assert found.to_list()[0] == (None, 2 / 3, 1)
+    assert "0.6666666666666666" in found.to_markdown()
+    assert ["None"] in [line.split()[:1] for line in str(results.tally("mood")).splitlines()]
+
+
+def test_a_column_in_brackets_copies_and_pickles_say_what_to_do(results: Results) -> None:
+    made: Any
+    for made in (results, results.tally("mood")):
+        with pytest.raises(InvalidInput, match=r'select\("mood"\)'):
+            made["mood"]
+        assert copy.deepcopy(made).to_list() == copy.copy(made).to_list() == made.to_list()
+        with pytest.raises(InvalidInput, match=r"cannot be pickled.*Results.open\("):
+            pickle.dumps(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("groupby", "group_by("), ("value_counts", "tally("), ("sort_values", "sort_by("), ("query", "filter(")],
+)
+def test_names_of_pandas_say_what_to_write(results: Results, name: str, way: str) -> None:
+    for made in (results, results.tally("mood")):
+        with pytest.raises(AttributeError, match=re.escape(way)):
+            getattr(made, name)
+    with pytest.raises(AttributeError, match=r"group_by\(\)"):
+        getattr(results, "describe")  # noqa: B009
+
+
+def test_failed_questions_say_how_they_are_read(results: Results) -> None:
+    assert "show_exceptions()" in repr(results.failed())
+    assert len(list(results.failed())) == len(list(iter(results.failed()))) > 0

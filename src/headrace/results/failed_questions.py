@@ -60,6 +60,19 @@ def count_failed(reader: Reader, scope: RunScope | None) -> int:
         return count_failed_interviews(connection, chosen)
 
 
+class FailedQuestions(Iterator[FailedQuestion]):
+    """Questions that failed, read as they are consumed, once."""
+
+    def __init__(self, failures: Iterator[FailedQuestion]) -> None:
+        self._failures = failures
+
+    def __next__(self) -> FailedQuestion:
+        return next(self._failures)
+
+    def __repr__(self) -> str:
+        return "FailedQuestions: for failure in results.failed() reads them, results.show_exceptions() prints the first"
+
+
 def failures_in(opened: OpenView) -> Iterator[FailedQuestion]:
     """Those of a view that holds failed interviews alone, in its order."""
     for page in opened.pages(Projection()):

@@ -8,6 +8,7 @@ be. Does not cover: which rows and columns (overview), or laying out a table (ta
 from __future__ import annotations
 
 import io
+import math
 import os
 import shutil
 import sys
@@ -61,6 +62,17 @@ def rows_for(format: str | None, max_rows: int | None) -> int:
     if max_rows is not None:
         return max(0, max_rows)
     return TABLE_ROWS if format in (None, "rich") else MARKUP_ROWS
+
+
+def rounded(glance: Glance) -> Glance:
+    """The rows with numbers of about six digits, and all of those before the point: exports have the others."""
+    return replace(glance, rows=[tuple(map(_rounded, row)) for row in glance.rows])
+
+
+def _rounded(value: Any) -> Any:
+    if not isinstance(value, float) or not value or not math.isfinite(value):
+        return value
+    return round(value, max(1, 5 - math.floor(math.log10(abs(value)))))
 
 
 def labelled(glance: Glance, labels: Mapping[str, str]) -> Glance:

@@ -6,6 +6,7 @@ their windows and columns), column_verbs, `tables` (SQL, tallies, groups), tabul
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from headrace.plan.portion import RunScope
 from headrace.results import column_verbs
 from headrace.results.columns.result_column import Group, ResultColumn
 from headrace.results.export.replacing import refuse_run_file
-from headrace.results.failed_questions import FailedQuestion, print_failures
+from headrace.results.failed_questions import FailedQuestion, FailedQuestions, print_failures
 from headrace.results.overview import described, glance_of
 from headrace.results.plots.distributions import chart_of, memory_chart
 from headrace.results.plots.plot import Plot
@@ -39,7 +40,7 @@ from headrace.results.tables.row_joins import Joinable, JoinedRows, On, TabularR
 from headrace.results.tables.sql_table import OneFile, SeveralFiles, SqlRows
 from headrace.results.tables.table import GroupBy, Table
 from headrace.results.tables.tallying import Distinct, Tallied, counts_by_value
-from headrace.results.tabular import Columns, Tabular, Values
+from headrace.results.tabular import Columns, Tabular, Values, row_number
 from headrace.results.totals.aggregator import Aggregator
 from headrace.results.totals.totals_table import glance_without_rows, totals_of, totals_of_a_part
 from headrace.results.verb_arguments import check_sample, drawn_seed, flat_names, new_names
@@ -97,17 +98,21 @@ class Results(HostedVerbs, Tabular):
         """A view without these columns."""
         return self._each(lambda part: column_verbs.dropped(part, columns))
 
-    def mutate(self, new_var_string: str, functions_dict: Mapping[str, Any] | None = None) -> Results:
-        """A view with a column that is computed from others: `mutate("double = scale * 2")` gives `answer.double`.
+    def mutate(
+        self, *new_var_strings: str | Mapping[str, Any], functions_dict: Mapping[str, Any] | None = None
+    ) -> Results:
+        """A view with columns that are computed from others: `mutate("double = scale * 2")` gives `answer.double`.
 
-        What is behind the `=` is written in the language of filters; it is computed when rows are read.
+        What is behind the `=` is written in the language of filters; it is computed when rows are read. Of several,
+        each may use those before it.
         """
-        if functions_dict:
+        texts = [each for each in new_var_strings if isinstance(each, str)]
+        if functions_dict or any(each for each in new_var_strings if not isinstance(each, str)):
             raise InvalidInput(
                 "mutate calls no functions of yours.",
                 fix="Iterate over the results, or compute the column in pandas: to_pandas().",
             )
-        return self._each(lambda part: column_verbs.mutated(part, new_var_string))
+        return self._each(lambda part: functools.reduce(column_verbs.mutated, texts, part))
 
     def rename(self, old_name: str | Mapping[str, str], new_name: str | None = None) -> Results:
         """A view with other names: `rename("q", "mood")`, or several, `rename({"agent.age": "years"})`."""
@@ -153,19 +158,21 @@ class Results(HostedVerbs, Tabular):
         with_replacement: bool = False,
         seed: str | int | None = None,
     ) -> Results:
-        """A view of `n` interviews, or of a part `frac` of them, drawn at random, each at most once."""
+        """A view of `n` interviews, or of a part `frac` of them, drawn at random, each at most once. Where there are
+        fewer than `n`, all of them.
+        """
         check_sample(n, frac)
         if with_replacement:
             raise InvalidInput("A view has each interview once.", fix="Use random.choices(range(len(results)), k=n).")
         return self.shuffle(seed).head(int(len(self) * frac) if frac is not None else n or 0)
 
     def head(self, n: int = 5) -> Results:
-        """A view of the first few."""
-        return self[: max(0, n)]
+        """A view of the first few; of all but the last few where `n` is negative, as in pandas."""
+        return self[:n]
 
     def tail(self, n: int = 5) -> Results:
-        """A view of the last few."""
-        return Results(view_windows.last(self._parts, n))
+        """A view of the last few; of all but the first few where `n` is negative, as in pandas."""
+        return self[-n:] if n < 0 else Results(view_windows.last(self._parts, n))
 
     def limit(self, n: int) -> Results:
         """The same as `head`."""
@@ -191,7 +198,7 @@ class Results(HostedVerbs, Tabular):
     def __getitem__(self, index: int | slice) -> Result | Results:
         if isinstance(index, slice):
             return Results(view_windows.sliced(self._parts, index))
-        index = operator.index(index)
+        index = row_number(index, "results")
         found = next(iter(Results(view_windows.one_at(self._parts, index))), None)
         if found is None:
             raise IndexError(f"there is no result {index} among {len(self):,}")
@@ -288,7 +295,7 @@ class Results(HostedVerbs, Tabular):
 
     def failed(self) -> Iterator[FailedQuestion]:
         """The questions without an answer among these interviews, and why; read as they are consumed."""
-        return (failure for part in self._parts for failure in part.failed())
+        return FailedQuestions(failure for part in self._parts for failure in part.failed())
 
     @property
     def has_unfixed_exceptions(self) -> bool:
@@ -385,8 +392,12 @@ class Results(HostedVerbs, Tabular):
         return Table(Distinct(self._computing(names), names), self._limit_s(timeout_s))
 
     def long(self, *columns: str, timeout_s: float | None = None) -> Table:
-        """A table with a row for each interview and question: its ordinal, these columns, `question` and `answer`."""
-        repeated = list(dict.fromkeys(["interview.ordinal", *columns]))
+        """A table with a row for each interview and question: its ordinal, these columns, `question` and `answer`.
+
+        Columns may be patterns, as in `select`.
+        """
+        named = [name for each in columns for name in (self.select(each).columns if "*" in each else [each])]
+        repeated = list(dict.fromkeys(["interview.ordinal", *named]))
         questions = self.question_names
         asked = [f"answer.{name}" for name in questions]
         rows = LongRows(self._computing([*repeated, *asked]), repeated, questions)
@@ -410,7 +421,7 @@ class Results(HostedVerbs, Tabular):
         *,
         timeout_s: float | None = None,
     ) -> Table:
-        """A table of these columns with those of another run, a table, a list of dicts or a pandas frame.
+        """A table of these columns with those of another run, a table, a list of dicts or a data frame.
 
         Each row comes with each row of `other` that has the same `on`: one name, several, or `{here: there}`;
         `how="left"` also keeps rows that match none. None and NaN match nothing. A column of `other` that is called as

@@ -5,14 +5,17 @@ Does not cover: how each format is written (results.export).
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, SupportsIndex, TextIO, TypeAlias, cast
 
 from headrace.display import SHOWN_ROWS
+from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind
+from headrace.missing_names import ExplainedNames
 from headrace.plan.lists import AgentList, ScenarioList
 from headrace.results import printing
 from headrace.results.export import (
@@ -44,7 +47,7 @@ _MOST_ROWS, _MOST_VALUES, _MOST_LETTERS = 20_000, 1_000_000, 8_000_000
 _ROWS_AT_ONCE = 100  # whose length is guessed from one of them
 
 
-class Tabular(ABC):
+class Tabular(ExplainedNames, ABC):
     """Columns and rows of Python values. Rows are read as they are needed, never all at once."""
 
     path: Path
@@ -85,12 +88,24 @@ class Tabular(ABC):
     def _glance(self, most_rows: int) -> Glance:
         """The first rows with the columns that one wants to see, and how many there are."""
 
+    def __copy__(self) -> Self:
+        return self  # no verb changes it
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise InvalidInput(
+            f"{type(self).__name__} is read from a file, and cannot be pickled.",
+            fix=f"Pass on the path and open it there, Results.open({str(self.path)!r}), or pass on values: to_dicts().",
+        )
+
     def __str__(self) -> str:
         """The table that `print(results)` shows: as wide as the terminal, with a bounded number of rows."""
-        return printing.as_text(self._glance(printing.TABLE_ROWS))
+        return printing.as_text(printing.rounded(self._glance(printing.TABLE_ROWS)))
 
     def _repr_html_(self) -> str:
-        return printing.in_format(self._glance(SHOWN_ROWS), "html")
+        return printing.in_format(printing.rounded(self._glance(SHOWN_ROWS)), "html")
 
     def print(
         self,
@@ -103,7 +118,7 @@ class Tabular(ABC):
         `format` is `"rich"` (the default), `"markdown"`, `"html"` or `"latex"`; `pretty_labels` are headings by column;
         `max_rows` is how many rows are shown, by default 20, or 500 in the other formats.
         """
-        glance = self._glance(printing.rows_for(format, max_rows))
+        glance = printing.rounded(self._glance(printing.rows_for(format, max_rows)))
         glance = printing.labelled(glance, pretty_labels or {})
         printing.print_glance(glance, format)
 
@@ -239,6 +254,15 @@ class Tabular(ABC):
 
     def _target(self, path: str | Path) -> Path:
         return refuse_run_file(Path(path).expanduser(), self.path)
+
+
+def row_number(index: object, shown: str) -> int:
+    """The number of a row; a column's name is answered with the way to read that column."""
+    if isinstance(index, (str, list, tuple)):
+        named = index if isinstance(index, str) else "answer.mood"
+        what = f"{shown}[...] is a row by its number, or a slice of rows."
+        raise InvalidInput(what, fix=f'A column: {shown}.select("{named}"), its values: .to_list() behind it.')
+    return operator.index(cast("SupportsIndex", index))
 
 
 def columns_of(rows: Iterator[Values], width: int) -> Iterator[Columns]:

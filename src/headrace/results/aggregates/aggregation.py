@@ -5,9 +5,11 @@ Does not cover: what the functions compute (function_states, ordered_values).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
-from headrace.errors import ExpressionError
+from headrace.errors import ExpressionError, InvalidInput
 from headrace.expressions import Expression, parse_call
 from headrace.expressions.known_truth import known_truth
 from headrace.expressions.nodes import Literal, Name
@@ -31,6 +33,8 @@ class Aggregation:
 
 def read_aggregation(source: str, name: str | None = None) -> Aggregation:
     """Read `mean(answer.rating)`. Without a name it is called `mean_rating`, and `count()` is called `count`."""
+    if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _no_text(source, name)
     call = parse_call(source, FUNCTIONS)
     expected = 2 if call.function == "quantile" else 1
     if len(call.arguments) != expected and not (call.function == "count" and not call.arguments):
@@ -41,6 +45,18 @@ def read_aggregation(source: str, name: str | None = None) -> Aggregation:
     expression = known_truth(call.arguments[0]) if call.arguments else None
     part = _part(call.arguments[1], source) if expected == 2 else 0.5
     return Aggregation(name or _default_name(source, call.function, expression, part), call.function, expression, part)
+
+
+def _no_text(given: object, name: str | None) -> InvalidInput:
+    """The error for what pandas takes: a dict of columns, or a function."""
+    kind, example = type(given).__name__, 'agg(mean="mean(answer.rating)")'
+    if isinstance(given, Mapping):
+        pairs = cast("Mapping[object, object]", given).items()
+        calls = [f'"{how}({of})"' for of, how in pairs if isinstance(of, str) and how in FUNCTIONS]
+        example = f"agg({', '.join(calls)})" if calls else example
+    elif callable(given) and (called := getattr(given, "__name__", "")) in FUNCTIONS:
+        example = f'agg({name or called}="{called}(answer.rating)")'
+    return InvalidInput(f"agg takes functions as texts, not {kind}.", fix=f"Write {example}.")
 
 
 def _part(given: Expression, source: str) -> float:

@@ -81,11 +81,11 @@ class WideRows(TableRows):
             yield (*relation.values(index, key), *(held.get(name) for name in self._new))
 
     def _new_columns(self, clock: QueryClock) -> list[str]:
-        """The names of the new columns, in the order of the values that they stand for."""
+        """The names of the new columns, in the order in which their values first occur: questions as asked."""
         place = self._width
         with self._source.relation(clock) as relation:
             found = relation.query(
-                f"SELECT x{place} FROM {{rows}} GROUP BY x{place} ORDER BY {relation.order([place])} LIMIT ?",
+                f"SELECT x{place} FROM {{rows}} GROUP BY x{place} ORDER BY min(position) LIMIT ?",
                 [place],
                 (MOST_NEW_COLUMNS + 1,),
             )

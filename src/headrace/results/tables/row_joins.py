@@ -52,8 +52,8 @@ class JoinedRows(TableRows):
     def __init__(self, left: TableRows, other: Joinable, on: On, how: str, suffix: str) -> None:
         if how not in _WAYS:
             raise InvalidInput(f"join has no how={how!r}.", fix='Use "inner" or "left".')
-        self._left, self._right = left, _other_side(other)
         pairs = _pairs(on)
+        self._left, self._right = left, _other_side(other, list(pairs.values()))
         left_names, right_names = ColumnNames(left.columns), ColumnNames(self._right.columns)
         self._left_keys = [left_names.find(name) for name in pairs]
         self._right_keys = [right_names.find(name) for name in pairs.values()]
@@ -102,7 +102,7 @@ class _ListedDicts(TableRows):
 
 
 class _FrameRows(TableRows):
-    """The rows of a data frame, without its index."""
+    """The rows of a data frame, of polars or of pandas without its index."""
 
     def __init__(self, frame: Any) -> None:
         super().__init__(_NOWHERE, [str(name) for name in frame.columns])
@@ -110,19 +110,22 @@ class _FrameRows(TableRows):
 
     @contextmanager
     def reading(self, _clock: QueryClock, /) -> Generator[Iterator[Values]]:
-        yield (tuple(map(_plain, row)) for row in self._frame.itertuples(index=False, name=None))
+        frame = self._frame
+        rows = frame.iter_rows() if hasattr(frame, "iter_rows") else frame.itertuples(index=False, name=None)
+        yield (tuple(map(_plain, row)) for row in rows)
 
 
-def _other_side(other: Joinable) -> TableRows:
+def _other_side(other: Joinable, keys: list[str]) -> TableRows:
+    """The rows of what a user joins with; an empty list has no columns but the keys."""
     if isinstance(other, Tabular):
         return TabularRows(other)
-    if hasattr(other, "itertuples") and hasattr(other, "columns"):
+    if hasattr(other, "columns") and (hasattr(other, "itertuples") or hasattr(other, "iter_rows")):
         return _FrameRows(other)
     if isinstance(other, Sequence) and all(isinstance(row, Mapping) for row in cast("Sequence[object]", other)):
         rows = cast("Sequence[Mapping[str, Any]]", other)
-        return _ListedDicts(rows, list(dict.fromkeys(name for row in rows for name in row)))
+        return _ListedDicts(rows, list(dict.fromkeys(name for row in rows for name in row)) or keys)
     raise InvalidInput(
-        f"join takes results, a table, a list of dicts or a pandas frame, not {type(cast('object', other)).__name__}.",
+        f"join takes results, a table, a list of dicts or a data frame, not {type(cast('object', other)).__name__}.",
         fix='Write join([{"city": "Oslo", "people": 700_000}], on="city").',
     )
 

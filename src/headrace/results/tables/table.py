@@ -5,6 +5,7 @@ Does not cover: what makes the rows (table_rows, and the modules beside it), or 
 
 from __future__ import annotations
 
+import functools
 import operator
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import overload
 
 from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind, Expression, parse
+from headrace.missing_names import ExplainedNames
 from headrace.results.aggregates.aggregation import read_aggregation
 from headrace.results.column_verbs import read_assignment
 from headrace.results.printing import Glance
@@ -24,7 +26,7 @@ from headrace.results.tables.row_joins import Joinable, JoinedRows, On
 from headrace.results.tables.row_verbs import Chosen, Filtered, RowRange, Sorted, Windowed, by_chance, by_column
 from headrace.results.tables.table_rows import TableIterator, TableRows
 from headrace.results.tables.tallying import Distinct, Tallied
-from headrace.results.tabular import Tabular, Values
+from headrace.results.tabular import Tabular, Values, row_number
 from headrace.results.verb_arguments import check_sample, directions, drawn_seed, flat_names, new_names
 from headrace.store.queries.query_clock import TIMEOUT_S, QueryClock, checked_timeout
 
@@ -66,9 +68,15 @@ class Table(Tabular):
                 raise InvalidInput(f"There is a column {name!r} already.", fix="Choose another name.")
         return self._made(Chosen(self._source, renamed, range(len(renamed))))
 
-    def mutate(self, new_var_string: str) -> Table:
-        """A table with a column more, computed from others: `mutate("double = count * 2")`, in filters' language."""
-        name, source = read_assignment(new_var_string)
+    def mutate(self, *new_var_strings: str) -> Table:
+        """A table with columns more, computed from others: `mutate("double = count * 2")`, in filters' language.
+
+        Of several, each may use those before it.
+        """
+        return functools.reduce(Table._with_column, new_var_strings, self)
+
+    def _with_column(self, assignment: str) -> Table:
+        name, source = read_assignment(assignment)
         if self._names().has(name):
             raise InvalidInput(f"There is a column {name!r} already.", fix="Choose another name.")
         columns = self.columns
@@ -103,17 +111,19 @@ class Table(Tabular):
         return self._made(Sorted(self._source, [(by_chance(drawn_seed(seed)), False)]))
 
     def sample(self, n: int | None = None, frac: float | None = None, seed: str | int | None = None) -> Table:
-        """A table of `n` rows, or of a part `frac` of them, drawn at random, each at most once."""
+        """A table of `n` rows, or of a part `frac` of them, drawn at random, each at most once. Where there are fewer
+        than `n`, all of them.
+        """
         check_sample(n, frac)
         return self.shuffle(seed)._within(RowRange(0, None if n is None else max(0, n), frac))
 
     def head(self, n: int = 5) -> Table:
-        """A table of the first few rows."""
-        return self._within(RowRange(0, max(0, n)))
+        """A table of the first few rows; of all but the last few where `n` is negative, as in pandas."""
+        return self._within(RowRange(0, n))
 
     def tail(self, n: int = 5) -> Table:
-        """A table of the last few rows."""
-        return self._within(RowRange(-n) if n > 0 else RowRange(0, 0))
+        """A table of the last few rows; of all but the first few where `n` is negative, as in pandas."""
+        return self._within(RowRange(-n) if n else RowRange(0, 0))
 
     def limit(self, n: int) -> Table:
         """The same as `head`."""
@@ -158,7 +168,7 @@ class Table(Tabular):
     ) -> Table:
         """Each row with the rows of `other` that have the same `on`; `how="left"` also keeps rows that match none.
 
-        `other` is results, a table, a list of dicts or a pandas frame; `on` one name, several, or `{left: right}`. None
+        `other` is results, a table, a list of dicts or a data frame; `on` one name, several, or `{left: right}`. None
         and NaN match nothing. A column of `other` that is called as one here gets the suffix.
         """
         return self._made(JoinedRows(self._source, other, on, how, suffix), timeout_s)
@@ -186,7 +196,7 @@ class Table(Tabular):
                 raise InvalidInput(f"A table cannot be sliced in steps of {index.step}.", fix="Use list(table)[...].")
             stop = None if index.stop is None else operator.index(index.stop)
             return self._within(RowRange(0 if index.start is None else operator.index(index.start), stop))
-        place = operator.index(index)
+        place = row_number(index, "table")
         rows, _ = self[place : place + 1 if place != -1 else None]._source.first(1, self._clock())
         if not rows:
             raise IndexError(f"there is no row {index} among {len(self):,}")
@@ -208,7 +218,9 @@ class Table(Tabular):
         return self._source.kinds(self._clock())
 
     def _glance(self, most_rows: int) -> Glance:
-        rows, total = self._source.first(most_rows, self._clock())
+        found, total = self._source.first(most_rows, self._clock())
+        # A group of those who gave no answer would be a row without a name.
+        rows = [tuple("None" if value is None else value for value in row) for row in found]
         return Glance(columns=self.columns, rows=rows, total=total)
 
     def _computing(self, wanted: Wanted) -> ComputedColumns:
@@ -234,7 +246,7 @@ class Table(Tabular):
         return QueryClock(self._timeout_s)
 
 
-class GroupBy:
+class GroupBy(ExplainedNames):
     """Rows in groups, without keys all rows in one; `agg` gives a table with a row for each. Nothing is read before
     that table is.
     """
@@ -258,6 +270,10 @@ class GroupBy:
         expressions = dict.fromkeys(each.expression for each in asked if each.expression is not None)
         rows = GroupedRows(self._computing([*self._keys, *expressions]), self._keys, asked)
         return Table(rows, self._timeout_s)
+
+    def __repr__(self) -> str:
+        keys = ", ".join(map(repr, self._keys))
+        return f"GroupBy({keys}): agg(...) gives a table with a row for each group, count() how many rows each has"
 
     def count(self) -> Table:
         """How many rows each group has."""
