@@ -4,6 +4,7 @@ Why: a job is split over machines, by a sample, by a part of the people or by mo
 
     merge_source  a file that is read: its header, plan and lists, at one moment, each row checked
     list_joining  the lists of agents, scenarios and models as one; which place in it each of theirs has
+    merged_plan   what may be merged; the plan that grows by each file's lists
     merging       the new file: begun as a copy of the first, then each other file's rows are added
 
 - The plan of the new file is that of the first, grown by what the others add, as `extend` and `n` grow it: ordinals of
