@@ -1,6 +1,7 @@
 """`headrace results` and `headrace export` of files that keep totals: with their rows, and without."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,18 @@ def test_a_name_and_a_format_that_contradict_each_other_are_refused(place: Path)
         assert "x.csv is the name of a file in the format csv, and --format says parquet" in said
     assert not (place / "x.csv").exists()
     assert headrace(place, "export", "rows.run", "--format", "csv", "-o", "x.dat").returncode == 0
+
+
+def test_a_dry_run_counts_as_often_as_the_file_asks(tmp_path: Path):
+    survey = {"questions": [{"kind": "free_text", "name": "q", "text": "Why?"}]}
+    (tmp_path / "s.json").write_text(json.dumps(survey))
+    words = ("run", "s.json", "--model", "test,canned_response=x", "-o", "n.run")
+    assert headrace(tmp_path, *words, "--n", "3", "--limit", "1").returncode == 0
+    again = headrace(tmp_path, *words, "--dry-run", "--json")
+    assert json.loads(again.stdout)["interviews"] == 3, again.stderr
+    assert json.loads(headrace(tmp_path, *words, "--dry-run", "--json", "--fresh").stdout)["interviews"] == 1
+    assert headrace(tmp_path, *words).stdout.startswith("3 interviews in")
+
+
+def test_an_export_into_a_directory_is_refused_in_words(place: Path):
+    assert "is a directory. Name a file in it" in refused(place, "export", "rows.run", "-o", ".", "--format", "csv")

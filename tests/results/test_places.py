@@ -71,7 +71,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 def test_an_interview_is_found_by_its_number(holed: Results) -> None:
     assert [holed.at(n).answer["q"] for n in (1, 4, 19)] == [1, 4, 19]
     assert holed[1].ordinal == 4
-    with pytest.raises(IndexError, match="interview 2 has no row yet"):
+    with pytest.raises(IndexError, match="interview 2 has no row: it was not asked yet, or `where`"):
         holed.at(2)
     with pytest.raises(IndexError, match="no interview 100 in a plan of 100"):
         holed.at(100)

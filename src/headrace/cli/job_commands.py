@@ -98,9 +98,25 @@ def _start(job: Job, path: Path | None, options: RunOptions, flags: RunFlags) ->
     from headrace.cli.output import show_estimate, show_finished
 
     if flags.dry_run:
-        expected = job.estimate(options.n or 1, limit=options.limit, sample=options.sample)
+        expected = job.estimate(_times_asked(path, options), limit=options.limit, sample=options.sample)
         show_estimate(expected, as_json=flags.json)
         return
     given = {name: value for name, value in structs.asdict(options).items() if value is not None}
     if show_finished(job.run(path, **given), as_json=flags.json):
         raise typer.Exit(SOME_FAILED)
+
+
+def _times_asked(path: Path | None, options: RunOptions) -> int:
+    """How often a run would ask each interview: a run file keeps the largest n that it was given."""
+    from headrace.store.run_file.reader import Reader
+    from headrace.store.run_file.stored_job.stored_plan import read_plan
+
+    asked = options.n or 1
+    if path is None or options.fresh or not path.exists():
+        return asked
+    reader = Reader(path)
+    try:
+        with reader.snapshot() as connection:
+            return max(asked, read_plan(connection, path).shape.iteration)
+    finally:
+        reader.close()

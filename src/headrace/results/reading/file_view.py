@@ -138,7 +138,7 @@ class FileView:
         if not 0 <= ordinal < size:
             return f"there is no interview {ordinal:,} in a plan of {size:,}: they are numbered from 0"
         if self.opened().of(_EVERYTHING).at(ordinal, Projection()) is None:
-            return f"interview {ordinal:,} has no row yet"
+            return f"interview {ordinal:,} has no row: it was not asked yet, or `where` leaves it out"
         return f"interview {ordinal:,} is in the file, but not among these results"
 
     def values(self, columns: Iterable[ResultColumn], clock: QueryClock | None = None) -> Iterator[Values]:
