@@ -17,7 +17,7 @@ from headrace.errors import MissingExtra, OptionError
 from headrace.expressions import ColumnKind
 from headrace.results.export import arrow_batches, pandas_frames, parquet_files
 from headrace.results.export.column_source import ColumnSource
-from headrace.results.export.text_export import to_json
+from headrace.results.export.text_export import to_json, write_csv
 from headrace.results.results import Results
 from headrace.survey.agent import Agent
 from tests.results import files
@@ -37,6 +37,37 @@ def results(tmp_path: Path) -> Iterator[Results]:
     of = files.job(files.survey(*NAMES, bools=["flag"]), agents)
     with Results.open(files.write(tmp_path / "x.run", of, lambda n: ROWS[n])) as opened:
         yield opened.select("answer.*", "agent.n")
+
+
+def test_csv_reads_back_what_separates_cells_and_lines(tmp_path: Path) -> None:
+    cells = [
+        "",
+        None,
+        "a,b",
+        'say "no"',
+        "one\ntwo",
+        "lone\rreturn",
+        " x ",
+        "'",
+        2.5,
+        -0.0,
+        10**30,
+        [1, "a,b"],
+        {"k": None},
+    ]
+    rows = [(cell, other) for cell in cells for other in cells]
+    for columns, batch in ((["one", "o,ther"], zip(*rows, strict=True)), (["alone"], [cells])):
+        path = write_csv(tmp_path / "x.csv", columns, iter([list(batch)]), escape_formulas=False)
+        with path.open(newline="", encoding="utf-8") as file:
+            header, *found = csv.reader(file)
+        assert header == columns
+        assert found == [
+            list(map(_in_csv, row)) for row in (rows if len(columns) == 2 else [(cell,) for cell in cells])
+        ]
+
+
+def _in_csv(value: Any) -> str:
+    return "" if value is None else to_json(value).decode() if isinstance(value, (list, dict)) else str(value)
 
 
 def test_csv_reads_back_with_none_as_nothing(results: Results, tmp_path: Path) -> None:
