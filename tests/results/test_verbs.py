@@ -108,6 +108,10 @@ def test_a_mutation_that_makes_no_sense_is_refused(results: Results, assignment:
         results.mutate(assignment)
 
 
+def test_mutate_takes_its_text_by_edsl_s_name(results: Results) -> None:
+    assert results.mutate(new_var_string="double = rating * 2").head(2).select("double").to_list() == [0, 6]
+
+
 def test_mutate_calls_no_functions_of_the_caller(results: Results) -> None:
     with pytest.raises(InvalidInput, match="to_pandas"):
         results.mutate("long = size(mood)", {"size": len})

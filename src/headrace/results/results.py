@@ -99,15 +99,18 @@ class Results(HostedVerbs, Tabular):
         return self._each(lambda part: column_verbs.dropped(part, columns))
 
     def mutate(
-        self, *new_var_strings: str | Mapping[str, Any], functions_dict: Mapping[str, Any] | None = None
+        self,
+        new_var_string: str,
+        *more: str | Mapping[str, Any],  # EDSL's dict of functions would stand here
+        functions_dict: Mapping[str, Any] | None = None,
     ) -> Results:
         """A view with columns that are computed from others: `mutate("double = scale * 2")` gives `answer.double`.
 
         What is behind the `=` is written in the language of filters; it is computed when rows are read. Of several,
         each may use those before it.
         """
-        texts = [each for each in new_var_strings if isinstance(each, str)]
-        if functions_dict or any(each for each in new_var_strings if not isinstance(each, str)):
+        texts = [new_var_string, *(each for each in more if isinstance(each, str))]
+        if functions_dict or any(each for each in more if not isinstance(each, str)):
             raise InvalidInput(
                 "mutate calls no functions of yours.",
                 fix="Iterate over the results, or compute the column in pandas: to_pandas().",
