@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import ExpressionError, InvalidInput
+from headrace.results.columns.value_keys import sort_keys
 from headrace.results.reading.file_view import FileView
-from headrace.results.reading.stages import sort_value
 from headrace.results.results import Results
 from headrace.results.tables.table import Table
 from headrace.survey.agent import Agent
@@ -142,11 +142,11 @@ def test_groups_come_in_the_order_of_their_keys_none_first(rows: list[Any]) -> N
     _assert_same(list(table.distinct("k").sort_by("k").tally("k").select("count")), [(1,)] * len(keys))
 
 
-def _place(value: Any) -> tuple[int, Any]:
-    stored = sort_value(value)
+def _place(value: Any) -> tuple[int, Any, Any]:
+    stored, tie = sort_keys(value)
     if stored is None:
-        return 0, 0
-    return (2, stored.encode()) if isinstance(stored, str) else (1, stored)
+        return 0, 0, ""
+    return (2, stored.encode(), "") if isinstance(stored, str) else (1, stored, tie or "")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import ExpressionError, InvalidInput
-from headrace.results.reading.stages import sort_value
+from headrace.results.columns.value_keys import sort_keys
 from headrace.results.results import Results
 from headrace.results.tables.table import Table
 from headrace.results.tables.table_rows import TableRows
@@ -70,13 +70,13 @@ def test_sorting_is_stable_and_each_key_has_its_direction(rows: list[Any], first
     assert list(table(rows).sort_by("mood", "count", reverse=[first, second])) == expected
 
 
-def _place(value: Any) -> tuple[int, Any]:
-    stored = sort_value(value)
+def _place(value: Any) -> tuple[int, Any, Any]:
+    stored, tie = sort_keys(value)
     if stored is None:
-        return 0, 0
+        return 0, 0, ""
     if isinstance(stored, str):
-        return 2, stored.encode()
-    return (3, stored) if isinstance(stored, bytes) else (1, stored)
+        return 2, stored.encode(), ""
+    return 3 if isinstance(stored, bytes) else 1, stored, tie or ""
 
 
 @quick

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from headrace.expressions import is_true
 from headrace.results.aggregates.exact_sums import ExactSum, as_float, checked_count
-from headrace.survey.values import encode_value
+from headrace.results.columns.value_keys import canonical_json
 
 
 class FunctionState(Protocol):
@@ -46,7 +46,7 @@ def order_of(value: Any) -> tuple[int, Any, int]:
         return 0, 0, 0
     if isinstance(value, (int, float)):
         return 1, value, 2 if isinstance(value, bool) else int(isinstance(value, float))
-    return 3, encode_value(value), 0
+    return 3, canonical_json(value), 0
 
 
 class Counted:

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from headrace.errors import InvalidInput
 from headrace.results.columns.result_column import Group, ResultColumn
+from headrace.results.columns.value_keys import sort_keys
 from headrace.results.reading.file_view import FileView
-from headrace.results.reading.stages import sort_value
 from headrace.results.reading.views import SortKey
 from headrace.store.queries.query_clock import QueryClock
 
@@ -118,9 +118,10 @@ class _SortPlace:
     __slots__ = ("_descending", "_value")
 
     def __init__(self, value: Any, descending: bool) -> None:
-        stored = sort_value(value)
+        stored, tie = sort_keys(value)
         rank = 0 if stored is None else 1 if isinstance(stored, (int, float)) else 2 if isinstance(stored, str) else 3
-        self._value = (rank, 0 if stored is None else stored.encode() if isinstance(stored, str) else stored)
+        place = 0 if stored is None else stored.encode() if isinstance(stored, str) else stored
+        self._value = (rank, place, tie or "")
         self._descending = descending
 
     def __lt__(self, other: _SortPlace) -> bool:

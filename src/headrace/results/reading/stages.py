@@ -24,6 +24,7 @@ from headrace.results.columns.page_values import PageValues
 from headrace.results.columns.records import Getter, Record, getter, projection_of
 from headrace.results.columns.result_column import ORDINAL as NUMBER
 from headrace.results.columns.result_column import Bound, ResultColumn
+from headrace.results.columns.value_keys import sort_keys
 from headrace.results.reading.bulk_reading import BulkReading, ReadPages, Taken, bulk_reading
 from headrace.results.reading.conditions import SORTS_IN_SQL, Conditions, Predicate, sql_term
 from headrace.results.reading.scopes import row_in, rows_in
@@ -52,7 +53,7 @@ from headrace.store.run_file.interview_queries import (
 )
 from headrace.store.run_file.reader import Reader
 from headrace.store.run_file.row_check import check_rows, decoding_row
-from headrace.survey.values import SqlValue, encode_value
+from headrace.survey.values import SqlValue
 
 Page = TypeVar("Page", bound=Sized)
 
@@ -293,12 +294,12 @@ class _ViewStage:
         projection = self._with_conditions(projection_of(columns))
         getters = [getter(column, projection, self._header) for column in columns]
         with self._reader.snapshot(self._clock) as connection:
-            table = KeyTable(connection, len(keys))
+            table = KeyTable(connection, 2 * len(keys))  # sort_keys gives two for each
         for page in self.pages(projection, 0, None):
             with self._reader.snapshot(self._clock) as connection:
                 table.add(connection, [self._keyed(row, getters) for row in page])
         with self._reader.snapshot(self._clock) as connection:
-            return table.choose(connection, [key.descending for key in keys], start, stop)
+            return table.choose(connection, [key.descending for key in keys for _ in range(2)], start, stop)
 
     def _with_conditions(self, projection: Projection) -> Projection:
         return _checked(_both(projection, projection_of(self._conditions.columns)), self._header)
@@ -316,7 +317,7 @@ class _ViewStage:
     def _keyed(self, row: Fetched, getters: list[Getter]) -> tuple[SqlValue, ...]:
         record = Record(row)
         with decoding_row(self._header, row):
-            return row[ORDINAL], *(sort_value(get(record)) for get in getters)
+            return row[ORDINAL], *chain.from_iterable(sort_keys(get(record)) for get in getters)
 
     def _enter(self, start: int, stop: int | None) -> _ReadPosition:
         """Where to begin, so that the next rows are those from `start` up to `stop`."""
@@ -378,25 +379,3 @@ def _sorting_term(connection: apsw.Connection, column: ResultColumn, header: Run
     """The column in SQL; None where SQLite would sort it otherwise."""
     term = sql_term(connection, column, header)
     return term if term is not None and term.kinds <= SORTS_IN_SQL else None
-
-
-def sort_value(value: Any) -> SqlValue:
-    """The SQL value that sorts as this one: NaN as None, a huge integer as its float, a list as its JSON."""
-    match value:
-        case bool() | None | str():
-            return value
-        case int() if not -(2**63) <= value < 2**63:
-            return _nearest_float(value)
-        case int():
-            return value
-        case float():
-            return None if math.isnan(value) else value
-        case _:
-            return encode_value(value)
-
-
-def _nearest_float(value: int) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf

@@ -10,7 +10,7 @@ from (computed_columns).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, groupby
 from typing import Any
@@ -71,7 +71,7 @@ class GroupedRows(TableRows):
         texts = list(chain.from_iterable(term.texts for term in terms))
         keys, width = self._keys, len(self._keys)
         names = ", ".join(f"x{place}" for place in keys)
-        sql = f"SELECT {', '.join([names, *texts])} FROM {{rows}} GROUP BY {names} ORDER BY {relation.order(keys)}"
+        sql = f"SELECT {', '.join([names, *texts])} FROM {{rows}} {_grouped(relation, keys)}"
         for row in relation.query(sql, [*keys, *self._places.values()]):
             values, left = list(relation.values(keys, row[:width])), row[width:]
             for term in terms:
@@ -85,9 +85,7 @@ class GroupedRows(TableRows):
         """Each query gives the same groups in the same order, so that they are read side by side."""
         width = len(self._keys)
         names = ", ".join(f"x{place}" for place in self._keys)
-        sizes = relation.query(
-            f"SELECT {names}, count(*) FROM {{rows}} GROUP BY {names} ORDER BY {relation.order(self._keys)}", self._keys
-        )
+        sizes = relation.query(f"SELECT {names}, count(*) FROM {{rows}} {_grouped(relation, self._keys)}", self._keys)
         columns = [self._column(relation, place) for place in dict.fromkeys(self._places.values())]
         for row in sizes:
             found: dict[Aggregation, Any] = {}
@@ -124,11 +122,9 @@ class GroupedRows(TableRows):
     def _histograms(self, relation: Relation, place: int) -> Iterator[Iterator[tuple[Any, int]]]:
         """For each group its values with their counts, in ascending order."""
         keys, width = self._keys, len(self._keys)
-        names = ", ".join(f"x{each}" for each in [*keys, place])
-        order = relation.order([*keys, place])
-        rows = relation.query(
-            f"SELECT {names}, count(*) FROM {{rows}} GROUP BY {names} ORDER BY {order}", [*keys, place]
-        )
+        places = [*keys, place]
+        sql = f"SELECT {relation.keys(keys)}, x{place}, count(*) FROM {{rows}} {_grouped(relation, places)}"
+        rows = relation.query(sql, places)
         for _, group in groupby(rows, key=lambda row: row[:width]):
             yield ((relation.value(place, row[width]), row[width + 1]) for row in group)
 
@@ -140,7 +136,7 @@ class GroupedRows(TableRows):
         there = f"CASE WHEN {value} IS NULL OR {value} IS ? THEN NULL ELSE position END"
         # SQLite takes a column that is not grouped from the row that has the minimum.
         rows = relation.query(
-            f"SELECT {names}, {value}, {which}({there}) FROM {{rows}} GROUP BY {names} ORDER BY {relation.order(keys)}",
+            f"SELECT {names}, {value}, {which}({there}) FROM {{rows}} {_grouped(relation, keys)}",
             [*keys, place],
             (_NAN,),
         )
@@ -168,6 +164,10 @@ class WholeRows(TableRows):
         with self._groups.reading(clock) as rows:
             row = next(rows, None)
             yield iter([row[1:] if row is not None else tuple(map(_of_nothing, self._aggregations))])
+
+
+def _grouped(relation: Relation, places: Sequence[int]) -> str:
+    return f"GROUP BY {relation.keys(places)} ORDER BY {relation.order(places)}"
 
 
 def _of_nothing(aggregation: Aggregation) -> Any:

@@ -14,11 +14,11 @@ from typing import Any
 import apsw
 
 from headrace.expressions import ColumnKind
-from headrace.results.reading.stages import sort_value
+from headrace.results.columns.value_keys import stored_key, stored_sort_keys
 from headrace.results.tabular import Values
 from headrace.store.contents import UNREADABLE, short_message
 from headrace.store.scratch.scratch_table import ScratchTable
-from headrace.survey.values import SqlValue, decode_value, from_sql
+from headrace.survey.values import SqlValue, from_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,14 @@ class SqlColumn:
 
 
 class Relation:
-    """Columns x0, x1 and so on of the rows of `tables`, which have a `position`."""
+    """Columns x0, x1 and so on of the rows of `tables`, which have a `position`; equal values share a `key`."""
 
     def __init__(self, connection: apsw.Connection, columns: Sequence[SqlColumn], tables: str, position: str) -> None:
         self.columns = columns
         self._connection = connection
         self._tables, self._position = tables, position
-        connection.create_scalar_function("sort_of", _sort_of, 1, deterministic=True)
+        for name, function in (("key_of", _key_of), ("sort_of", _sort_of), ("tie_of", _tie_of)):
+            connection.create_scalar_function(name, function, 1, deterministic=True)
 
     @classmethod
     def of_table(cls, table: ScratchTable, width: int) -> Relation:
@@ -58,9 +59,20 @@ class Relation:
         names = ", ".join([*(text for text, _ in parts), f"{self._position} AS position"])
         values = tuple(value for _, held in parts for value in held)
         # LIMIT keeps SQLite from merging the two queries: its sorter would then hold whole JSON rows, twice as slow.
-        return self._connection.execute(
-            sql.format(rows=f"(SELECT {names} FROM {self._tables} LIMIT -1)"), values + rest
-        )
+        rows = f"(SELECT {names} FROM {self._tables} LIMIT -1)"
+        blobs = [place for place in dict.fromkeys(places) if self.columns[place].has_blobs]
+        if blobs:
+            keys = [f"CASE WHEN typeof(x{place}) = 'blob' THEN key_of(x{place}) ELSE x{place} END" for place in blobs]
+            named = ", ".join(f"{key} AS {self.key(place)}" for key, place in zip(keys, blobs, strict=True))
+            rows = f"(SELECT *, {named} FROM {rows} LIMIT -1)"  # computed once a row, here too
+        return self._connection.execute(sql.format(rows=rows), values + rest)
+
+    def key(self, place: int) -> str:
+        """The SQL name of what equal values of a column share (value_keys): groups are groups of it."""
+        return f"k{place}" if self.columns[place].has_blobs else f"x{place}"
+
+    def keys(self, places: Sequence[int]) -> str:
+        return ", ".join(map(self.key, places))
 
     def order(self, places: Sequence[int]) -> str:
         """The SQL terms that sort by these columns."""
@@ -76,17 +88,28 @@ class Relation:
         return tuple([self.value(place, value) for place, value in zip(places, stored, strict=True)])
 
     def _order(self, place: int) -> str:
-        name = f"x{place}"
+        name = self.key(place)
         if not self.columns[place].has_blobs:
             return name
-        return f"CASE WHEN typeof({name}) = 'blob' THEN sort_of({name}) ELSE {name} END, {name}"
+        # Of equal numbers a bool is last, which is a blob.
+        is_blob = f"typeof({name}) = 'blob'"
+        first = f"CASE WHEN {is_blob} THEN sort_of({name}) ELSE {name} END"
+        return f"{first}, CASE WHEN {is_blob} THEN tie_of({name}) END, {name}"
 
 
-def _sort_of(*stored: Any) -> SqlValue:
+def _key_of(*stored: Any) -> SqlValue:
     try:
-        return sort_value(decode_value(stored[0]))
+        return stored_key(stored[0])
     except UNREADABLE as error:
         raise _unreadable(error) from error
+
+
+def _sort_of(*key: Any) -> SqlValue:
+    return stored_sort_keys(key[0])[0]
+
+
+def _tie_of(*key: Any) -> SqlValue:
+    return stored_sort_keys(key[0])[1]
 
 
 def _unreadable(error: BaseException) -> apsw.CorruptError:

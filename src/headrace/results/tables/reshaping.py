@@ -16,6 +16,7 @@ from headrace.results.tables.relation import Relation
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
 from headrace.store.queries.query_clock import QueryClock
+from headrace.survey.values import SqlValue
 
 MOST_NEW_COLUMNS = 1_000
 
@@ -52,7 +53,7 @@ class WideRows(TableRows):
         self._width = len(index)
         self._named = columns
         self._new = self._new_columns(clock)
-        names = [*index, *self._new]
+        names = [*index, *self._new.values()]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             fix = "Rename the index, or make other values of it with mutate."
@@ -64,32 +65,39 @@ class WideRows(TableRows):
     def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
         index = range(self._width)
         places = [*index, self._width, self._width + 1]
-        names = ", ".join(f"x{place}" for place in places)
         with self._source.relation(clock) as relation:
+            names = f"{relation.keys(places[:-1])}, {', '.join(f'x{place}' for place in places)}"
             found = relation.query(f"SELECT {names} FROM {{rows}} ORDER BY {relation.order(index)}, position", places)
             yield self._wide(relation, found)
 
     def _wide(self, relation: Relation, found: Iterator[tuple[Any, ...]]) -> Iterator[Values]:
         index, width = range(self._width), self._width
-        for key, rows in groupby(found, key=lambda row: row[:width]):
-            held: dict[str, Any] = {}
+        for _, rows in groupby(found, key=lambda row: row[:width]):
+            held: dict[SqlValue, Any] = {}
+            values: Values | None = None
             for row in rows:
-                name = str(relation.value(width, row[width]))
-                if name in held or name not in self._new:
-                    raise self._unexpected(name, relation.values(index, key), is_twice=name in held)
-                held[name] = relation.value(width + 1, row[width + 1])
-            yield (*relation.values(index, key), *(held.get(name) for name in self._new))
+                column, stored = row[width], row[width + 1 :]
+                values = relation.values(index, stored[:width]) if values is None else values
+                if column in held or column not in self._new:
+                    name = str(relation.value(width, stored[width]))
+                    raise self._unexpected(name, values, is_twice=column in held)
+                held[column] = relation.value(width + 1, stored[width + 1])
+            assert values is not None
+            yield (*values, *(held.get(column) for column in self._new))
 
-    def _new_columns(self, clock: QueryClock) -> list[str]:
-        """The names of the new columns, in the order in which their values first occur: questions as asked."""
+    def _new_columns(self, clock: QueryClock) -> dict[SqlValue, str]:
+        """The names of the new columns by the keys of their values, in the order in which these first occur: questions
+        as asked.
+        """
         place = self._width
         with self._source.relation(clock) as relation:
+            key = relation.key(place)
             found = relation.query(
-                f"SELECT x{place} FROM {{rows}} GROUP BY x{place} ORDER BY min(position) LIMIT ?",
+                f"SELECT {key}, x{place}, min(position) FROM {{rows}} GROUP BY {key} ORDER BY min(position) LIMIT ?",
                 [place],
                 (MOST_NEW_COLUMNS + 1,),
             )
-            names = [str(relation.value(place, row[0])) for row in found]
+            names = {row[0]: str(relation.value(place, row[1])) for row in found}
         if len(names) > MOST_NEW_COLUMNS:
             raise InvalidInput(
                 f"{self._named!r} has more than {MOST_NEW_COLUMNS:,} values, and each would be a column.",

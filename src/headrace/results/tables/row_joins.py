@@ -16,11 +16,12 @@ from typing import Any, TypeAlias, cast
 from headrace.errors import InvalidInput
 from headrace.results.aggregates.function_states import is_missing
 from headrace.results.columns.result_column import is_own, without_group
+from headrace.results.columns.value_keys import value_key
 from headrace.results.tables.column_names import ColumnNames
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Tabular, Values
 from headrace.store.queries.query_clock import QueryClock
-from headrace.store.scratch.scratch_table import ScratchTable, pack, pack_row
+from headrace.store.scratch.scratch_table import ScratchTable, pack_row
 from headrace.survey.values import repair_text
 
 On: TypeAlias = str | Sequence[str] | Mapping[str, str]
@@ -68,7 +69,7 @@ class JoinedRows(TableRows):
         with ScratchTable(len(keys) + len(kept), clock) as table:
             with self._right.reading(clock) as rows:
                 table.add(
-                    pack_row((*(row[k] for k in keys), *(row[k] for k in kept)))
+                    (*(value_key(row[k]) for k in keys), *pack_row(tuple([row[k] for k in kept])))
                     for row in rows
                     if not any(is_missing(row[key]) for key in keys)
                 )
@@ -82,7 +83,7 @@ class JoinedRows(TableRows):
             key = [row[place] for place in self._left_keys]
             is_matched = False
             if not any(map(is_missing, key)):
-                for match in table.matching([pack(value) for value in key]):
+                for match in table.matching(list(map(value_key, key))):
                     is_matched = True
                     yield (*row, *match[width:])
             if self._keeps_all and not is_matched:

@@ -12,20 +12,19 @@ import math
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
 from headrace.expressions import is_true
 from headrace.results.columns.records import drawn
-from headrace.results.reading.stages import sort_value
+from headrace.results.columns.value_keys import SortKeys, sort_keys
 from headrace.results.tables.column_names import RowGetter
 from headrace.results.tables.table_rows import TableRows
 from headrace.results.tabular import Values
 from headrace.store.queries.query_clock import QueryClock
 from headrace.store.scratch.scratch_table import ScratchTable, pack_row
-from headrace.survey.values import SqlValue
 
-RowKey: TypeAlias = Callable[[int, Values], SqlValue]  # of the row's place and the row
+RowKey: TypeAlias = Callable[[int, Values], SortKeys]  # of the row's place and the row
 
 
 class Filtered(TableRows):
@@ -74,10 +73,14 @@ class Sorted(TableRows):
     @contextmanager
     def reading(self, clock: QueryClock, /) -> Generator[Iterator[Values]]:
         width, keys = len(self.columns), [key for key, _ in self._keys]
-        with ScratchTable(width + len(keys), clock) as table:
+        with ScratchTable(width + 2 * len(keys), clock) as table:
             with self._source.reading(clock) as rows:
-                table.add((*pack_row(row), *(key(place, row) for key in keys)) for place, row in enumerate(rows))
-            order = [f"c{width + number}{' DESC' * is_down}" for number, (_, is_down) in enumerate(self._keys)]
+                table.add(
+                    (*pack_row(row), *chain.from_iterable(key(place, row) for key in keys))
+                    for place, row in enumerate(rows)
+                )
+            downs = [is_down for _, is_down in self._keys for _ in range(2)]
+            order = [f"c{width + number}{' DESC' * is_down}" for number, is_down in enumerate(downs)]
             yield (row[:width] for row in table.rows(order))
 
     def count(self, clock: QueryClock) -> int:
@@ -86,12 +89,12 @@ class Sorted(TableRows):
 
 def by_column(place: int) -> RowKey:
     """A key that sorts by a column as results are sorted: None first, numbers, texts, then lists."""
-    return lambda _, row: sort_value(row[place])
+    return lambda _, row: sort_keys(row[place])
 
 
 def by_chance(seed: str) -> RowKey:
     """A key that sorts into an order that looks random: the same for the same seed and the same rows before it."""
-    return lambda place, _: drawn(seed, place)
+    return lambda place, _: (drawn(seed, place), None)
 
 
 @dataclass(frozen=True, slots=True)

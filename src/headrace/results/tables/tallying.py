@@ -1,7 +1,7 @@
 """How often each value, or each combination of values, occurs: `tally`; and each combination once: `distinct`.
 
 SQLite counts, so that a million different values take no memory here. Two values are the same where they are equal and
-both or neither are bools. Does not cover: where the columns come from (computed_columns).
+both or neither are bools (columns.value_keys). Does not cover: where the columns come from (computed_columns).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Tallied(TableRows):
         places = range(self._source.width)
         names = ", ".join(f"x{place}" for place in places)
         with self._source.relation(clock) as relation:
-            counted = f"SELECT {names}, count(*) FROM {{rows}} GROUP BY {names}"
+            counted = f"SELECT {names}, count(*) FROM {{rows}} GROUP BY {relation.keys(places)}"
             found = relation.query(f"{counted} ORDER BY count(*) DESC, min(position) LIMIT ?", places, (self._most,))
             yield ((*relation.values(places, row[:-1]), row[-1]) for row in found)
 
@@ -55,7 +55,7 @@ class Distinct(TableRows):
         places = range(self._source.width)
         names = ", ".join(f"x{place}" for place in places)
         with self._source.relation(clock) as relation:
-            once = f"SELECT {names}, min(position) FROM {{rows}} GROUP BY {names}"
+            once = f"SELECT {names}, min(position) FROM {{rows}} GROUP BY {relation.keys(places)}"
             found = relation.query(f"{once} ORDER BY {len(places) + 1}", places)
             yield (relation.values(places, row[:-1]) for row in found)
 

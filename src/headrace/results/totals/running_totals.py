@@ -18,12 +18,13 @@ from headrace.results.columns.binding import bind
 from headrace.results.columns.catalog import Catalog
 from headrace.results.columns.records import Getter, Record, getter, projection_of
 from headrace.results.columns.result_column import Bound
+from headrace.results.columns.value_keys import value_key
 from headrace.results.totals.written_totals import TotalledRow, WrittenTotals
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import Fetched, Projection, everything_of
 from headrace.store.run_file.keeping.stored_totals import MOST_GROUPS, TotalState
 from headrace.store.run_file.rows import Status
-from headrace.survey.values import decode_value, encode_value
+from headrace.survey.values import SqlValue, decode_value, encode_value
 
 _LONGEST_KEY = 10_000
 
@@ -76,7 +77,10 @@ class RunningTotals:
         projection = replace(everything_of(len(header.question_names)), detail=self.needs_detail)
         self._values = [_each_row if each is None else _evaluating(each, projection, header) for each in bound]
         self._keys: list[Getter] = [getter(column, projection, header) for column in grouped]
-        self._groups = {each.key: GroupOfTotals.decode(each, self._columns, len(grouped)) for each in states}
+        self._groups: dict[tuple[SqlValue, ...], GroupOfTotals] = {}
+        for each in states:
+            group = GroupOfTotals.decode(each, self._columns, len(grouped))
+            self._groups.setdefault(_key_of(group.values), group)
         self._found: dict[Any, GroupOfTotals] = {}  # by their values: a second look at the same ones costs no JSON
 
     def take(self, rows: list[TotalledRow]) -> list[TotalState]:
@@ -102,11 +106,12 @@ class RunningTotals:
             return self._found[known]
         except (KeyError, TypeError):  # not seen yet, or a list
             pass
-        key = encode_value(values).decode()
-        group = self._groups.get(key)
+        found = _key_of(values)
+        group = self._groups.get(found)
         if group is None:
+            key = encode_value(values).decode()
             self._check_room(key)
-            group = self._groups[key] = GroupOfTotals(key, self._columns)
+            group = self._groups[found] = GroupOfTotals(key, self._columns)
         if len(self._found) < MOST_GROUPS and all(isinstance(value, (str, int, type(None))) for value in values):
             self._found[known] = group
         return group
@@ -127,6 +132,10 @@ class RunningTotals:
                 fresh=True,
             ),
         )
+
+
+def _key_of(values: Sequence[Any]) -> tuple[SqlValue, ...]:
+    return tuple([value_key(value) for value in values])
 
 
 def _each_row(record: Record) -> bool:
