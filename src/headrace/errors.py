@@ -219,11 +219,19 @@ class PlanMismatch(RunFileError):
 
 
 class StorageFull(HeadraceError):
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(
-            f"{path} cannot grow: {reason}.",
-            fix="Everything journaled so far is safe; make room and run the same job again to go on.",
-        )
+    """`temporary` where `path` is the directory of temporary files, and no run file is short of room."""
+
+    def __init__(self, path: Path, reason: str, *, temporary: bool = False) -> None:
+        if temporary:
+            super().__init__(
+                f"Temporary files in {path} cannot grow: {reason}.",
+                fix="Make room there, or set SQLITE_TMPDIR and TMPDIR to a directory with more.",
+            )
+        else:
+            super().__init__(
+                f"{path} cannot grow: {reason}.",
+                fix="Everything journaled so far is safe; make room and run the same job again to go on.",
+            )
         self.path = path
 
 

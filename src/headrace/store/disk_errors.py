@@ -49,15 +49,19 @@ _BESIDE = ("", "-wal", "-journal")
 
 
 @contextmanager
-def translated_errors(path: Path) -> Generator[None]:
-    """Translate SQLite's errors about the disk or the file that the block raises."""
+def translated_errors(path: Path, *, is_read_only: bool = False) -> Generator[None]:
+    """Translate SQLite's errors about the disk or the file that the block raises.
+
+    Who reads a file alone, `is_read_only`, writes temporary files alone: a full disk is then that of their directory.
+    """
+    grows = _temporary_directory() if is_read_only else path
     try:
         yield
     except apsw.FullError:
-        raise StorageFull(path, "the disk is full") from None
+        raise StorageFull(grows, "the disk is full", temporary=is_read_only) from None
     except apsw.IOError as error:
         if getattr(error, "extendedresult", None) in _WRITE_ERRORS:
-            raise StorageFull(path, f"writing failed ({error})") from error
+            raise StorageFull(grows, f"writing failed ({error})", temporary=is_read_only) from error
         if getattr(error, "extendedresult", None) in _LOCK_ERRORS:
             raise _without_locks(path) from error
         raise RunFileError(f"{path} cannot be read: {error}.", path=path, fix="Check the disk.") from error
@@ -90,6 +94,11 @@ def translated_errors(path: Path) -> Generator[None]:
     except (apsw.Error, UnicodeDecodeError) as error:
         # Our statements are right for our tables, which were checked: it is what the tables hold.
         raise damaged(path, f"SQLite cannot make sense of what it holds ({short_message(error)})") from error
+
+
+def _temporary_directory() -> Path:
+    """Where SQLite puts its temporary files."""
+    return Path(os.environ.get("SQLITE_TMPDIR") or tempfile.gettempdir())
 
 
 def _without_locks(path: Path) -> RunFileError:

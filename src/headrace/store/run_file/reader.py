@@ -69,7 +69,7 @@ class Reader:
     def snapshot(self, clock: QueryClock | None = None) -> Generator[apsw.Connection]:
         """The connection, inside one short transaction: all reads in the block see the same moment."""
         self._leave_to_parent()
-        with self._using, translated_errors(self.path):
+        with self._using, translated_errors(self.path, is_read_only=True):
             connection = self._opened()
             with self._timed(connection, clock), transaction(connection):
                 yield connection

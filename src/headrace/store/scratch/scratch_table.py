@@ -125,5 +125,5 @@ def _unpacked(row: ScratchRow) -> ScratchRow:
 
 @contextmanager
 def _in_scratch() -> Generator[None]:
-    with translated_errors(Path(tempfile.gettempdir())):
+    with translated_errors(Path(tempfile.gettempdir()), is_read_only=True):
         yield
