@@ -42,3 +42,27 @@ def test_a_full_directory_of_temporary_files_is_named(tmp_path: Path):
         assert line.startswith(f"Temporary files in {tmp_path / 'scratch'} cannot grow"), said
         assert "SQLITE_TMPDIR" in line
         assert "run the same job" not in line
+
+
+EXCEL = """
+import resource, sys
+from headrace import Results
+from headrace.errors import OptionError
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+try:
+    Results.open(sys.argv[1]).to_excel(sys.argv[2])
+except OptionError as error:
+    print(error.message)
+"""
+
+
+def test_a_workbook_that_has_no_room_is_refused_and_leaves_nothing(tmp_path: Path):
+    job = files.job(files.survey("mood"), [files.Agent(name=f"p{number}") for number in range(200)])
+    path = files.write(tmp_path / "a.run", job, lambda ordinal: [f"{ordinal:08}" * 2_000])
+    (tmp_path / "scratch").mkdir()
+    env = {"TMPDIR": str(tmp_path / "scratch"), "PATH": ""}
+    command = [sys.executable, "-c", EXCEL, str(path), str(tmp_path / "b.xlsx")]
+    ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert "b.xlsx cannot be written" in ended.stdout, ended.stderr
+    assert [*(tmp_path / "scratch").iterdir()] == []
+    assert not [each for each in tmp_path.iterdir() if "xlsx" in each.name]

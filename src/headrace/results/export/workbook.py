@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from headrace.display import counted
@@ -31,6 +32,7 @@ def write_excel(path: Path, columns: list[str], rows: Rows, sheet_name: str, cou
     """
     try:
         from xlsxwriter import Workbook  # pyright: ignore[reportMissingTypeStubs]
+        from xlsxwriter.exceptions import FileCreateError  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         raise MissingExtra("xlsxwriter") from None
     _check_name(sheet_name)
@@ -40,15 +42,19 @@ def write_excel(path: Path, columns: list[str], rows: Rows, sheet_name: str, cou
         )
     if count is not None and count >= _MOST_ROWS:
         raise _too_many_rows()
-    with replacing(path) as unfinished:
+    # A directory of its own for xlsxwriter's temporary files, which it leaves behind where the disk is full.
+    with replacing(path) as unfinished, TemporaryDirectory() as temporary:
         # Row by row into a temporary file: each row is final once the next one begins.
-        book: Any = Workbook(str(unfinished), {"constant_memory": True})
+        book: Any = Workbook(str(unfinished), {"constant_memory": True, "tmpdir": temporary})
         sheet = _Sheet(book.add_worksheet(sheet_name))
         try:
-            sheet.write(iter([tuple(columns)]))
-            sheet.write(rows)
-        finally:
-            book.close()  # removes its temporary files, too
+            try:
+                sheet.write(iter([tuple(columns)]))
+                sheet.write(rows)
+            finally:
+                book.close()
+        except FileCreateError as error:
+            raise OSError(f"no room for it, or for temporary files in {temporary} ({error})") from error
     if sheet.cut:
         warnings.warn(
             f"{counted(sheet.cut, 'text')} in {path} had more than the {_LONGEST:,} letters of a cell; each is cut and"
