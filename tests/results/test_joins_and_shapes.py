@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -175,3 +176,11 @@ def test_questions_come_back_from_long_in_the_order_in_which_they_were_asked(tmp
         assert long.columns[:2] == ["interview.ordinal", "agent.agent_name"]
         wide = long.wide("interview.ordinal", "question", "answer")
         assert wide.columns == ["interview.ordinal", "zeal", "mood", "age"]
+
+
+def test_values_of_numpy_join_as_plain_ones_and_columns_have_texts_as_names(results: Results) -> None:
+    side = [{"city": "Oslo", "since": np.datetime64("1048-01-01"), "two": np.array([1, 2])}]
+    joined = results.select("city").distinct().join(side, on="city")
+    assert joined.to_list() == [("Oslo", "1048-01-01", [1, 2])]
+    with pytest.raises(InvalidInput, match="called by a text, not by 1"):
+        results.join([{"city": "Oslo", 1: 2}], on="city")  # pyright: ignore[reportArgumentType]

@@ -124,6 +124,9 @@ def _other_side(other: Joinable, keys: list[str]) -> TableRows:
         return _FrameRows(other)
     if isinstance(other, Sequence) and all(isinstance(row, Mapping) for row in cast("Sequence[object]", other)):
         rows = cast("Sequence[Mapping[str, Any]]", other)
+        unusable = next((name for row in rows for name in row if not isinstance(name, str)), None)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if unusable is not None:
+            raise InvalidInput(f"A column is called by a text, not by {unusable!r}.", fix=f"Write {str(unusable)!r}.")
         return _ListedDicts(rows, list(dict.fromkeys(name for row in rows for name in row)) or keys)
     raise InvalidInput(
         f"join takes results, a table, a list of dicts or a data frame, not {type(cast('object', other)).__name__}.",
@@ -166,4 +169,6 @@ def _plain(value: Any) -> Any:
         return None
     if hasattr(value, "isoformat"):
         return value.isoformat()
-    return value.item() if hasattr(value, "item") else value
+    if hasattr(value, "tolist"):  # of numpy: a scalar or an array
+        return _plain(value.tolist())
+    return value
