@@ -55,6 +55,13 @@ def rewrite(path: Path, name: str, old: str, new: str) -> None:
 
 def ways(path: Path) -> Iterator[Callable[[], object]]:
     """Everything that is done with a run file."""
+    yield from ways_to_read(path)
+    yield lambda: Job.open(path).run(path).close()
+    yield lambda: plain_job().run(path, n=2).close()
+    yield lambda: plain_job(7).run(path, n=2, extend=True).close()
+
+
+def ways_to_read(path: Path) -> Iterator[Callable[[], object]]:
     yield lambda: [result.answer for result in Results.open(path)]
     yield lambda: Results.open(path).sql("select * from self").to_dicts()
     yield lambda: Results.open(path).filter("answer.rating > 5").sort_by("answer.mood").to_dicts()
@@ -69,9 +76,6 @@ def ways(path: Path) -> Iterator[Callable[[], object]]:
     yield lambda: Results.open(path).select("*", "*_comment").to_csv(path.with_suffix(".csv"))
     yield lambda: Results.open(path).to_sqlite(path.with_suffix(".sqlite"))
     yield lambda: Results.open(path).stats()
-    yield lambda: Job.open(path).run(path).close()
-    yield lambda: plain_job().run(path, n=2).close()
-    yield lambda: plain_job(7).run(path, n=2, extend=True).close()
 
 
 def refused(path: Path, words: str) -> None:
@@ -116,7 +120,7 @@ def test_a_strange_name_in_a_file_is_read_or_refused_in_our_words(tmp_path: Path
     copy = unpacked("plain", tmp_path)
     edit(copy, of.format("'{}'".format(name.replace("'", "''"))))
     before = copy.read_bytes()
-    for way in list(ways(copy))[:-3]:  # those that read
+    for way in ways_to_read(copy):
         with suppress(HeadraceError):
             way()
     assert copy.read_bytes() == before
@@ -133,9 +137,11 @@ def test_a_name_that_is_no_text_is_read_or_refused_in_our_words(tmp_path: Path, 
         (tmp_path / str(number)).mkdir()
         copy = unpacked("plain", tmp_path / str(number))
         edit(copy, of.format(name))
-        for way in list(ways(copy))[:-3]:
+        before = copy.read_bytes()
+        for way in ways_to_read(copy):
             with suppress(HeadraceError):
                 way()
+        assert copy.read_bytes() == before
 
 
 def test_an_answer_that_cannot_be_decoded_is_damage_to_every_table(tmp_path: Path) -> None:
