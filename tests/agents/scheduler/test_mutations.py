@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import pytest
 
-from headrace.agents.scheduler import exits, heartbeats, lifecycle, placing, preemption, relief, survey_permits
-from headrace.agents.scheduler.host import Host
-from headrace.agents.scheduler.host_budget import HostBudget
+from headrace.agents.scheduler import exits, heartbeats, lifecycle, placing, preemption, relief
+from headrace.agents.scheduler.hosts import survey_permits
+from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.host_budget import HostBudget
 from headrace.agents.scheduler.run_queue import Entry, RunQueue
 from headrace.agents.scheduler.scheduled_runs import NEVER_KEPT_OUT, ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState

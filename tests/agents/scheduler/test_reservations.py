@@ -1,4 +1,4 @@
-from headrace.agents.scheduler.reservations import Reservations
+from headrace.agents.scheduler.hosts.reservations import Reservations
 
 
 def test_nothing_is_known_of_a_kind_before_its_first_run_ended():

@@ -5,7 +5,7 @@
     the survey ── SurveyOpened, SurveyUsage, SurveyClosed ──► scheduler
 
 Does not cover: a run from open to close (interviews.session), its loop (interviews.run), or how many permits there are
-(agents.scheduler.survey_permits).
+(agents.scheduler.hosts.survey_permits).
 """
 
 from __future__ import annotations

@@ -7,16 +7,15 @@ world and print the shortest one that breaks a rule; twenty-three changed rules 
     event ──► scheduler.Scheduler ──► lifecycle: submission, steps, ends ──┐
                                   ├─► relief: a memory reading ────────────┼──► placing.dispatch: what starts now
                                   ├─► heartbeats: what is due              │
-                                  └─► survey_permits: surveys on a host ───┘──► commands
+                                  └─► hosts.survey_permits: surveys ───────┘──► commands
 
     scheduler_state   all data: hosts, runs, queue, circuits, reservations, heartbeats
-    scheduled_runs    one run; one slot in use: a run and its children      host           slots and surveys of a host
-    run_queue         runs that wait, in order                              host_memory    its budget and what holds it
-    circuits          kinds that fail, and the runs held back               reservations   memory needs of each kind
+    scheduled_runs    one run; one slot in use: a run and its children      run_queue    runs that wait, in order
+    circuits          kinds that fail, and the runs held back               hosts/       slots and memory of a host
 
 - Order (`run_queue`): CRITICAL first, then by arrival, where `aging_s` of waiting is worth one level. The first run
   starts or none does; only runs that memory keeps out are passed: a level, or for `aging_s` one that pressure stopped.
-- What a kind needs is learned (`reservations`): its first run starts alone, or after 10 s of waiting for that beside
+- What a kind needs is learned (`hosts`): its first run starts alone, or after 10 s of waiting for that beside
   others with a slot's memory; then at most twice as many start within 10 s as have ended (`placing`).
 - A child runs in its parent's slot, and starts at once or together with its parent (`child_runs`).
 - LOW runs that memory pressure keeps out are recorded as skipped (`skipped_runs`), once an episode, stay in the queue
@@ -28,6 +27,6 @@ world and print the shortest one that breaks a rule; twenty-three changed rules 
   aside with the reading, the step and the advice.
 - A heartbeat that is stopped makes room for the next at once; one that ignores it is torn down, and a thread is waited
   for before its next call (`heartbeats`).
-- A survey gets revocable permits, which bound its window (`survey_permits`): beside runs at least an eighth of them.
+- A survey gets revocable permits, which bound its window (`hosts`): beside runs at least an eighth of them.
 - Hosts may be many: nothing here assumes one. `events` lists every event and command in two tables.
 """

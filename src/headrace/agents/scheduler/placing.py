@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from headrace.agents.scheduler.child_runs import enter_slot
 from headrace.agents.scheduler.events import PreemptRun, SkipRun, StopReason
-from headrace.agents.scheduler.host import Host
+from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.survey_permits import SurveyThrottle
 from headrace.agents.scheduler.lifecycle import settle
 from headrace.agents.scheduler.preemption import may_preempt_another, to_preempt
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
-from headrace.agents.scheduler.survey_permits import SurveyThrottle
 from headrace.exit_causes import ExitCause
 from headrace.priority import CRITICAL, Priority
 

@@ -7,7 +7,7 @@ not CRITICAL. Does not cover: when to choose (`relief`, `placing`).
 
 from __future__ import annotations
 
-from headrace.agents.scheduler.host import Host
+from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.scheduled_runs import Slot
 from headrace.limits import MemoryLimits
 from headrace.priority import Priority

@@ -20,7 +20,7 @@ from headrace.agents.scheduler.events import (
     RecordNotice,
     StopReason,
 )
-from headrace.agents.scheduler.host import Host
+from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.preemption import may_preempt_another, to_kill, to_preempt
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.memory.governor import Pressure

@@ -1,4 +1,4 @@
-"""`RunQueue`: the runs that wait, in the order in which they start. Does not cover: whether there is room (`host`).
+"""`RunQueue`: the runs that wait, in the order in which they start. Does not cover: whether there is room (`hosts`).
 
 CRITICAL comes first. Of the others, the earliest comes first, after a head start for each level above LOW: having
 waited `aging_s` longer is worth one level. That order never changes while runs wait, so each level has a deque that is

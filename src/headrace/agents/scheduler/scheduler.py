@@ -33,12 +33,12 @@ from headrace.agents.scheduler.events import (
     SurveyUsage,
     Tick,
 )
-from headrace.agents.scheduler.host import Host
+from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.survey_permits import HostSurveys
 from headrace.agents.scheduler.placing import dispatch
 from headrace.agents.scheduler.relief import take_reading
 from headrace.agents.scheduler.scheduler_state import FINAL, SchedulerState
 from headrace.agents.scheduler.snapshot import Snapshot, snapshot_of
-from headrace.agents.scheduler.survey_permits import HostSurveys
 from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, QueueLimits
 from headrace.memory.governor import Pressure

@@ -7,8 +7,8 @@ import heapq
 from headrace.agents.scheduler.circuits import Circuits
 from headrace.agents.scheduler.events import KillRun, PreemptRun, SchedulerCommand, StopReason
 from headrace.agents.scheduler.heartbeats import Heartbeats
-from headrace.agents.scheduler.host import Host
-from headrace.agents.scheduler.reservations import Reservations
+from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.reservations import Reservations
 from headrace.agents.scheduler.run_queue import RunQueue
 from headrace.agents.scheduler.scheduled_runs import RUNNING, ScheduledRun, Slot
 from headrace.limits import BreakerLimits, QueueLimits

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from headrace.agents.scheduler.events import MemoryReading
-from headrace.agents.scheduler.host import Host
+from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.scheduled_runs import RUNNING
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.priority import Priority

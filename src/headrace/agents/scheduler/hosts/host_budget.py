@@ -17,8 +17,8 @@ Does not cover: which run gets the room (`placing`), which run must stop (`preem
 from __future__ import annotations
 
 from headrace.agents.scheduler.events import MemoryMeasured
+from headrace.agents.scheduler.hosts.survey_permits import HostSurveys
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
-from headrace.agents.scheduler.survey_permits import HostSurveys
 from headrace.limits import MemoryLimits
 from headrace.memory.governor import Governor
 from headrace.priority import CRITICAL

@@ -7,9 +7,9 @@ Does not cover: how much memory is left (`host_budget`), which run is next (`run
 from __future__ import annotations
 
 from headrace.agents.scheduler.events import GrantPermits, MemoryReading
-from headrace.agents.scheduler.host_budget import HostBudget
+from headrace.agents.scheduler.hosts.host_budget import HostBudget
+from headrace.agents.scheduler.hosts.survey_permits import HostSurveys, SurveyThrottle
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
-from headrace.agents.scheduler.survey_permits import HostSurveys, SurveyThrottle
 from headrace.limits import MemoryLimits
 from headrace.memory.governor import NO_PRESSURE, Pressure
 from headrace.priority import CRITICAL, Priority
