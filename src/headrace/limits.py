@@ -41,12 +41,15 @@ class Keep(StrEnum):
 class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The budget and the levels at which the governor acts, as shares of it: enter at, leave at.
 
+    The budget is `budget`, as `memory=` is written ("512MB", "60%", "+512MB"), or `budget_bytes`. A written one becomes
+    bytes when the engine opens (memory.budget); until then its `budget_bytes` is 0.
+
     And what protects work from the governor: a run that was preempted runs at least `min_run_s` before it is again,
     and after `most_preemptions` it runs alone. A run that has not stopped within `stop_s` no longer keeps the next
     one from being stopped. Work that would not fit even alone is given up after `hopeless_after_s`.
     """
 
-    budget_bytes: int
+    budget_bytes: int = 0
     shrink_at: float = 0.70
     shrink_until: float = 0.60
     preempt_at: float = 0.85
@@ -58,11 +61,11 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
     most_preemptions: int = 3
     stop_s: float = 5.0
     hopeless_after_s: float = 10.0
+    budget: str | int | None = None
 
     def __post_init__(self) -> None:
         self._check_types()
-        if self.budget_bytes <= 0:
-            raise OptionError(f"A memory budget of {self.budget_bytes} bytes leaves no room.")
+        self._check_budget()
         enters = (self.shrink_at, self.preempt_at, self.emergency_at)
         leaves = (self.shrink_until, self.preempt_until, self.emergency_until)
         if not (0 < enters[0] < enters[1] < enters[2] <= 1) or list(leaves) != sorted(leaves):
@@ -82,11 +85,28 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check_types(self) -> None:
         for name in self.__struct_fields__:
-            value, is_budget = getattr(self, name), name == "budget_bytes"
-            if isinstance(value, bool) or not isinstance(value, int if is_budget else (int, float)):
-                fix = 'Write 512_000_000, or Engine(..., memory="512MB") with the usual levels.' if is_budget else ""
-                needed = "a whole number of bytes" if is_budget else "a number"
+            value, is_bytes = getattr(self, name), name == "budget_bytes"
+            if name == "budget":  # checked where it is read
+                continue
+            if isinstance(value, bool) or not isinstance(value, int if is_bytes else (int, float)):
+                fix = f"Write budget={value!r}." if is_bytes and isinstance(value, str) else ""
+                needed = "a whole number of bytes" if is_bytes else "a number"
                 raise OptionError(f"{name}={value!r} of memory limits must be {needed}.", fix=fix)
+
+    def _check_budget(self) -> None:
+        if self.budget is not None:
+            parse_budget(self.budget)
+            if self.budget_bytes:
+                raise OptionError(
+                    f"Memory limits have one budget, not budget={self.budget!r} and budget_bytes={self.budget_bytes}.",
+                    fix="Leave one of them out.",
+                )
+        elif self.budget_bytes <= 0:
+            given = f"A memory budget of {self.budget_bytes} bytes leaves no room."
+            raise OptionError(
+                given if self.budget_bytes else "Memory limits need a budget.",
+                fix='Write budget="512MB", "60%" of the host or container, or "+512MB" on top of what is in use.',
+            )
 
 
 class RetryLimits(msgspec.Struct, frozen=True, kw_only=True):

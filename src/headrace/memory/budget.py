@@ -1,9 +1,12 @@
-"""Turns a written memory budget into bytes on this host. Covers: `memory="512MB"`, `"60%"`, `"+512MB"` and the default.
+"""Turns a written memory budget into bytes on this host. Covers: `memory="512MB"`, `"60%"`, `"+512MB"` and the default,
+and the same as `MemoryLimits(budget=...)`.
 
 Does not cover: how the tree is read afterwards (memory.gauge), or the words (units.parse_budget).
 """
 
 from __future__ import annotations
+
+from msgspec import structs
 
 from headrace.errors import BudgetTooSmall, spelled
 from headrace.limits import MemoryLimits
@@ -15,11 +18,21 @@ _DEFAULT_MOST_BYTES = 512_000_000
 _DEFAULT_SHARE = 0.25
 
 
-def memory_limits(written: str | int | None) -> MemoryLimits:
-    """Return the budget in bytes, at most what the host has; BudgetTooSmall where the process already uses more."""
+def memory_limits(given: str | int | MemoryLimits | None) -> MemoryLimits:
+    """Return the limits with their budget in bytes. A written one is at most what the host has, and BudgetTooSmall
+    where the process already uses more; `budget_bytes` is taken as it is.
+    """
+    if not isinstance(given, MemoryLimits):
+        return MemoryLimits(budget_bytes=_budget_bytes("memory", given))
+    if given.budget is None:
+        return given
+    return structs.replace(given, budget=None, budget_bytes=_budget_bytes("budget", given.budget))
+
+
+def _budget_bytes(option: str, written: str | int | None) -> int:
     used, free = tree_bytes(), available_bytes()
     if written is None:
-        return MemoryLimits(budget_bytes=used + int(min(_DEFAULT_MOST_BYTES, free * _DEFAULT_SHARE)))
+        return used + int(min(_DEFAULT_MOST_BYTES, free * _DEFAULT_SHARE))
     budget = parse_budget(written)
     match budget.kind:
         case BudgetKind.TOTAL:
@@ -29,16 +42,17 @@ def memory_limits(written: str | int | None) -> MemoryLimits:
         case BudgetKind.SHARE:
             asked = int(total_bytes() * budget.amount)
     if asked <= used:
+        or_default = '"none" for the default, ' if option == "memory" else ""
         raise BudgetTooSmall(
             spelled(
-                f"{{memory}} is {format_bytes(asked)}, and the process already uses {format_bytes(used)}.",
-                memory=written,
+                f"{{{option}}} is {format_bytes(asked)}, and the process already uses {format_bytes(used)}.",
+                **{option: written},
             ),
             budget_bytes=asked,
             used_bytes=used,
             fix=spelled(
-                'Give more, write {memory} for that much on top of what is in use, or "none" for the default.',
-                memory="+256MB",
+                f"Give more, {or_default}or write {{{option}}} for that much on top of what is in use.",
+                **{option: "+256MB"},
             ),
         )
-    return MemoryLimits(budget_bytes=min(asked, used + free))
+    return min(asked, used + free)

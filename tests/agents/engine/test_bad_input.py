@@ -115,7 +115,7 @@ async def test_a_decision_that_nobody_waits_for_is_told_where_the_run_stands(tmp
 
 
 def test_memory_limits_are_numbers():
-    with pytest.raises(OptionError, match=r"budget_bytes='512MB' .* whole number of bytes.*memory=\"512MB\""):
+    with pytest.raises(OptionError, match=r"budget_bytes='512MB' .* whole number of bytes.*budget='512MB'"):
         MemoryLimits(budget_bytes="512MB")
     with pytest.raises(OptionError, match="preempt_at='85%' of memory limits must be a number"):
         MemoryLimits(budget_bytes=10**9, preempt_at="85%")

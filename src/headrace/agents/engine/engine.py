@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -71,7 +72,8 @@ class Engine:
         strict: bool = False,
     ) -> None:
         self.path = Path(path).expanduser().resolve()
-        self._options = EngineOptions.checked(
+        self._checked_options = partial(
+            EngineOptions.checked,
             memory=memory,
             slots=slots,
             slot_memory=slot_memory,
@@ -84,11 +86,13 @@ class Engine:
             breaker=breaker,
             strict=strict,
         )
-        self._access = LoopAccess(self.path, self._options)
+        self._isolation = self._checked_options().workers.isolation  # a mistake in them is told here already
+        self._access = LoopAccess(self.path)
         self._heartbeats: dict[str, Callable[..., Any]] = {}  # by name, as many as were asked for
 
     async def __aenter__(self) -> Self:
-        await self._access.open()
+        # Checked again: what "+512MB" and "60%" come to is what they come to now.
+        await self._access.open(self._checked_options())
         return self
 
     async def __aexit__(
@@ -235,7 +239,7 @@ class Engine:
 
     def _kind_of(self, function: Callable[..., Any]) -> TaskKind:
         kind = kind_of(function)
-        if self._options.workers.isolation == "process":
+        if self._isolation == "process":
             refer_to(kind.function)  # one that a worker could not find is refused before anything starts
         return kind
 

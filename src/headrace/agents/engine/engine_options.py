@@ -56,7 +56,7 @@ class EngineOptions:
         """From what a program has written."""
         isolation, slots = _checked_isolation(isolation), whole_number("slots", slots)
         stuck_after_s = checked_seconds("stuck_after_s", stuck_after_s)
-        limits = memory if isinstance(memory, MemoryLimits) else memory_limits(memory)
+        limits = memory_limits(memory)
         return cls(
             memory=limits,
             queue=_queue_limits(limits, slots, slot_memory, queue_depth, isolation),

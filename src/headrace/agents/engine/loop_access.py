@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -37,9 +38,8 @@ _NOT_OPEN = 'Use "async with Engine(...) as engine:".'
 class LoopAccess:
     """One engine's thread, from `open` to `close`."""
 
-    def __init__(self, path: Path, options: EngineOptions) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._options = options
         self._opened: LoopPromise[None] | None = None
         self._thread: LoopThread[None] | None = None
         self._loop: EngineLoop | None = None
@@ -49,11 +49,11 @@ class LoopAccess:
         self._crossing = Crossing(self._wake)
         self._callers: dict[asyncio.AbstractEventLoop, Crossing] = {}  # one as a rule
 
-    async def open(self) -> None:
+    async def open(self, options: EngineOptions) -> None:
         if self._thread is not None:
             raise EngineClosed("This engine was opened before.", fix="Make a new one.")
         self._opened = self._reply()
-        self._thread = LoopThread(self._main, has_network=True)
+        self._thread = LoopThread(partial(self._main, options), has_network=True)
         self._thread.future.add_done_callback(self._fail_asked)
         self._thread.start()
         await self._opened.future
@@ -138,13 +138,13 @@ class LoopAccess:
             crossing = self._callers[loop] = Crossing.to_loop(loop)
         return LoopPromise(crossing)
 
-    async def _main(self) -> None:
+    async def _main(self, options: EngineOptions) -> None:
         assert self._opened is not None
         self._ident = threading.get_ident()
-        workers = EngineWorkers(self._options.workers, self._options.memory)
+        workers = EngineWorkers(options.workers, options.memory)
         await workers.start()
         try:
-            self._loop = EngineLoop(self.path, self._options, workers, self._opened)
+            self._loop = EngineLoop(self.path, options, workers, self._opened)
             await self._loop.main()
         finally:
             await self._end_called()
