@@ -2,7 +2,9 @@ import random
 
 import pytest
 
+from headrace.priority import Priority
 from headrace.workers.lender import LEAST_WORKER_BYTES, Lender
+from headrace.workers.lending import enough_to_go_on
 
 MB = 1 << 20
 
@@ -83,3 +85,31 @@ async def test_a_program_has_what_it_asks_for_gives_way_without_and_its_run_has_
     another = await lender.lend(150 * MB, started(lender))
     assert another.limit_bytes >= 150 * MB
     assert run.limit_bytes + modest.limit_bytes + another.limit_bytes <= 300 * MB
+
+
+async def test_a_worker_that_waits_keeps_what_it_uses_and_a_little_and_has_its_limit_back_afterwards():
+    lender = Lender(450 * MB, 400 * MB)
+    waiting = await lender.lend(200 * MB, started(lender))
+    waiting.holder.used_bytes = 40 * MB
+    waiting.is_waiting = True
+    await lender.settle()
+    assert waiting.limit_bytes == enough_to_go_on(40 * MB)
+    other = await lender.lend(300 * MB, started(lender))
+    assert other.limit_bytes >= 300 * MB
+    lender.returned(other)
+    waiting.is_waiting = False
+    await lender.settle()
+    assert waiting.limit_bytes == 400 * MB
+
+
+async def test_a_lower_worker_gives_back_what_it_does_not_use_when_a_higher_one_grows():
+    lender = Lender(416 * MB, 400 * MB)  # 16 MB are kept back: a worker may pass its limit for a moment
+    low = await lender.lend(50 * MB, started(lender), priority=Priority.LOW)
+    high = await lender.lend(50 * MB, started(lender), priority=Priority.HIGH)
+    low.holder.used_bytes = high.holder.used_bytes = 100 * MB
+    await lender.settle()
+    assert low.limit_bytes <= 140 * MB
+    high.holder.used_bytes = 250 * MB
+    await lender.settle()
+    assert low.limit_bytes == enough_to_go_on(100 * MB)
+    assert high.limit_bytes >= 287 * MB

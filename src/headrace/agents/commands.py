@@ -12,6 +12,7 @@ from pathlib import Path
 
 from headrace.agents.contract import ProgramCall
 from headrace.errors import CommandFailed, OptionError
+from headrace.priority import Priority
 from headrace.survey.values import encode_value, repair_text
 from headrace.units import format_bytes
 from headrace.workers.command import CommandLimits, CommandResult, run_command
@@ -32,22 +33,22 @@ class AgentCommands:
         self._lender = lender
         self._spools = spools
 
-    async def run(self, command: ProgramCall) -> bytes:
+    async def run(self, command: ProgramCall, priority: Priority) -> bytes:
         """Run a program and return its encoded CommandEnd; raise where it was ended by a limit or a timeout."""
         if self._pool is None:
             raise OptionError(f"Programs cannot be run under a memory limit on {sys.platform}.")
-        result = await self._ended(self._pool, command)
+        result = await self._ended(self._pool, command, priority)
         with result.output:
             if result.kind not in _ENDED_BY_ITSELF:
                 raise _failed(command, result)
             return encode_value(asdict(_end_of(result)))
 
-    async def _ended(self, pool: WorkerPool, command: ProgramCall) -> CommandResult:
+    async def _ended(self, pool: WorkerPool, command: ProgramCall, priority: Priority) -> CommandResult:
         """Run a program to its end on a loan of memory: what it asks for, else a share of the rest, like a worker."""
         asked, loans = command.memory_bytes, list[Loan]()
 
         async def begin(start: Start) -> LimitedProcess:
-            loans.append(loan := await self._lender.lend(asked or LEAST_WORKER_BYTES, start, asked))
+            loans.append(loan := await self._lender.lend(asked or LEAST_WORKER_BYTES, start, asked, priority=priority))
             assert loan.holder is not None
             return loan.holder
 

@@ -19,6 +19,7 @@ import msgspec
 
 from headrace.executor import Executor, ExecutorEvent
 from headrace.exit_causes import ExitCause
+from headrace.priority import Priority
 
 
 class AgentRun(msgspec.Struct):
@@ -31,6 +32,8 @@ class AgentRun(msgspec.Struct):
 
     `marks` are the journaled steps' marks (agents.step_marks), `effects` those of them that have side effects, `again`
     the side effects whose owner wants them once more. Where it `is_strict`, a step that has changed is an error.
+
+    `memory_bytes` is what the run was promised, and memory beyond that is lent in the order of `priority`.
     """
 
     id: int
@@ -49,6 +52,7 @@ class AgentRun(msgspec.Struct):
     effects: list[str] = []
     again: list[str] = []
     is_strict: bool = False
+    priority: Priority = Priority.HIGH
 
 
 class ProgramCall(msgspec.Struct, frozen=True):

@@ -14,8 +14,9 @@
 - A task may host an executor behind a wire (`hosting/`): interviews and agent runs are two vocabularies on it.
 - A limit counts what a worker uses above what it was forked with. RLIMIT_DATA bounds private memory and is met as a
   MemoryError inside the worker; the warden adds up the worker's whole tree and kills it above the limit.
-- Limits are lent (`lending` decides how much, `lender` does it): each busy worker has what it uses and what its work
-  was promised; the rest of the budget is shared by use, up to the largest loan allowed. Before one limit rises, others
+- Limits are lent (`lending` decides how much, `lender` does it), in the order of priority: each busy worker has what it
+  uses and what its work was promised; the rest of the budget goes to the highest level first, within a level by use, up
+  to the largest loan allowed. One that waits keeps what it uses and a little more. Before one limit rises, others
   have come down, and the warden takes none below what is in use plus some room. All loans together stay below the level
   where the governor kills. From 80 % of a limit on, the controller hears of it within milliseconds.
 - A loan begins inside the lender's lock together with the start of its worker, after workers that are leaving have

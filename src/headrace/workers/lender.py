@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from headrace.workers.lending import Borrower, limits_within
+from headrace.priority import Priority
+from headrace.workers.lending import Borrower, enough_to_go_on, limits_within
 from headrace.workers.limited_process import LimitedProcess
 
 # The smallest limit of a worker. One that runs a step, or a chunk with the test model, needs 2 MB above what it was
@@ -24,17 +25,23 @@ Start: TypeAlias = Callable[[int], Awaitable[LimitedProcess]]
 
 
 class Loan:
-    """What one busy worker or program may use. `holder` is None until it has been started."""
+    """What one busy worker or program may use. `holder` is None until it has been started. While it `is_waiting`, for a
+    model or a program, its limit is what it uses and a little more; `Lender.settle` moves limits after a change.
+    """
 
-    def __init__(self, reserved_bytes: int, ceiling_bytes: int) -> None:
+    def __init__(self, reserved_bytes: int, ceiling_bytes: int, priority: Priority) -> None:
         self.reserved_bytes = reserved_bytes
         self.ceiling_bytes = ceiling_bytes
+        self.priority = priority
+        self.is_waiting = False
         self.limit_bytes = 0
         self.holder: LimitedProcess | None = None
 
     def borrower(self) -> Borrower:
         used = self.holder.used_bytes if self.holder is not None else 0
-        return Borrower(used, self.reserved_bytes, self.ceiling_bytes)
+        if self.is_waiting:
+            return Borrower(used, 0, min(enough_to_go_on(used), self.ceiling_bytes), self.priority)
+        return Borrower(used, self.reserved_bytes, self.ceiling_bytes, self.priority)
 
 
 class Lender:
@@ -49,11 +56,13 @@ class Lender:
         self._loans: list[Loan] = []  # as many as there are slots, and programs that they run
         self._lock = asyncio.Lock()
 
-    async def lend(self, reserved_bytes: int, start: Start, most_bytes: int | None = None) -> Loan:
+    async def lend(
+        self, reserved_bytes: int, start: Start, most_bytes: int | None = None, *, priority: Priority = Priority.HIGH
+    ) -> Loan:
         """Start a process with the limit that there is for it; give it back with `returned`. Nothing else moves until
         it is there: from then on its limit can come down again.
         """
-        loan = Loan(reserved_bytes, most_bytes or max(self._ceiling_bytes, reserved_bytes))
+        loan = Loan(reserved_bytes, most_bytes or max(self._ceiling_bytes, reserved_bytes), priority)
         async with self._lock:
             self._loans.append(loan)
             try:
@@ -67,7 +76,7 @@ class Lender:
         return loan
 
     async def settle(self) -> None:
-        """Divide the room again: a worker is nearly full, or has ended."""
+        """Divide the room again: a worker is nearly full, has ended, or begins or ends a wait."""
         async with self._lock:
             await self._move()
 

@@ -1,53 +1,98 @@
-"""How much of the budget each busy worker may use right now. Covers: the shares. Does not cover: setting limits.
+"""How much of the budget each busy worker may use right now. Covers: the limits. Does not cover: setting them.
 
-Ceilings are lent, not reserved: each worker has what it uses and what its run was promised, and what is left is shared
-by how much each uses, up to its ceiling. In all it is never more than there is, as long as that holds what is in use.
+Ceilings are lent, not reserved, and in the order of priority:
+
+    1. every worker has what it uses
+    2. a little to go on with                                    from the highest level
+    3. what its run was promised, then what keeps it from        down; within a level in
+       being nearly full                                         proportion to what each
+    4. the rest, up to the ceilings, by how much each uses       lacks
+
+So no worker is short while a lower one has more than a little to go on with. In all it is never more than there is, as
+long as that holds what is in use.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-_SLACK_BYTES = 8 << 20  # to go on with until more is lent
+from headrace.priority import Priority
+
+NEARLY_FULL = 0.8  # of its limit: a worker above this gets more, where there is more
+_LITTLE_BYTES = 8 << 20  # as the warden leaves it to a worker whose limit it lowers, and so is the share
+_LITTLE_SHARE = 8
 _WEIGHT_BYTES = 16 << 20  # those that use nothing yet get a share too
 
 
 class Borrower(NamedTuple):
-    """`reserved_bytes` is what admission charged for its run; `ceiling_bytes` the most it may have."""
+    """`reserved_bytes` is what its run was promised; `ceiling_bytes` the most it may have."""
 
     used_bytes: int
     reserved_bytes: int
     ceiling_bytes: int
+    priority: Priority = Priority.HIGH
+
+
+def enough_to_go_on(used_bytes: int) -> int:
+    """The lowest limit under which a worker can go on; that of one that waits."""
+    return used_bytes + max(_LITTLE_BYTES, used_bytes // _LITTLE_SHARE)
+
+
+def is_nearly_full(used_bytes: int, limit_bytes: int) -> bool:
+    return used_bytes >= limit_bytes * NEARLY_FULL
 
 
 def limits_within(room_bytes: int, borrowers: Sequence[Borrower]) -> list[int]:
     """Return a limit for each borrower, in order, and none below what the borrower uses."""
-    wants = [_at_least(borrower, borrower.used_bytes + _SLACK_BYTES) for borrower in borrowers]
-    spare_bytes = room_bytes - sum(wants)
-    if spare_bytes >= 0:
-        return _share_out(spare_bytes, borrowers, wants)
-    floors = [_at_least(borrower, borrower.used_bytes) for borrower in borrowers]
-    if sum(floors) > room_bytes:  # more was promised than there is by now
-        floors = [borrower.used_bytes for borrower in borrowers]
-    return _cut(floors, wants, max(0, room_bytes - sum(floors)))
+    limits = [borrower.used_bytes for borrower in borrowers]
+    spare_bytes = max(0, room_bytes - sum(limits))
+    levels = _levels(borrowers)
+    for level in levels:
+        spare_bytes = _fill(spare_bytes, limits, {index: _to_go_on(borrowers[index]) for index in level})
+    for level in levels:
+        for wanted in (_promised, _comfortable):
+            spare_bytes = _fill(spare_bytes, limits, {index: wanted(borrowers[index]) for index in level})
+    for level in levels:
+        spare_bytes = _share_out(spare_bytes, borrowers, limits, level)
+    return limits
 
 
-def _at_least(borrower: Borrower, size_bytes: int) -> int:
-    wanted = min(max(size_bytes, borrower.reserved_bytes), borrower.ceiling_bytes)
-    return max(wanted, borrower.used_bytes)
+def _levels(borrowers: Sequence[Borrower]) -> list[list[int]]:
+    """The borrowers of each priority, by index, from the highest down."""
+    found: dict[Priority, list[int]] = {}
+    for index, borrower in enumerate(borrowers):
+        found.setdefault(borrower.priority, []).append(index)
+    return [found[priority] for priority in sorted(found, reverse=True)]
 
 
-def _cut(floors: list[int], wants: list[int], spare_bytes: int) -> list[int]:
-    """There is not enough for all: each gets the same part of what it wants above its use."""
-    wanted = sum(wants) - sum(floors)
-    return [floor + spare_bytes * (want - floor) // max(1, wanted) for floor, want in zip(floors, wants, strict=True)]
+def _to_go_on(borrower: Borrower) -> int:
+    return min(enough_to_go_on(borrower.used_bytes), borrower.ceiling_bytes)
 
 
-def _share_out(spare_bytes: int, borrowers: Sequence[Borrower], limits: list[int]) -> list[int]:
-    """Until nothing is left, or all are at their ceilings: at most one round for each."""
-    for _ in borrowers:
-        open_ones = [index for index, each in enumerate(borrowers) if limits[index] < each.ceiling_bytes]
+def _promised(borrower: Borrower) -> int:
+    return min(borrower.reserved_bytes, borrower.ceiling_bytes)
+
+
+def _comfortable(borrower: Borrower) -> int:
+    """Just enough not to be nearly full, after it has grown by a little."""
+    return min(int((borrower.used_bytes + _LITTLE_BYTES) / NEARLY_FULL), borrower.ceiling_bytes)
+
+
+def _fill(spare_bytes: int, limits: list[int], wanted: Mapping[int, int]) -> int:
+    """Raise limits to what is wanted, or where there is not enough each by the same part of it; return what is left."""
+    lacking = {index: max(0, want_bytes - limits[index]) for index, want_bytes in wanted.items()}
+    total = sum(lacking.values())
+    given = min(spare_bytes, total)
+    for index, lack_bytes in lacking.items():
+        limits[index] += lack_bytes * given // max(1, total)
+    return spare_bytes - given  # rounding leaves some bytes to nobody
+
+
+def _share_out(spare_bytes: int, borrowers: Sequence[Borrower], limits: list[int], level: list[int]) -> int:
+    """Until nothing is left, or all are at their ceilings, at most one round for each; return what is left."""
+    for _ in level:
+        open_ones = [index for index in level if limits[index] < borrowers[index].ceiling_bytes]
         weight = sum(borrowers[index].used_bytes + _WEIGHT_BYTES for index in open_ones)
         given = 0
         for index in open_ones:
@@ -59,4 +104,4 @@ def _share_out(spare_bytes: int, borrowers: Sequence[Borrower], limits: list[int
         spare_bytes -= given
         if not given:
             break
-    return limits
+    return spare_bytes

@@ -12,11 +12,12 @@ from types import ModuleType
 
 import pytest
 
-from headrace import Engine
+from headrace import Engine, Priority
 from headrace.errors import CircuitOpen, CommandFailed, InvalidInput, OptionError, RunCancelled, RunFailed, RunUndecided
 from headrace.limits import MemoryLimits
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.store.engine_file.engine_schema import RunState
+from headrace.workers.lender import Lender
 from tests.agents.engine import isolated_functions as functions
 from tests.agents.engine.engine_files import warden_of
 
@@ -240,6 +241,21 @@ async def outcome_of(run):
         return error
 
 
+async def test_memory_is_lent_to_a_run_and_its_programs_with_its_priority(tmp_path, monkeypatch):
+    lent, lend = [], Lender.lend
+
+    async def recorded(lender, *args, **options):
+        lent.append(loan := await lend(lender, *args, **options))
+        return loan
+
+    monkeypatch.setattr(Lender, "lend", recorded)
+    async with engine_at(tmp_path / "a.run") as engine:
+        for priority in (Priority.LOW, Priority.CRITICAL):
+            await result_of(await engine.submit(functions.commanding, "", "", priority=priority, key=None))
+            assert [loan.priority for loan in lent] == [priority] * 2
+            lent.clear()
+
+
 async def test_a_program_that_was_journaled_is_not_run_again(tmp_path):
     log = tmp_path / "log"
     async with engine_at(tmp_path / "a.run") as engine:
@@ -290,7 +306,7 @@ async def test_processes_are_the_default(tmp_path):
 
 UNGUARDED = """
 import asyncio
-from headrace import Engine
+from headrace import Engine, Priority
 async def agent(ctx):
     return 1
 async def main():

@@ -46,7 +46,7 @@ class AgentRequests:
         self._serve(run, event, self._reply(run, event))
 
     def run_command(self, run: LiveRun, event: contract.CommandWanted) -> None:
-        self._serve(run, event, self._commands.run(event.command))
+        self._serve(run, event, self._commands.run(event.command, run.priority))
 
     def stop(self, run: LiveRun) -> None:
         """The run is being stopped: a model call that still waits for its turn is not made."""

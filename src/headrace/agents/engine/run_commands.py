@@ -89,6 +89,7 @@ class RunCommands:
             slot=command.slot,
             now_s=self._parts.clock.now(),
             is_strict=self._parts.options.is_strict,
+            priority=run.priority,
         )
 
     def _start_with(self, run: LiveRun, work: AgentRun) -> None:

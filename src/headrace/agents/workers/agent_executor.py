@@ -46,15 +46,16 @@ from headrace.agents.workers.agent_worker import SPOILED, host_runs
 from headrace.errors import HeadraceError
 from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
+from headrace.priority import Priority
 from headrace.workers.functions import find_at_home, refer_to
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.hosting.executor_wire import EventsSent, SignalWork
 from headrace.workers.hosting.hosted_executor import HostedExecutor
 from headrace.workers.lender import Lender, Loan
+from headrace.workers.lending import is_nearly_full
 from headrace.workers.pool import WorkerPool
 from headrace.workers.wire import TaskDone
 
-_NEARLY_FULL = 0.8
 _HARDER_AFTER_S = 1.0
 _LEAVES_WITHIN_S = 1.0
 _SHARE_OUT_AFTER_S = 0.1
@@ -79,6 +80,7 @@ class _AgentSlot:
 
     number: int
     reserved_bytes: int
+    priority: Priority
     runs: dict[int, _Attempt] = field(default_factory=dict[int, _Attempt])
     host: HostedExecutor[FromAgentWorker] | None = None
     loan: Loan | None = None
@@ -134,7 +136,7 @@ class IsolatedAgents:
             self._add_end(_Attempt(work.id, work.epoch), ExitCause.FAILED, str(error))
             return
         if slot is None:
-            slot = self._slots[work.slot] = _AgentSlot(work.slot, work.memory_bytes)
+            slot = self._slots[work.slot] = _AgentSlot(work.slot, work.memory_bytes, work.priority)
             slot.keeper = asyncio.get_running_loop().create_task(self._keep(slot))
             self._keepers.add(slot.keeper)
             slot.keeper.add_done_callback(self._keepers.discard)
@@ -174,7 +176,7 @@ class IsolatedAgents:
             if slot.worker is not None and slot.worker.id == worker and slot.runs:
                 run = next(iter(slot.runs.values()))  # stands for all in the slot
                 self._outbox.add(MemoryUsed(id=run.id, epoch=run.epoch, seq=0, memory_bytes=used_bytes))
-                if used_bytes >= slot.worker.limit_bytes * _NEARLY_FULL:
+                if is_nearly_full(used_bytes, slot.worker.limit_bytes):
                     self._settle_soon()
 
     def stuck(self, worker: int, seconds: float, stack: str) -> None:
@@ -208,7 +210,9 @@ class IsolatedAgents:
         if self._leaving:  # what they were lent is about to be free, and one of them may be used again
             await asyncio.wait(self._leaving, timeout=_LEAVES_WITHIN_S)
         try:
-            slot.loan = await self._lender.lend(slot.reserved_bytes, partial(self._started, slot))
+            slot.loan = await self._lender.lend(
+                slot.reserved_bytes, partial(self._started, slot), priority=slot.priority
+            )
             ending = await self._hosted(slot)
             for run in list(slot.runs.values()):
                 self._end_with(slot, run, *exit_after_death(ending, run.step))
