@@ -181,7 +181,7 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How agent runs wait and start, and how heartbeats beat.
 
     Waiting `aging_s` longer is worth one level of priority, in order only. `queue_depth` counts for each level, so that
-    a level that is full keeps no other out.
+    a level that is full keeps no other out. A slot whose runs all wait is charged what it uses and `wait_margin_bytes`.
     """
 
     queue_depth: int = 5
@@ -190,6 +190,7 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     least_run_bytes: int = 1_000_000
     most_losses: int = 2
     heartbeats_at_once: int = 2
+    wait_margin_bytes: int = 8 << 20
 
     def __post_init__(self) -> None:
         force_setattr(self, "queue_depth", whole_number("queue_depth", self.queue_depth))

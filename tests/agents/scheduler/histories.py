@@ -17,6 +17,7 @@ from tests.agents.scheduler.world import BUDGET, KINDS, WANTED, HostModel, Run
 
 ACTIONS = 30
 _ROUNDS = 400
+_WHILE_IT_WAITS = ("reply", "out of memory", "lost", "late", "child")
 _SECONDS = (0.05, 0.5, 1.0, 2.5, 6.0)
 _WEIGHTS = {
     "submit": 22,
@@ -28,6 +29,9 @@ _WEIGHTS = {
     "effect": 7,
     "survey": 4,
     "child": 3,
+    "isolated child": 3,
+    "ask": 6,
+    "reply": 6,
     "cancel": 2,
     "fail": 5,
     "out of memory": 3,
@@ -176,7 +180,16 @@ def _act(world: CheckedWorld, action: Action) -> None:
 
 
 def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float) -> None:
+    if run.slot and run.slot.is_waiting and name not in _WHILE_IT_WAITS:
+        return  # it computes nothing
     match name:
+        case "ask" if run.slot:
+            world.begin_wait(run.slot)
+        case "reply":
+            world.end_wait(run)
+        case "isolated child":
+            declared = int(BUDGET * (0.05 + much * 0.6)) if who % 3 else None
+            world.submit_isolated(run, KINDS[who % len(KINDS)], declared)
         case "step":
             world.step(run)
         case "effect":
@@ -248,7 +261,15 @@ def _lose_or_join(world: CheckedWorld, who: int) -> None:
 def _obey_preempts(world: CheckedWorld) -> None:
     for run in list(world.runs.values()):
         if run.slot and isinstance(run.stop, PreemptRun) and not run.effects:
-            world.step(run)
+            stop(world, run)
+
+
+def stop(world: CheckedWorld, run: Run) -> None:
+    """It stops at its next step; one that waits need not take one."""
+    if run.slot and run.slot.is_waiting:
+        world.end(run, ExitCause.PREEMPTED)
+    else:
+        world.step(run)
 
 
 def _drain(world: CheckedWorld, history: History) -> None:
@@ -273,6 +294,9 @@ def _drain_round(world: CheckedWorld, number: int) -> None:
             world.use_survey(host, 1.0)
     for name in list(world.heartbeats):
         world.end_heartbeat(name)
+    for run in [run for run in world.parked if run.is_isolated and not world.is_closing]:
+        world.parked.remove(run)
+        world.submit_run(run)
     for run in list(world.runs.values()):
         if run.slot:
             _go_on(world, run, world.hosts[run.slot.host])
@@ -281,6 +305,14 @@ def _drain_round(world: CheckedWorld, number: int) -> None:
 
 def _go_on(world: CheckedWorld, run: Run, host: HostModel) -> None:
     """One step; after two seconds it is done."""
+    if run.slot and run.slot.is_waiting:
+        if isinstance(run.stop, PreemptRun):
+            world.end(run, ExitCause.PREEMPTED)
+        elif run.effects:
+            world.end_effect(run)
+        else:
+            world.end_wait(run)
+        return
     run.memory = max(0, min(run.memory, run.slot.reserved // 4, (BUDGET - host.base) // 4)) if run.slot else 0
     is_old = world.now_s - run.began_s >= 2.0
     world.step(run)

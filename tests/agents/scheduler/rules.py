@@ -16,6 +16,7 @@ from headrace.agents.scheduler.events import (
     Reclaim,
     RecordNotice,
     RejectRun,
+    ResumeRun,
     SchedulerCommand,
     SchedulerEvent,
     SkipHeartbeat,
@@ -51,6 +52,8 @@ class CheckedWorld(World):
                 self._check_start(command)
             case PreemptRun() | KillRun():
                 self._check_stop(command)
+            case ResumeRun():
+                self._check_resume(command)
             case SkipRun():
                 self._check_skip(command)
             case EndRun():
@@ -89,15 +92,18 @@ class CheckedWorld(World):
         check(command.epoch == run.epoch + 1, "each start has the next epoch")
         check(not self.is_closing, "nothing starts while closing")
         check(command.is_alone or not run.deaths, "after it ran out of memory it runs alone")
-        if self.slot_for(run) is None:
+        slot = self.slot_for(run)
+        if slot is not None and slot.is_waiting:
+            check(_computing(host) < host.slot_count, "never above the slots")
+        if slot is None:
             self._check_room(run, host, command)
             self._check_alone(run, host, command)
             self._check_order(run, host)
 
     def _check_room(self, run: Run, host: HostModel, command: StartRun) -> None:
         slots = host.slots.values()
-        check(len(slots) < host.slot_count, "never above the slots")
-        reserved = sum(slot.reserved for slot in slots)
+        check(_computing(host) < host.slot_count, "never above the slots")
+        reserved = sum(slot.charge for slot in slots)
         check(reserved + command.memory_bytes <= host.budget, "admitted reservations never above the budget")
         check(host.used + command.memory_bytes <= host.budget, "what is in use counts too")
         check(run.priority >= _LOWEST_STARTED[host.pressure], "pressure keeps its levels out")
@@ -105,10 +111,23 @@ class CheckedWorld(World):
         if was_pushed_out and run.pushed_out_by is StopReason.PRESSURE and slots:
             check(host.pressure < Pressure.PREEMPTING, "what pressure pushed out comes back when it has fallen")
 
+    def _check_resume(self, command: ResumeRun) -> None:
+        run = self.runs.get(command.id)
+        if run is None or run.slot is None or run.epoch != command.epoch:
+            raise Broken("no command for work that has ended or was replaced")
+        slot, host = run.slot, self.hosts[run.slot.host]
+        check(run.id in slot.resuming, "only what waited goes on, and once")
+        if slot.is_waiting:  # else it is one of two runs of a slot that goes on
+            check(_computing(host) < host.slot_count, "never above the slots")
+            others = sum(other.charge for other in host.slots.values() if other is not slot)
+            has_memory = others + slot.reserved <= host.budget
+            check(has_memory or not _computing(host), "what waited goes on beside others only with its memory")
+
     def _check_alone(self, run: Run, host: HostModel, command: StartRun) -> None:
         slots = host.slots.values()
         check(not (command.is_alone and slots), "what runs alone does")
-        if run.priority is not Priority.CRITICAL:
+        is_waited_for = run.parent is not None and run.parent.slot is not None and run.parent.slot.is_waiting
+        if run.priority is not Priority.CRITICAL and not is_waited_for:
             check(not any(slot.is_alone for slot in slots), "nothing joins what runs alone, but CRITICAL work")
             is_first = run.declared is None and run.kind not in self.known_kinds
             has_waited = self.now_s - run.submitted_s >= LIMITS.min_run_s
@@ -116,6 +135,10 @@ class CheckedWorld(World):
         check(command.is_alone or run.preemptions < LIMITS.most_preemptions, "after some preemptions it runs alone")
 
     def _check_order(self, run: Run, host: HostModel) -> None:
+        for slot in host.slots.values():
+            is_ready = slot.is_waiting and slot.resuming and slot.priority >= run.priority
+            needs_memory = slot.reserved > slot.read_bytes
+            check(not is_ready or needs_memory, "what waited goes on ahead of new starts")
         others = [other for other in self.runs.values() if other is not run and self._is_in_line(other)]
         if run.priority is not Priority.CRITICAL:
             waits = any(other.priority is Priority.CRITICAL for other in others)
@@ -135,7 +158,7 @@ class CheckedWorld(World):
         return is_admitted and self.now_s - run.out_since_s >= QUEUE.aging_s
 
     def _is_in_line(self, run: Run) -> bool:
-        return run.is_waiting and run.kind not in self.open_kinds and run.parent is None
+        return run.is_waiting and run.kind not in self.open_kinds and (run.parent is None or run.is_isolated)
 
     def _check_skip(self, command: SkipRun) -> None:
         run = self.runs.get(command.id)
@@ -153,9 +176,11 @@ class CheckedWorld(World):
     def _check_nobody_is_passed_over_in_silence(self) -> None:
         if not self.hosts or not self._presses_everywhere():
             return
-        has_slot = any(len(host.slots) < host.slot_count for host in self.hosts.values())
+        has_slot = any(_computing(host) < host.slot_count for host in self.hosts.values())
         # One of an open kind may be in line as its probe: then LOW waits for its turn behind it.
-        may_be_in_line = [run for run in self.runs.values() if run.is_waiting and run.parent is None]
+        may_be_in_line = [
+            run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)
+        ]
         if has_slot and all(run.priority is Priority.LOW for run in may_be_in_line):
             told = all(run.skipped_in == self.episodes for run in may_be_in_line if self._is_in_line(run))
             check(told, "LOW work that pressure keeps out is told so")
@@ -168,6 +193,9 @@ class CheckedWorld(World):
             return
         if isinstance(command, PreemptRun) and command.why in _FOR_MEMORY:
             self._check_preempt(run, run.slot, command)
+        if command.why is StopReason.FOR_ISOLATED_CHILD:
+            is_idle = not _computing(self.hosts[run.slot.host])
+            check(is_idle and self.is_waited_for(run.waits_for), "a parent stops for its child where nothing computes")
         if command.why is StopReason.EMERGENCY:
             self._check_kill(run.slot, command)
 
@@ -221,7 +249,7 @@ class CheckedWorld(World):
         host = self.hosts[command.host]
         if command.permits == 0 and host.pressure < Pressure.PREEMPTING:
             check(any(slot.is_alone for slot in host.slots.values()) or self._is_next_huge(host), "surveys go on")
-        reserved = sum(slot.reserved for slot in host.slots.values())
+        reserved = sum(slot.charge for slot in host.slots.values())
         more = command.permits - self.granted[command.survey]
         if more > 0 and command.permits > 1:
             check(reserved + command.permits * PERMIT_BYTES <= host.budget, "permits never above the budget")
@@ -247,6 +275,10 @@ class CheckedWorld(World):
 def _place(run: Run) -> tuple[bool, float, int]:
     behind_s = (Priority.HIGH - run.priority) * QUEUE.aging_s
     return run.priority is not Priority.CRITICAL, run.submitted_s + behind_s, run.arrival
+
+
+def _computing(host: HostModel) -> int:
+    return sum(not slot.is_waiting for slot in host.slots.values())
 
 
 def _goes_before(one: Slot, other: Slot) -> bool:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from headrace.agents.scheduler import exits, heartbeats, lifecycle, placing, preemption, relief
+from headrace.agents.scheduler import exits, heartbeats, lifecycle, placing, preemption, relief, waiting_slots
 from headrace.agents.scheduler.hosts import survey_permits
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
@@ -63,6 +63,10 @@ def any_attempt(state: SchedulerState, run: int, epoch: int) -> ScheduledRun | N
 
 def told_with_every_reading(skipped_runs: SkippedRuns, waiting: Iterable[ScheduledRun]) -> list[ScheduledRun]:
     return list(waiting)
+
+
+def behind_new_starts(state: SchedulerState, ahead_of: Entry | None) -> bool:
+    return ahead_of is None and waiting_slots.resume_next(state, None)
 
 
 class Mutation(NamedTuple):
@@ -137,6 +141,28 @@ MUTATIONS = {
     ),
     "an episode never ends": Mutation(
         SkippedRuns, "end", lambda skipped_runs: None, "LOW work that pressure keeps out is told so"
+    ),
+    "what waited goes on at once": Mutation(Host, "may_resume", lambda host, slot: True, "never above the slots"),
+    "what waited goes on without its memory": Mutation(
+        HostBudget,
+        "more_to_resume_bytes",
+        lambda memory, slot: 0,
+        "what waited goes on beside others only with its memory",
+    ),
+    "new starts go ahead of what waited": Mutation(
+        placing, "resume_next", behind_new_starts, "what waited goes on ahead of new starts"
+    ),
+    "what waits keeps its slot": Mutation(
+        Host,
+        "has_free_slot",
+        lambda host: len(host.slots) < host.slots_now(),
+        "everything ends, under pressure that never falls too",
+    ),
+    "parents never make room for their children": Mutation(
+        waiting_slots,
+        "_parent_in_the_way",
+        lambda host: None,
+        "everything ends, under pressure that never falls too",
     ),
     "heartbeats are never skipped": Mutation(
         heartbeats, "may_run", lambda reading: True, "heartbeats are skipped above the first level"

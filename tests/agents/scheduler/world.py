@@ -28,6 +28,7 @@ from headrace.agents.scheduler.events import (
     PreemptRun,
     RecordNotice,
     RejectRun,
+    ResumeRun,
     SchedulerCommand,
     SchedulerEvent,
     SkipRun,
@@ -40,6 +41,8 @@ from headrace.agents.scheduler.events import (
     SurveyOpened,
     SurveyUsage,
     Tick,
+    WaitBegan,
+    WaitOver,
 )
 from headrace.agents.scheduler.scheduler import Scheduler
 from headrace.exit_causes import ExitCause
@@ -49,7 +52,10 @@ from headrace.priority import Priority
 
 BUDGET = 1000
 LIMITS = MemoryLimits(budget_bytes=BUDGET, min_run_s=4.0)
-QUEUE = QueueLimits(queue_depth=6, aging_s=3.0, slot_memory_bytes=400, least_run_bytes=20)
+WAIT_MARGIN = 10
+QUEUE = QueueLimits(
+    queue_depth=6, aging_s=3.0, slot_memory_bytes=400, least_run_bytes=20, wait_margin_bytes=WAIT_MARGIN
+)
 BREAKER = BreakerLimits(cool_down_s=4.0, longest_cool_down_s=16.0)
 PERMIT_BYTES = 5
 WANTED = 40
@@ -67,6 +73,15 @@ class Slot:
     root: "Run"
     members: dict[int, "Run"] = field(default_factory=dict)
     stop_sent_s: float | None = None
+    is_waiting: bool = False
+    resuming: dict[int, "Run"] = field(default_factory=dict)  # of its runs, those that want to compute again
+    wait_over_s: float = 0.0
+    read_bytes: int = 0  # at the last reading
+
+    @property
+    def charge(self) -> int:
+        """What it counts for in the budget: while it waits at least what was read of it, else what it was promised."""
+        return min(self.read_bytes, self.reserved) if self.is_waiting else self.reserved
 
     @property
     def leader(self) -> "Run":
@@ -100,6 +115,8 @@ class Run:
     home: Slot | None = None
     parked: ParkRun | None = None
     skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
+    is_isolated: bool = False
+    waits_for: "Run | None" = None  # an isolated child
 
     @property
     def is_waiting(self) -> bool:
@@ -171,11 +188,40 @@ class World:
             priority = parent.slot.priority if parent.slot else parent.priority
         self.submit_run(Run(self.ids, kind, priority, declared, self.now_s, 0, parent, limit_s))
 
+    def submit_isolated(self, parent: Run, kind: str, declared: int | None) -> None:
+        """A child with a slot of its own; its parent waits for it."""
+        self.ids += 1
+        child = Run(self.ids, kind, parent.priority, declared, self.now_s, 0, parent, is_isolated=True)
+        parent.waits_for = child
+        self.submit_run(child)
+        if parent.slot:
+            self.begin_wait(parent.slot)
+
+    def begin_wait(self, slot: Slot) -> None:
+        if not slot.is_waiting and slot.members:
+            slot.is_waiting = True
+            run = next(iter(slot.members.values()))
+            self.tell(WaitBegan(now_s=self.now_s, id=run.id, epoch=run.epoch))
+
+    def end_wait(self, run: Run) -> None:
+        """What it waited for is there."""
+        slot = run.slot
+        if slot is None or not slot.is_waiting or run.id in slot.resuming or self.is_waited_for(run.waits_for):
+            return
+        slot.wait_over_s = slot.wait_over_s or self.now_s
+        slot.resuming[run.id] = run
+        self.tell(WaitOver(now_s=self.now_s, id=run.id, epoch=run.epoch))
+
+    def is_waited_for(self, run: Run | None) -> bool:
+        return run is not None and (run.is_live or run in self.parked)
+
     def submit_run(self, run: Run) -> None:
         self.arrivals += 1
         run.submitted_s, run.arrival, run.is_live, run.home = self.now_s, self.arrivals, True, None
         if run.parent and not run.parent.is_live:
             run.parent = None
+        if run.is_isolated and run.parent:
+            run.priority, run.submitted_s = run.parent.priority, run.parent.submitted_s - 0.001
         self.runs[run.id] = run
         was, run.parked = run.parked, None
         self.tell(
@@ -191,6 +237,7 @@ class World:
                 preemptions=was.preemptions if was else 0,
                 deaths=was.deaths if was else 0,
                 executed_s=was.executed_s if was else 0.0,
+                is_isolated=run.is_isolated,
             )
         )
         if not run.is_live and was and not run.parked:  # refused, but it is still on disk
@@ -201,11 +248,14 @@ class World:
     def step(self, run: Run) -> None:
         run.has_progress = True
         if run.effects:
-            run.effects -= 1
-            self.tell(EffectEnded(now_s=self.now_s, id=run.id, epoch=run.epoch))
+            self.end_effect(run)
         self.tell(StepJournaled(now_s=self.now_s, id=run.id, epoch=run.epoch))
         if run.slot and isinstance(run.stop, PreemptRun) and not run.effects:
             self.end(run, ExitCause.PREEMPTED)
+
+    def end_effect(self, run: Run) -> None:
+        run.effects -= 1
+        self.tell(EffectEnded(now_s=self.now_s, id=run.id, epoch=run.epoch))
 
     def effect(self, run: Run) -> None:
         run.effects += 1
@@ -229,8 +279,10 @@ class World:
         if run.stop is not None and run.stop.why in (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM):
             run.preemptions += 1
         run.stop, run.memory, run.effects, run.has_progress = None, 0, 0, False
+        run.waits_for = None
         if slot is not None:
             del slot.members[run.id]
+            slot.resuming.pop(run.id, None)
             if not slot.members and slot.host in self.hosts:
                 del self.hosts[slot.host].slots[slot.number]
 
@@ -249,6 +301,8 @@ class World:
 
     def read(self, host: HostModel) -> None:
         by_run = tuple((run.id, run.memory) for f in host.slots.values() for run in f.members.values())
+        for slot in host.slots.values():
+            slot.read_bytes = sum(run.memory for run in slot.members.values())
         survey = self.in_use.get(host.name, 0) * PERMIT_BYTES
         host.used = host.base + sum(memory for _, memory in by_run) + survey
         tells = by_run if host.slot_count % 2 else ()  # some executors cannot tell runs apart
@@ -317,6 +371,10 @@ class World:
                     run.slot.root is run or command.why not in (StopReason.CANCELLED, StopReason.TIMED_OUT)
                 ):
                     run.slot.stop_sent_s = self.now_s
+            case ResumeRun():
+                slot = self.runs[command.id].slot
+                slot.is_waiting, slot.wait_over_s = False, 0.0
+                slot.resuming.pop(command.id, None)
             case SkipRun():
                 self.runs[command.id].skipped_in = self.episodes
             case EndRun() | RejectRun():
@@ -359,18 +417,22 @@ class World:
 
     def _start(self, command: StartRun) -> None:
         run = self.runs[command.id]
+        run.waits_for = None
         run.epoch, run.began_s = command.epoch, self.now_s
         run.slot = self.slot_for(run) or self._new_slot(run, command)
         run.slot.members[run.id] = run
+        run.slot.is_waiting = False  # a child that starts there computes
         self.scheduler.handle(AttemptStarted(now_s=self.now_s, id=run.id, epoch=run.epoch))
 
     def slot_for(self, run: Run) -> Slot | None:
         """A child joins its parent's, or that of its parent's parent; what was lost, the one it left."""
+        if run.is_isolated:
+            return None
         if run.home and run.home.members and run.home.stop_sent_s is None:
             return run.home
         ancestor = run.parent
         while ancestor is not None and ancestor.slot is None:
-            ancestor = ancestor.parent
+            ancestor = None if ancestor.is_isolated else ancestor.parent
         return ancestor.slot if ancestor else None
 
     def _new_slot(self, run: Run, command: StartRun) -> Slot:

@@ -47,6 +47,7 @@ from headrace.agents.scheduler.events import (
     Reclaim,
     RecordNotice,
     RejectRun,
+    ResumeRun,
     SchedulerCommand,
     SkipHeartbeat,
     SkipRun,
@@ -340,6 +341,8 @@ class EngineLoop:
                 self._run_commands.start(command)
             case PreemptRun() | KillRun():
                 self._run_commands.stop(command)
+            case ResumeRun():
+                raise AssertionError("only runs that wait are resumed, and none says so yet")
             case SkipRun():
                 self._log.record("skipped", command.why.value, run=command.id, reading=command.reading)
             case EndRun():

@@ -2,7 +2,7 @@
 
 Why pure: these rules interact (priorities, memory, children, side effects, time), and no set of examples covers that.
 Without clock, loop, disk or random numbers, tests can play 10,000 random histories (100,000 in CI) against a model
-world and print the shortest one that breaks a rule; twenty-three changed rules are each found.
+world and print the shortest one that breaks a rule; twenty-eight changed rules are each found.
 
     event ──► scheduler.Scheduler ──► lifecycle: submission, steps, ends ──┐
                                   ├─► relief: a memory reading ────────────┼──► placing.dispatch: what starts now
@@ -17,7 +17,10 @@ world and print the shortest one that breaks a rule; twenty-three changed rules 
   starts or none does; only runs that memory keeps out are passed: a level, or for `aging_s` one that pressure stopped.
 - What a kind needs is learned (`hosts`): its first run starts alone, or after 10 s of waiting for that beside
   others with a slot's memory; then at most twice as many start within 10 s as have ended (`placing`).
-- A child runs in its parent's slot, and starts at once or together with its parent (`child_runs`).
+- A child runs in its parent's slot, and starts at once or together with its parent (`child_runs`); an
+  isolated child has a slot of its own.
+- A slot whose runs all wait for models, programs or isolated children is free for another to compute; one whose wait is
+  over goes on ahead of new starts (`waiting_slots`).
 - LOW runs that memory pressure keeps out are recorded as skipped (`skipped_runs`), once an episode, stay in the queue
   and start when the pressure has fallen.
 - A memory reading leads to reclaiming, preempting or killing (`relief` decides which, `preemption` whom). From 85 % of

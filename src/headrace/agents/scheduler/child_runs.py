@@ -2,7 +2,8 @@
 
 A child has its parent's slot, memory and worker, and starts at once, since its parent may be waiting for it. Where the
 parent has been stopped, the child is held and starts with it; the same where the child ran out of memory, since it
-needs more than the slot has. Does not cover: which slot a first run gets (`placing`).
+needs more than the slot has. An isolated child has a slot of its own. Does not cover: which slot a first run or an
+isolated child gets (`placing`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ def live_ancestor(state: SchedulerState, run: ScheduledRun) -> ScheduledRun | No
     """The nearest ancestor of a child that has not ended, and may be waiting for it; None where all have."""
     ancestor = run.parent
     while ancestor is not None and not state.knows(ancestor):
-        ancestor = ancestor.parent
+        ancestor = None if ancestor.is_isolated else ancestor.parent
     return ancestor
 
 
@@ -28,11 +29,19 @@ def join_parent(state: SchedulerState, run: ScheduledRun, parent: ScheduledRun, 
     run.priority = head.priority
     if slot is not None and run.deaths and not slot.is_after_death and not slot.is_stopping():
         state.stop_slot(slot, PreemptRun, StopReason.FOR_CHILD, now_s)
-    if slot is not None and not slot.is_stopping():
+    if slot is not None and not slot.is_stopping() and not slot.is_waiting:
         enter_slot(state, run, slot)
-    else:
-        run.phase, run.held_by, run.slot = HELD, head, None
-        head.children[run.id] = run
+        return
+    run.phase, run.held_by, run.slot = HELD, head, None
+    head.children[run.id] = run
+    if slot is not None and slot.is_waiting and not slot.is_stopping():
+        want_to_resume(state, slot, now_s)
+
+
+def want_to_resume(state: SchedulerState, slot: Slot, now_s: float) -> None:
+    """Put a slot that waits in line for computing again."""
+    slot.wait_over_s = slot.wait_over_s or now_s
+    state.hosts[slot.host].resuming[slot.number] = slot
 
 
 def enter_slot(state: SchedulerState, run: ScheduledRun, slot: Slot) -> None:

@@ -6,6 +6,8 @@
     Cancelled                                     KillRun; EndRun where the run was waiting
     AttemptStarted, StepJournaled                 none: preemption chooses by them
     EffectStarting, EffectEnded                   none: a run inside a side effect is not preempted
+    WaitBegan                                     StartRun for another: the slot is free while its runs wait
+    WaitOver                                      ResumeRun, now or when a slot is free
     AttemptEnded                                  EndRun; ParkRun; or StartRun later (preempted, lost, out of memory)
     MemoryMeasured                                StartRun, PreemptRun, KillRun, SkipRun, Reclaim, GrantPermits
     SurveyOpened, SurveyUsage, SurveyClosed       GrantPermits: the survey's new total; a lower one revokes permits
@@ -17,6 +19,7 @@
     StartRun         runs attempt `epoch` on `host` with `memory_bytes` lent to it; sends AttemptStarted
     PreemptRun       stops the attempt at its next step; sends AttemptEnded
     KillRun          stops the attempt at once; sends AttemptEnded
+    ResumeRun        gives the run what it waited for: it computes again
     SkipRun          records that memory pressure keeps a LOW run waiting; once in each episode of pressure
     EndRun           records how the run ended: once for each accepted submission that was not parked
     ParkRun          leaves the run on disk only; Submitted with its epoch brings it back
@@ -28,8 +31,9 @@
 
 The scheduler ignores events of an attempt that was replaced (an older epoch) or has ended. Each start of a run, by this
 controller or an earlier one, has a higher epoch than the start before. A child runs in its parent's slot and worker,
-with its parent's priority and memory. A run that waits for a time or a message ends its attempt as parked: it holds
-neither slot nor memory, and comes back by `Submitted`.
+with its parent's priority and memory; an isolated one has a slot of its own, at its parent's place in the queue. A run
+that waits for a model, a program or an isolated child keeps its worker and gives its slot away. One that waits for a
+time or a message ends its attempt as parked: it holds neither slot nor memory, and comes back by `Submitted`.
 """
 
 from __future__ import annotations
@@ -65,6 +69,7 @@ class StopReason(Enum):
     TIMED_OUT = "time limit"
     WITH_PARENT = "its parent stopped"
     FOR_CHILD = "its child ran out of memory, and is tried again with it, alone"
+    FOR_ISOLATED_CHILD = "the isolated child that it waits for needs its memory"
     HOST_LOST = "its host was lost"
     CLOSING = "the engine is closing"
     STILL_RUNNING = "the last beat is still running"
@@ -120,6 +125,7 @@ class Submitted(_TimedEvent, frozen=True, kw_only=True):
     preemptions: int = 0
     deaths: int = 0
     executed_s: float = 0.0
+    is_isolated: bool = False  # a child with a slot of its own
 
 
 class Cancelled(_TimedEvent, frozen=True, kw_only=True):
@@ -140,6 +146,20 @@ class EffectStarting(_TimedEvent, frozen=True, kw_only=True):
 
 class EffectEnded(_TimedEvent, frozen=True, kw_only=True):
     """A side effect is over: its result is journaled, or it raised."""
+
+    id: int
+    epoch: int
+
+
+class WaitBegan(_TimedEvent, frozen=True, kw_only=True):
+    """Nothing in the run's slot computes: all of its runs wait for models, programs or isolated children."""
+
+    id: int
+    epoch: int
+
+
+class WaitOver(_TimedEvent, frozen=True, kw_only=True):
+    """What a run of the slot waited for is there: it wants to compute again."""
 
     id: int
     epoch: int
@@ -228,6 +248,8 @@ SchedulerEvent: TypeAlias = (
     | StepJournaled
     | EffectStarting
     | EffectEnded
+    | WaitBegan
+    | WaitOver
     | AttemptEnded
     | MemoryMeasured
     | SurveyOpened
@@ -272,6 +294,13 @@ class KillRun(_Command, frozen=True, kw_only=True):
     host: str
     why: StopReason
     reading: MemoryReading | None = None
+
+
+class ResumeRun(_Command, frozen=True, kw_only=True):
+    """Sent once for each WaitOver, unless the attempt ends before."""
+
+    id: int
+    epoch: int
 
 
 class SkipRun(_Command, frozen=True, kw_only=True):
@@ -349,6 +378,7 @@ SchedulerCommand: TypeAlias = (
     StartRun
     | PreemptRun
     | KillRun
+    | ResumeRun
     | SkipRun
     | EndRun
     | ParkRun

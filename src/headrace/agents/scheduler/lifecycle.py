@@ -29,6 +29,7 @@ from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
 _TAKES_CHILDREN_ALONG = (ExitCause.CANCELLED, ExitCause.TIMED_OUT)
+_AHEAD_OF_PARENT_S = 0.001  # in the queue: a parent that was preempted for its isolated child waits for it
 _SHOWS_NEED = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY)
 
 
@@ -38,12 +39,16 @@ def submitted(state: SchedulerState, event: Submitted) -> None:
     if refusal is not None:
         state.commands.append(_reject(state, run, refusal))
         return
-    run.parent = state.runs.get(event.parent) if event.parent is not None else None
+    run.parent = parent = state.runs.get(event.parent) if event.parent is not None else None
     state.runs[run.id] = run
-    if run.parent is None:
+    if parent is None:
+        state.queue.add(run)
+    elif run.is_isolated:
+        parent.isolated_children[run.id] = run
+        run.priority, run.submitted_s = parent.priority, parent.submitted_s - _AHEAD_OF_PARENT_S
         state.queue.add(run)
     else:
-        join_parent(state, run, run.parent, event.now_s)
+        join_parent(state, run, parent, event.now_s)
 
 
 def started(state: SchedulerState, event: AttemptStarted) -> None:
@@ -78,6 +83,7 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
     host = state.hosts[slot.host]
     was_alone = run.stopping is not None and host.memory.is_held_by_one_slot()
     del slot.running[run.id]
+    slot.resuming.pop(run.id, None)
     _count(state, run, slot, event)
     decided = decide_after_exit(run, event.cause, state.limits, was_alone=was_alone)
     if not slot.running:
@@ -104,6 +110,10 @@ def settle(state: SchedulerState, run: ScheduledRun, cause: ExitCause, now_s: fl
     _forget(state, run, cause, now_s)
     if run.children:
         _leave_children(state, run, now_s)
+    if run.isolated_children and cause in _TAKES_CHILDREN_ALONG:
+        for child in list(run.isolated_children.values()):
+            if state.knows(child):
+                stop_for_good(state, child, StopReason.CANCELLED, now_s)
 
 
 def park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
@@ -158,6 +168,7 @@ def _scheduled(state: SchedulerState, event: Submitted) -> ScheduledRun:
         event.preemptions,
         event.deaths,
         executed_s=event.executed_s,
+        is_isolated=event.is_isolated,
     )
 
 
@@ -167,9 +178,10 @@ def _refusal(state: SchedulerState, event: Submitted, run: ScheduledRun) -> Refu
         return Refusal.CLOSING
     if run.id in state.runs:
         return Refusal.ALREADY_KNOWN
-    if event.parent in state.runs:
+    is_child = event.parent in state.runs
+    if is_child and not run.is_isolated:
         return None  # a child has its parent's slot and memory
-    if state.queue.count(run.priority) >= state.limits.queue_depth:
+    if not is_child and state.queue.count(run.priority) >= state.limits.queue_depth:
         return Refusal.QUEUE_FULL
     budgets = [host.limits.budget_bytes for host in state.hosts.values()]
     if run.declared_bytes and budgets and run.declared_bytes > max(budgets):
@@ -212,7 +224,7 @@ def _come_back(state: SchedulerState, run: ScheduledRun, slot: Slot, now_s: floa
             state.stop_slot(slot, KillRun, StopReason.WITH_PARENT, now_s)
     elif ancestor := live_ancestor(state, run):
         join_parent(state, run, ancestor, now_s)
-    elif slot.running and not slot.is_stopping() and not run.deaths:
+    elif slot.running and not slot.is_stopping() and not slot.is_waiting and not run.deaths:
         enter_slot(state, run, slot)
     else:
         _wait(state, run, now_s)
@@ -262,6 +274,8 @@ def _park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
 
 def _forget(state: SchedulerState, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> None:
     del state.runs[run.id]
+    if run.is_isolated and run.parent is not None:
+        run.parent.isolated_children.pop(run.id, None)
     run.slot = None  # a cycle: without this, only the garbage collector would free both
     if note := state.circuits.settled(run, cause, now_s):
         state.commands.append(note)

@@ -17,6 +17,7 @@ from headrace.agents.scheduler.lifecycle import settle
 from headrace.agents.scheduler.preemption import may_preempt_another, to_preempt
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
+from headrace.agents.scheduler.waiting_slots import resume_next, stop_waiting_parents
 from headrace.exit_causes import ExitCause
 from headrace.priority import CRITICAL, Priority
 
@@ -39,8 +40,22 @@ def dispatch(state: SchedulerState, now_s: float) -> None:
     for host in state.hosts.values():
         if host.throttle:
             host.throttle = SurveyThrottle.NONE
-    while _may_start_any(state) and _start_next(state, now_s):
+    while _resume_or_start(state, now_s):
         pass
+    stop_waiting_parents(state, now_s)
+
+
+def _resume_or_start(state: SchedulerState, now_s: float) -> bool:
+    """Let one slot whose wait is over go on, or start one run: the first goes ahead, unless a higher priority can
+    start.
+    """
+    may_resume = any(host.resuming for host in state.hosts.values())
+    heads = state.queue.heads() if may_resume else ()
+    if may_resume and resume_next(state, ahead_of=heads[0] if heads else None):
+        return True
+    if _may_start_any(state) and _start_next(state, now_s):
+        return True
+    return may_resume and resume_next(state, ahead_of=None)
 
 
 def need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> Need:
@@ -121,7 +136,7 @@ def _may_start_any(state: SchedulerState) -> bool:
     if not state.queue.total:
         return False
     for host in state.hosts.values():
-        if len(host.slots) < host.slot_count:
+        if host.computing < host.slot_count:
             return True
     return state.queue.count(CRITICAL) > 0
 

@@ -8,7 +8,6 @@ keep out those behind them.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from headrace.agents.scheduler.skipped_runs import SkippedRuns
 from headrace.priority import Priority
 
 _LEVELS = len(Priority)
+_AHEAD_OF_ALL_S = 1e9  # finite, so that CRITICAL runs have an order among themselves
 Entry: TypeAlias = tuple[float, int, ScheduledRun]  # submission with its head start; then the arrival, which is unique
 
 
@@ -30,7 +30,7 @@ class RunQueue:
     def __init__(self, aging_s: float) -> None:
         self._lines: list[deque[Entry]] = [deque() for _ in range(2 * _LEVELS)]
         self._head_starts = [(Priority.HIGH - level) * aging_s for level in Priority]
-        self._head_starts[Priority.CRITICAL] = -math.inf
+        self._head_starts[Priority.CRITICAL] = -_AHEAD_OF_ALL_S
         self.total = 0
         self.skipped_runs = SkippedRuns()
 
@@ -79,6 +79,10 @@ class RunQueue:
     def _line(self, run: ScheduledRun) -> deque[Entry]:
         was_stopped = run.returns_below != NEVER_KEPT_OUT
         return self._lines[run.priority + _LEVELS if was_stopped else run.priority]
+
+    def place_s(self, since_s: float, level: Priority) -> float:
+        """The place in the order of one that waits since then: the lowest is first."""
+        return since_s + self._head_starts[level]
 
     def _entry(self, run: ScheduledRun) -> Entry:
         return run.submitted_s + self._head_starts[run.priority], run.arrival, run

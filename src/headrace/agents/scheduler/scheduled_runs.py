@@ -55,6 +55,8 @@ class ScheduledRun(Struct, eq=False):
     parent: ScheduledRun | None = None
     held_by: ScheduledRun | None = None  # the ancestor that it starts with
     children: dict[int, ScheduledRun] = {}  # those that start with it
+    is_isolated: bool = False  # a child with a slot of its own
+    isolated_children: dict[int, ScheduledRun] = {}  # those that have not ended
 
     @property
     def has_died(self) -> bool:
@@ -65,7 +67,11 @@ class ScheduledRun(Struct, eq=False):
 
 
 class Slot(Struct, eq=False):
-    """A slot in use: a run (`root`) and its children. The root may end first; the last one to end frees the slot."""
+    """A run (`root`) and its children, in one worker. The root may end first; the last one to end frees the slot.
+
+    While all of them wait, for models, programs or isolated children, it `is_waiting`: it keeps its memory, and another
+    may compute in its place.
+    """
 
     root: ScheduledRun
     host: str
@@ -81,6 +87,9 @@ class Slot(Struct, eq=False):
     peak_bytes: int = 0
     stop_sent_s: float | None = None
     was_killed: bool = False
+    is_waiting: bool = False
+    wait_over_s: float = 0.0  # since when one of its runs could go on; 0 while none can
+    resuming: dict[int, ScheduledRun] = {}  # of its runs, those that could go on
     running: dict[int, ScheduledRun] = {}
 
     @property

@@ -32,6 +32,8 @@ from headrace.agents.scheduler.events import (
     SurveyOpened,
     SurveyUsage,
     Tick,
+    WaitBegan,
+    WaitOver,
 )
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.survey_permits import HostSurveys
@@ -39,6 +41,7 @@ from headrace.agents.scheduler.placing import dispatch
 from headrace.agents.scheduler.relief import take_reading
 from headrace.agents.scheduler.scheduler_state import FINAL, SchedulerState
 from headrace.agents.scheduler.snapshot import Snapshot, snapshot_of
+from headrace.agents.scheduler.waiting_slots import wait_began, wait_over
 from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, QueueLimits
 from headrace.memory.governor import Pressure
@@ -76,6 +79,10 @@ class Scheduler:
             case EffectEnded():
                 lifecycle.effect_ended(state, event)
                 return state.commands
+            case WaitBegan():
+                wait_began(state, event)
+            case WaitOver():
+                wait_over(state, event)
             case MemoryMeasured():
                 self._read(event)
                 return state.commands
@@ -173,14 +180,14 @@ class Scheduler:
 
     def _join(self, event: HostJoined) -> None:
         self._lose(event.host, event.now_s)  # a host that joins again has lost its runs
-        turn_s = self._state.limits.aging_s
-        self._state.hosts[event.host] = Host(event.host, event.slots, event.limits, turn_s)
+        self._state.hosts[event.host] = Host(event.host, event.slots, event.limits, self._state.limits)
         self._state.queue.skipped_runs.end()
 
     def _lose(self, name: str, now_s: float) -> None:
         host = self._state.hosts.get(name)
         if host is None:
             return
+        host.is_lost = True
         for slot in list(host.slots.values()):
             slot.stop_sent_s = now_s  # no child enters it any more
             for run in reversed(list(slot.running.values())):  # children first: a parent's end would stop its children

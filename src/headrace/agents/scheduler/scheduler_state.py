@@ -84,4 +84,6 @@ class SchedulerState:
         assert run.slot is not None
         run.stopping = why
         host = self.hosts[run.slot.host]
+        if host.is_lost:
+            return
         self.commands.append(what(id=run.id, epoch=run.epoch, host=host.name, why=why, reading=host.reading))

@@ -28,6 +28,7 @@ class RunShown:
     in_use_bytes: int
     is_alone: bool
     is_stopping: bool
+    is_waiting: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,7 @@ def _shown(state: SchedulerState):
                     in_use_bytes=slot.in_use_bytes,
                     is_alone=slot.is_alone,
                     is_stopping=slot.is_stopping(),
+                    is_waiting=slot.is_waiting,
                 )
 
 

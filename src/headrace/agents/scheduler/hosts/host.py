@@ -9,8 +9,8 @@ from __future__ import annotations
 from headrace.agents.scheduler.events import GrantPermits, MemoryReading
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
 from headrace.agents.scheduler.hosts.survey_permits import HostSurveys, SurveyThrottle
-from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
-from headrace.limits import MemoryLimits
+from headrace.agents.scheduler.scheduled_runs import RUNNING, ScheduledRun, Slot
+from headrace.limits import MemoryLimits, QueueLimits
 from headrace.memory.governor import NO_PRESSURE, Pressure
 from headrace.priority import CRITICAL, Priority
 
@@ -23,16 +23,20 @@ class Host:
     last left.
     """
 
-    def __init__(self, name: str, slots: int, limits: MemoryLimits, turn_s: float) -> None:
+    def __init__(self, name: str, slots: int, limits: MemoryLimits, queue_limits: QueueLimits) -> None:
         self.name = name
         self.slot_count = slots
         self.limits = limits
-        self.slots: dict[int, Slot] = {}  # in use, by number; at most `slot_count`
-        self.surveys = HostSurveys(name, turn_s)
-        self.memory = HostBudget(limits, self.slots, self.surveys)
+        self.slots: dict[int, Slot] = {}  # by number; at most `slot_count` of them compute, the others wait
+        self.computing = 0
+        self.resuming: dict[int, Slot] = {}  # of those that wait, the ones that could go on
+        self.idle_since_s: float | None = None  # since when slots wait and none computes
+        self.surveys = HostSurveys(name, queue_limits.aging_s)
+        self.memory = HostBudget(limits, self.slots, self.surveys, queue_limits.wait_margin_bytes)
         self.governor = self.memory.governor
         self.throttle = SurveyThrottle.NONE
         self.preempted_at_s: float | None = None
+        self.is_lost = False
         self._alone = 0
 
     @property
@@ -72,16 +76,39 @@ class Host:
     def fits(self, run: ScheduledRun, need_bytes: int, needs_alone: bool) -> bool:
         if not self.slots:
             return need_bytes <= self.memory.room_bytes()
-        if needs_alone or len(self.slots) >= self.slots_now():
+        if needs_alone or not self.has_free_slot():
             return False
-        if self._alone and run.priority is not CRITICAL:
+        if self._alone and run.priority is not CRITICAL and not self._is_waited_for(run):
             return False
         return need_bytes <= self.memory.room_beside_others_bytes(run)
 
+    def has_free_slot(self) -> bool:
+        return self.computing < self.slots_now()
+
     def enter(self, slot: Slot) -> None:
         self.slots[slot.number] = slot
+        self.computing += 1
         self.memory.charge(slot)
         self._alone += slot.is_alone
+
+    def begin_wait(self, slot: Slot) -> None:
+        slot.is_waiting = True
+        self.computing -= 1
+        self.memory.charge_anew(slot)
+
+    def end_wait(self, slot: Slot) -> None:
+        slot.is_waiting, slot.wait_over_s = False, 0.0
+        self.resuming.pop(slot.number, None)
+        self.computing += 1
+        self.memory.charge_anew(slot)
+
+    def may_resume(self, slot: Slot) -> bool:
+        """Whether a slot may compute again: there is a free one, with the memory that it was promised. Where nothing
+        computes, it goes on with the memory there is.
+        """
+        if not self.has_free_slot():
+            return False
+        return self.memory.more_to_resume_bytes(slot) <= self.memory.room_bytes() or not self.computing
 
     def let_others_in(self, slot: Slot) -> None:
         """The memory need of the slot's kind is measured: end its exclusive use of the host."""
@@ -91,6 +118,8 @@ class Host:
 
     def leave(self, slot: Slot, now_s: float) -> None:
         del self.slots[slot.number]
+        self.resuming.pop(slot.number, None)
+        self.computing -= not slot.is_waiting
         self.memory.release(slot)
         self._alone -= slot.is_alone
         if slot.pauses_surveys:
@@ -109,6 +138,13 @@ class Host:
             return []
         room_bytes = self.memory.room_bytes() - self.memory.kept_free_bytes()
         return self.surveys.regrant(self.pressure, self._throttled(), room_bytes)
+
+    def _is_waited_for(self, run: ScheduledRun) -> bool:
+        """Whether the run that is alone here waits for this one, its isolated child."""
+        parent = run.parent if run.is_isolated else None
+        if parent is None or parent.phase is not RUNNING or parent.slot is None:
+            return False
+        return parent.slot.is_waiting
 
     def _throttled(self) -> SurveyThrottle:
         if any(slot.pauses_surveys for slot in self.slots.values()):

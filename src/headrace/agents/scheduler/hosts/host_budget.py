@@ -5,7 +5,7 @@
             ├───────────────────────────────┤
             │ surveys: permits x their size │
             ├───────────────────────────────┤
-            │ slots: reserved, or in use    │
+            │ slots: reserved, or in use    │  while all its runs wait: what it uses, and a margin
             │   where that is more          │
             ├───────────────────────────────┤
             │ floor: in use with no run     │  the controller, its caches, memory that was never given back
@@ -27,13 +27,16 @@ from headrace.priority import CRITICAL
 class HostBudget:
     """`slots` and `surveys` are the host's own, and hold its memory."""
 
-    def __init__(self, limits: MemoryLimits, slots: dict[int, Slot], surveys: HostSurveys) -> None:
+    def __init__(
+        self, limits: MemoryLimits, slots: dict[int, Slot], surveys: HostSurveys, wait_margin_bytes: int
+    ) -> None:
         self.governor = Governor(limits)
         self.used_bytes = 0
         self.floor_bytes = 0
         self._limits = limits
         self._slots = slots
         self._surveys = surveys
+        self._wait_margin_bytes = wait_margin_bytes
         self._charged_bytes = 0  # to slots
         self._was_reclaimed = False
 
@@ -68,6 +71,16 @@ class HostBudget:
         slot.charged_bytes = slot.reserved_bytes
         self._charged_bytes += slot.charged_bytes
         self._was_reclaimed = False
+
+    def charge_anew(self, slot: Slot) -> None:
+        """The slot has begun or ended to wait."""
+        self._charged_bytes -= slot.charged_bytes
+        slot.charged_bytes = self._charge_of(slot)
+        self._charged_bytes += slot.charged_bytes
+
+    def more_to_resume_bytes(self, slot: Slot) -> int:
+        """What a slot that waits is charged more when it computes again."""
+        return max(slot.in_use_bytes, slot.reserved_bytes) - slot.charged_bytes
 
     def release(self, slot: Slot) -> None:
         self._charged_bytes -= slot.charged_bytes
@@ -115,13 +128,14 @@ class HostBudget:
         if by_run:
             used = dict(by_run)
             for slot in slots:
-                _note_use(slot, sum(used.get(member, 0) for member in slot.running))
+                self._note_use(slot, sum(used.get(member, 0) for member in slot.running))
         elif self.is_held_by_one_slot():  # runs are not measured one by one here, but there is only one
-            _note_use(next(iter(slots)), self.used_bytes - self.floor_bytes)
+            self._note_use(next(iter(slots)), self.used_bytes - self.floor_bytes)
         elif any(slot.root.declared_bytes is None for slot in slots):
             self._note_together(self.used_bytes - self.floor_bytes - self._surveys.in_use_bytes)
-        else:
-            return  # each run has declared its need: there is nothing to learn
+        else:  # each run has declared its need: there is nothing to learn
+            for slot in slots:
+                slot.charged_bytes = self._charge_of(slot)
         self._charged_bytes = sum(slot.charged_bytes for slot in slots)
 
     def _note_together(self, in_use_bytes: int) -> None:
@@ -132,10 +146,17 @@ class HostBudget:
         reserved_bytes = sum(slot.reserved_bytes for slot in slots)
         is_more = in_use_bytes > reserved_bytes > 0
         for slot in slots:
-            _note_use(slot, in_use_bytes * slot.reserved_bytes // reserved_bytes if is_more else 0)
+            self._note_use(slot, in_use_bytes * slot.reserved_bytes // reserved_bytes if is_more else 0)
 
+    def _note_use(self, slot: Slot, in_use_bytes: int) -> None:
+        slot.in_use_bytes = max(0, in_use_bytes)
+        slot.charged_bytes = self._charge_of(slot)
+        slot.peak_bytes = max(slot.peak_bytes, in_use_bytes)
 
-def _note_use(slot: Slot, in_use_bytes: int) -> None:
-    slot.in_use_bytes = max(0, in_use_bytes)
-    slot.charged_bytes = max(slot.in_use_bytes, slot.reserved_bytes)
-    slot.peak_bytes = max(slot.peak_bytes, in_use_bytes)
+    def _charge_of(self, slot: Slot) -> int:
+        full_bytes = max(slot.in_use_bytes, slot.reserved_bytes)
+        if not slot.is_waiting:
+            return full_bytes
+        # Where runs are not measured one by one: a slot uses at most what all of them use.
+        used_bytes = slot.in_use_bytes or max(0, self.used_bytes - self.floor_bytes)
+        return min(full_bytes, used_bytes + self._wait_margin_bytes)

@@ -1,0 +1,91 @@
+"""Slots whose runs all wait: they give their turn to compute away, and take it back when a wait is over.
+
+A run that waits for a model, a program or an isolated child computes nothing, so its slot is free for another; its
+worker stays, charged for what it uses. When its wait is over it stands in line ahead of new starts, by priority and
+age. An isolated child that finds no memory because its parents hold it would never start: after a while in which
+nothing computes, the lowest and newest parent that waits for such a child is preempted, and comes back later.
+
+Does not cover: new starts (`placing`), what waiting slots are charged (`hosts.host_budget`).
+"""
+
+from __future__ import annotations
+
+from headrace.agents.scheduler.child_runs import enter_slot, want_to_resume
+from headrace.agents.scheduler.events import PreemptRun, ResumeRun, StopReason, WaitBegan, WaitOver
+from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.run_queue import Entry
+from headrace.agents.scheduler.scheduled_runs import WAITING, Slot
+from headrace.agents.scheduler.scheduler_state import SchedulerState
+
+
+def wait_began(state: SchedulerState, event: WaitBegan) -> None:
+    run = state.running(event.id, event.epoch)
+    if run is None or run.slot is None or run.slot.is_waiting:
+        return
+    state.hosts[run.slot.host].begin_wait(run.slot)
+
+
+def wait_over(state: SchedulerState, event: WaitOver) -> None:
+    run = state.running(event.id, event.epoch)
+    if run is None or run.slot is None:
+        return
+    if not run.slot.is_waiting:
+        state.commands.append(ResumeRun(id=run.id, epoch=run.epoch))
+        return
+    run.slot.resuming[run.id] = run
+    want_to_resume(state, run.slot, event.now_s)
+
+
+def resume_next(state: SchedulerState, ahead_of: Entry | None) -> bool:
+    """Let the first slot whose wait is over compute again, of those that stand ahead of this run in the queue; return
+    whether one does.
+    """
+    for host in state.hosts.values():
+        if not host.resuming:
+            continue
+        place, slot = min(((_place(state, slot), slot) for slot in host.resuming.values()), key=lambda each: each[0])
+        stands_behind = ahead_of is not None and slot.priority < ahead_of[2].priority and ahead_of[0] <= place[0]
+        if not stands_behind and host.may_resume(slot):
+            _resume(state, host, slot)
+            return True
+    return False
+
+
+def stop_waiting_parents(state: SchedulerState, now_s: float) -> None:
+    """Preempt one slot that waits for a run in the queue, where nothing has computed for `hopeless_after_s`."""
+    for host in state.hosts.values():
+        if host.computing or not host.slots or host.resuming:
+            host.idle_since_s = None
+        elif host.idle_since_s is None:
+            host.idle_since_s = now_s
+        elif now_s - host.idle_since_s >= host.limits.hopeless_after_s and (slot := _parent_in_the_way(host)):
+            state.stop_slot(slot, PreemptRun, StopReason.FOR_ISOLATED_CHILD, now_s)
+            host.idle_since_s = None
+
+
+def _resume(state: SchedulerState, host: Host, slot: Slot) -> None:
+    host.end_wait(slot)
+    for run in slot.resuming.values():
+        state.commands.append(ResumeRun(id=run.id, epoch=run.epoch))
+    slot.resuming.clear()
+    if slot.is_stopping():
+        return
+    for run in list(slot.running.values()):
+        while run.children:
+            enter_slot(state, run.children.popitem()[1], slot)
+
+
+def _place(state: SchedulerState, slot: Slot) -> tuple[float, int]:
+    return state.queue.place_s(slot.wait_over_s, slot.priority), slot.number
+
+
+def _parent_in_the_way(host: Host) -> Slot | None:
+    """The lowest and newest slot with a run that waits for an isolated child in the queue."""
+    slots = [slot for slot in host.slots.values() if not slot.is_stopping() and _waits_for_the_queue(slot)]
+    return min(slots, key=lambda slot: (slot.priority, -slot.number), default=None)
+
+
+def _waits_for_the_queue(slot: Slot) -> bool:
+    if any(run.side_effects for run in slot.running.values()):
+        return False
+    return any(child.phase is WAITING for run in slot.running.values() for child in run.isolated_children.values())

@@ -1,0 +1,160 @@
+from headrace.agents.scheduler.events import (
+    Cancelled,
+    PreemptRun,
+    ResumeRun,
+    SchedulerCommand,
+    StopReason,
+    Submitted,
+    WaitBegan,
+    WaitOver,
+)
+from headrace.exit_causes import ExitCause
+from headrace.priority import Priority
+from tests.agents.scheduler.driver import Driver, kills, settled, starts
+
+MARGIN = 10
+
+
+class Waits(Driver):
+    def __init__(self, slots: int = 2) -> None:
+        super().__init__(slots, wait_margin_bytes=MARGIN)
+
+    def wait_begins(self, run: int) -> list[SchedulerCommand]:
+        return self.tell(WaitBegan(now_s=self.now_s, id=run, epoch=self.epochs[run]))
+
+    def wait_is_over(self, run: int) -> list[SchedulerCommand]:
+        return self.tell(WaitOver(now_s=self.now_s, id=run, epoch=self.epochs[run]))
+
+    def isolated_child(self, parent: int, id: int, memory: int | None = 100) -> list[SchedulerCommand]:
+        child = Submitted(now_s=self.now_s, id=id, kind="known", memory_bytes=memory, parent=parent, is_isolated=True)
+        return self.tell(child)
+
+
+def resumed(commands: list[SchedulerCommand]) -> list[int]:
+    return [command.id for command in commands if isinstance(command, ResumeRun)]
+
+
+def test_another_run_computes_while_one_waits():
+    driver = Waits(slots=1)
+    first, second = driver.submit(), driver.submit()
+    assert starts(driver.sent) == [first]
+    assert starts(driver.wait_begins(first)) == [second]
+    assert resumed(driver.wait_is_over(first)) == []  # the slot is taken
+    assert resumed(driver.end(second)) == [first]
+
+
+def test_a_wait_that_ends_before_the_slot_is_given_away_goes_on_at_once():
+    driver = Waits(slots=1)
+    run = driver.submit()
+    driver.wait_begins(run)
+    assert resumed(driver.wait_is_over(run)) == [run]
+    assert resumed(driver.wait_is_over(run)) == [run]  # it computes: an answer that came later needs no slot
+
+
+def test_a_run_whose_wait_is_over_goes_on_ahead_of_new_starts_of_its_priority():
+    driver = Waits(slots=1)
+    first, second, third = (driver.submit() for _ in range(3))
+    driver.wait_begins(first)
+    driver.wait_is_over(first)
+    commands = driver.end(second)
+    assert resumed(commands) == [first]
+    assert starts(commands) == []
+    assert starts(driver.end(first)) == [third]
+
+
+def test_a_higher_priority_starts_ahead_of_a_lower_run_whose_wait_is_over():
+    driver = Waits(slots=1)
+    low, between = driver.submit(Priority.LOW), driver.submit(Priority.LOW)
+    driver.wait_begins(low)
+    high = driver.submit(Priority.HIGH)
+    driver.wait_is_over(low)
+    commands = driver.end(between)
+    assert starts(commands) == [high]
+    assert resumed(commands) == []
+    assert resumed(driver.end(high)) == [low]
+
+
+def test_a_lower_run_whose_wait_is_over_ages():
+    driver = Waits(slots=1)
+    low, between = driver.submit(Priority.LOW), driver.submit(Priority.LOW)
+    driver.wait_begins(low)
+    driver.wait_is_over(low)
+    driver.now_s += 1000
+    driver.submit(Priority.HIGH)
+    assert resumed(driver.end(between)) == [low]
+
+
+def test_a_slot_that_waits_is_charged_what_it_uses_and_a_margin():
+    driver = Waits(slots=2)
+    first = driver.submit(memory=600)
+    driver.read(100, r1=100)
+    second = driver.submit(memory=600)
+    assert starts(driver.sent) == [first]
+    assert starts(driver.wait_begins(first)) == [second]
+    assert resumed(driver.wait_is_over(first)) == []  # a slot is free, its memory is not
+    assert resumed(driver.end(second)) == [first]
+
+
+def test_where_nothing_computes_what_waited_goes_on_with_the_memory_there_is():
+    driver = Waits(slots=2)
+    first = driver.submit(memory=600)
+    driver.read(100, r1=100)
+    driver.wait_begins(first)
+    second = driver.submit(memory=600)
+    driver.read(500, r1=100, r2=400)
+    driver.wait_begins(second)
+    assert resumed(driver.wait_is_over(first)) == [first]
+    assert resumed(driver.wait_is_over(second)) == []
+    assert resumed(driver.end(first)) == [second]
+
+
+def test_an_isolated_child_has_a_slot_of_its_own():
+    driver = Waits(slots=2)
+    parent = driver.submit()
+    assert starts(driver.isolated_child(parent, 50)) == [50]
+    assert settled(driver.end(50, ExitCause.FAILED)) == [(50, "FAILED")]
+    assert settled(driver.end(parent)) == [(parent, "DONE")]
+
+
+def test_an_isolated_child_starts_in_a_single_slot_that_its_parent_gives_away():
+    driver = Waits(slots=1)
+    parent = driver.submit()
+    driver.submit()
+    assert starts(driver.isolated_child(parent, 50)) == []
+    assert starts(driver.wait_begins(parent)) == [50]  # ahead of the run that came after its parent
+
+
+def test_an_isolated_child_is_not_refused_by_a_full_queue():
+    driver = Waits(slots=1)
+    parent = driver.submit()
+    for _ in range(6):
+        driver.submit()
+    driver.isolated_child(parent, 50)
+    assert starts(driver.wait_begins(parent)) == [50]
+
+
+def test_a_cancelled_parent_takes_its_isolated_children_along():
+    driver = Waits(slots=2)
+    parent = driver.submit()
+    driver.isolated_child(parent, 50)
+    driver.isolated_child(parent, 51)
+    driver.wait_begins(parent)
+    assert kills(driver.tell(Cancelled(now_s=driver.now_s, id=parent))) == [parent]
+    commands = driver.end(parent, ExitCause.LOST)
+    assert settled(commands) == [(parent, "CANCELLED")]
+    assert sorted(kills(commands)) == [50, 51]
+
+
+def test_a_parent_that_holds_the_memory_of_its_isolated_child_is_preempted_for_it():
+    driver = Waits(slots=2)
+    parent = driver.submit(memory=800)
+    driver.read(800, r1=800)
+    driver.isolated_child(parent, 50, memory=500)
+    driver.wait_begins(parent)
+    stops: list[PreemptRun] = []
+    for _ in range(30):
+        driver.now_s += 1.0
+        stops += [each for each in driver.read(800, r1=800) if isinstance(each, PreemptRun)]
+    assert [(stop.id, stop.why) for stop in stops] == [(parent, StopReason.FOR_ISOLATED_CHILD)]
+    assert starts(driver.end(parent, ExitCause.PREEMPTED) + driver.read(0)) == [50]
+    assert starts(driver.end(50)) == [parent]
