@@ -14,6 +14,7 @@ The objects
 - `loop_thread`: one coroutine to its end on a loop of its own. A fork knows that the thread is its parent's.
 - `crossing`: calls to another thread's loop, and promises that the loop fills. Waking a loop costs a system call and a
   switch of threads, so whatever waits when it wakes crosses together.
+- `slow_turns`: times the turns of watched tasks: who blocked the loop, once it goes on.
 - `stack_dump`: a thread writes its stack to a file when it gets SIGURG, in C, also while no Python code can run.
 - `stuck_loop`: the engine's loop beats; a thread reports when it has not, with the stack.
 - `traceback_timer`: the kernel timer that sends SIGURG to the engine's thread.

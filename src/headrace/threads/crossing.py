@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -104,6 +104,18 @@ class LoopPromise(Generic[Value]):
         if not self._is_done:
             self._is_done = True
             self._crossing.call(_fill, self.future, None, error)
+
+
+async def awaited_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Value]) -> Value:
+    """Await a coroutine that runs on this loop or another thread's; cancelled with its caller."""
+    if loop is asyncio.get_running_loop():
+        return await work
+    try:
+        crossed = asyncio.run_coroutine_threadsafe(work, loop)
+    except RuntimeError:  # the loop is closed
+        work.close()
+        raise
+    return await asyncio.wrap_future(crossed)
 
 
 def _fill(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:

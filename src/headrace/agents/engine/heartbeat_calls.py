@@ -1,14 +1,16 @@
 """`EngineHeartbeats` calls the heartbeats of an engine when the scheduler says so, and counts how they went.
 
 A heartbeat that raises is recorded and called again in its next period. One that is cancelled and does not stop is torn
-down; a thread cannot be ended, so its next call waits until it has returned. Does not cover: when one is due or skipped
-(agents.scheduler.heartbeats).
+down; a thread cannot be ended, so its next call waits until it has returned. An async one that blocks the engine's loop
+stalls everything there, once: from its next call on it has a loop in a thread of its own (agents.heartbeat_loop). Does
+not cover: when one is due or skipped (agents.scheduler.heartbeats).
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import random
 import time
 from collections.abc import Callable
@@ -22,6 +24,7 @@ from headrace.agents.context import AgentContext, Surroundings
 from headrace.agents.contract import AgentRun
 from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.heartbeat_link import HeartbeatLink
+from headrace.agents.heartbeat_loop import HeartbeatLoop, stop_firmly
 from headrace.agents.inline_agents import tear_down
 from headrace.agents.model_calls import AgentCalls
 from headrace.agents.scheduler.events import (
@@ -37,14 +40,18 @@ from headrace.agents.task import TaskKind
 from headrace.errors import OptionError, TaskError
 from headrace.exit_causes import ExitCause
 from headrace.limits import whole_number
+from headrace.threads.slow_turns import SlowTurns
 
-_CANCELS = 3
 _CANCEL_EVERY_S = 1.0
+_LONGEST_TURN_S = 0.2  # what a busy host takes from a turn now and then is less
+_log = logging.getLogger("headrace")
 
 
 @dataclass(slots=True, kw_only=True)
 class Heartbeat:
-    """A heartbeat, and how its calls went lately. Times are in seconds since 1970."""
+    """A heartbeat, and how its calls went lately. Times are in seconds since 1970. `has_own_thread` once it has blocked
+    the engine's loop; `loop` is there from its next call on.
+    """
 
     name: str
     every_s: float
@@ -60,6 +67,8 @@ class Heartbeat:
     last_error: str = ""
     last_skip_at: float | None = None
     last_skip_reason: str = ""
+    has_own_thread: bool = False
+    loop: HeartbeatLoop | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -95,9 +104,16 @@ class EngineHeartbeats:
         self._threads = threads
         self._surroundings = Surroundings(spools=spools, register=_no_children, meet=calls.meet)
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._called: dict[str, Future[Any]] = {}  # sync functions, in their threads
+        self._called: dict[str, Future[Any]] = {}  # in other threads
+        self._loops: set[HeartbeatLoop] = set()  # of heartbeats that block
+        self._turns: SlowTurns | None = None  # made on the engine's loop
 
     def add(self, heartbeat: Heartbeat) -> None:
+        former = self.by_name.get(heartbeat.name)
+        if former is not None and former.function is heartbeat.function:
+            heartbeat.has_own_thread, heartbeat.loop = former.has_own_thread, former.loop
+        elif former is not None:
+            self._release(former)
         self.by_name[heartbeat.name] = heartbeat
         # A random place in its period: a hundred heartbeats must not run at the same moment.
         place = random.random() * heartbeat.jitter
@@ -113,26 +129,20 @@ class EngineHeartbeats:
         )
 
     def remove(self, name: str) -> None:
-        self.by_name.pop(name, None)
+        if heartbeat := self.by_name.pop(name, None):
+            self._release(heartbeat)
         self._driver.send(HeartbeatRemoved(now_s=time.monotonic(), name=name))
 
     def start(self, command: StartHeartbeat) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(self.by_name[command.name], command.epoch))
-        self._tasks[command.name] = task
+        self._turns = self._turns or SlowTurns(_LONGEST_TURN_S)
+        heartbeat = self.by_name[command.name]
+        work = self._run(heartbeat, command.epoch)
+        self._tasks[command.name] = self._turns.watched(work, lambda took_s: self._blocked(heartbeat, took_s))
 
     def kill(self, command: KillHeartbeat) -> None:
         self._log.record("heartbeat stopped", f"{command.name}: it took longer than its time limit")
         if task := self._tasks.get(command.name):
-            self._stop(task, _CANCELS)
-
-    def _stop(self, task: asyncio.Task[None], tries: int) -> None:
-        if task.done():
-            return
-        if not tries:
-            tear_down(task)
-            return
-        task.cancel()
-        asyncio.get_running_loop().call_later(_CANCEL_EVERY_S, self._stop, task, tries - 1)
+            stop_firmly(task, every_s=_CANCEL_EVERY_S)
 
     def skip(self, command: SkipHeartbeat) -> None:
         heartbeat = self.by_name.get(command.name)
@@ -150,12 +160,31 @@ class EngineHeartbeats:
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
-        if not tasks:
-            return
-        _, unstopped = await asyncio.wait(tasks, timeout=_CANCEL_EVERY_S)
+        _, unstopped = await asyncio.wait(tasks, timeout=_CANCEL_EVERY_S) if tasks else ((), ())
         for task in unstopped:
             with suppress(RuntimeError):  # it ignores even this
                 tear_down(task)
+        for loop in self._loops:
+            loop.close()
+        if self._loops:  # a thread that something blocks is a daemon's, and is left behind
+            await asyncio.wait([asyncio.wrap_future(loop.ended) for loop in self._loops], timeout=_CANCEL_EVERY_S)
+
+    def _blocked(self, heartbeat: Heartbeat, took_s: float) -> None:
+        """Give a heartbeat that has blocked the engine's loop a thread from its next call on, and say so once."""
+        if heartbeat.has_own_thread:
+            return
+        heartbeat.has_own_thread = True
+        words = (
+            f"{heartbeat.name}: it blocked the engine's loop for {took_s:.1f} s, with time.sleep, computing or I/O that"
+            " waits in an async function; from its next call on it runs in a thread of its own"
+        )
+        _log.warning("Heartbeat %s.", words)
+        self._log.record("heartbeat moved", words)
+
+    def _release(self, heartbeat: Heartbeat) -> None:
+        if heartbeat.loop is not None:
+            heartbeat.loop.close()
+            self._loops.discard(heartbeat.loop)
 
     async def _run(self, heartbeat: Heartbeat, epoch: int) -> None:
         heartbeat.runs += 1
@@ -205,13 +234,26 @@ class EngineHeartbeats:
             context = AgentContext(AgentRun(0, epoch, heartbeat.name, b""), link, self._surroundings)
         arguments = () if context is None else (context,)
         try:
-            if inspect.iscoroutinefunction(heartbeat.function):
+            if heartbeat.has_own_thread:
+                await self._call_in_its_thread(heartbeat, arguments)
+            elif inspect.iscoroutinefunction(heartbeat.function):
                 await heartbeat.function(*arguments)
-                return
-            called = self._called[heartbeat.name] = self._threads.submit(heartbeat.function, *arguments)
-            result = await asyncio.wrap_future(called)
-            if inspect.isawaitable(result):
-                await result
+            else:
+                called = self._called[heartbeat.name] = self._threads.submit(heartbeat.function, *arguments)
+                result = await asyncio.wrap_future(called)
+                if inspect.isawaitable(result):
+                    await result
         finally:
             if context is not None:
                 context.close()
+
+    async def _call_in_its_thread(self, heartbeat: Heartbeat, arguments: tuple[Any, ...]) -> None:
+        if heartbeat.loop is None:
+            heartbeat.loop = HeartbeatLoop()
+            self._loops.add(heartbeat.loop)
+        called = self._called[heartbeat.name] = heartbeat.loop.call(heartbeat.function, *arguments)
+        try:
+            await asyncio.wrap_future(called)
+        except asyncio.CancelledError:
+            heartbeat.loop.cancel()
+            raise

@@ -14,7 +14,9 @@ from headrace.units import format_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatStatus:
-    """How a heartbeat's calls went lately. Times are in seconds since 1970."""
+    """How a heartbeat's calls went lately. Times are in seconds since 1970. `has_own_thread`: it is async, has blocked
+    the engine's loop, and runs elsewhere since.
+    """
 
     name: str
     every_s: float
@@ -26,10 +28,12 @@ class HeartbeatStatus:
     last_skip_at: float | None
     last_skip_reason: str
     is_blind: bool
+    has_own_thread: bool
 
     def __str__(self) -> str:
         failed = f", {self.failures} of them failed" if self.failures else ""
-        return f"{self.name}: {counted(self.runs, 'beat')}{failed}, {self.skips} skipped"
+        moved = ", in a thread of its own since it blocked the loop" if self.has_own_thread else ""
+        return f"{self.name}: {counted(self.runs, 'beat')}{failed}, {self.skips} skipped{moved}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
