@@ -5,8 +5,10 @@ Each mutant is opened, read, summed, shown, run and verified in a process of its
 
 import asyncio
 import gzip
+import importlib
 import json
 import os
+import pkgutil
 import resource
 import select
 import shutil
@@ -16,6 +18,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +64,15 @@ def bases(folder: Path) -> list[Path]:
             Job.open(old).run(new, limit=7).close()
             made.append(new)
     return made
+
+
+def _import_all() -> None:
+    """Import what the ways use, so that each forked process need not: that took most of the time."""
+    import headrace
+
+    for module in pkgutil.walk_packages(headrace.__path__, "headrace."):
+        with suppress(ImportError):  # of an extra that is not installed
+            importlib.import_module(module.name)
 
 
 def play(seeds: Iterator[int], files: list[Path], folder: Path) -> Iterator[Outcome]:
@@ -224,6 +236,7 @@ def measure(bench: Bench) -> Table:
     first = int(os.environ.get("FUZZ_SEED", "0"))
     folder = bench.directory / "fuzz"
     folder.mkdir()
+    _import_all()
     started_s, outcomes = time.monotonic(), Counter[str]()
     slowest, largest, faulty = 0.0, 0, 0
     for outcome in play(iter(range(first, first + count)), bases(folder), folder):
