@@ -50,7 +50,12 @@ def measure(bench: Bench) -> Table:
     parquet, parts = bench.directory / "results.parquet", bench.directory / "results.parts"
     lines = [*_small(reads), *_exports(reads, bench.directory, parquet)]
     peers = {peer: run_child("read_peer", parquet, peer) for peer in ("pandas", "duckdb")}
-    lines += [*_queries(reads, parts, peers), *_iteration(reads, size), *_disk(bench, path, size)]
+    lines += [
+        *_queries(reads, parts, peers),
+        *_iteration(reads, size),
+        *_beside(bench, size),
+        *_disk(bench, path, size),
+    ]
     return Table(
         f"results: {size:,} of three questions and five traits, 5 KB of prompts and responses each",
         lines,
@@ -128,6 +133,17 @@ def _iteration(reads: _Reads, size: int) -> list[Line]:
         Line("iteration in plan order, results a second", f"{rate:,.0f}", ">= 100,000", rate >= 100_000),
         Line("the same, all prompts looked at", f"{prompt_rate:,.0f}", ">= 100,000", prompt_rate >= 100_000),
         reads.memory("iteration with prompts", with_prompts, 150 * _MB),
+    ]
+
+
+def _beside(bench: Bench, size: int) -> list[Line]:
+    """A reader while another process writes as many interviews."""
+    beside = run_child("reading_beside", bench.directory / "beside.run", size).figures
+    peak, rounds = beside["peak_bytes"], f"{beside['rounds']} rounds in {beside['seconds']:.0f} s"
+    return [
+        Line(
+            "a reader beside a writer of as many, peak memory", megabytes(peak), "<= 150 MB", peak <= 150 * _MB, rounds
+        )
     ]
 
 
