@@ -8,6 +8,7 @@ from headrace.errors import ModelUnusable, NetworkAway, ProviderBusy, ProviderEr
 from headrace.limits import BreakerLimits, EndpointLimits
 from headrace.models.limiter import CallNotMade, EndpointState, Limiter
 from headrace.models.provider import Reply, Request
+from headrace.priority import Priority
 
 QUICK = EndpointLimits(
     first_concurrency=2, most_concurrency=2, first_pause_s=0.02, longest_pause_s=0.05, longest_asked_pause_s=0.1,
@@ -122,3 +123,27 @@ async def test_a_cancelled_call_gives_its_turn_to_the_next():
     assert [isinstance(each, Reply) for each in ended] == [False, True, False, False, True, True]
     assert provider.asked == ["0", "1", "4", "5"]
     assert limiter.status().in_flight == 0
+
+
+async def test_calls_in_line_go_in_the_order_of_their_priority():
+    limiter, provider = Limiter(QUICK), Scripted(wait_s=0.01)
+    levels = [Priority.NORMAL] * 2 + [Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.LOW, Priority.CRITICAL]
+    requests = [Request("q", "", f"{n} {p.name}", {}, {}, {}, 0, 1, priority=p) for n, p in enumerate(levels)]
+    await asyncio.gather(*(limiter.ask(provider, request, 10.0, never) for request in requests))
+    asked = ["0 NORMAL", "1 NORMAL", "6 CRITICAL", "4 HIGH", "3 NORMAL", "2 LOW", "5 LOW"]
+    assert provider.asked == asked
+
+
+async def test_a_call_that_passes_others_needs_no_timer_of_theirs():
+    rated = msgspec.structs.replace(QUICK, requests_per_minute=60.0, most_concurrency=500, first_concurrency=500)
+    limiter, provider = Limiter(rated), Scripted()
+    lower = [asyncio.ensure_future(ask(limiter, provider, f"survey {number}")) for number in range(20)]
+    await asyncio.sleep(0)
+    request = Request("q", "", "agent", {}, {}, {}, 0, 1, priority=Priority.CRITICAL)
+    await limiter.ask(provider, request, 10.0, never)
+    assert provider.asked.index("agent") <= 5
+    for call in lower:
+        call.cancel()
+    await asyncio.gather(*lower, return_exceptions=True)
+    assert limiter.status().waiting == 0
+    limiter.close()

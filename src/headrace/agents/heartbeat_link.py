@@ -16,6 +16,7 @@ from headrace.agents.contract import ProgramCall
 from headrace.agents.link import AgentLink, Value
 from headrace.agents.model_calls import AgentCalls
 from headrace.errors import InvalidInput
+from headrace.priority import Priority
 from headrace.survey.values import encode_value
 from headrace.threads.crossing import awaited_on
 
@@ -43,7 +44,7 @@ class HeartbeatLink(AgentLink):
         return None
 
     async def ask(self, step: str, model: bytes, prompt: str, system: str, mark: bytes) -> bytes:
-        asked = self._calls.ask(model, prompt, system, self.stopping.is_stopping)
+        asked = self._calls.ask(model, prompt, system, self.stopping.is_stopping, Priority.LOW)
         return encode_value(await awaited_on(self._engine_loop, asked))
 
     async def run_command(self, step: str, command: ProgramCall, mark: bytes) -> bytes:

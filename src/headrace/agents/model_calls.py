@@ -18,6 +18,7 @@ from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.prices import Price, price_of
+from headrace.priority import Priority
 from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, AnswerState, Usage
 
@@ -42,12 +43,14 @@ class AgentCalls:
         if model.functions:
             self._met[model.to_row()] = model
 
-    async def ask(self, row: bytes, prompt: str, system: str, is_stopping: Callable[[], bool]) -> str:
+    async def ask(
+        self, row: bytes, prompt: str, system: str, is_stopping: Callable[[], bool], priority: Priority
+    ) -> str:
         """The model's reply, whatever it says. One that is of no use has been paid for all the same."""
         model = self._met.get(row) or Model.from_row(row)
         calls = await self._of(model)
         record = AnswerRecord(0, AnswerState.ANSWERED)
-        request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1)
+        request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1, priority=priority)
         reply = await self._patiently(calls, request, record, is_stopping)
         record.attempts = 1
         record.input_tokens, record.output_tokens = reply.input_tokens, reply.output_tokens

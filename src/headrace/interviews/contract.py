@@ -22,6 +22,7 @@ from headrace.exit_causes import ExitCause
 from headrace.limits import RetryLimits
 from headrace.models.limiter import EndpointState
 from headrace.plan.prices import Price
+from headrace.priority import Priority
 from headrace.store.run_file.rows import RowBatch
 from headrace.survey.record import AnswerRecord, DetailShape, Usage
 
@@ -37,6 +38,7 @@ class Spec(msgspec.Struct, frozen=True):
     question_models: dict[int, int] = {}  # the number in `models` of a question's own model, by its position
     agent_settings: bytes = b""  # a SettingsTable
     details: DetailShape = DetailShape.WHOLE
+    priority: Priority = Priority.NORMAL  # of its calls, beside others to the same model
 
 
 class Interview(msgspec.Struct, array_like=True):

@@ -140,7 +140,9 @@ class InlineExecutor:
         self._outbox.compress = DetailPacker(spec.dictionary).compress
         survey = survey_with(spec, self._functions)
         self._agent_settings = agent_settings_with(spec, self._functions, len(survey))
-        self._interviewer = Interviewer(survey, self._models, spec.retry, spec.question_models, spec.details)
+        self._interviewer = Interviewer(
+            survey, self._models, spec.retry, spec.question_models, spec.details, spec.priority
+        )
 
     def _calls(self, position: int, model: Model, spec: Spec) -> ModelCalls:
         provider = self._providers[position]

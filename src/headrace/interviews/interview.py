@@ -20,6 +20,7 @@ from headrace.models.calls import ModelCalls
 from headrace.models.endpoint.retry import wait_before_retry_s
 from headrace.models.limiter import CallNotMade
 from headrace.models.provider import Finish, Reply, Request
+from headrace.priority import Priority
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Row, Status
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.flow.route import Jumps, Route
@@ -103,8 +104,10 @@ class Interviewer:
         retry: RetryLimits,
         question_models: Mapping[int, int] | None = None,
         details: DetailShape = DetailShape.WHOLE,
+        priority: Priority = Priority.NORMAL,
     ) -> None:
         self._details = details
+        self._priority = priority
         self._asked = asked_questions(survey)
         self.wording = survey.wording
         self._route = Route(survey)
@@ -255,6 +258,7 @@ class Interviewer:
         request = Request(
             asked.name, record.system or interview.system, record.prompt, asked.schema(question),
             context["agent"], context["scenario"], given.iteration, record.attempts, asked.has_comment,
+            self._priority,
         )  # fmt: skip
         model = self._own_models[asked.position] or self._models[given.model]
         try:

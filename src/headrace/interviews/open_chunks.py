@@ -16,6 +16,7 @@ from headrace.limits import RetryLimits
 from headrace.plan.called_models import question_models
 from headrace.plan.job import Job
 from headrace.plan.prices import price_of
+from headrace.priority import Priority
 from headrace.store.run_file.rows import BatchRow
 from headrace.store.run_file.run_file import RunFile
 from headrace.survey.record import DetailShape
@@ -96,7 +97,7 @@ class OpenChunks:
         return interview
 
 
-def spec_of(job: Job, file: RunFile, details: DetailShape) -> Spec:
+def spec_of(job: Job, file: RunFile, details: DetailShape, priority: Priority) -> Spec:
     """Describe what all chunks of a job share."""
     return Spec(
         survey=job.survey.to_row(),
@@ -107,4 +108,5 @@ def spec_of(job: Job, file: RunFile, details: DetailShape) -> Spec:
         retry=RetryLimits(),
         agent_settings=job.agents.settings.to_row(),
         details=details,
+        priority=priority,
     )

@@ -41,6 +41,7 @@ from headrace.limits import Keep, RunOptions
 from headrace.memory.governed import GovernedMemory
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
+from headrace.priority import Priority
 from headrace.progress.pace import Progress
 from headrace.results.totals.running_totals import RunTotals
 from headrace.results.totals.written_totals import TotalledRow
@@ -60,7 +61,7 @@ Listener: TypeAlias = Callable[[list[CommittedRow]], None]
 class SurveyRun:
     """`listener` gets committed rows and must answer each batch with `delivered`; until then they hold permits.
 
-    `totals` get each row inside the commit that writes it.
+    `totals` get each row inside the commit that writes it. `priority` is that of its calls.
     """
 
     def __init__(
@@ -73,8 +74,10 @@ class SurveyRun:
         executor: InterviewExecutor,
         listener: Listener | None,
         totals: RunTotals | None = None,
+        priority: Priority = Priority.NORMAL,
     ) -> None:
         self._job = job
+        self._priority = priority
         self._file = file
         self._writer = writer
         self._options = options
@@ -127,7 +130,7 @@ class SurveyRun:
         journaled by then stays.
         """
         self.read_memory()
-        await self._executor.open(spec_of(self._job, self._file, self._details()))
+        await self._executor.open(spec_of(self._job, self._file, self._details(), self._priority))
         self._ahead = self._executor.ahead
         self._window.tune(self._window.concurrency + self._ahead)
         self._lease()

@@ -32,6 +32,7 @@ from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.job import Job
 from headrace.plan.portion import RunScope
+from headrace.priority import Priority
 from headrace.progress.pace import Progress
 from headrace.results.totals.asked_totals import AskedTotals
 from headrace.store.disk_errors import translated_errors
@@ -49,6 +50,8 @@ class SessionHost(Protocol):
     def limiters(self) -> SharedLimiters: ...
     @property
     def listener(self) -> Listener | None: ...
+    @property
+    def priority(self) -> Priority: ...
 
     def check_wanted(self) -> None:
         """Raise where the run was stopped while its file is still being made; from any thread."""
@@ -110,7 +113,17 @@ class Session:
                 with closing(WriterThread(file.live)) as writer:
                     executor = host.executor(cache)
                     totals = self._totals.begin(self.job, file)
-                    run = SurveyRun(self.job, file, writer, self.options, host.memory, executor, host.listener, totals)
+                    run = SurveyRun(
+                        self.job,
+                        file,
+                        writer,
+                        self.options,
+                        host.memory,
+                        executor,
+                        host.listener,
+                        totals,
+                        host.priority,
+                    )
                     await self._run_noted(run, file, host)
         finally:
             file.close()

@@ -30,6 +30,7 @@ from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.job import Job
 from headrace.plan.portion import RunScope
+from headrace.priority import Priority
 from headrace.progress.pace import Progress
 from headrace.progress.refresh import Display
 from headrace.progress.terminal_line import canvas_for, say_reused
@@ -151,6 +152,8 @@ class StandaloneRun:
 
 class _OwnHost:
     """The SessionHost of a survey by itself."""
+
+    priority = Priority.NORMAL
 
     def __init__(
         self,

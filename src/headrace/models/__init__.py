@@ -2,7 +2,7 @@
 
     interview or agent run ──► calls ──► response cache: a reply that an earlier run paid for
                                  │
-                                 └─► limiter (first come, first served) ──► provider (protocols/) ──► the service
+                                 └─► limiter (by priority) ──► provider (protocols/) ──► the service
                                        │ may it go?  ▲   │ how the call ended
                                        ▼             │   ▼
                                      endpoint/ (pure): concurrency, rates, breaker, pauses
@@ -12,6 +12,8 @@ controller, decides for all interviews and agent runs; worker processes ask it f
 
 - `calls` (one model's calls, their price and tokens), `limiter` (the line before one endpoint), `shared_limiters` (the
   limiters of all models), `provider` (the contract: a request in, a reply or a ProviderError out).
+- A call has the priority of the survey, agent run or heartbeat that makes it. The line is ordered by it, and while HIGH
+  or CRITICAL calls come, a part of the endpoint's concurrency and rates is left to them.
 - A model may have several addresses. Which of them can be reached travels with replies and errors to the limiter, which
   logs each change once.
 - A wrong key, name or quota closes an endpoint for good: its interviews stay as they are, the other models go on, and

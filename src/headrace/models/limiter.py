@@ -1,8 +1,9 @@
-"""A limiter lets calls through to a model's endpoint one by one, as the endpoint allows, in the order they came.
+"""A limiter lets calls through to a model's endpoint one by one, as the endpoint allows, in the order of priority.
 
 Covers: waiting for a turn without a connection, telling the endpoint how each call ended, calls that were no attempt
 (the network was away, the service was busy), and reporting changes of the endpoint's state to listeners. Does not
-cover: whether a call may go out (models.endpoint.endpoint), or trying a failed one again (interviews.interview).
+cover: whether a call may go out (models.endpoint.endpoint), which is next (models.endpoint.call_line), or trying a
+failed one again (interviews.interview).
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from typing import Protocol, TypeVar, assert_never
@@ -25,6 +25,7 @@ from headrace.errors import (
     ProviderTimeout,
 )
 from headrace.limits import EndpointLimits
+from headrace.models.endpoint.call_line import CallLine
 from headrace.models.endpoint.call_results import (
     Abandoned,
     Away,
@@ -42,6 +43,7 @@ from headrace.models.endpoint.call_results import (
 )
 from headrace.models.endpoint.endpoint import Endpoint
 from headrace.models.provider import AddressChange, AllAddressesAway, Provider, Reply, Request
+from headrace.priority import Priority
 from headrace.units import format_duration
 
 ABANDONED = Abandoned()
@@ -67,7 +69,7 @@ Turn = TypeVar("Turn")
 class Turns(Protocol[Turn]):
     """Gives turns and takes the result of each call. The limiter does, or a worker's stand-in for it."""
 
-    async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Turn: ...
+    async def turn(self, tokens: float, is_stopping: Callable[[], bool], priority: Priority) -> Turn: ...
 
     def ended(self, go: Turn, outcome: CallResult) -> None: ...
 
@@ -77,7 +79,7 @@ async def ask_in_turn(
 ) -> Reply:
     busy = 0
     while True:
-        go = await turns.turn(tokens, is_stopping)
+        go = await turns.turn(tokens, is_stopping, request.priority)
         try:
             reply = await provider.ask(request)
         except ProviderError as error:
@@ -112,7 +114,7 @@ class Limiter:
         self._endpoint = Endpoint(limits, random.random)
         self._on_reach = on_reach
         self._away_addresses: set[str] = set()
-        self._line: deque[_Waiting] = deque()  # bounded by the window
+        self._line: CallLine[_Waiting] = CallLine(limits.aging_s)
         self._timer: asyncio.TimerHandle | None = None
         self._listeners: list[Callable[[EndpointState, str], None]] = []
         self.state = EndpointState.OPEN
@@ -129,15 +131,15 @@ class Limiter:
         self._listeners.remove(listener)
 
     def status(self) -> EndpointStatus:
-        return self._endpoint.status(time.monotonic(), waiting=len(self._line))
+        return self._endpoint.status(time.monotonic(), waiting=self._line.total)
 
     async def ask(self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Reply:
         """Make one call when its turn comes; raises what the provider raises, or CallNotMade."""
         return await ask_in_turn(self, provider, request, tokens, is_stopping)
 
-    async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Go:
+    async def turn(self, tokens: float, is_stopping: Callable[[], bool], priority: Priority) -> Go:
         """Wait for the turn of a call, which must come back through `ended`; raises CallNotMade or ModelUnusable."""
-        return self._go_at_once(tokens) or await self._turn(tokens, is_stopping)
+        return self._go_at_once(tokens, priority) or await self._turn(tokens, is_stopping, priority)
 
     def ended(self, go: Go, outcome: CallResult) -> None:
         away_since_s = self._endpoint.away_since_s
@@ -146,15 +148,16 @@ class Limiter:
             self._note_addresses(outcome.changes)
         if self._endpoint.away_since_s != away_since_s:
             self._tell_reach(away_since_s, outcome)
-        if self._line:
+        if self._line.total:
             self._advance()
         self._tell_state()
 
     def release_stopped(self) -> None:
         """Fails the waiting calls of runs that are stopping: a stop must not wait for a network to come back."""
-        for waiting in [each for each in self._line if each.is_stopping()]:
-            self._line.remove(waiting)
-            waiting.refuse(CallNotMade("the run is stopping"))
+        for waiting in self._line.waiting():
+            if waiting.is_stopping():
+                self._line.remove(waiting, waiting.priority)
+                waiting.refuse(CallNotMade("the run is stopping"))
         self._tell_state()
 
     def close(self) -> None:
@@ -162,46 +165,53 @@ class Limiter:
             self._timer.cancel()
             self._timer = None
 
-    def _go_at_once(self, tokens: float) -> Go | None:
-        if self._line:
-            return None  # first come, first served
-        answer = self._endpoint.ask(time.monotonic(), tokens)
+    def _go_at_once(self, tokens: float, priority: Priority) -> Go | None:
+        if self._line.total:
+            return None  # each in its order
+        answer = self._endpoint.ask(time.monotonic(), tokens, priority)
         return answer if isinstance(answer, Go) else None
 
-    async def _turn(self, tokens: float, is_stopping: Callable[[], bool]) -> Go:
+    async def _turn(self, tokens: float, is_stopping: Callable[[], bool], priority: Priority) -> Go:
         if is_stopping():
             raise CallNotMade("the run is stopping")
-        waiting = _Waiting(tokens, is_stopping)
-        self._line.append(waiting)
-        self._advance()
+        waiting = _Waiting(tokens, is_stopping, priority)
+        self._line.add(waiting, priority, time.monotonic())
+        if self._line.first()[1] is waiting:  # else the first one waits already, and is looked at when it may go
+            self._advance()
         self._tell_state()  # with this one in line there is a probe: the plan need not send more
         try:
             return await waiting.future
         except asyncio.CancelledError:
             if waiting.future.done() and not waiting.future.cancelled() and waiting.future.exception() is None:
                 self.ended(waiting.future.result(), ABANDONED)  # its turn had just come
-            elif waiting in self._line:
-                self._line.remove(waiting)
+            else:
+                self._line.remove(waiting, priority)
+                self._advance()  # the next one may need less
                 self._tell_state()
             raise
 
     def _advance(self) -> None:
         """Gives turns to the calls in line, in order, for as long as the endpoint allows."""
-        while self._line:
-            if self._line[0].future.done():  # cancelled, and about to leave the line itself
-                self._line.popleft()
+        line, endpoint = self._line, self._endpoint
+        while line.total:
+            priority, waiting = line.first()
+            if waiting.future.done():  # cancelled, and about to leave the line itself
+                line.remove(waiting, priority)
                 continue
             now_s = time.monotonic()
-            answer = self._endpoint.ask(now_s, self._line[0].tokens)
+            is_aged = endpoint.reserved_until_s > now_s and line.is_aged(priority, now_s)
+            answer = endpoint.ask(now_s, waiting.tokens, priority, is_aged=is_aged)
             match answer:
                 case Go():
-                    self._line.popleft().give(answer)
+                    line.give_turn(priority, now_s)
+                    waiting.give(answer)
                 case Wait():
                     self._wake_at(answer.until_s, now_s)
                     return
                 case Closed():
-                    while self._line:
-                        self._line.popleft().refuse(ModelUnusable(answer.reason))
+                    for each in line.waiting():
+                        line.remove(each, each.priority)
+                        each.refuse(ModelUnusable(answer.reason))
                 case _:
                     assert_never(answer)
 
@@ -248,19 +258,20 @@ class Limiter:
         if self._endpoint.closed_reason is not None:
             return EndpointState.CLOSED
         # With no call left that could be the probe, the plan has to send one, or the incident would never end.
-        can_probe = bool(self._line) or self._endpoint.in_flight > 0
+        can_probe = self._line.total > 0 or self._endpoint.in_flight > 0
         return EndpointState.HELD if self._endpoint.is_held and can_probe else EndpointState.OPEN
 
 
 class _Waiting:
     """A call that waits for its turn."""
 
-    __slots__ = ("future", "is_stopping", "tokens")
+    __slots__ = ("future", "is_stopping", "priority", "tokens")
 
-    def __init__(self, tokens: float, is_stopping: Callable[[], bool]) -> None:
+    def __init__(self, tokens: float, is_stopping: Callable[[], bool], priority: Priority) -> None:
         self.future: asyncio.Future[Go] = asyncio.get_running_loop().create_future()
         self.tokens = tokens
         self.is_stopping = is_stopping
+        self.priority = priority
 
     def give(self, go: Go) -> None:
         self.future.set_result(go)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from headrace.errors import ListError, NetworkAway, nearest
+from headrace.priority import Priority
 from headrace.survey.questions.base import Schema
 from headrace.survey.values import Fields
 
@@ -20,7 +21,9 @@ _OF_EVERY_MODEL = frozenset({"price", "requests_per_minute", "tokens_per_minute"
 
 
 class Request(msgspec.Struct, gc=False):
-    """One call. `attempt` counts from 1 for each question of an interview; `has_comment`: one is wanted too."""
+    """One call. `attempt` counts from 1 for each question of an interview; `has_comment`: one is wanted too. `priority`
+    is its place before others that wait for the same model.
+    """
 
     question_name: str
     system_prompt: str
@@ -31,6 +34,7 @@ class Request(msgspec.Struct, gc=False):
     iteration: int
     attempt: int
     has_comment: bool = False
+    priority: Priority = Priority.NORMAL
 
 
 class Finish(IntEnum):

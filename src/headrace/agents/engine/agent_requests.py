@@ -91,7 +91,8 @@ class AgentRequests:
         def is_stopping() -> bool:
             return run.stop is not None or run.epoch != event.epoch
 
-        return encode_value(await self._calls.ask(event.model, event.prompt, event.system, is_stopping))
+        asked = event.model, event.prompt, event.system
+        return encode_value(await self._calls.ask(*asked, is_stopping, run.priority))
 
     async def _receive(self, run: LiveRun, event: contract.Receiving) -> None:
         run.has_mail = False

@@ -122,7 +122,7 @@ class _EngineHost:
     def __init__(self, surveys: EngineSurveys, session: Session, priority: Priority) -> None:
         self._surveys = surveys
         self._session = session
-        self._priority = priority
+        self.priority = priority
         self.memory = EngineSurveyMemory(surveys.readings, surveys.pressure, surveys.read_memory)
         self.limiters = surveys.limiters
 
@@ -138,7 +138,7 @@ class _EngineHost:
 
     @asynccontextmanager
     async def running(self, run: SurveyRun, file: RunFile) -> AsyncGenerator[Callable[[Progress], None]]:
-        self._surveys.open(run, file.path, file.budgets.window, self._priority)
+        self._surveys.open(run, file.path, file.budgets.window, self.priority)
         try:
             yield lambda _: self._surveys.report(str(file.path))
         finally:

@@ -35,6 +35,7 @@ from headrace.models.endpoint.call_results import (
     Unusable,
 )
 from headrace.models.provider import Reply
+from headrace.priority import Priority
 from headrace.survey.record import Usage
 from headrace.workers.hosting.executor_wire import AckEvents, EventsSent, SignalWork, encode
 from headrace.workers.wire import FunctionReference
@@ -100,6 +101,7 @@ class TurnWanted(msgspec.Struct, tag=True, array_like=True):
     call: int
     model: int
     tokens: float
+    priority: Priority = Priority.NORMAL
 
 
 class TurnGivenUp(msgspec.Struct, tag=True, array_like=True):

@@ -47,6 +47,7 @@ from headrace.models.endpoint.call_results import CallResult
 from headrace.models.limiter import CallNotMade, EndpointState, ask_in_turn
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.shared_limiters import endpoint_key
+from headrace.priority import Priority
 from headrace.survey.model import Model
 from headrace.survey.record import Usage
 from headrace.threads.loop_thread import network_loop
@@ -161,13 +162,13 @@ class RemoteLimiter:
     async def ask(self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Reply:
         return await ask_in_turn(self, provider, request, tokens, is_stopping)
 
-    async def turn(self, tokens: float, is_stopping: Callable[[], bool]) -> int:
+    async def turn(self, tokens: float, is_stopping: Callable[[], bool], priority: Priority) -> int:
         if self._link.is_behind:  # replies that have not left take memory here: no call before they have
             await self._link.caught_up()
         if is_stopping():
             raise CallNotMade("the run is stopping")
         call, answer = self._link.expect()
-        self._link.post(TurnWanted(call, self._model, tokens))
+        self._link.post(TurnWanted(call, self._model, tokens, priority))
         self._line[call] = is_stopping
         try:
             return await answer

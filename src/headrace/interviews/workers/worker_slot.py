@@ -279,7 +279,7 @@ class WorkerSlot:
         limiter = self._limiters[wanted.model]
         assert limiter is not None
         try:
-            go = await limiter.turn(wanted.tokens, _never)
+            go = await limiter.turn(wanted.tokens, _never, wanted.priority)
         except ModelUnusable as error:
             self.post(TurnRefused(wanted.call, error.message))
         else:

@@ -8,6 +8,7 @@ import msgspec
 
 from headrace.models.endpoint.breaker import Circuit
 from headrace.models.provider import AddressChange, RateHint
+from headrace.priority import Priority
 
 
 class Go(msgspec.Struct, gc=False, eq=False):
@@ -16,6 +17,7 @@ class Go(msgspec.Struct, gc=False, eq=False):
     started_s: float
     tokens: float  # as estimated
     incidents: int  # how many there had been: a call that began before the latest one says nothing about now
+    priority: Priority = Priority.NORMAL
 
 
 class Wait(msgspec.Struct, frozen=True, gc=False):

@@ -10,12 +10,17 @@ Calm, the limits are concurrency and rates. Three incidents hold everything back
 - away (the service was never reached): until a probe reaches it; visible as `away_since_s`.
 A call that was in flight when an incident began belongs to it: two hundred calls that fail together are one incident.
 
-Does not cover: making the calls, or their order (models.limiter); how often one question is tried
-(models.endpoint.retry). One thread at a time.
+A call of HIGH or above reserves a part for those that follow it, for `reserve_s` from when it asked and from when it
+ended: calls below HIGH then leave an eighth of the concurrency to them, and some of each rate's burst. Nothing is
+reserved while none asks.
+
+Does not cover: making the calls (models.limiter), their order (models.endpoint.call_line); how often one question is
+tried (models.endpoint.retry). One thread at a time.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import assert_never
 
@@ -39,8 +44,11 @@ from headrace.models.endpoint.call_results import (
 from headrace.models.endpoint.concurrency import Concurrency
 from headrace.models.endpoint.pause import EndpointPause
 from headrace.models.endpoint.rates import Meter, Rates
+from headrace.priority import Priority
 
 _UNTIL_ONE_ENDS = Wait(None)
+_RESERVED_PART = 8  # of the calls in flight, one in so many is for HIGH and above
+_NORMAL, _HIGH = Priority.NORMAL, Priority.HIGH  # by themselves: looking a member up costs more than comparing it
 
 
 class Endpoint:
@@ -56,6 +64,9 @@ class Endpoint:
         self._is_held = False  # during an incident, or once the endpoint is closed
         self._incidents = 0
         self._probe: Go | None = None
+        self._reserve_s = limits.reserve_s
+        self.reserved_until_s = -math.inf
+        self._high_in_flight = 0
         self._requests, self._tokens = Meter(), Meter()
         self._calls = self._used_tokens = self._busy_calls = self._failures = 0
         self.in_flight = 0
@@ -74,8 +85,14 @@ class Endpoint:
         """Lets the limit of calls in flight grow to so many, where that raises throughput."""
         self._concurrency.allow(calls)
 
-    def ask(self, now_s: float, tokens: float) -> Go | Wait | Closed:
-        """Whether a call of about so many tokens, in and out, may go out now."""
+    def ask(
+        self, now_s: float, tokens: float, priority: Priority = _NORMAL, *, is_aged: bool = False
+    ) -> Go | Wait | Closed:
+        """Whether a call of about so many tokens, in and out, may go out now. One that `is_aged` may use what is
+        reserved for HIGH.
+        """
+        if priority >= _HIGH:
+            self.reserved_until_s = now_s + self._reserve_s
         if self._is_held:
             held = self._held(now_s)
             if held is not None:
@@ -83,13 +100,20 @@ class Endpoint:
         if self.in_flight >= self._concurrency.limit:
             self._concurrency.was_short()
             return _UNTIL_ONE_ENDS
+        if now_s < self.reserved_until_s and priority < _HIGH and not is_aged:
+            kept_out = self._kept_out(now_s, tokens)
+            if kept_out is not None:
+                return kept_out
         ready_s = self._rates.ready_s(tokens)
         if ready_s > now_s:
             return Wait(ready_s)
-        return self._go(now_s, tokens)
+        return self._go(now_s, tokens, priority)
 
     def ended(self, now_s: float, go: Go, outcome: CallResult) -> None:
         self.in_flight -= 1
+        if go.priority >= _HIGH:
+            self._high_in_flight -= 1
+            self.reserved_until_s = now_s + self._reserve_s  # what it was for may ask again at once
         match outcome:
             case Ok():
                 self._settle_reply(now_s, go, outcome)
@@ -135,8 +159,20 @@ class Endpoint:
             failures=self._failures,
         )
 
-    def _go(self, now_s: float, tokens: float) -> Go:
-        go = Go(now_s, tokens, self._incidents)
+    def _kept_out(self, now_s: float, tokens: float) -> Wait | None:
+        """Why a call below HIGH must leave what is reserved; None where it may go beside that."""
+        limit = self._concurrency.limit
+        reserved = max(1, limit // _RESERVED_PART) if limit > 1 else 0
+        if self.in_flight - self._high_in_flight >= limit - reserved:
+            self._concurrency.was_short()
+            return Wait(self.reserved_until_s)
+        ready_s = self._rates.ready_beside_reserve_s(tokens)
+        return Wait(min(ready_s, self.reserved_until_s)) if ready_s > now_s else None
+
+    def _go(self, now_s: float, tokens: float, priority: Priority) -> Go:
+        go = Go(now_s, tokens, self._incidents, priority)
+        if priority >= _HIGH:
+            self._high_in_flight += 1
         if self._is_held:
             self._probe = go
             self._breaker.may_try(now_s)  # an open circuit becomes half-open

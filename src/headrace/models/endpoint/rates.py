@@ -13,6 +13,7 @@ from headrace.models.provider import RateHint
 
 _MINUTE_S = 60.0
 _BURST_S = 2.0  # a caller that wakes late may catch up by this much
+_RESERVED_PART = 0.25  # of what may go out in one burst
 _METER_S = 30.0
 
 
@@ -23,7 +24,7 @@ class Bucket:
     an amount that is refilled bit by bit may stay short of what was asked for by a rounding error.
     """
 
-    __slots__ = ("_deep_s", "_full_at_s", "_per_s", "per_minute")
+    __slots__ = ("_deep_s", "_full_at_s", "_per_s", "per_minute", "reserve")
 
     def __init__(self, per_minute: float) -> None:
         self._full_at_s = -math.inf
@@ -35,7 +36,9 @@ class Bucket:
         self._full_at_s = now_s + min(owed / self._per_s, _MINUTE_S)
 
     def ready_s(self, amount: float) -> float:
-        """The earliest time at which this amount may go out."""
+        """The earliest time at which this amount may go out; with `reserve` added to it, that much is left then. A full
+        bucket is enough for any amount.
+        """
         return self._full_at_s - max(0.0, self._deep_s - amount / self._per_s)
 
     def take(self, amount: float, now_s: float) -> None:
@@ -52,6 +55,7 @@ class Bucket:
     def _set(self, per_minute: float) -> None:
         depth = max(1.0, per_minute * _BURST_S / _MINUTE_S)
         self.per_minute = per_minute
+        self.reserve = max(1.0, depth * _RESERVED_PART)
         # A full bucket and a minute's refill together are a minute's limit; the one that is taken first is in both.
         self._per_s = (per_minute - (depth - 1.0)) / _MINUTE_S
         self._deep_s = depth / self._per_s
@@ -89,6 +93,15 @@ class Rates:
             ready_s = max(ready_s, self._requests.ready_s(1.0))
         if self._tokens is not None:
             ready_s = max(ready_s, self._tokens.ready_s(tokens))
+        return ready_s
+
+    def ready_beside_reserve_s(self, tokens: float) -> float:
+        """The same for a call that must leave each bucket's reserve in it. In the long run as many calls may go out."""
+        ready_s = self.not_before_s
+        if self._requests is not None:
+            ready_s = max(ready_s, self._requests.ready_s(1.0 + self._requests.reserve))
+        if self._tokens is not None:
+            ready_s = max(ready_s, self._tokens.ready_s(tokens + self._tokens.reserve))
         return ready_s
 
     def take(self, tokens: float, now_s: float) -> None:
