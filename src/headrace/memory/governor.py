@@ -55,6 +55,10 @@ class Governor:
         """Whether the last reading was below the line where this level is left: only time is missing."""
         return self._below_since_s is not None
 
+    def bytes_at(self, share: float) -> int:
+        """How much is in use where a reading is this share."""
+        return self.zero_bytes + int((self.budget_bytes - self.zero_bytes) * share)
+
     def start_over(self, zero_bytes: int) -> None:
         """Make what is in use the new zero, and with it start without pressure."""
         self.zero_bytes = zero_bytes

@@ -21,7 +21,7 @@ from headrace.priority import Priority
 
 NEARLY_FULL = 0.8  # of its limit: a worker above this gets more, where there is more
 _LITTLE_BYTES = 8 << 20  # as the warden leaves it to a worker whose limit it lowers, and so is the share
-_LITTLE_SHARE = 8
+LITTLE_SHARE = 8
 _WEIGHT_BYTES = 16 << 20  # those that use nothing yet get a share too
 
 
@@ -36,7 +36,7 @@ class Borrower(NamedTuple):
 
 def enough_to_go_on(used_bytes: int) -> int:
     """The lowest limit under which a worker can go on; that of one that waits."""
-    return used_bytes + max(_LITTLE_BYTES, used_bytes // _LITTLE_SHARE)
+    return used_bytes + max(_LITTLE_BYTES, used_bytes // LITTLE_SHARE)
 
 
 def is_nearly_full(used_bytes: int, limit_bytes: int) -> bool:

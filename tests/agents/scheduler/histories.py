@@ -35,6 +35,7 @@ _WEIGHTS = {
     "cancel": 2,
     "fail": 5,
     "out of memory": 3,
+    "memory wanted": 3,
     "lost": 3,
     "park": 2,
     "wake": 3,
@@ -203,7 +204,10 @@ def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float)
         case "fail":
             world.end(run, ExitCause.FAILED)
         case "out of memory":
-            world.end(run, ExitCause.OUT_OF_MEMORY)
+            world.end(run, ExitCause.OUT_OF_MEMORY, _limit_of(world, run, who, much))
+        case "memory wanted":
+            if run.slot and world.hosts[run.slot.host].lendable is not None:
+                world.want_memory(run)
         case "lost":
             world.end(run, ExitCause.LOST)
         case "park":
@@ -214,6 +218,13 @@ def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float)
             _tell_late(world, run)
         case _:
             pass  # nothing there to do it with
+
+
+def _limit_of(world: CheckedWorld, run: Run, who: int, much: float) -> int:
+    """What its worker was held to when it met that: all it was owed, or less, where others had the rest."""
+    if run.slot is None or world.hosts[run.slot.host].lendable is None:
+        return 0
+    return int(world.owed(run.slot) * (1 if who % 3 else much))
 
 
 def _submit(world: CheckedWorld, who: int, much: float) -> None:

@@ -10,6 +10,7 @@ from headrace.agents.scheduler.events import (
     KillHeartbeat,
     KillRun,
     MemoryMeasured,
+    MemoryWanted,
     Notice,
     ParkRun,
     PreemptRun,
@@ -29,7 +30,7 @@ from headrace.agents.scheduler.events import (
 from headrace.exit_causes import ExitCause
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
-from tests.agents.scheduler.world import LIMITS, PERMIT_BYTES, QUEUE, HostModel, Run, Slot, World
+from tests.agents.scheduler.world import KEPT_BACK, LIMITS, PERMIT_BYTES, QUEUE, HostModel, Run, Slot, World
 
 _LOWEST_STARTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.MAKES_ROOM)
@@ -51,7 +52,7 @@ class CheckedWorld(World):
             case StartRun():
                 self._check_start(command)
             case PreemptRun() | KillRun():
-                self._check_stop(command)
+                self._check_stop(command, event)
             case ResumeRun():
                 self._check_resume(command)
             case SkipRun():
@@ -92,6 +93,7 @@ class CheckedWorld(World):
         check(command.epoch == run.epoch + 1, "each start has the next epoch")
         check(not self.is_closing, "nothing starts while closing")
         check(command.is_alone or not run.deaths, "after it ran out of memory it runs alone")
+        check(not run.deaths or run.retries_oom, "what more memory does not help is not tried again")
         slot = self.slot_for(run)
         if slot is not None and slot.is_waiting:
             check(_computing(host) < host.slot_count, "never above the slots")
@@ -106,6 +108,10 @@ class CheckedWorld(World):
         reserved = sum(slot.charge for slot in slots)
         check(reserved + command.memory_bytes <= host.budget, "admitted reservations never above the budget")
         check(host.used + command.memory_bytes <= host.budget, "what is in use counts too")
+        check(command.memory_bytes >= (run.declared or 0), "what is declared is reserved")
+        if host.lendable is not None:
+            lent = reserved + command.memory_bytes + KEPT_BACK * (len(slots) + 1)
+            check(lent <= host.lendable, "what a start was promised can be lent to it")
         check(run.priority >= _LOWEST_STARTED[host.pressure], "pressure keeps its levels out")
         was_pushed_out = run.preemptions and not run.deaths
         if was_pushed_out and run.pushed_out_by is StopReason.PRESSURE and slots:
@@ -185,7 +191,7 @@ class CheckedWorld(World):
             told = all(run.skipped_in == self.episodes for run in may_be_in_line if self._is_in_line(run))
             check(told, "LOW work that pressure keeps out is told so")
 
-    def _check_stop(self, command: PreemptRun | KillRun) -> None:
+    def _check_stop(self, command: PreemptRun | KillRun, event: SchedulerEvent) -> None:
         run = self.runs.get(command.id)
         if run is None or run.slot is None or run.epoch != command.epoch:
             raise Broken("no command for work that has ended or was replaced")
@@ -198,6 +204,20 @@ class CheckedWorld(World):
             check(is_idle and self.is_waited_for(run.waits_for), "a parent stops for its child where nothing computes")
         if command.why is StopReason.EMERGENCY:
             self._check_kill(run.slot, command)
+        if command.why is StopReason.OTHERS_NEED_IT:
+            check(isinstance(event, MemoryWanted), "memory is made for who wants it")
+            self._check_gives_memory(run.slot, self.runs[event.id].slot)
+
+    def _check_gives_memory(self, slot: Slot, wants: Slot) -> None:
+        check(not any(member.effects for member in slot.members.values()), "never inside a side effect")
+        others = [other for other in self.hosts[slot.host].slots.values() if other is not slot]
+        check(not any(self._is_stopping(other) for other in others), "one at a time")
+        check(slot.priority <= wants.priority, "only who goes before is made memory for")
+        if slot.priority is wants.priority:
+            check(wants.read_bytes < self.owed(wants), "of its equals none stops for who has all that it is owed")
+        may_stop = [other for other in others if other.stop_sent_s is None and other.priority < wants.priority]
+        lower = [other for other in may_stop if not any(member.effects for member in other.members.values())]
+        check(not any(_goes_before(other, slot) for other in lower), "the lowest makes memory first, of it the newest")
 
     def _check_preempt(self, run: Run, slot: Slot, command: PreemptRun) -> None:
         check(not any(member.effects for member in slot.members.values()), "never inside a side effect")
@@ -243,7 +263,9 @@ class CheckedWorld(World):
             raise Broken("everything ends exactly once")
         check(run.slot is None, "nothing is settled while it runs")
         if command.cause is ExitCause.OUT_OF_MEMORY:
-            check(run.deaths + run.preemptions > 1, "retried once before it is set aside")
+            deaths = run.deaths + run.kills
+            check(deaths > 0, "only what used all that it was owed is set aside")
+            check(deaths > 1 or not run.retries_oom, "retried once before it is set aside")
 
     def _check_grant(self, command: GrantPermits) -> None:
         host = self.hosts[command.host]
@@ -256,6 +278,8 @@ class CheckedWorld(World):
 
     def _is_next_huge(self, host: HostModel) -> bool:
         room = host.budget - host.used - 2 * PERMIT_BYTES
+        if host.lendable is not None:
+            room = min(room, host.lendable - KEPT_BACK - 2 * PERMIT_BYTES)
         return any((run.declared or QUEUE.least_run_bytes) > room for run in self.runs.values())
 
     def _check_note(self, note: RecordNotice) -> None:

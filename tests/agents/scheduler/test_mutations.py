@@ -22,6 +22,7 @@ from tests.agents.scheduler.world import BUDGET
 _HISTORIES = 4000
 
 waiting_heads = RunQueue.heads  # as it is without a mutation
+stops_for_memory = preemption.to_preempt_for
 
 
 def first_come(waiting: RunQueue) -> list[Entry]:
@@ -67,6 +68,14 @@ def told_with_every_reading(skipped_runs: SkippedRuns, waiting: Iterable[Schedul
 
 def behind_new_starts(state: SchedulerState, ahead_of: Entry | None) -> bool:
     return ahead_of is None and waiting_slots.resume_next(state, None)
+
+
+def whoever_is_highest(host: Host, short: Slot, owed_bytes: int, now_s: float) -> Slot | None:
+    return highest_first([slot for slot in host.slots.values() if slot is not short and not slot.is_stopping()])
+
+
+def equals_too(host: Host, short: Slot, owed_bytes: int, now_s: float) -> Slot | None:
+    return stops_for_memory(host, short, 10 * BUDGET, now_s)
 
 
 class Mutation(NamedTuple):
@@ -115,7 +124,25 @@ MUTATIONS = {
     ),
     "many are preempted at once": Mutation(relief, "may_preempt_another", lambda host, now_s: True, "one at a time"),
     "memory is never the run's own fault": Mutation(
-        exits, "_out_of_memory", lambda run: exits.ComesBack.AGAIN, "after it ran out of memory it runs alone"
+        exits,
+        "_out_of_memory",
+        lambda run, had, owed: exits.ComesBack.AGAIN,
+        "after it ran out of memory it runs alone",
+    ),
+    "what can be lent is not counted": Mutation(
+        HostBudget, "_left_to_lend_bytes", lambda memory: BUDGET, "what a start was promised can be lent to it"
+    ),
+    "whatever a run had, its death is its own": Mutation(
+        exits, "_is_its_own", lambda had, owed: True, "only what used all that it was owed is set aside"
+    ),
+    "everything is tried again with more memory": Mutation(
+        exits, "_is_tried_again", lambda run: run.deaths < 2, "what more memory does not help is not tried again"
+    ),
+    "the highest makes memory": Mutation(
+        relief, "to_preempt_for", whoever_is_highest, "only who goes before is made memory for"
+    ),
+    "equals make memory for whoever wants it": Mutation(
+        relief, "to_preempt_for", equals_too, "of its equals none stops for who has all that it is owed"
     ),
     "a child's want of memory is its own": Mutation(
         ScheduledRun, "has_died", property(lambda run: run.deaths > 0), "after it ran out of memory it runs alone"

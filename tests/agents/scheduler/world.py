@@ -23,6 +23,7 @@ from headrace.agents.scheduler.events import (
     KillHeartbeat,
     KillRun,
     MemoryMeasured,
+    MemoryWanted,
     Notice,
     ParkRun,
     PreemptRun,
@@ -58,8 +59,10 @@ QUEUE = QueueLimits(
 )
 BREAKER = BreakerLimits(cool_down_s=4.0, longest_cool_down_s=16.0)
 PERMIT_BYTES = 5
+KEPT_BACK = 5
 WANTED = 40
 KINDS = ("a", "b", "c")
+_FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
 
 
 @dataclass(slots=True, eq=False)
@@ -107,13 +110,15 @@ class Run:
     effects: int = 0
     preemptions: int = 0
     preempts_sent: int = 0
-    deaths: int = 0
+    deaths: int = 0  # after it used all that it was owed
+    kills: int = 0  # for the same, when memory was nearly exhausted
     began_s: float = 0.0
     pushed_out_by: StopReason | None = None
     out_since_s: float = 0.0
     last_slot: Slot | None = None
     home: Slot | None = None
     parked: ParkRun | None = None
+    retries_oom: bool = True
     skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
     is_isolated: bool = False
     waits_for: "Run | None" = None  # an isolated child
@@ -133,6 +138,9 @@ class HostModel:
     budget: int = BUDGET
     pressure: Pressure = Pressure.NORMAL
     changed_s: float = -1000.0
+    zero: int = 0
+    lendable: int | None = None  # to all workers, as of the last reading; None where none is held to a limit
+    most_for_one: int = 0
     slots: dict[int, Slot] = field(default_factory=dict)
 
 
@@ -166,7 +174,8 @@ class World:
             self._lose_all_of(name)
         self.hosts[name] = HostModel(name, slots)
         self.episodes += 1
-        self.tell(HostJoined(now_s=self.now_s, host=name, slots=slots, limits=LIMITS))
+        joined = HostJoined(now_s=self.now_s, host=name, slots=slots, limits=LIMITS, kept_back_bytes=KEPT_BACK)
+        self.tell(joined)
         self.read(self.hosts[name])
 
     def lose(self, name: str) -> None:
@@ -186,7 +195,9 @@ class World:
         self.ids += 1
         if parent is not None:
             priority = parent.slot.priority if parent.slot else parent.priority
-        self.submit_run(Run(self.ids, kind, priority, declared, self.now_s, 0, parent, limit_s))
+        retries_oom = self.ids % 5 > 0
+        run = Run(self.ids, kind, priority, declared, self.now_s, 0, parent, limit_s, retries_oom=retries_oom)
+        self.submit_run(run)
 
     def submit_isolated(self, parent: Run, kind: str, declared: int | None) -> None:
         """A child with a slot of its own; its parent waits for it."""
@@ -238,6 +249,7 @@ class World:
                 deaths=was.deaths if was else 0,
                 executed_s=was.executed_s if was else 0.0,
                 is_isolated=run.is_isolated,
+                retries_oom=run.retries_oom,
             )
         )
         if not run.is_live and was and not run.parked:  # refused, but it is still on disk
@@ -261,14 +273,35 @@ class World:
         run.effects += 1
         self.tell(EffectStarting(now_s=self.now_s, id=run.id, epoch=run.epoch))
 
-    def end(self, run: Run, cause: ExitCause) -> None:
+    def end(self, run: Run, cause: ExitCause, limit: int = 0) -> None:
+        """`limit` is what its worker was held to, where it ran out of memory there."""
         peak, epoch = run.memory, run.epoch
+        is_own = self._used_its_share(run, limit)
+        run.deaths += is_own and cause is ExitCause.OUT_OF_MEMORY
+        run.kills += is_own and run.stop is not None and run.stop.why is StopReason.EMERGENCY
         slot = run.slot
         if slot and run is slot.root and cause in (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY):
             self.known_kinds.add(run.kind)
-        run.deaths += cause is ExitCause.OUT_OF_MEMORY
         self.stopped(run)
-        self.tell(AttemptEnded(now_s=self.now_s, id=run.id, epoch=epoch, cause=cause, peak_bytes=peak))
+        ended = AttemptEnded(now_s=self.now_s, id=run.id, epoch=epoch, cause=cause, peak_bytes=peak, limit_bytes=limit)
+        self.tell(ended)
+
+    def want_memory(self, run: Run) -> None:
+        self.tell(MemoryWanted(now_s=self.now_s, id=run.id, epoch=run.epoch))
+
+    def owed(self, slot: Slot) -> int:
+        """What its runs may use before their death is their own."""
+        host, is_second_try = self.hosts[slot.host], any(run.deaths for run in slot.members.values())
+        if is_second_try or slot.root.declared is not None:
+            return slot.reserved
+        return min(QUEUE.slot_memory_bytes, int(host.most_for_one * 0.9))
+
+    def _used_its_share(self, run: Run, limit: int) -> bool:
+        """Whether it had all that it was owed; of hosts without limits nobody knows."""
+        slot = run.slot
+        if slot is None or self.hosts[slot.host].lendable is None:
+            return slot is not None
+        return (limit or max(run.memory, slot.read_bytes)) >= self.owed(slot)
 
     def stopped(self, run: Run) -> None:
         slot, run.slot = run.slot, None
@@ -276,7 +309,7 @@ class World:
         run.home = slot if slot and slot.root is not run else None
         run.pushed_out_by = run.stop.why if run.stop else None
         run.out_since_s = self.now_s
-        if run.stop is not None and run.stop.why in (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM):
+        if run.stop is not None and run.stop.why in _FOR_MEMORY:
             run.preemptions += 1
         run.stop, run.memory, run.effects, run.has_progress = None, 0, 0, False
         run.waits_for = None
@@ -305,12 +338,24 @@ class World:
             slot.read_bytes = sum(run.memory for run in slot.members.values())
         survey = self.in_use.get(host.name, 0) * PERMIT_BYTES
         host.used = host.base + sum(memory for _, memory in by_run) + survey
-        tells = by_run if host.slot_count % 2 else ()  # some executors cannot tell runs apart
+        tells = by_run if host.slot_count % 2 else ()  # some executors cannot tell runs apart, nor hold them to limits
+        if host.slot_count % 2:
+            self._measure_what_is_lendable(host, survey)
         self.tell(
             MemoryMeasured(
-                now_s=self.now_s, host=host.name, used_bytes=host.used, budget_bytes=host.budget, by_run=tells
+                now_s=self.now_s,
+                host=host.name,
+                used_bytes=host.used,
+                budget_bytes=host.budget,
+                by_run=tells,
+                lendable_bytes=host.lendable,
             )
         )
+
+    def _measure_what_is_lendable(self, host: HostModel, survey: int) -> None:
+        line = host.zero + int((host.budget - host.zero) * LIMITS.emergency_at)
+        host.lendable = line - host.base - survey
+        host.most_for_one = line - host.base - KEPT_BACK
 
     def open_survey(self, host: str, priority: Priority) -> None:
         self.granted[host] = self.in_use[host] = 0
@@ -396,6 +441,7 @@ class World:
             case RecordNotice(notice=Notice.LEVEL | Notice.NEW_ZERO):
                 host = self.hosts[command.subject]
                 host.pressure, host.changed_s = command.reading.pressure, self.now_s
+                host.zero = command.reading.zero_bytes
                 self.episodes += host.pressure is Pressure.NORMAL
             case RecordNotice(notice=Notice.MEASURED):
                 self.known_kinds.add(command.subject)

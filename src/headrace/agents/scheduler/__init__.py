@@ -2,7 +2,7 @@
 
 Why pure: these rules interact (priorities, memory, children, side effects, time), and no set of examples covers that.
 Without clock, loop, disk or random numbers, tests can play 10,000 random histories (100,000 in CI) against a model
-world and print the shortest one that breaks a rule; twenty-eight changed rules are each found.
+world and print the shortest one that breaks a rule; more than thirty changed rules are each found.
 
     event ──► scheduler.Scheduler ──► lifecycle: submission, steps, ends ──┐
                                   ├─► relief: a memory reading ────────────┼──► placing.dispatch: what starts now

@@ -23,11 +23,12 @@ def live_ancestor(state: SchedulerState, run: ScheduledRun) -> ScheduledRun | No
 
 def join_parent(state: SchedulerState, run: ScheduledRun, parent: ScheduledRun, now_s: float) -> None:
     """Start a child in its parent's slot, or hold it until its parent starts again. For a child that ran out of memory,
-    stop the slot once: all of its runs start again, alone and with all the memory there is.
+    stop the slot: all of its runs start again, with more. Once for a death of its own; and where others had the memory,
+    while the slot has reserved less than it needs.
     """
     head, slot = _head(state, parent), parent.slot if parent.phase is RUNNING else None
     run.priority = head.priority
-    if slot is not None and run.deaths and not slot.is_after_death and not slot.is_stopping():
+    if slot is not None and not slot.is_stopping() and _needs_more(run, slot):
         state.stop_slot(slot, PreemptRun, StopReason.FOR_CHILD, now_s)
     if slot is not None and not slot.is_stopping() and not slot.is_waiting:
         enter_slot(state, run, slot)
@@ -42,6 +43,10 @@ def want_to_resume(state: SchedulerState, slot: Slot, now_s: float) -> None:
     """Put a slot that waits in line for computing again."""
     slot.wait_over_s = slot.wait_over_s or now_s
     state.hosts[slot.host].resuming[slot.number] = slot
+
+
+def _needs_more(run: ScheduledRun, slot: Slot) -> bool:
+    return (run.deaths > 0 and not slot.is_after_death) or run.needs_bytes > slot.reserved_bytes
 
 
 def enter_slot(state: SchedulerState, run: ScheduledRun, slot: Slot) -> None:

@@ -10,6 +10,7 @@
     WaitOver                                      ResumeRun, now or when a slot is free
     AttemptEnded                                  EndRun; ParkRun; or StartRun later (preempted, lost, out of memory)
     MemoryMeasured                                StartRun, PreemptRun, KillRun, SkipRun, Reclaim, GrantPermits
+    MemoryWanted                                  PreemptRun for a lower one, before this one meets its limit
     SurveyOpened, SurveyUsage, SurveyClosed       GrantPermits: the survey's new total; a lower one revokes permits
     HeartbeatAdded, HeartbeatRemoved, -Ended      StartHeartbeat
     Tick                                          StartHeartbeat, SkipHeartbeat, KillHeartbeat, KillRun (timeout)
@@ -65,6 +66,7 @@ class StopReason(Enum):
     PRESSURE = "memory pressure"
     EMERGENCY = "memory is nearly exhausted"
     MAKES_ROOM = "makes room for CRITICAL work"
+    OTHERS_NEED_IT = "a run that goes before it is about to meet its memory limit"
     CANCELLED = "cancelled"
     TIMED_OUT = "time limit"
     WITH_PARENT = "its parent stopped"
@@ -101,9 +103,12 @@ class _TimedEvent(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class HostJoined(_TimedEvent, frozen=True, kw_only=True):
+    """`kept_back_bytes` is what each worker may pass its limit by, before it is killed: of no use to any run."""
+
     host: str
     slots: int
     limits: MemoryLimits
+    kept_back_bytes: int = 0
 
 
 class HostLost(_TimedEvent, frozen=True, kw_only=True):
@@ -113,7 +118,9 @@ class HostLost(_TimedEvent, frozen=True, kw_only=True):
 
 
 class Submitted(_TimedEvent, frozen=True, kw_only=True):
-    """`epoch`, `preemptions`, `deaths` and `executed_s` come from the file, for a run that was here before."""
+    """`epoch`, `preemptions`, `deaths` and `executed_s` come from the file, for a run that was here before. A run that
+    `retries_oom` is tried once more, with more memory, after it ran out of it.
+    """
 
     id: int
     kind: str
@@ -126,6 +133,7 @@ class Submitted(_TimedEvent, frozen=True, kw_only=True):
     deaths: int = 0
     executed_s: float = 0.0
     is_isolated: bool = False  # a child with a slot of its own
+    retries_oom: bool = True
 
 
 class Cancelled(_TimedEvent, frozen=True, kw_only=True):
@@ -173,23 +181,35 @@ class StepJournaled(_TimedEvent, frozen=True, kw_only=True):
 
 
 class AttemptEnded(_TimedEvent, frozen=True, kw_only=True):
-    """`peak_bytes` is the most memory that the attempt was seen to use, 0 where it was not measured."""
+    """`peak_bytes` is the most memory that the attempt was seen to use, 0 where it was not measured; `limit_bytes` the
+    limit that its worker had when it ran out of memory, 0 where it had none.
+    """
 
     id: int
     epoch: int
     cause: ExitCause
     peak_bytes: int = 0
+    limit_bytes: int = 0
 
 
 class MemoryMeasured(_TimedEvent, frozen=True, kw_only=True):
     """`budget_bytes` is the budget in effect, None for the host's limit. `by_run` is the memory of each run, where runs
     are measured one by one; children share a worker with their parent, and one entry may stand for all of them.
+    `lendable_bytes` is what all workers together may be lent, None where none is held to a limit.
     """
 
     host: str
     used_bytes: int
     budget_bytes: int | None = None
     by_run: tuple[tuple[int, int], ...] = ()
+    lendable_bytes: int | None = None
+
+
+class MemoryWanted(_TimedEvent, frozen=True, kw_only=True):
+    """The run's worker is nearly full, and there is nothing left to lend to it."""
+
+    id: int
+    epoch: int
 
 
 class SurveyOpened(_TimedEvent, frozen=True, kw_only=True):
@@ -252,6 +272,7 @@ SchedulerEvent: TypeAlias = (
     | WaitOver
     | AttemptEnded
     | MemoryMeasured
+    | MemoryWanted
     | SurveyOpened
     | SurveyUsage
     | SurveyClosed

@@ -4,11 +4,16 @@
     done, failed                            the run ends so
     any, after a cancellation or timeout    the run ends as cancelled or timed out
     preempted, or killed beside others      it starts again: journaled work is never repeated
-    out of memory, or killed alone          it starts again once, alone and with more memory where there is more, and a
-                                            child together with its parent (`child_runs`); then it ends as out of memory
+    out of memory, or killed alone,         it starts again once, with more memory where there is more, and a child
+      after it used what it was owed        together with its parent (`child_runs`); then it ends as out of memory. One
+                                            that is not to be tried again ends at once
+    out of memory, or killed alone,         it starts again, and reserves more: others had that memory, and this counts
+      and it used less than it was owed     as a preemption
     lost                                    it starts again a few times, as the fault may be its own; then ends as lost
     parked, undecided                       it waits on disk for its time, its message or a decision
 
+What a run is owed is what it declares, else a slot's memory as far as the host has it; on its second try, what it
+reserved for that (`hosts.host_budget`).
 Does not cover: carrying that out (`lifecycle`).
 """
 
@@ -16,12 +21,13 @@ from __future__ import annotations
 
 from enum import Enum
 
-from headrace.agents.scheduler.events import StopReason
-from headrace.agents.scheduler.scheduled_runs import ScheduledRun
+from headrace.agents.scheduler.events import AttemptEnded, StopReason
+from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.exit_causes import ExitCause
 from headrace.limits import QueueLimits
 
 _MOST_DEATHS = 1
+_FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
 _DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
 FINAL_CAUSES = {StopReason.CANCELLED: ExitCause.CANCELLED, StopReason.TIMED_OUT: ExitCause.TIMED_OUT}
 
@@ -34,9 +40,12 @@ class ComesBack(Enum):
 
 
 def decide_after_exit(
-    run: ScheduledRun, cause: ExitCause, limits: QueueLimits, *, was_alone: bool
+    run: ScheduledRun, event: AttemptEnded, limits: QueueLimits, slot: Slot, owed_bytes: int, *, was_alone: bool
 ) -> ExitCause | ComesBack:
-    """Return how the run ends, or that it comes back; count the death, loss or preemption that led to it."""
+    """Return how the run ends, or that it comes back; count the death, loss or preemption that led to it. `slot` is the
+    one that it left, where it `was_alone` on its host, and its runs were owed so much memory.
+    """
+    cause = event.cause
     if cause is _DONE:
         return _DONE
     if run.stopping in FINAL_CAUSES:
@@ -45,24 +54,37 @@ def decide_after_exit(
         case ExitCause.PARKED | ExitCause.UNDECIDED:
             return ComesBack.LATER
         case ExitCause.OUT_OF_MEMORY:
-            return _out_of_memory(run)
+            return _out_of_memory(run, event.limit_bytes or owed_bytes, owed_bytes)
         case ExitCause.PREEMPTED | ExitCause.LOST:
-            return _stopped(run, cause, limits, was_alone=was_alone)
+            if run.stopping is StopReason.EMERGENCY and was_alone:  # no other run held that memory
+                return _out_of_memory(run, max(event.peak_bytes, slot.in_use_bytes), owed_bytes)
+            return _stopped(run, cause, limits)
         case _:
             return cause
 
 
-def _out_of_memory(run: ScheduledRun) -> ExitCause | ComesBack:
+def _out_of_memory(run: ScheduledRun, had_bytes: int, owed_bytes: int) -> ExitCause | ComesBack:
+    if not _is_its_own(had_bytes, owed_bytes):
+        run.preemptions += 1
+        run.needs_bytes = max(run.needs_bytes, min(2 * had_bytes, owed_bytes))
+        return ComesBack.AGAIN
     run.deaths += 1
-    return ComesBack.AGAIN if run.deaths <= _MOST_DEATHS else ExitCause.OUT_OF_MEMORY
+    return ComesBack.AGAIN if _is_tried_again(run) else ExitCause.OUT_OF_MEMORY
 
 
-def _stopped(run: ScheduledRun, cause: ExitCause, limits: QueueLimits, *, was_alone: bool) -> ExitCause | ComesBack:
-    if run.stopping is StopReason.EMERGENCY and was_alone:
-        return _out_of_memory(run)  # no other run held that memory
+def _is_tried_again(run: ScheduledRun) -> bool:
+    return run.retries_oom and run.deaths <= _MOST_DEATHS
+
+
+def _is_its_own(had_bytes: int, owed_bytes: int) -> bool:
+    """Whether a run that ran out of memory had all that it was owed."""
+    return had_bytes >= owed_bytes
+
+
+def _stopped(run: ScheduledRun, cause: ExitCause, limits: QueueLimits) -> ExitCause | ComesBack:
     if run.stopping is None and cause is ExitCause.LOST:
         run.losses += 1
         return ComesBack.AGAIN if run.losses <= limits.most_losses else ExitCause.LOST
-    if run.stopping in (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM):
+    if run.stopping in _FOR_MEMORY:
         run.preemptions += 1
     return ComesBack.AGAIN

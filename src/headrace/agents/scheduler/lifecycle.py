@@ -85,7 +85,8 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
     del slot.running[run.id]
     slot.resuming.pop(run.id, None)
     _count(state, run, slot, event)
-    decided = decide_after_exit(run, event.cause, state.limits, was_alone=was_alone)
+    owed_bytes = host.memory.owed_bytes(slot, state.limits.slot_memory_bytes)
+    decided = decide_after_exit(run, event, state.limits, slot, owed_bytes, was_alone=was_alone)
     if not slot.running:
         host.leave(slot, now_s)
     if isinstance(decided, ExitCause):
@@ -169,6 +170,7 @@ def _scheduled(state: SchedulerState, event: Submitted) -> ScheduledRun:
         event.deaths,
         executed_s=event.executed_s,
         is_isolated=event.is_isolated,
+        retries_oom=event.retries_oom,
     )
 
 

@@ -65,7 +65,7 @@ def need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) 
     """
     limits = state.limits
     usual = run.declared_bytes or state.reservations.needed_bytes(run.kind) or limits.slot_memory_bytes
-    asked = max(usual, limits.least_run_bytes)
+    asked = max(usual, limits.least_run_bytes, run.known_need_bytes)
     there = host.memory.room_beside_surveys_bytes()
     has_died = run.has_died
     if has_died:

@@ -4,6 +4,8 @@
     a level is entered       Reclaim
     from `preempt_at` on     PreemptRun for one slot at a time, never the last one
     from `emergency_at` on   KillRun for one slot at a time
+    a worker is nearly full, PreemptRun for a lower slot
+      and no memory is left
     pressure with no run     Reclaim once; then what is in use becomes the zero, so that one run may start
 
 Does not cover: levels (memory.governor), the choice of the slot (`preemption`).
@@ -14,6 +16,7 @@ from __future__ import annotations
 from headrace.agents.scheduler.events import (
     KillRun,
     MemoryMeasured,
+    MemoryWanted,
     Notice,
     PreemptRun,
     Reclaim,
@@ -21,7 +24,13 @@ from headrace.agents.scheduler.events import (
     StopReason,
 )
 from headrace.agents.scheduler.hosts.host import Host
-from headrace.agents.scheduler.preemption import may_preempt_another, to_kill, to_preempt
+from headrace.agents.scheduler.preemption import (
+    is_one_stopping,
+    may_preempt_another,
+    to_kill,
+    to_preempt,
+    to_preempt_for,
+)
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.memory.governor import Pressure
 
@@ -40,6 +49,20 @@ def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> Non
         _note_firsts(state, host, read.now_s)
     if host.is_stuck() and _is_wanted(state, host):
         _start_over(state, host)
+
+
+def make_memory(state: SchedulerState, wanted: MemoryWanted) -> None:
+    """Stop a slot that goes behind the one that is about to meet its limit, one at a time; what it holds is lent on."""
+    run = state.running(wanted.id, wanted.epoch)
+    if run is None or run.slot is None or run.slot.is_stopping():
+        return
+    short, host = run.slot, state.hosts[run.slot.host]
+    if is_one_stopping(host, wanted.now_s):
+        return
+    owed_bytes = host.memory.owed_bytes(short, state.limits.slot_memory_bytes)
+    if slot := to_preempt_for(host, short, owed_bytes, wanted.now_s):
+        slot.root.needs_bytes = max(slot.root.needs_bytes, slot.in_use_bytes)
+        state.stop_slot(slot, PreemptRun, StopReason.OTHERS_NEED_IT, wanted.now_s)
 
 
 def _note_firsts(state: SchedulerState, host: Host, now_s: float) -> None:

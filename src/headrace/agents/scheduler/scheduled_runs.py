@@ -48,6 +48,8 @@ class ScheduledRun(Struct, eq=False):
     side_effects: int = 0  # in flight
     stopping: StopReason | None = None
     is_probe: bool = False
+    retries_oom: bool = True
+    needs_bytes: int = 0  # more than its kind is known to: others had the memory that it needed
     returns_below: int = NEVER_KEPT_OUT  # the pressure level that stopped it, below which it may start again
     out_since_s: float = 0.0  # when pressure stopped it
     hopeless_since_s: float | None = None
@@ -64,6 +66,13 @@ class ScheduledRun(Struct, eq=False):
         if self.deaths or not self.children:
             return self.deaths > 0
         return any(child.deaths for child in self.children.values())
+
+    @property
+    def known_need_bytes(self) -> int:
+        """What the run and the children that start with it need, where others had that memory before."""
+        if not self.children:
+            return self.needs_bytes
+        return max(self.needs_bytes, *(child.needs_bytes for child in self.children.values()))
 
 
 class Slot(Struct, eq=False):

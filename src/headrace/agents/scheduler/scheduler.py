@@ -23,6 +23,7 @@ from headrace.agents.scheduler.events import (
     HostLost,
     MemoryMeasured,
     MemoryReading,
+    MemoryWanted,
     SchedulerCommand,
     SchedulerEvent,
     StepJournaled,
@@ -38,7 +39,7 @@ from headrace.agents.scheduler.events import (
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.survey_permits import HostSurveys
 from headrace.agents.scheduler.placing import dispatch
-from headrace.agents.scheduler.relief import take_reading
+from headrace.agents.scheduler.relief import make_memory, take_reading
 from headrace.agents.scheduler.scheduler_state import FINAL, SchedulerState
 from headrace.agents.scheduler.snapshot import Snapshot, snapshot_of
 from headrace.agents.scheduler.waiting_slots import wait_began, wait_over
@@ -85,6 +86,9 @@ class Scheduler:
                 wait_over(state, event)
             case MemoryMeasured():
                 self._read(event)
+                return state.commands
+            case MemoryWanted():
+                make_memory(state, event)
                 return state.commands
             case Tick():
                 self._tick(event.now_s)
@@ -180,7 +184,9 @@ class Scheduler:
 
     def _join(self, event: HostJoined) -> None:
         self._lose(event.host, event.now_s)  # a host that joins again has lost its runs
-        self._state.hosts[event.host] = Host(event.host, event.slots, event.limits, self._state.limits)
+        self._state.hosts[event.host] = Host(
+            event.host, event.slots, event.limits, self._state.limits, event.kept_back_bytes
+        )
         self._state.queue.skipped_runs.end()
 
     def _lose(self, name: str, now_s: float) -> None:

@@ -23,7 +23,9 @@ class Host:
     last left.
     """
 
-    def __init__(self, name: str, slots: int, limits: MemoryLimits, queue_limits: QueueLimits) -> None:
+    def __init__(
+        self, name: str, slots: int, limits: MemoryLimits, queue_limits: QueueLimits, kept_back_bytes: int = 0
+    ) -> None:
         self.name = name
         self.slot_count = slots
         self.limits = limits
@@ -32,7 +34,7 @@ class Host:
         self.resuming: dict[int, Slot] = {}  # of those that wait, the ones that could go on
         self.idle_since_s: float | None = None  # since when slots wait and none computes
         self.surveys = HostSurveys(name, queue_limits.aging_s)
-        self.memory = HostBudget(limits, self.slots, self.surveys, queue_limits.wait_margin_bytes)
+        self.memory = HostBudget(limits, self.slots, self.surveys, queue_limits.wait_margin_bytes, kept_back_bytes)
         self.governor = self.memory.governor
         self.throttle = SurveyThrottle.NONE
         self.preempted_at_s: float | None = None

@@ -11,6 +11,10 @@
             │ floor: in use with no run     │  the controller, its caches, memory that was never given back
             └───────────────────────────────┘
 
+Where workers are held to limits, these are lent out of what the executor measures as lendable: the budget up to
+`emergency_at`, without all that is in use outside workers. Room is never more than that leaves, so that each start gets
+the memory that it was admitted with.
+
 Does not cover: which run gets the room (`placing`), which run must stop (`preemption`).
 """
 
@@ -22,13 +26,21 @@ from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.limits import MemoryLimits
 from headrace.memory.governor import Governor
 from headrace.priority import CRITICAL
+from headrace.workers.lending import LITTLE_SHARE, NEARLY_FULL
+
+_IN_FORCE = 0.9
 
 
 class HostBudget:
     """`slots` and `surveys` are the host's own, and hold its memory."""
 
     def __init__(
-        self, limits: MemoryLimits, slots: dict[int, Slot], surveys: HostSurveys, wait_margin_bytes: int
+        self,
+        limits: MemoryLimits,
+        slots: dict[int, Slot],
+        surveys: HostSurveys,
+        wait_margin_bytes: int,
+        kept_back_bytes: int = 0,
     ) -> None:
         self.governor = Governor(limits)
         self.used_bytes = 0
@@ -38,32 +50,61 @@ class HostBudget:
         self._surveys = surveys
         self._wait_margin_bytes = wait_margin_bytes
         self._charged_bytes = 0  # to slots
+        self._kept_back_bytes = kept_back_bytes  # for each worker, beside its limit
+        self._lendable_bytes: int | None = None  # to all workers together
+        self._most_to_lend_bytes: int | None = None  # to one, if nothing else ran
         self._was_reclaimed = False
 
     # Room.
 
     def room_bytes(self) -> int:
-        """The budget without what is reserved, or without what is in use where that is more."""
-        reserved_bytes = self.floor_bytes + self._charged_bytes + self._surveys.charged_bytes
-        return self.governor.budget_bytes - max(reserved_bytes, self.used_bytes)
+        """The budget without what is reserved, or without what is in use where that is more; at most what is left to
+        lend.
+        """
+        return min(self._unreserved_bytes(), self._left_to_lend_bytes())
 
     def room_alone_bytes(self) -> int:
         """What a run could have here if nothing else ran."""
-        return self.governor.budget_bytes - self.floor_bytes
+        room_bytes = self.governor.budget_bytes - self.floor_bytes
+        return room_bytes if self._most_to_lend_bytes is None else min(room_bytes, self._most_to_lend_bytes)
 
     def room_beside_surveys_bytes(self) -> int:
         """What a run could have here beside surveys with one permit each."""
-        return self.governor.budget_bytes - self.floor_bytes - self._surveys.least_bytes
+        return self.room_alone_bytes() - self._surveys.least_bytes
 
     def room_beside_others_bytes(self, run: ScheduledRun) -> int:
         """What a run could have beside those that run now: not the part that surveys are owed, and for a run whose need
         is an estimate, not the part above `preempt_at`, since it may need more than was seen.
         """
         is_estimate = run.declared_bytes is None and run.priority is not CRITICAL
-        return self.room_bytes() - self._surveys.owed_bytes - (self.kept_free_bytes() if is_estimate else 0)
+        unreserved_bytes = self._unreserved_bytes() - (self.kept_free_bytes() if is_estimate else 0)
+        return min(unreserved_bytes, self._left_to_lend_bytes()) - self._surveys.owed_bytes
 
     def kept_free_bytes(self) -> int:
         return int(self.governor.budget_bytes * (1 - self._limits.preempt_at))
+
+    def owed_bytes(self, slot: Slot, slot_memory_bytes: int) -> int:
+        """What the runs of a slot may use before a death of theirs counts as their own: what is declared, or reserved
+        for a second try, else a slot's memory, as far as one slot can have it here. Limits in force lag a little behind
+        readings: of what one slot can have, nine tenths.
+        """
+        is_promised = slot.is_after_death or slot.root.declared_bytes is not None
+        owed_bytes, most_bytes = slot.reserved_bytes if is_promised else slot_memory_bytes, self._most_to_lend_bytes
+        if most_bytes is None:
+            most_bytes = self.governor.bytes_at(self._limits.emergency_at) - self.floor_bytes
+        elif is_promised:
+            return owed_bytes  # it was there when the slot was entered
+        return min(owed_bytes, int(most_bytes * _IN_FORCE))
+
+    def _unreserved_bytes(self) -> int:
+        reserved_bytes = self.floor_bytes + self._charged_bytes + self._surveys.charged_bytes
+        return self.governor.budget_bytes - max(reserved_bytes, self.used_bytes)
+
+    def _left_to_lend_bytes(self) -> int:
+        """What one more worker could be lent."""
+        if self._lendable_bytes is None:
+            return self.governor.budget_bytes
+        return self._lendable_bytes - self._charged_bytes - self._kept_back_bytes * (len(self._slots) + 1)
 
     # Charges.
 
@@ -80,7 +121,7 @@ class HostBudget:
 
     def more_to_resume_bytes(self, slot: Slot) -> int:
         """What a slot that waits is charged more when it computes again."""
-        return max(slot.in_use_bytes, slot.reserved_bytes) - slot.charged_bytes
+        return self._charge_in_full(slot) - slot.charged_bytes
 
     def release(self, slot: Slot) -> None:
         self._charged_bytes -= slot.charged_bytes
@@ -95,6 +136,7 @@ class HostBudget:
     def observe(self, read: MemoryMeasured) -> None:
         governor = self.governor
         self.used_bytes = read.used_bytes
+        self._note_lendable(read.lendable_bytes)
         governor.budget_bytes = min(read.budget_bytes or governor.limits.budget_bytes, governor.limits.budget_bytes)
         self._note_floor(read.used_bytes)
         self._note_slots(read.by_run)
@@ -122,6 +164,11 @@ class HostBudget:
             governor.zero_bytes = 0
         else:
             governor.zero_bytes = min(governor.zero_bytes, used_bytes)
+
+    def _note_lendable(self, lendable_bytes: int | None) -> None:
+        self._lendable_bytes = lendable_bytes
+        if lendable_bytes is not None:  # surveys are outside workers: one that rests gives its memory back
+            self._most_to_lend_bytes = lendable_bytes + self._surveys.in_use_bytes - self._kept_back_bytes
 
     def _note_slots(self, by_run: tuple[tuple[int, int], ...]) -> None:
         slots = self._slots.values()
@@ -154,9 +201,15 @@ class HostBudget:
         slot.peak_bytes = max(slot.peak_bytes, in_use_bytes)
 
     def _charge_of(self, slot: Slot) -> int:
-        full_bytes = max(slot.in_use_bytes, slot.reserved_bytes)
+        full_bytes = self._charge_in_full(slot)
         if not slot.is_waiting:
             return full_bytes
         # Where runs are not measured one by one: a slot uses at most what all of them use.
         used_bytes = slot.in_use_bytes or max(0, self.used_bytes - self.floor_bytes)
-        return min(full_bytes, used_bytes + self._wait_margin_bytes)
+        return min(full_bytes, used_bytes + max(self._wait_margin_bytes, used_bytes // LITTLE_SHARE))
+
+    def _charge_in_full(self, slot: Slot) -> int:
+        """What is reserved; a slot that uses more, what the lender lends to it before it lends to a lower one."""
+        if slot.in_use_bytes <= slot.reserved_bytes:
+            return slot.reserved_bytes
+        return slot.in_use_bytes if self._lendable_bytes is None else int(slot.in_use_bytes / NEARLY_FULL)
