@@ -355,13 +355,22 @@ class QueueFull(HeadraceError):
 
 
 class CircuitOpen(HeadraceError):
-    """`retry_after_s` is when the next probe may be submitted, None while one is in flight."""
+    """`retry_after_s` is when the next probe may be submitted, None while as many as may be are in flight. `run_name`
+    is the run that failed last, `reason` its error's text.
+    """
 
-    def __init__(self, kind: str, *, retry_after_s: float | None) -> None:
-        when = "when the probe under way has succeeded" if retry_after_s is None else f"in {retry_after_s:.1f} s"
-        super().__init__(f"{kind} has failed too often and is refused.", fix=f"Submit it again {when}.")
+    def __init__(self, kind: str, *, retry_after_s: float | None, run_name: str = "", reason: str = "") -> None:
+        when = "when a probe under way has succeeded" if retry_after_s is None else f"in {retry_after_s:.1f} s"
+        first_line = reason.split("\n", 1)[0].rstrip(".")
+        last = f" The run {run_name} failed last{f': {first_line}' if first_line else ''}." if run_name else ""
+        super().__init__(
+            f"{kind} has failed too often and is refused.{last}",
+            fix=f"Submit it again {when}. @task(breaker=None) never refuses it.",
+        )
         self.kind = kind
         self.retry_after_s = retry_after_s
+        self.run_name = run_name
+        self.reason = reason
 
 
 class CommandFailed(HeadraceError):

@@ -123,7 +123,11 @@ class RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BreakerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """So many failures within a time open a circuit; after a pause, which grows, one probe may close it."""
+    """So many failures within a time open a circuit; after a pause, which grows, probes may close it.
+
+    For a kind of agent run, each failure is another run's, and as many probes must succeed as failures opened it; for a
+    model's endpoint one probe closes it.
+    """
 
     failures: int = 3
     within_s: float = 60.0
@@ -133,6 +137,10 @@ class BreakerLimits(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.failures < 1 or self.within_s <= 0 or not 0 < self.cool_down_s <= self.longest_cool_down_s:
             raise OptionError("A circuit breaker needs at least one failure, and times above zero.")
+
+
+KindBreaker: TypeAlias = BreakerLimits | Literal["engine"] | None
+"""The limits of a kind's circuit: its own, the engine's, or None where failures of the kind refuse nothing."""
 
 
 class EndpointLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from types import CellType, NoneType
 from typing import Any, TypeVar, overload
 
 from headrace.errors import OptionError, TaskError
-from headrace.limits import whole_number
+from headrace.limits import BreakerLimits, KindBreaker, whole_number
 from headrace.units import parse_bytes
 from headrace.workers.functions import SCRIPT_NAME
 
@@ -32,6 +32,7 @@ class TaskKind:
     max_attempts: int = 1
     timeout_s: float | None = None
     memory_bytes: int | None = None
+    breaker: KindBreaker = "engine"
 
     def __post_init__(self) -> None:
         whole_number("max_attempts", self.max_attempts)
@@ -40,6 +41,11 @@ class TaskKind:
             raise OptionError(f"timeout_s={self.timeout_s!r} must be a number of seconds above 0.")
         if self.memory_bytes is not None and self.memory_bytes <= 0:
             raise OptionError(f"memory={self.memory_bytes!r} leaves a run no room.")
+        if not (self.breaker is None or self.breaker == "engine" or isinstance(self.breaker, BreakerLimits)):  # pyright: ignore[reportUnnecessaryIsInstance] - not all are typed
+            raise OptionError(
+                f"breaker={self.breaker!r} is not BreakerLimits(...).",
+                fix="Leave it out for the engine's, or give None: then failures of this function refuse nothing.",
+            )
 
 
 _registered: dict[str, TaskKind] = {}  # as many as the program has decorated
@@ -49,7 +55,12 @@ _registered: dict[str, TaskKind] = {}  # as many as the program has decorated
 def task(function: Function) -> Function: ...
 @overload
 def task(
-    *, name: str | None = None, max_attempts: int = 1, timeout_s: float | None = None, memory: str | int | None = None
+    *,
+    name: str | None = None,
+    max_attempts: int = 1,
+    timeout_s: float | None = None,
+    memory: str | int | None = None,
+    breaker: KindBreaker = "engine",
 ) -> Callable[[Function], Function]: ...
 def task(
     function: Function | None = None,
@@ -58,8 +69,12 @@ def task(
     max_attempts: int = 1,
     timeout_s: float | None = None,
     memory: str | int | None = None,
+    breaker: KindBreaker = "engine",
 ) -> Function | Callable[[Function], Function]:
-    """Register an async function as a kind of agent run; unfinished runs of it go on whenever an engine opens."""
+    """Register an async function as a kind of agent run; unfinished runs of it go on whenever an engine opens.
+
+    `breaker` is when failures of its runs refuse new ones: `headrace.limits.BreakerLimits(...)`, None for never.
+    """
 
     def register(decorated: Function) -> Function:
         kind = TaskKind(
@@ -68,6 +83,7 @@ def task(
             max_attempts=max_attempts,
             timeout_s=timeout_s,
             memory_bytes=None if memory is None else parse_bytes(memory),
+            breaker=breaker,
         )
         known = _registered.get(kind.name)
         if known is not None and _place(known.function) != _place(decorated):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import headrace
 from headrace import Model
+from headrace.limits import BreakerLimits
 
 MB = 1 << 20
 
@@ -329,3 +330,45 @@ async def stopping_itself(ctx, log):
 async def napping(ctx, seconds):
     await ctx.sleep(seconds)
     return "rested"
+
+
+async def conversation(ctx, *first):
+    """Answers messages and parks between them, until one says "bye"."""
+    said = [await ctx.step("first", answered, message) for message in first]
+    while "bye" not in said:
+        message = await ctx.receive(name=f"message {len(said)}")
+        said.append(await ctx.step(f"reply {len(said)}", answered, message))
+    return said
+
+
+def answered(message):
+    if message == "die":
+        os._exit(9)
+    if message == "raise":
+        raise ValueError(message)
+    return message
+
+
+async def raising(ctx, words):
+    raise ValueError(f"{words}\nand a second line")
+
+
+@headrace.task(breaker=None)
+async def raising_freely(ctx, number):
+    raise ValueError(number)
+
+
+@headrace.task(breaker=BreakerLimits(failures=1, cool_down_s=25.0))
+async def raising_once(ctx, number):
+    raise ValueError(number)
+
+
+async def with_failing_child(ctx, number):
+    try:
+        await ctx.run(raising_freely, number)
+    except headrace.HeadraceError:
+        return "its child failed"
+
+
+async def sleeping_long(ctx):
+    await asyncio.sleep(600)

@@ -1,5 +1,7 @@
 """A scheduler with one host and a clock that tests set, for tests of single rules."""
 
+from typing import Any
+
 from headrace.agents.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
@@ -47,7 +49,7 @@ class Driver:
         return commands
 
     def submit(
-        self, priority: Priority = Priority.HIGH, kind: str = "known", memory: int | None = 100, **more: float | None
+        self, priority: Priority = Priority.HIGH, kind: str = "known", memory: int | None = 100, **more: Any
     ) -> int:
         self._ids += 1
         self.tell(Submitted(now_s=self.now_s, id=self._ids, kind=kind, priority=priority, memory_bytes=memory, **more))

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from headrace.agents.scheduler.events import PreemptRun
 from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
-from tests.agents.scheduler.rules import Broken, CheckedWorld, check
+from tests.agents.scheduler.broken import Broken, check
+from tests.agents.scheduler.rules import CheckedWorld
 from tests.agents.scheduler.world import BUDGET, KINDS, WANTED, HostModel, Run
 
 ACTIONS = 30
@@ -68,6 +69,21 @@ _CROWD = (
     Action("wait", 2, 0.0),
 )
 
+_TALK = Action("submit", 73, 0.0)  # HIGH, of the second kind, small, without a time limit
+_FAILS, _PARKS, _IS_LOST = (Action(name, -1, 0.0) for name in ("fail", "park", "lost"))  # whatever came last
+# A circuit opens though a run is parked, is probed after its pause, and closes: a part of this, then chance.
+_CIRCUIT = (
+    *(_TALK, _PARKS),
+    *(_TALK, _IS_LOST, _IS_LOST, _IS_LOST),
+    *(_TALK, _FAILS) * 2,
+    *(_TALK, _FAILS),
+    *(Action("wake", 0, 0.0), _TALK),
+    Action("wait", 4, 0.0),
+    *(_TALK, _TALK, _PARKS),
+    *(_TALK, _TALK, _TALK, _PARKS, _PARKS),
+    *(_TALK, _TALK),
+)
+
 
 @dataclass(frozen=True)
 class History:
@@ -93,6 +109,7 @@ def draw(seed: int, actions: int = ACTIONS) -> History:
         hosts=1 if chance.random() < 0.8 else 2,
         stuck_at=chance.uniform(0.5, 1.02) if chance.random() < 0.2 else None,
         actions=(_CROWD if slots == 4 and seed % 2 else ())
+        + (_CIRCUIT[: seed // 16 % (len(_CIRCUIT) + 1)] if seed % 16 == 2 else ())
         + tuple(Action(name, chance.getrandbits(16), chance.random()) for name in names),
     )
 

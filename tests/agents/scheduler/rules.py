@@ -30,6 +30,8 @@ from headrace.agents.scheduler.events import (
 from headrace.exit_causes import ExitCause
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
+from tests.agents.scheduler.broken import Broken, check
+from tests.agents.scheduler.circuit_rules import CircuitRules
 from tests.agents.scheduler.world import KEPT_BACK, LIMITS, PERMIT_BYTES, QUEUE, HostModel, Run, Slot, World
 
 _LOWEST_STARTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
@@ -37,17 +39,16 @@ _FOR_MEMORY = (StopReason.PRESSURE, StopReason.MAKES_ROOM)
 _PUSHES_OUT = (StopReason.PRESSURE, StopReason.EMERGENCY)
 
 
-class Broken(AssertionError):
-    """A rule was broken."""
-
-
-def check(holds: object, rule: str) -> None:
-    if not holds:
-        raise Broken(rule)
-
-
 class CheckedWorld(World):
+    def __init__(self, slots: int, hosts: int) -> None:
+        self._circuits = CircuitRules(self)
+        super().__init__(slots, hosts)
+
+    def check_event(self, event: SchedulerEvent) -> None:
+        self._circuits.before(event)
+
     def check_command(self, command: SchedulerCommand, event: SchedulerEvent) -> None:
+        self._circuits.check_command(command, event)
         match command:
             case StartRun():
                 self._check_start(command)
@@ -81,6 +82,7 @@ class CheckedWorld(World):
                 assert_never(command)
 
     def check_world(self, event: SchedulerEvent) -> None:
+        self._circuits.after()
         check(len(self.scheduler) == len(self.runs), "everything submitted ends once or is visibly waiting")
         if isinstance(event, MemoryMeasured) and not self.is_closing:
             self._check_nobody_is_passed_over_in_silence()
@@ -151,6 +153,8 @@ class CheckedWorld(World):
             check(not waits, "CRITICAL never waits behind others")
         if all(host.pressure is Pressure.NORMAL for host in self.hosts.values()):
             place = _place(run)
+            passed = [other for other in others if _place(other) < place and other.kind in self.open_kinds]
+            check(not passed, "what has started before is never held by a circuit")
             check(all(_place(other) > place for other in others), "nobody passes who has waited longer, age counted")
 
         for level in (Priority.NORMAL, Priority.HIGH):
@@ -164,7 +168,8 @@ class CheckedWorld(World):
         return is_admitted and self.now_s - run.out_since_s >= QUEUE.aging_s
 
     def _is_in_line(self, run: Run) -> bool:
-        return run.is_waiting and run.kind not in self.open_kinds and (run.parent is None or run.is_isolated)
+        is_held = run.kind in self.open_kinds and not run.epoch and not run.is_child
+        return run.is_waiting and not is_held and (run.parent is None or run.is_isolated)
 
     def _check_skip(self, command: SkipRun) -> None:
         run = self.runs.get(command.id)

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
-from headrace.agents.scheduler import exits, heartbeats, lifecycle, placing, preemption, relief, waiting_slots
+from headrace.agents.scheduler import circuits, exits, heartbeats, lifecycle, placing, preemption, relief, waiting_slots
+from headrace.agents.scheduler.circuits import Circuits
 from headrace.agents.scheduler.hosts import survey_permits
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
@@ -13,16 +14,19 @@ from headrace.agents.scheduler.run_queue import Entry, RunQueue
 from headrace.agents.scheduler.scheduled_runs import NEVER_KEPT_OUT, ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.agents.scheduler.skipped_runs import SkippedRuns
+from headrace.exit_causes import ExitCause
 from headrace.limits import MemoryLimits
 from headrace.memory.governor import Governor, Pressure
+from headrace.models.endpoint.breaker import Breaker
 from headrace.priority import Priority
 from tests.agents.scheduler.histories import broken_rule, draw
 from tests.agents.scheduler.world import BUDGET
 
 _HISTORIES = 4000
 
-waiting_heads = RunQueue.heads  # as it is without a mutation
+waiting_heads = RunQueue.heads  # as they are without a mutation
 stops_for_memory = preemption.to_preempt_for
+counted_failure = Breaker.failed
 
 
 def first_come(waiting: RunQueue) -> list[Entry]:
@@ -76,6 +80,10 @@ def whoever_is_highest(host: Host, short: Slot, owed_bytes: int, now_s: float) -
 
 def equals_too(host: Host, short: Slot, owed_bytes: int, now_s: float) -> Slot | None:
     return stops_for_memory(host, short, 10 * BUDGET, now_s)
+
+
+def each_attempt_is_a_failure(breaker: Breaker, now_s: float, who: int | None = None) -> None:
+    counted_failure(breaker, now_s)
 
 
 class Mutation(NamedTuple):
@@ -190,6 +198,33 @@ MUTATIONS = {
         "_parent_in_the_way",
         lambda host: None,
         "everything ends, under pressure that never falls too",
+    ),
+    "circuits count attempts": Mutation(
+        Breaker, "failed", each_attempt_is_a_failure, "a circuit opens after failures of different runs only"
+    ),
+    "circuits hold what is under way": Mutation(
+        circuits, "goes_on", lambda run: False, "what has started before is never held by a circuit"
+    ),
+    "parking says nothing of a kind": Mutation(
+        circuits,
+        "_IS_SUCCESS",
+        {**circuits._IS_SUCCESS, ExitCause.PARKED: None},
+        "parking is a success, as an end is: enough of them close a circuit",
+    ),
+    "parking is a failure": Mutation(
+        circuits, "_IS_SUCCESS", {**circuits._IS_SUCCESS, ExitCause.PARKED: False}, "parking never opens a circuit"
+    ),
+    "a half-open circuit lets all in": Mutation(
+        Breaker, "would_try", lambda breaker, now_s: True, "a half-open circuit lets in one more than have succeeded"
+    ),
+    "one probe closes a circuit": Mutation(
+        circuits,
+        "Breaker",
+        lambda limits, closes_after: Breaker(limits),
+        "a circuit closes after enough successes of probes",
+    ),
+    "every kind has the engine's breaker": Mutation(
+        Circuits, "learn", lambda circuits, kind, breaker: None, "a kind without a breaker is never refused"
     ),
     "heartbeats are never skipped": Mutation(
         heartbeats, "may_run", lambda reading: True, "heartbeats are skipped above the first level"

@@ -7,13 +7,11 @@ from headrace.agents.scheduler.events import (
     HostJoined,
     HostLost,
     KillRun,
-    Notice,
     ParkRun,
     PreemptRun,
     Refusal,
     StopReason,
     Submitted,
-    Tick,
 )
 from headrace.errors import OptionError
 from headrace.exit_causes import ExitCause
@@ -138,16 +136,6 @@ def test_a_lost_worker_costs_an_attempt_and_too_many_cost_the_run():
     run = driver.submit()
     assert [starts(driver.end(run, ExitCause.LOST)) for _ in range(2)] == [[run], [run]]
     assert settled(driver.end(run, ExitCause.LOST)) == [(run, "LOST")]
-
-
-def test_a_kind_whose_workers_die_opens_its_circuit_and_goes_on_with_one_probe():
-    driver = Driver(slots=3)
-    runs = [driver.submit(kind="crashing", memory=10) for _ in range(3)]
-    for run in runs[:2]:
-        assert starts(driver.end(run, ExitCause.LOST)) == [run]
-    (opened,) = driver.end(runs[2], ExitCause.LOST)
-    assert (opened.notice, opened.subject) == (Notice.CIRCUIT_OPENED, "crashing")
-    assert starts(driver.tell(Tick(now_s=11.0))) == [runs[2]]
 
 
 def test_a_lost_host_costs_a_run_none_of_its_losses():
@@ -289,46 +277,6 @@ def test_critical_work_makes_room_for_itself():
     assert preempts(driver.sent) == [low]
     assert starts(driver.end(low, ExitCause.PREEMPTED)) == [critical]
     assert starts(driver.end(critical)) == [low]
-
-
-def test_three_failures_refuse_a_kind_until_a_probe_succeeds():
-    driver = Driver(slots=1)
-    for _ in range(3):
-        driver.end(driver.submit(kind="bad"), ExitCause.FAILED)
-    driver.submit(kind="bad")
-    (refusal,) = refused(driver.sent)
-    assert (refusal.refusal, refusal.retry_at_s) == (Refusal.CIRCUIT_OPEN, 10.0)
-    driver.now_s = 10.0
-    probe = driver.submit(kind="bad")
-    driver.submit(kind="bad")
-    assert starts(driver.sent)[-1] == probe
-    assert refused(driver.sent)[-1].retry_at_s is None
-    driver.end(probe)
-    accepted = driver.submit(kind="bad")
-    assert starts(driver.sent)[-1] == accepted
-    assert driver.scheduler.snapshot().open_circuits == {}
-
-
-def test_runs_accepted_before_their_kind_failed_wait_for_the_probe():
-    driver = Driver(slots=1)
-    bad = [driver.submit(kind="bad") for _ in range(5)]
-    good = driver.submit(kind="good")
-    for run in bad[:3]:
-        driver.end(run, ExitCause.FAILED)
-    assert starts(driver.sent) == [*bad[:3], good]
-    driver.end(good)
-    assert driver.scheduler.next_tick_s() == 10.0
-    assert starts(driver.wait(10.0)) == [bad[3]]
-    assert starts(driver.end(bad[3])) == [bad[4]]
-
-
-def test_deaths_by_memory_open_no_circuit():
-    driver = Driver(slots=1)
-    for _ in range(3):
-        run = driver.submit(kind="big")
-        driver.end(run, ExitCause.OUT_OF_MEMORY)
-        driver.end(run, ExitCause.OUT_OF_MEMORY)
-    assert driver.scheduler.snapshot().open_circuits == {}
 
 
 def test_a_snapshot_shows_everything_and_is_bounded():

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.scheduler.broken import Broken
 from tests.agents.scheduler.histories import Action, History, broken_rule, draw, first_broken, play, shortest
-from tests.agents.scheduler.rules import Broken, CheckedWorld
+from tests.agents.scheduler.rules import CheckedWorld
 
 _ROOT = Path(__file__).parents[3]
 _IN_ONE_TEST = 10_000

@@ -63,6 +63,7 @@ KEPT_BACK = 5
 WANTED = 40
 KINDS = ("a", "b", "c")
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
+UNBROKEN = "c"  # the kind that has no breaker
 
 
 @dataclass(slots=True, eq=False)
@@ -119,6 +120,7 @@ class Run:
     home: Slot | None = None
     parked: ParkRun | None = None
     retries_oom: bool = True
+    is_child: bool = False  # when it was submitted; its parent may have ended since
     skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
     is_isolated: bool = False
     waits_for: "Run | None" = None  # an isolated child
@@ -233,6 +235,7 @@ class World:
             run.parent = None
         if run.is_isolated and run.parent:
             run.priority, run.submitted_s = run.parent.priority, run.parent.submitted_s - 0.001
+        run.is_child = run.parent is not None
         self.runs[run.id] = run
         was, run.parked = run.parked, None
         self.tell(
@@ -250,6 +253,7 @@ class World:
                 executed_s=was.executed_s if was else 0.0,
                 is_isolated=run.is_isolated,
                 retries_oom=run.retries_oom,
+                breaker=None if run.kind == UNBROKEN else "engine",
             )
         )
         if not run.is_live and was and not run.parked:  # refused, but it is still on disk
@@ -392,11 +396,15 @@ class World:
     # What the world is told to do.
 
     def tell(self, event: SchedulerEvent) -> None:
+        self.check_event(event)
         for command in self.scheduler.handle(event):
             self.sent.append(command)
             self.check_command(command, event)
             self.obey(command)
         self.check_world(event)
+
+    def check_event(self, event: SchedulerEvent) -> None:
+        """For rules to fill in, before the scheduler gets the event."""
 
     def check_command(self, command: SchedulerCommand, event: SchedulerEvent) -> None:
         """For rules to fill in, before the command is obeyed."""

@@ -72,6 +72,42 @@ def test_a_cancelled_probe_leaves_the_probe_to_another():
     assert breaker.may_try(11.0)
 
 
+def test_each_probe_that_succeeds_lets_in_two_more_until_enough_have():
+    breaker = Breaker(LIMITS, closes_after=7)
+    for _ in range(3):
+        breaker.failed(0.0)
+    let_in: list[int] = []
+    while breaker.circuit is not Circuit.CLOSED:
+        let_in.append(sum(breaker.may_try(10.0) for _ in range(20)))
+        for _ in range(let_in[-1]):
+            breaker.succeeded()
+    assert let_in == [1, 2, 4]
+
+
+def test_a_probe_that_fails_after_others_have_succeeded_opens_it_again():
+    breaker = Breaker(LIMITS, closes_after=3)
+    for _ in range(3):
+        breaker.failed(0.0)
+    assert breaker.may_try(10.0)
+    breaker.succeeded()
+    assert [breaker.may_try(11.0) for _ in range(3)] == [True, True, False]
+    breaker.abandoned(11.0)
+    assert breaker.may_try(11.0)
+    breaker.failed(12.0)
+    assert (breaker.circuit, breaker.next_probe_s) == (Circuit.OPEN, 32.0)
+    assert [breaker.may_try(32.0) for _ in range(2)] == [True, False]
+
+
+def test_failures_of_one_and_the_same_count_once():
+    breaker = Breaker(LIMITS)
+    for now_s in range(10):
+        breaker.failed(now_s, 7)
+    breaker.failed(10.0, 8)
+    assert breaker.circuit is Circuit.CLOSED
+    breaker.failed(11.0, 9)
+    assert breaker.circuit is Circuit.OPEN
+
+
 @pytest.mark.parametrize("given", [{"failures": 0}, {"within_s": 0}, {"cool_down_s": 0}, {"cool_down_s": 500}])
 def test_limits_that_make_no_sense_are_refused(given: dict[str, float]):
     with pytest.raises(OptionError):

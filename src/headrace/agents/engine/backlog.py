@@ -49,7 +49,7 @@ class Backlog:
         self._children: deque[LiveRun] = deque()  # bounded by what runs ask for at once
         self._in_line = 0
         self._on_disk = set(Priority)  # levels that may have runs on disk that the scheduler does not know
-        self._blocked: dict[str, float] = {}  # kinds whose circuit is open, until when
+        self._blocked: dict[str, float] = {}  # kinds whose circuit refuses what has never started, until when
         self._fresh: dict[bytes, LiveRun] = {}  # keys that are not on disk yet
         self._unsure: set[LiveRun] = set()  # not refused, and not on disk yet
         self._keys = KeyFilter(parts.file.runs.keys())
@@ -79,8 +79,8 @@ class Backlog:
             return
         if key is not None and self._is_known(key, accepted):
             return
-        if self._scheduler.refuses(kind.name, time.monotonic()):
-            accepted.set_exception(_circuit_open(kind, self._scheduler.next_probe_s(kind.name)))
+        if self._scheduler.refuses(kind.name, kind.breaker, time.monotonic()):
+            accepted.set_exception(self._circuit_open(kind, self._scheduler.next_probe_s(kind.name)))
             return
         line = self._lines[priority]
         if not waits and (line or not self._scheduler.has_room(priority)):
@@ -143,6 +143,11 @@ class Backlog:
         depth = self._scheduler.snapshot().waiting[priority] + len(self._lines[priority])
         return QueueFull(priority.name, depth=depth, wait_s=self._scheduler.expected_wait_s(priority))
 
+    def _circuit_open(self, kind: TaskKind, due_s: float | None) -> CircuitOpen:
+        run_name, reason = self._runs.last_failures.get(kind.name, ("", ""))
+        retry_after_s = None if due_s is None else max(0.0, due_s - time.monotonic())
+        return CircuitOpen(kind.name, retry_after_s=retry_after_s, run_name=run_name, reason=reason)
+
     # Feeding the scheduler.
 
     def feed(self) -> bool:
@@ -175,11 +180,10 @@ class Backlog:
         has_room, has_offered = self._scheduler.has_room, False
         if not has_room(level):
             return False
-        kinds = [name for name in self._kinds if name not in self._blocked]
         most = len(self._runs.by_id) + 2
-        rows = self._file.runs.backlog(level, kinds, most) if kinds else []
+        rows = self._file.runs.backlog(level, list(self._kinds), list(self._blocked), most)
         for row in rows:
-            if self._runs.is_ahead_of_disk(row.id) or row.kind in self._blocked:
+            if self._runs.is_ahead_of_disk(row.id) or (row.kind in self._blocked and not row.epoch):
                 continue
             if not has_room(level):
                 return has_offered
@@ -228,7 +232,7 @@ class Backlog:
     def _refused(self, refused: RejectRun, run: LiveRun) -> HeadraceError:
         match refused.refusal:
             case Refusal.CIRCUIT_OPEN:
-                return _circuit_open(run.kind, refused.retry_at_s)
+                return self._circuit_open(run.kind, refused.retry_at_s)
             case Refusal.BUDGET_TOO_SMALL:
                 hosts, declared = self._scheduler.snapshot().hosts, run.kind.memory_bytes or 0
                 budget = hosts[0].reading.budget_bytes if hosts else 0
@@ -339,13 +343,10 @@ def _submitted(run: LiveRun, row: RunRow | None) -> Submitted:
         preemptions=row.preemptions if row else 0,
         deaths=row.deaths if row else 0,
         executed_s=row.executed_s if row else 0.0,
+        breaker=run.kind.breaker,
     )
 
 
 def _refuse(run: LiveRun, error: BaseException) -> None:
     for reply in run.accepted:
         reply.set_exception(error)
-
-
-def _circuit_open(kind: TaskKind, due_s: float | None) -> CircuitOpen:
-    return CircuitOpen(kind.name, retry_after_s=None if due_s is None else max(0, due_s - time.monotonic()))

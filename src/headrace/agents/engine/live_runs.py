@@ -62,6 +62,7 @@ class LiveRuns:
 
     def __init__(self) -> None:
         self.by_id: dict[int, LiveRun] = {}
+        self.last_failures: dict[str, tuple[str, str]] = {}  # by kind: the name of its run that failed last, and why
         self._leaving: set[int] = set()  # ended or parked, and not yet so on disk
 
     def is_ahead_of_disk(self, id: int) -> bool:

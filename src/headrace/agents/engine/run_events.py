@@ -148,6 +148,8 @@ class RunEvents:
     def _ended(self, run: LiveRun, event: contract.RunEnded) -> None:
         run.ended = event
         self.requests.forget(run)
+        if event.cause is ExitCause.FAILED or (event.cause is ExitCause.LOST and run.stop is None):
+            self._runs.last_failures[run.kind.name] = (run.name, event.reason)
         if event.cause is ExitCause.LOST and event.reason:
             self._log.record("lost", event.reason, run=run.id)
         elif event.cause is ExitCause.OUT_OF_MEMORY:

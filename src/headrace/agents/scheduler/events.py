@@ -45,7 +45,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from headrace.exit_causes import ExitCause
-from headrace.limits import MemoryLimits
+from headrace.limits import KindBreaker, MemoryLimits
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
@@ -118,8 +118,9 @@ class HostLost(_TimedEvent, frozen=True, kw_only=True):
 
 
 class Submitted(_TimedEvent, frozen=True, kw_only=True):
-    """`epoch`, `preemptions`, `deaths` and `executed_s` come from the file, for a run that was here before. A run that
-    `retries_oom` is tried once more, with more memory, after it ran out of it.
+    """`epoch`, `preemptions`, `deaths` and `executed_s` come from the file, for a run that was here before: one with an
+    epoch has started before, and the circuit of its kind neither refuses nor holds it. A run that `retries_oom` is
+    tried once more, with more memory, after it ran out of it. `breaker` is its kind's.
     """
 
     id: int
@@ -134,6 +135,7 @@ class Submitted(_TimedEvent, frozen=True, kw_only=True):
     executed_s: float = 0.0
     is_isolated: bool = False  # a child with a slot of its own
     retries_oom: bool = True
+    breaker: KindBreaker = "engine"
 
 
 class Cancelled(_TimedEvent, frozen=True, kw_only=True):
@@ -349,7 +351,9 @@ class ParkRun(_Command, frozen=True, kw_only=True):
 
 
 class RejectRun(_Command, frozen=True, kw_only=True):
-    """`wait_s` estimates how long until there is room; `retry_at_s` is when a probe is due, None while one runs."""
+    """`wait_s` estimates how long until there is room; `retry_at_s` is when a probe is due, None while those there may
+    be are in flight.
+    """
 
     id: int
     refusal: Refusal

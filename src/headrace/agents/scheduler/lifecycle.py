@@ -35,11 +35,13 @@ _SHOWS_NEED = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY)
 
 def submitted(state: SchedulerState, event: Submitted) -> None:
     run = _scheduled(state, event)
-    refusal = _refusal(state, event, run)
+    run.parent = parent = state.runs.get(event.parent) if event.parent is not None else None
+    if note := state.circuits.learn(event.kind, event.breaker):
+        state.commands.append(note)
+    refusal = _refusal(state, run)
     if refusal is not None:
         state.commands.append(_reject(state, run, refusal))
         return
-    run.parent = parent = state.runs.get(event.parent) if event.parent is not None else None
     state.runs[run.id] = run
     if parent is None:
         state.queue.add(run)
@@ -92,7 +94,7 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
     if isinstance(decided, ExitCause):
         settle(state, run, decided, now_s)
     elif decided is ComesBack.LATER:
-        _park(state, run, now_s)
+        _park(state, run, event.cause, now_s)
         _leave_children(state, run, now_s)
     else:
         _note_crash(state, run, event)
@@ -121,7 +123,7 @@ def park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
     """Leave a run, and the children that wait for it, on disk only."""
     while run.children:
         park(state, run.children.popitem()[1], now_s)
-    _park(state, run, now_s)
+    _park(state, run, None, now_s)
 
 
 def stop_for_good(state: SchedulerState, run: ScheduledRun, why: StopReason, now_s: float) -> None:
@@ -174,16 +176,15 @@ def _scheduled(state: SchedulerState, event: Submitted) -> ScheduledRun:
     )
 
 
-def _refusal(state: SchedulerState, event: Submitted, run: ScheduledRun) -> Refusal | None:
-    """Why a submission is refused, None where it is accepted. The circuit comes last: it may make the run its probe."""
+def _refusal(state: SchedulerState, run: ScheduledRun) -> Refusal | None:
+    """Why a submission is refused, None where it is accepted. The circuit comes last: it may make the run a probe."""
     if state.is_closing:
         return Refusal.CLOSING
     if run.id in state.runs:
         return Refusal.ALREADY_KNOWN
-    is_child = event.parent in state.runs
-    if is_child and not run.is_isolated:
+    if run.parent is not None and not run.is_isolated:
         return None  # a child has its parent's slot and memory
-    if not is_child and state.queue.count(run.priority) >= state.limits.queue_depth:
+    if run.parent is None and state.queue.count(run.priority) >= state.limits.queue_depth:
         return Refusal.QUEUE_FULL
     budgets = [host.limits.budget_bytes for host in state.hosts.values()]
     if run.declared_bytes and budgets and run.declared_bytes > max(budgets):
@@ -211,7 +212,9 @@ def _count(state: SchedulerState, run: ScheduledRun, slot: Slot, event: AttemptE
 
 
 def _note_crash(state: SchedulerState, run: ScheduledRun, event: AttemptEnded) -> None:
-    if event.cause is ExitCause.LOST and run.stopping is None and (note := state.circuits.crashed(run, event.now_s)):
+    """Count a crash of the run's worker as a failure of its kind, though the run is started again."""
+    is_crash = event.cause is ExitCause.LOST and run.stopping is None
+    if is_crash and (note := state.circuits.count(run, event.cause, event.now_s)):
         state.commands.append(note)
 
 
@@ -261,7 +264,7 @@ def _returns_below(run: ScheduledRun) -> int:
     return Pressure.EMERGENCY if run.stopping is StopReason.EMERGENCY else NEVER_KEPT_OUT
 
 
-def _park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
+def _park(state: SchedulerState, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> None:
     state.commands.append(
         ParkRun(
             id=run.id,
@@ -271,7 +274,7 @@ def _park(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
             executed_s=run.executed_s,
         )
     )
-    _forget(state, run, None, now_s)
+    _forget(state, run, cause, now_s)
 
 
 def _forget(state: SchedulerState, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> None:
@@ -279,5 +282,5 @@ def _forget(state: SchedulerState, run: ScheduledRun, cause: ExitCause | None, n
     if run.is_isolated and run.parent is not None:
         run.parent.isolated_children.pop(run.id, None)
     run.slot = None  # a cycle: without this, only the garbage collector would free both
-    if note := state.circuits.settled(run, cause, now_s):
+    if note := state.circuits.count(run, cause, now_s):
         state.commands.append(note)

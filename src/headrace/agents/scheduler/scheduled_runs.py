@@ -47,7 +47,6 @@ class ScheduledRun(Struct, eq=False):
     has_progress: bool = False
     side_effects: int = 0  # in flight
     stopping: StopReason | None = None
-    is_probe: bool = False
     retries_oom: bool = True
     needs_bytes: int = 0  # more than its kind is known to: others had the memory that it needed
     returns_below: int = NEVER_KEPT_OUT  # the pressure level that stopped it, below which it may start again

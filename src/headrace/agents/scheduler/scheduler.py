@@ -44,7 +44,7 @@ from headrace.agents.scheduler.scheduler_state import FINAL, SchedulerState
 from headrace.agents.scheduler.snapshot import Snapshot, snapshot_of
 from headrace.agents.scheduler.waiting_slots import wait_began, wait_over
 from headrace.exit_causes import ExitCause
-from headrace.limits import BreakerLimits, QueueLimits
+from headrace.limits import BreakerLimits, KindBreaker, QueueLimits
 from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
@@ -118,9 +118,9 @@ class Scheduler:
         """Return whether the queue of this level takes another submission: not while closing, nor at its depth."""
         return not self._state.is_closing and self._state.queue.count(level) < self._state.limits.queue_depth
 
-    def refuses(self, kind: str, now_s: float) -> bool:
+    def refuses(self, kind: str, breaker: KindBreaker, now_s: float) -> bool:
         """Whether the circuit of a kind is open: a submission need not wait for room to be refused."""
-        return self._state.circuits.refuses(kind, now_s)
+        return self._state.circuits.refuses(kind, breaker, now_s)
 
     def next_probe_s(self, kind: str) -> float | None:
         return self._state.circuits.next_probe_s(kind)

@@ -270,6 +270,7 @@ class IsolatedAgents:
                     max_attempts=message.max_attempts,
                     timeout_s=message.timeout_s,
                     memory_bytes=message.memory_bytes,
+                    breaker=message.breaker,
                 )
                 self._register(kind)
             case _:

@@ -18,6 +18,7 @@ from typing import TypeAlias
 import msgspec
 
 from headrace.agents.contract import AgentEvent, AgentRun, RemoteError
+from headrace.limits import KindBreaker
 from headrace.workers.hosting.executor_wire import AckEvents, EventsSent, SignalWork
 from headrace.workers.wire import FunctionReference
 
@@ -63,6 +64,7 @@ class KindRegistered(msgspec.Struct, tag=True, array_like=True):
     max_attempts: int
     timeout_s: float | None
     memory_bytes: int | None
+    breaker: KindBreaker = "engine"
 
 
 ToAgentWorker: TypeAlias = BeginRun | SignalWork | StepAnswer | AckEvents | LeaveWorker

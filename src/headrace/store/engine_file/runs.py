@@ -6,7 +6,7 @@ Does not cover: their steps, checkpoints and messages (steps), or when statement
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 
 import msgspec
 
@@ -57,17 +57,20 @@ class StoredRuns:
     def keys(self) -> Iterator[bytes]:
         return (key for (key,) in self._reader.rows(tuple[bytes], "SELECT key FROM runs WHERE key IS NOT NULL"))
 
-    def backlog(self, priority: int, kinds: list[str], most: int) -> list[RunRow]:
-        """The first `most` runs of these kinds that wait for a slot, oldest first. A child is left out until its parent
-        has ended: before that the parent asks for it (`waiting_children`).
+    def backlog(self, priority: int, kinds: list[str], blocked: list[str], most: int) -> list[RunRow]:
+        """The first `most` runs of these kinds that wait for a slot, oldest first; of those that are `blocked`, only
+        runs that have started before. A child is left out until its parent has ended: before that the parent asks for
+        it (`waiting_children`).
         """
-        where = "WHERE state = 'waiting' AND ended_at IS NULL AND priority = ? AND parent IS NULL"
-        where += f" AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY id LIMIT ?"
-        return list(self._rows(where, (priority, *kinds, most)))
+        where = (
+            "WHERE state = 'waiting' AND ended_at IS NULL AND priority = ? AND parent IS NULL"
+            f" AND kind IN ({_marks(kinds)}) AND (epoch > 0 OR kind NOT IN ({_marks(blocked)})) ORDER BY id LIMIT ?"
+        )
+        return list(self._rows(where, (priority, *kinds, *blocked, most)))
 
     def waiting_children(self, parents: list[int]) -> list[RunRow]:
         """The children of these runs that wait for a slot; bounded by how many a run may ask for at once."""
-        where = f"WHERE state = 'waiting' AND ended_at IS NULL AND parent IN ({', '.join('?' * len(parents))})"
+        where = f"WHERE state = 'waiting' AND ended_at IS NULL AND parent IN ({_marks(parents)})"
         return list(self._rows(where, tuple(parents)))
 
     def unfinished_children(self, parent: int) -> list[int]:
@@ -179,3 +182,8 @@ class RunWrites:
         kept, blob, writes = self._blobs.split(id, result)
         sql = "UPDATE runs SET state = ?, result = ?, result_blob = ?, error = ?, ended_at = ? WHERE id = ?"
         return [*writes, (sql, (state.value, kept, blob, error, at, id))]
+
+
+def _marks(values: Sized) -> str:
+    """As many question marks as there are values, for `IN (...)`."""
+    return ", ".join("?" * len(values))
