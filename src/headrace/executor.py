@@ -55,7 +55,9 @@ class Batch(msgspec.Struct, Generic[SomeEventOut]):
 class Executor(Protocol[SomeEventOut]):
     """The calls that every executor answers. How work is started is for each vocabulary to say."""
 
-    async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None: ...
+    async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
+        """Stop work. After `deadline_s` it is cancelled where it is; with `math.inf`, its next step is waited for."""
+        ...
 
     def events(self) -> AsyncIterator[Batch[SomeEventOut]]: ...
 

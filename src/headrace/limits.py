@@ -44,9 +44,10 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
     The budget is `budget`, as `memory=` is written ("512MB", "60%", "+512MB"), or `budget_bytes`. A written one becomes
     bytes when the engine opens (memory.budget); until then its `budget_bytes` is 0.
 
-    And what protects work from the governor: a run that was preempted runs at least `min_run_s` before it is again,
-    and after `most_preemptions` it runs alone. A run that has not stopped within `stop_s` no longer keeps the next
-    one from being stopped. Work that would not fit even alone is given up after `hopeless_after_s`.
+    And what protects work from the governor: a run that pressure has preempted runs at least `min_run_s` before it is
+    again, and after `most_preemptions` it runs alone; neither protects it from a higher priority. A run that has not
+    stopped within `stop_s` no longer keeps the next one from being stopped. Work that would not fit even alone is given
+    up after `hopeless_after_s`.
     """
 
     budget_bytes: int = 0

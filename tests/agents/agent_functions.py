@@ -49,6 +49,12 @@ async def effects_beside_steps(ctx):
     await asyncio.gather(ctx.step("pay", asyncio.sleep, 0.4, side_effect=True), step_on())
 
 
+async def with_a_long_step(ctx):
+    ctx.emit("begun")
+    await ctx.step("long", asyncio.sleep, 0.5)
+    await ctx.step("next", asyncio.sleep, 0)
+
+
 async def sleeping_beside_an_effect(ctx):
     await asyncio.gather(ctx.step("pay", asyncio.sleep, 0.2, side_effect=True), ctx.sleep(3600))
 
@@ -119,7 +125,8 @@ KINDS = {
     function.__name__: function
     for function in (
         stepping, large, checkpointing, effect, program_effect, effects_beside_steps, sleeping_beside_an_effect,
-        receiving, sleeping, failing, running_out, exhausting, endless, stuck, talkative, returning_what_stopped_it,
-        failing_over_what_stopped_it, returning_when_cancelled, returning_instead_of_sleeping,
+        receiving, sleeping, with_a_long_step, failing, running_out, exhausting, endless, stuck, talkative,
+        returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
+        returning_instead_of_sleeping,
     )
 }  # fmt: skip

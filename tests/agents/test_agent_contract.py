@@ -1,6 +1,7 @@
 """One suite for every executor of agent runs."""
 
 import asyncio
+import math
 import time
 from typing import Any
 
@@ -135,6 +136,25 @@ async def test_a_side_effect_is_not_cut_short_by_a_preemption_though_others_end_
         *earlier, end = await told(executor)
         assert "pay" in {event.step for event in earlier}
         assert end.cause is ExitCause.PREEMPTED
+
+
+async def test_a_step_is_not_cut_short_by_a_preemption_without_a_deadline(opened, monkeypatch):
+    monkeypatch.setattr(isolated_agents, "_HARDER_AFTER_S", 0.05)
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "with_a_long_step", b"[[],{}]"))
+        await told(executor, until=Emitted)
+        await executor.signal(1, 1, Signal.PREEMPT, math.inf)
+        done, end = await told(executor)
+        assert (done.step, end.cause) == ("long", ExitCause.PREEMPTED)
+
+
+async def test_a_preemption_with_a_deadline_may_follow_one_without(opened, monkeypatch):
+    monkeypatch.setattr(isolated_agents, "_HARDER_AFTER_S", 0.05)
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "stuck", b"[[],{}]"))
+        await executor.signal(1, 1, Signal.PREEMPT, math.inf)
+        await executor.signal(1, 1, Signal.PREEMPT, 0.05)
+        assert (await told(executor))[-1].cause is ExitCause.PREEMPTED
 
 
 async def test_a_run_without_its_message_is_parked_and_one_that_sleeps_says_until_when(opened):

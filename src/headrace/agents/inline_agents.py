@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Executor as Threads
 from functools import partial
@@ -62,10 +63,10 @@ class InlineAgents:
             return
         link.stopping.signal = what
         link.stop_waiting()
-        if what is Signal.PREEMPT:
-            asyncio.get_running_loop().call_later(deadline_s, self._grace_is_over, link, task)
-        else:
+        if what is not Signal.PREEMPT:
             self._cancel(link, task, _CANCELS)
+        elif deadline_s < math.inf:
+            asyncio.get_running_loop().call_later(deadline_s, self._grace_is_over, link, task)
 
     def put(self, id: int, epoch: int, step: str, data: bytes | None, error: RemoteError | None = None) -> None:
         link, _ = self._running.get(id, (None, None))

@@ -83,6 +83,17 @@ _CIRCUIT = (
     *(_TALK, _TALK, _TALK, _PARKS, _PARKS),
     *(_TALK, _TALK),
 )
+# Two equals, of which the newer one is pushed out, comes back and is in the way again.
+_AGAIN = (
+    *[_A_SMALL_ONE] * 2,
+    *[Action("step", number, 0.0) for number in range(2)],
+    Action("base", 0, 0.93),
+    Action("wait", 1, 0.0),
+    Action("base", 0, 0.2),
+    *[Action("wait", 3, 0.0)] * 3,
+    *[Action("step", number, 0.0) for number in range(2)],
+    Action("base", 0, 0.93),
+)
 
 
 @dataclass(frozen=True)
@@ -103,12 +114,13 @@ def draw(seed: int, actions: int = ACTIONS) -> History:
     chance = random.Random(seed)
     names = chance.choices(_NAMES, cum_weights=_CUMULATIVE, k=chance.randint(actions // 3, actions))
     slots = chance.randint(1, 4)
+    before = {2: _AGAIN, 4: _CROWD}.get(slots, ()) if seed % 2 else ()
     return History(
         seed,
         slots=slots,
         hosts=1 if chance.random() < 0.8 else 2,
         stuck_at=chance.uniform(0.5, 1.02) if chance.random() < 0.2 else None,
-        actions=(_CROWD if slots == 4 and seed % 2 else ())
+        actions=before
         + (_CIRCUIT[: seed // 16 % (len(_CIRCUIT) + 1)] if seed % 16 == 2 else ())
         + tuple(Action(name, chance.getrandbits(16), chance.random()) for name in names),
     )
@@ -288,7 +300,8 @@ def _lose_or_join(world: CheckedWorld, who: int) -> None:
 
 def _obey_preempts(world: CheckedWorld) -> None:
     for run in list(world.runs.values()):
-        if run.slot and isinstance(run.stop, PreemptRun) and not run.effects:
+        is_told = isinstance(run.stop, PreemptRun) and not run.stop.is_patient  # others take their time
+        if run.slot and is_told and not run.effects:
             stop(world, run)
 
 

@@ -32,7 +32,18 @@ from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 from tests.agents.scheduler.broken import Broken, check
 from tests.agents.scheduler.circuit_rules import CircuitRules
-from tests.agents.scheduler.world import KEPT_BACK, LIMITS, PERMIT_BYTES, QUEUE, HostModel, Run, Slot, World
+from tests.agents.scheduler.world import (
+    KEPT_BACK,
+    LIMITS,
+    PERMIT_BYTES,
+    QUEUE,
+    HostModel,
+    Run,
+    Slot,
+    World,
+    latest_place,
+    place,
+)
 
 _LOWEST_STARTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.MAKES_ROOM)
@@ -86,6 +97,7 @@ class CheckedWorld(World):
         check(len(self.scheduler) == len(self.runs), "everything submitted ends once or is visibly waiting")
         if isinstance(event, MemoryMeasured) and not self.is_closing:
             self._check_nobody_is_passed_over_in_silence()
+            self._check_lower_work_makes_room()
 
     def _check_start(self, command: StartRun) -> None:
         run, host = self.runs.get(command.id), self.hosts.get(command.host)
@@ -152,15 +164,15 @@ class CheckedWorld(World):
             waits = any(other.priority is Priority.CRITICAL for other in others)
             check(not waits, "CRITICAL never waits behind others")
         if all(host.pressure is Pressure.NORMAL for host in self.hosts.values()):
-            place = _place(run)
-            passed = [other for other in others if _place(other) < place and other.kind in self.open_kinds]
+            passed = [other for other in others if latest_place(other) < place(run) and other.kind in self.open_kinds]
             check(not passed, "what has started before is never held by a circuit")
-            check(all(_place(other) > place for other in others), "nobody passes who has waited longer, age counted")
+            is_first = all(latest_place(other) > place(run) for other in others)
+            check(is_first, "nobody passes who has waited longer, age counted")
 
         for level in (Priority.NORMAL, Priority.HIGH):
             pushed_out = [other for other in others if other.priority is level and other.pushed_out_by in _PUSHES_OUT]
-            first = min(pushed_out, key=_place, default=None)
-            if first is not None and _place(first) < _place(run):
+            first = min(pushed_out, key=place, default=None)
+            if first is not None and latest_place(first) < place(run):
                 check(not self._was_out_too_long(first), "what was pushed out is not passed for ever")
 
     def _was_out_too_long(self, run: Run) -> bool:
@@ -227,17 +239,84 @@ class CheckedWorld(World):
     def _check_preempt(self, run: Run, slot: Slot, command: PreemptRun) -> None:
         check(not any(member.effects for member in slot.members.values()), "never inside a side effect")
         check(run.priority is not Priority.CRITICAL, "CRITICAL work is never preempted")
+        others = [other for other in self.hosts[slot.host].slots.values() if other is not slot]
+        stopping = [other for other in others if self._is_stopping(other)]
+        check(all(other.is_patient and not command.is_patient for other in stopping), "one at a time")
+        if command.why is StopReason.PRESSURE:
+            self._check_preempt_for_memory(run, slot, others, command)
+        else:
+            self._check_makes_room(slot, command)
+        lower = [other for other in others if _goes_before(other, slot) and self._could_go(other, command)]
+        check(not lower, "the lowest priority goes first, and of it the newest")
+
+    def _check_preempt_for_memory(self, run: Run, slot: Slot, others: list[Slot], command: PreemptRun) -> None:
+        check(others, "the last one is not preempted")
+        check(command.reading and command.reading.pressure >= Pressure.PREEMPTING, "preempted at its level only")
+        check(not command.is_patient, "pressure does not wait")
+        if any(other.priority > slot.priority for other in others):
+            return  # for their sake, whatever it loses
         check(run.has_progress, "only what loses nothing is preempted")
         check(run.preempts_sent < LIMITS.most_preemptions, "at most so many preemptions")
         if run.preemptions:
             check(self.now_s - run.began_s >= LIMITS.min_run_s, "a minimum run time before being preempted again")
-        others = [other for other in self.hosts[slot.host].slots.values() if other is not slot]
-        check(not any(self._is_stopping(other) for other in others), "one at a time")
+
+    def _check_makes_room(self, slot: Slot, command: PreemptRun) -> None:
+        host = self.hosts[slot.host]
+        higher = [run for run in self.runs.values() if run.is_waiting and run.priority > slot.priority]
+        resuming = [other for other in host.slots.values() if other.resuming and other.priority > slot.priority]
+        check(higher or resuming, "only lower work makes room")
+        levels = [each.priority for each in (*higher, *resuming)]
+        check(command.is_patient or Priority.CRITICAL in levels, "only CRITICAL work cuts steps short")
+        if command.is_patient:
+            is_in_line = any(run.priority is Priority.CRITICAL and self._is_in_line(run) for run in higher)
+            check(resuming or not is_in_line, "CRITICAL work does not wait for steps")
+            check(self.now_s >= slot.keeps_until_s, "a turn that age has given is not cut short")
+        if slot.is_waiting:
+            has_slot = _computing(host) < host.slot_count
+            check(has_slot, "what waits makes no room where a slot is lacking")
+        stays = sum(other.charge for other in host.slots.values() if other.priority >= max(levels))
+        least = min((run.declared or QUEUE.least_run_bytes for run in self.runs.values() if run.is_waiting), default=0)
+        check(resuming or least + stays <= host.budget, "nobody stops where that does not help")
+
+    def _could_go(self, slot: Slot, command: PreemptRun) -> bool:
+        """Whether the slot could have been stopped in place of another that is higher, or older."""
+        if any(member.effects for member in slot.members.values()):
+            return False
+        if slot.stop_sent_s is not None and (command.is_patient or not slot.is_patient):
+            return False
+        if slot.is_waiting and command.why is StopReason.MAKES_ROOM:
+            return False  # it may be a slot that is lacking
         if command.why is StopReason.PRESSURE:
-            check(others, "the last one is not preempted")
-            check(command.reading and command.reading.pressure >= Pressure.PREEMPTING, "preempted at its level only")
-        lower = [other for other in others if _goes_before(other, slot) and self._is_preemptible(other)]
-        check(not lower, "the lowest priority goes first, and of it the newest")
+            others = self.hosts[slot.host].slots.values()
+            return any(other.priority > slot.priority for other in others) or self._is_preemptible(slot)
+        # A turn that age has given cannot always be told from here: its root has waited, then.
+        return not command.is_patient or slot.root.latest_queued_s < slot.started_s
+
+    def _check_lower_work_makes_room(self) -> None:
+        """Where only a slot is lacking, and it is certain who is first: this is told, not guessed."""
+        in_line = [run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)]
+        host = next(iter(self.hosts.values()), None)
+        if not in_line or host is None or len(self.hosts) > 1 or self.granted:
+            return
+        first, level = min(in_line, key=place), max(run.priority for run in in_line)
+        is_plain = all(
+            run.kind not in self.open_kinds and run.declared and not (run.deaths or run.preemptions or run.is_isolated)
+            for run in in_line
+        )
+        # Below that line, no level lasts and no floor counts as the zero.
+        if not is_plain or first.declared is None or host.used >= LIMITS.shrink_until * host.budget:
+            return
+        slots = list(host.slots.values())
+        is_stopping = any(slot.stop_sent_s is not None or slot.is_alone for slot in slots)
+        reserved = sum(slot.reserved for slot in slots)
+        fits = reserved + host.used + first.declared <= host.budget * LIMITS.preempt_at
+        could_go = [slot for slot in slots if slot.priority < level and slot.root.latest_queued_s < slot.started_s]
+        could_go = [
+            slot
+            for slot in could_go
+            if not slot.is_waiting and not any(member.effects for member in slot.members.values())
+        ]
+        check(not could_go or is_stopping or not fits, "a higher priority does not wait for lower work")
 
     def _check_kill(self, slot: Slot, command: KillRun) -> None:
         reading = command.reading
@@ -299,11 +378,6 @@ class CheckedWorld(World):
             check(is_old, "nothing joins what runs alone, but CRITICAL work")
         if note.notice is Notice.NEW_ZERO:
             check(not self.hosts[note.subject].slots, "only with nothing running the floor becomes the new zero")
-
-
-def _place(run: Run) -> tuple[bool, float, int]:
-    behind_s = (Priority.HIGH - run.priority) * QUEUE.aging_s
-    return run.priority is not Priority.CRITICAL, run.submitted_s + behind_s, run.arrival
 
 
 def _computing(host: HostModel) -> int:

@@ -5,8 +5,19 @@ from typing import NamedTuple
 
 import pytest
 
-from headrace.agents.scheduler import circuits, exits, heartbeats, lifecycle, placing, preemption, relief, waiting_slots
+from headrace.agents.scheduler import (
+    circuits,
+    exits,
+    heartbeats,
+    lifecycle,
+    making_room,
+    placing,
+    preemption,
+    relief,
+    waiting_slots,
+)
 from headrace.agents.scheduler.circuits import Circuits
+from headrace.agents.scheduler.events import StopReason
 from headrace.agents.scheduler.hosts import survey_permits
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
@@ -27,6 +38,8 @@ _HISTORIES = 4000
 waiting_heads = RunQueue.heads  # as they are without a mutation
 stops_for_memory = preemption.to_preempt_for
 counted_failure = Breaker.failed
+stop_slot = SchedulerState.stop_slot
+fits = Host.fits
 
 
 def first_come(waiting: RunQueue) -> list[Entry]:
@@ -43,18 +56,19 @@ def without_hysteresis(governor: Governor, used_bytes: int, now_s: float) -> Pre
     return governor.pressure
 
 
-def inside_side_effects_too(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
-    leader = slot.leader
-    may_go = slot.priority is not Priority.CRITICAL and not slot.is_stopping() and not slot.is_alone
-    has_run = not leader.preemptions or now_s - slot.started_s >= limits.min_run_s
-    return may_go and has_run and leader.preemptions < limits.most_preemptions and leader.has_progress
-
-
 def right_after_the_start(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
-    leader = slot.leader
     may_go = slot.priority is not Priority.CRITICAL and not slot.is_stopping() and not slot.is_alone
-    is_inside = any(run.side_effects for run in slot.running.values())
-    return may_go and leader.preemptions < limits.most_preemptions and leader.has_progress and not is_inside
+    return may_go and slot.leader.has_progress and not slot.is_inside_effect()
+
+
+def without_patience(
+    state: SchedulerState, slot: Slot, what: type, why: StopReason, now_s: float, *, is_patient: bool = False
+) -> None:
+    stop_slot(state, slot, what, why, now_s)
+
+
+def fits_or_might(host: Host, run: ScheduledRun, need: int, alone: bool, leaving: Iterable[Slot] = ()) -> bool:
+    return bool(leaving) or fits(host, run, need, alone)
 
 
 def highest_first(slots: list[Slot]) -> Slot | None:
@@ -96,7 +110,7 @@ class Mutation(NamedTuple):
 MUTATIONS = {
     "one slot too many": Mutation(Host, "slots_now", lambda host: host.slot_count + 1, "never above the slots"),
     "reservations are not counted": Mutation(
-        HostBudget, "room_bytes", lambda memory: BUDGET, "admitted reservations never above the budget"
+        HostBudget, "_unreserved_bytes", lambda memory: BUDGET, "admitted reservations never above the budget"
     ),
     "first come, whatever its priority": Mutation(RunQueue, "heads", first_come, "CRITICAL never waits behind others"),
     "age counts for nothing": Mutation(
@@ -121,14 +135,37 @@ MUTATIONS = {
         lambda state, run, now_s: False,
         "what was pushed out is not passed for ever",
     ),
-    "side effects are cut short": Mutation(
-        preemption, "may_be_preempted", inside_side_effects_too, "never inside a side effect"
+    "side effects are cut short": Mutation(Slot, "is_inside_effect", lambda slot: False, "never inside a side effect"),
+    "nobody makes room": Mutation(
+        placing, "make_room", lambda *_, alone: False, "a higher priority does not wait for lower work"
+    ),
+    "equals make room for each other": Mutation(
+        making_room,
+        "gives_way_to",
+        lambda slot, level, *, is_patient: slot.priority <= level and not slot.is_stopping(),
+        "only lower work makes room",
+    ),
+    "room is made that is too small": Mutation(Host, "fits", fits_or_might, "nobody stops where that does not help"),
+    "steps are cut short for everybody": Mutation(
+        SchedulerState, "stop_slot", without_patience, "only CRITICAL work cuts steps short"
+    ),
+    "a turn that age has given counts for nothing": Mutation(
+        making_room,
+        "_makes_room",
+        lambda slot, level, now_s, *, is_patient: preemption.gives_way_to(slot, level, is_patient=is_patient),
+        "a turn that age has given is not cut short",
+    ),
+    "what has run counts as waiting": Mutation(
+        lifecycle,
+        "_time_not_waited_s",
+        lambda run, slot, now_s: 0.0,
+        "nobody passes who has waited longer, age counted",
     ),
     "no minimum run time": Mutation(
         preemption, "may_be_preempted", right_after_the_start, "a minimum run time before being preempted again"
     ),
     "the highest goes first": Mutation(
-        preemption, "_lowest_newest", highest_first, "the lowest priority goes first, and of it the newest"
+        preemption, "lowest_of", highest_first, "the lowest priority goes first, and of it the newest"
     ),
     "many are preempted at once": Mutation(relief, "may_preempt_another", lambda host, now_s: True, "one at a time"),
     "memory is never the run's own fault": Mutation(
@@ -190,7 +227,7 @@ MUTATIONS = {
     "what waits keeps its slot": Mutation(
         Host,
         "has_free_slot",
-        lambda host: len(host.slots) < host.slots_now(),
+        lambda host, leaving=(): len(host.slots) - len(leaving) < host.slots_now(),
         "everything ends, under pressure that never falls too",
     ),
     "parents never make room for their children": Mutation(

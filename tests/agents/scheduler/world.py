@@ -62,7 +62,7 @@ PERMIT_BYTES = 5
 KEPT_BACK = 5
 WANTED = 40
 KINDS = ("a", "b", "c")
-_FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
+_FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 UNBROKEN = "c"  # the kind that has no breaker
 
 
@@ -81,6 +81,8 @@ class Slot:
     resuming: dict[int, "Run"] = field(default_factory=dict)  # of its runs, those that want to compute again
     wait_over_s: float = 0.0
     read_bytes: int = 0  # at the last reading
+    is_patient: bool = False
+    keeps_until_s: float = 0.0
 
     @property
     def charge(self) -> int:
@@ -124,6 +126,8 @@ class Run:
     skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
     is_isolated: bool = False
     waits_for: "Run | None" = None  # an isolated child
+    queued_s: float = 0.0  # where its age counts from, at the earliest
+    latest_queued_s: float = 0.0  # the same at the latest: whether age gave it a turn cannot always be told from here
 
     @property
     def is_waiting(self) -> bool:
@@ -231,10 +235,12 @@ class World:
     def submit_run(self, run: Run) -> None:
         self.arrivals += 1
         run.submitted_s, run.arrival, run.is_live, run.home = self.now_s, self.arrivals, True, None
+        run.queued_s, run.latest_queued_s, run.last_slot = self.now_s, self.now_s, None
         if run.parent and not run.parent.is_live:
             run.parent = None
         if run.is_isolated and run.parent:
-            run.priority, run.submitted_s = run.parent.priority, run.parent.submitted_s - 0.001
+            run.priority, run.queued_s = run.parent.priority, run.parent.queued_s - 0.001
+            run.latest_queued_s = run.parent.latest_queued_s - 0.001
         run.is_child = run.parent is not None
         self.runs[run.id] = run
         was, run.parked = run.parked, None
@@ -315,6 +321,9 @@ class World:
         run.out_since_s = self.now_s
         if run.stop is not None and run.stop.why in _FOR_MEMORY:
             run.preemptions += 1
+        if slot and run.stop is not None and run.stop.why is StopReason.MAKES_ROOM:
+            ran_s = self.now_s - slot.started_s
+            self._age_from(run, run.queued_s + ran_s, run.latest_queued_s + ran_s)
         run.stop, run.memory, run.effects, run.has_progress = None, 0, 0, False
         run.waits_for = None
         if slot is not None:
@@ -419,11 +428,12 @@ class World:
             case PreemptRun() | KillRun():
                 run = self.runs[command.id]
                 run.stop = command
-                run.preempts_sent += isinstance(command, PreemptRun) and command.why is not StopReason.CLOSING
+                run.preempts_sent += isinstance(command, PreemptRun) and command.why is StopReason.PRESSURE
                 if run.slot and (
                     run.slot.root is run or command.why not in (StopReason.CANCELLED, StopReason.TIMED_OUT)
                 ):
                     run.slot.stop_sent_s = self.now_s
+                    run.slot.is_patient = isinstance(command, PreemptRun) and command.is_patient
             case ResumeRun():
                 slot = self.runs[command.id].slot
                 slot.is_waiting, slot.wait_over_s = False, 0.0
@@ -474,9 +484,35 @@ class World:
         run.waits_for = None
         run.epoch, run.began_s = command.epoch, self.now_s
         run.slot = self.slot_for(run) or self._new_slot(run, command)
+        if run.slot.root is run and not run.slot.members:
+            self._note_turn(run, run.slot)
         run.slot.members[run.id] = run
         run.slot.is_waiting = False  # a child that starts there computes
         self.scheduler.handle(AttemptStarted(now_s=self.now_s, id=run.id, epoch=run.epoch))
+
+    def _note_turn(self, run: Run, slot: Slot) -> None:
+        """Its age may have given it a turn before higher ones, which uses it up."""
+        in_line = [
+            other for other in self.runs.values() if other.is_waiting and (other.parent is None or other.is_isolated)
+        ]
+        higher = [other for other in in_line if other.priority > run.priority]
+        if not higher:
+            return
+        is_calm = all(host.pressure is Pressure.NORMAL for host in self.hosts.values())
+        is_plain = all(other.kind not in self.open_kinds and other.pushed_out_by is None for other in higher)
+        if is_calm and is_plain and all(place(other) > latest_place(run) for other in higher):
+            slot.keeps_until_s = self.now_s + LIMITS.min_run_s
+        self._age_from(run, self.now_s if slot.keeps_until_s else run.queued_s, self.now_s)
+
+    def _age_from(self, run: Run, earliest_s: float, latest_s: float) -> None:
+        """The parent that waits for an isolated child stays behind it."""
+        run.queued_s, run.latest_queued_s = earliest_s, latest_s
+        if run.is_isolated and run.parent:
+            earliest_s, latest_s = (
+                max(run.parent.queued_s, earliest_s + 0.001),
+                max(run.parent.latest_queued_s, latest_s + 0.001),
+            )
+            self._age_from(run.parent, earliest_s, latest_s)
 
     def slot_for(self, run: Run) -> Slot | None:
         """A child joins its parent's, or that of its parent's parent; what was lost, the one it left."""
@@ -494,3 +530,17 @@ class World:
         slot = Slot(command.host, run.priority, self.numbers, self.now_s, command.memory_bytes, command.is_alone, run)
         self.hosts[command.host].slots[self.numbers] = slot
         return slot
+
+
+def place(run: Run) -> tuple[bool, float, int]:
+    """Its place in line, at the earliest."""
+    return _place(run, run.queued_s)
+
+
+def latest_place(run: Run) -> tuple[bool, float, int]:
+    return _place(run, run.latest_queued_s)
+
+
+def _place(run: Run, queued_s: float) -> tuple[bool, float, int]:
+    behind_s = (Priority.HIGH - run.priority) * QUEUE.aging_s
+    return run.priority is not Priority.CRITICAL, queued_s + behind_s, run.arrival

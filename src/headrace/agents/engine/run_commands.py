@@ -10,6 +10,7 @@ Does not cover: deciding (scheduler), events of running attempts (run_events), r
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from functools import partial
@@ -111,8 +112,13 @@ class RunCommands:
         run.stop_reason = _stop_reason(command, run.kind.timeout_s)
         self._requests.stop(run)
         if not run.is_starting:
-            deadline_s = 0.0 if command.why is StopReason.EMERGENCY else self._parts.options.grace_s
-            self._parts.spawn(self._parts.executor.signal(run.id, command.epoch, run.stop, deadline_s))
+            signal = self._parts.executor.signal(run.id, command.epoch, run.stop, self._deadline_s(command))
+            self._parts.spawn(signal)
+
+    def _deadline_s(self, command: PreemptRun | KillRun) -> float:
+        if isinstance(command, PreemptRun) and command.is_patient:
+            return math.inf
+        return 0.0 if command.why is StopReason.EMERGENCY else self._parts.options.grace_s
 
     def end(self, command: EndRun) -> None:
         run = self._runs.by_id.pop(command.id)

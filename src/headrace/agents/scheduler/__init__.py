@@ -15,6 +15,8 @@ world and print the shortest one that breaks a rule; more than thirty changed ru
 
 - Order (`run_queue`): CRITICAL first, then by arrival, where `aging_s` of waiting is worth one level. The first run
   starts or none does; only runs that memory keeps out are passed: a level, or for `aging_s` one that pressure stopped.
+- A run that lacks a slot or memory has lower ones make room (`making_room`): at their next step, for CRITICAL work
+  after the grace period. It does so with the priority of the highest run that waits behind it.
 - What a kind needs is learned (`hosts`): its first run starts alone, or after 10 s of waiting for that beside
   others with a slot's memory; then at most twice as many start within 10 s as have ended (`placing`).
 - A child runs in its parent's slot, and starts at once or together with its parent (`child_runs`); an

@@ -18,7 +18,8 @@
 
     command          what the engine does
     StartRun         runs attempt `epoch` on `host` with `memory_bytes` lent to it; sends AttemptStarted
-    PreemptRun       stops the attempt at its next step; sends AttemptEnded
+    PreemptRun       stops the attempt at its next step, or where it is not patient after the grace period; sends
+                     AttemptEnded
     KillRun          stops the attempt at once; sends AttemptEnded
     ResumeRun        gives the run what it waited for: it computes again
     SkipRun          records that memory pressure keeps a LOW run waiting; once in each episode of pressure
@@ -65,7 +66,7 @@ class StopReason(Enum):
 
     PRESSURE = "memory pressure"
     EMERGENCY = "memory is nearly exhausted"
-    MAKES_ROOM = "makes room for CRITICAL work"
+    MAKES_ROOM = "makes room for work of a higher priority"
     OTHERS_NEED_IT = "a run that goes before it is about to meet its memory limit"
     CANCELLED = "cancelled"
     TIMED_OUT = "time limit"
@@ -304,11 +305,16 @@ class StartRun(_Command, frozen=True, kw_only=True):
 
 
 class PreemptRun(_Command, frozen=True, kw_only=True):
+    """Where it `is_patient`, the attempt has no deadline: the step that it is in is not cut. A second command, with a
+    deadline, may follow.
+    """
+
     id: int
     epoch: int
     host: str
     why: StopReason
     reading: MemoryReading | None = None
+    is_patient: bool = False
 
 
 class KillRun(_Command, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from headrace.exit_causes import ExitCause
 from headrace.limits import QueueLimits
 
 _MOST_DEATHS = 1
-_FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
+_FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 _DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
 FINAL_CAUSES = {StopReason.CANCELLED: ExitCause.CANCELLED, StopReason.TIMED_OUT: ExitCause.TIMED_OUT}
 

@@ -47,7 +47,7 @@ def submitted(state: SchedulerState, event: Submitted) -> None:
         state.queue.add(run)
     elif run.is_isolated:
         parent.isolated_children[run.id] = run
-        run.priority, run.submitted_s = parent.priority, parent.submitted_s - _AHEAD_OF_PARENT_S
+        run.priority, run.queued_s = parent.priority, parent.queued_s - _AHEAD_OF_PARENT_S
         state.queue.add(run)
     else:
         join_parent(state, run, parent, event.now_s)
@@ -153,7 +153,7 @@ def close(state: SchedulerState, now_s: float) -> None:
         park(state, run, now_s)
     for host in state.hosts.values():
         for slot in host.slots.values():
-            if not slot.is_stopping():
+            if not slot.is_stopping() or slot.is_patient:
                 state.stop_slot(slot, PreemptRun, StopReason.CLOSING, now_s)
 
 
@@ -173,6 +173,7 @@ def _scheduled(state: SchedulerState, event: Submitted) -> ScheduledRun:
         executed_s=event.executed_s,
         is_isolated=event.is_isolated,
         retries_oom=event.retries_oom,
+        queued_s=event.now_s,
     )
 
 
@@ -221,6 +222,8 @@ def _note_crash(state: SchedulerState, run: ScheduledRun, event: AttemptEnded) -
 def _come_back(state: SchedulerState, run: ScheduledRun, slot: Slot, now_s: float) -> None:
     root = slot.root
     run.returns_below, run.out_since_s = _returns_below(run), now_s
+    if (ran_s := _time_not_waited_s(run, slot, now_s)) > 0:
+        age_from(state, run, run.queued_s + ran_s)
     run.started_s = run.stopping = run.hopeless_since_s = None  # of this attempt; the next starts anew
     run.has_progress, run.side_effects = False, 0
     if run is root:
@@ -233,6 +236,24 @@ def _come_back(state: SchedulerState, run: ScheduledRun, slot: Slot, now_s: floa
         enter_slot(state, run, slot)
     else:
         _wait(state, run, now_s)
+
+
+def age_from(state: SchedulerState, run: ScheduledRun, queued_s: float) -> None:
+    """Count the age of a run from then on. The parent that waits for an isolated child stays behind it."""
+    run.queued_s = queued_s
+    parent = run.parent if run.is_isolated else None
+    if parent is None or parent.queued_s > queued_s:
+        return
+    if is_in_queue := parent.phase is WAITING:
+        state.queue.remove(parent)
+    age_from(state, parent, queued_s + _AHEAD_OF_PARENT_S)
+    if is_in_queue:
+        state.queue.add(parent)
+
+
+def _time_not_waited_s(run: ScheduledRun, slot: Slot, now_s: float) -> float:
+    """For how long a run that made room for a higher one does not age: while it ran, or it would be first again."""
+    return now_s - slot.started_s if run.stopping is StopReason.MAKES_ROOM else 0.0
 
 
 def _wait(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:

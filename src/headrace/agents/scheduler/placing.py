@@ -10,11 +10,12 @@ from __future__ import annotations
 from msgspec import Struct
 
 from headrace.agents.scheduler.child_runs import enter_slot
-from headrace.agents.scheduler.events import PreemptRun, SkipRun, StopReason
+from headrace.agents.scheduler.events import SkipRun, StopReason
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.survey_permits import SurveyThrottle
-from headrace.agents.scheduler.lifecycle import settle
-from headrace.agents.scheduler.preemption import may_preempt_another, to_preempt
+from headrace.agents.scheduler.lifecycle import age_from, settle
+from headrace.agents.scheduler.making_room import highest_in_line, make_room, make_room_to_resume
+from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.agents.scheduler.waiting_slots import resume_next, stop_waiting_parents
@@ -42,6 +43,9 @@ def dispatch(state: SchedulerState, now_s: float) -> None:
             host.throttle = SurveyThrottle.NONE
     while _resume_or_start(state, now_s):
         pass
+    for host in state.hosts.values():
+        if host.resuming:
+            make_room_to_resume(state, host, now_s)
     stop_waiting_parents(state, now_s)
 
 
@@ -101,14 +105,15 @@ def _may_join_its_kind(state: SchedulerState, run: ScheduledRun, host: Host, now
 
 def _start_next(state: SchedulerState, now_s: float) -> bool:
     """Start or hold the next run; return whether one was taken from the queue, so that another may follow."""
-    for _, _, run in state.queue.heads():
+    heads = state.queue.heads()
+    for number, (_, _, run) in enumerate(heads, 1):
         if state.circuits.holds(run):
             state.queue.remove(run)
             state.circuits.hold(run)
             return True
         hosts = [host for host in state.hosts.values() if host.admits(run)]
         if hosts:
-            return _start_or_wait(state, run, hosts, now_s)
+            return _start_or_wait(state, run, hosts, heads[number:], now_s)
         if _is_passed_no_more(state, run, now_s):
             break
         _skip_low_runs(state, run)
@@ -132,16 +137,21 @@ def _skip_low_runs(state: SchedulerState, run: ScheduledRun) -> None:
 
 
 def _may_start_any(state: SchedulerState) -> bool:
-    """Whether any run may start: there is a free slot, or a CRITICAL one waits, which may make room for itself."""
+    """Whether any run may start: there is a free slot, or one waits that may make room for itself."""
     if not state.queue.total:
         return False
+    lowest = CRITICAL
     for host in state.hosts.values():
         if host.computing < host.slot_count:
             return True
-    return state.queue.count(CRITICAL) > 0
+        for slot in host.slots.values():
+            lowest = min(lowest, slot.priority)
+    return state.queue.has_above(lowest)
 
 
-def _start_or_wait(state: SchedulerState, run: ScheduledRun, hosts: list[Host], now_s: float) -> bool:
+def _start_or_wait(
+    state: SchedulerState, run: ScheduledRun, hosts: list[Host], behind: list[Entry], now_s: float
+) -> bool:
     best: tuple[Host, Need] | None = None
     for host in hosts:
         need = need_of(state, run, host, now_s)
@@ -151,20 +161,25 @@ def _start_or_wait(state: SchedulerState, run: ScheduledRun, hosts: list[Host], 
             best = host, need
     if best is not None:
         host, need = best
-        start(state, run, host, need, now_s)
+        slot = start(state, run, host, need, now_s)
+        if highest_in_line(state, run, behind) > run.priority:
+            age_from(state, run, now_s)  # its age has given it a turn, and is used up by it
+            slot.keeps_until_s = now_s + host.limits.min_run_s
         return True
     if _is_hopeless(state, run, now_s):
         state.queue.remove(run)
         settle(state, run, ExitCause.BUDGET_TOO_SMALL, now_s)
         return True
+    level, is_made = highest_in_line(state, run, behind), False
     for host in hosts:
-        host.throttle = _throttle_for(host, run, need_of(state, run, host, now_s), now_s)
-    if run.priority is CRITICAL:
-        _make_room(state, hosts, now_s)
+        need = need_of(state, run, host, now_s)
+        host.throttle = _throttle_for(host, run, need, now_s)
+        if host.slots and not is_made:
+            is_made = make_room(state, host, run, need.memory_bytes, level, now_s, alone=need.is_alone)
     return False
 
 
-def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_s: float) -> None:
+def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_s: float) -> Slot:
     state.queue.remove(run)
     state.starts += 1
     pauses = bool(host.surveys.by_id) and not _fits_beside_surveys(host, need)
@@ -185,6 +200,7 @@ def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_
         for child in run.children.values():
             enter_slot(state, child, slot)
         run.children.clear()
+    return slot
 
 
 def _make_surveys_rest(state: SchedulerState) -> None:
@@ -227,14 +243,3 @@ def _is_hopeless(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool
         run.hopeless_since_s = now_s
     patience_s = min(host.limits.hopeless_after_s for host in state.hosts.values())
     return now_s - run.hopeless_since_s >= patience_s
-
-
-def _make_room(state: SchedulerState, hosts: list[Host], now_s: float) -> None:
-    """Preempt one slot for a CRITICAL run, unless one is stopping already."""
-    if any(slot.is_stopping() for host in hosts for slot in host.slots.values()):
-        return
-    for host in hosts:
-        slot = to_preempt(host, now_s) if may_preempt_another(host, now_s) else None
-        if slot is not None:
-            state.stop_slot(slot, PreemptRun, StopReason.MAKES_ROOM, now_s)
-            return

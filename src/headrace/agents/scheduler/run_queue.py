@@ -19,7 +19,8 @@ from headrace.priority import Priority
 
 _LEVELS = len(Priority)
 _AHEAD_OF_ALL_S = 1e9  # finite, so that CRITICAL runs have an order among themselves
-Entry: TypeAlias = tuple[float, int, ScheduledRun]  # submission with its head start; then the arrival, which is unique
+_ABOVE = [[other for other in Priority if other > level] for level in Priority]
+Entry: TypeAlias = tuple[float, int, ScheduledRun]  # `queued_s` with its head start; then the arrival, which is unique
 
 
 class RunQueue:
@@ -36,6 +37,9 @@ class RunQueue:
 
     def count(self, level: Priority) -> int:
         return len(self._lines[level]) + len(self._lines[level + _LEVELS])
+
+    def has_above(self, level: Priority) -> bool:
+        return any(self.count(other) for other in _ABOVE[level])
 
     def add(self, run: ScheduledRun) -> None:
         run.phase = WAITING
@@ -85,4 +89,4 @@ class RunQueue:
         return since_s + self._head_starts[level]
 
     def _entry(self, run: ScheduledRun) -> Entry:
-        return run.submitted_s + self._head_starts[run.priority], run.arrival, run
+        return run.queued_s + self._head_starts[run.priority], run.arrival, run

@@ -27,7 +27,9 @@ WAITING, HELD, RUNNING = RunPhase.WAITING, RunPhase.HELD, RunPhase.RUNNING
 
 
 class ScheduledRun(Struct, eq=False):
-    """`submitted_s` and `arrival` never change: a run that comes back keeps its place in the queue."""
+    """`submitted_s` and `arrival` never change. `queued_s` is where its age counts from, which makes its place in the
+    queue: a run that comes back keeps it, except for the time that it ran ahead of higher ones or until it made room.
+    """
 
     id: int
     kind: str
@@ -58,6 +60,7 @@ class ScheduledRun(Struct, eq=False):
     children: dict[int, ScheduledRun] = {}  # those that start with it
     is_isolated: bool = False  # a child with a slot of its own
     isolated_children: dict[int, ScheduledRun] = {}  # those that have not ended
+    queued_s: float = 0.0
 
     @property
     def has_died(self) -> bool:
@@ -99,6 +102,8 @@ class Slot(Struct, eq=False):
     wait_over_s: float = 0.0  # since when one of its runs could go on; 0 while none can
     resuming: dict[int, ScheduledRun] = {}  # of its runs, those that could go on
     running: dict[int, ScheduledRun] = {}
+    is_patient: bool = False  # its runs were told to stop at their next step, however long that takes
+    keeps_until_s: float = 0.0  # its age gave it a turn before higher ones: until then, it makes room for CRITICAL only
 
     @property
     def priority(self) -> Priority:
@@ -111,3 +116,6 @@ class Slot(Struct, eq=False):
 
     def is_stopping(self) -> bool:
         return self.stop_sent_s is not None
+
+    def is_inside_effect(self) -> bool:
+        return any(run.side_effects for run in self.running.values())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import heapq
 
+from msgspec.structs import replace
+
 from headrace.agents.scheduler.circuits import Circuits
 from headrace.agents.scheduler.events import KillRun, PreemptRun, SchedulerCommand, StopReason
 from headrace.agents.scheduler.heartbeats import Heartbeats
@@ -69,9 +71,18 @@ class SchedulerState:
                 found.append(run)
         return found
 
-    def stop_slot(self, slot: Slot, what: type[PreemptRun | KillRun], why: StopReason, now_s: float) -> None:
+    def stop_slot(
+        self,
+        slot: Slot,
+        what: type[PreemptRun | KillRun],
+        why: StopReason,
+        now_s: float,
+        *,
+        is_patient: bool = False,
+    ) -> None:
         """Stop all runs in a slot. A child that stops with its parent comes back with it."""
         slot.stop_sent_s = now_s
+        slot.is_patient = is_patient
         slot.was_killed = slot.was_killed or what is KillRun
         for run in list(slot.running.values()):
             has_parent = run is not slot.root and self.knows(slot.root)
@@ -86,4 +97,7 @@ class SchedulerState:
         host = self.hosts[run.slot.host]
         if host.is_lost:
             return
-        self.commands.append(what(id=run.id, epoch=run.epoch, host=host.name, why=why, reading=host.reading))
+        command = what(id=run.id, epoch=run.epoch, host=host.name, why=why, reading=host.reading)
+        if run.slot.is_patient and isinstance(command, PreemptRun):
+            command = replace(command, is_patient=True)
+        self.commands.append(command)

@@ -86,6 +86,6 @@ def _parent_in_the_way(host: Host) -> Slot | None:
 
 
 def _waits_for_the_queue(slot: Slot) -> bool:
-    if any(run.side_effects for run in slot.running.values()):
+    if slot.is_inside_effect():
         return False
     return any(child.phase is WAITING for run in slot.running.values() for child in run.isolated_children.values())

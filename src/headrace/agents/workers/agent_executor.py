@@ -8,6 +8,7 @@ the worker's side (agents.workers.agent_worker), which limits are lent (workers.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -154,6 +155,8 @@ class IsolatedAgents:
             self._harder(slot, run, signal.SIGKILL)
             return
         slot.send(SignalWork(id, epoch, what, deadline_s))
+        if deadline_s == math.inf:
+            return
         # A worker that still listens cancels the run at the deadline by itself.
         after_s = deadline_s + (_HARDER_AFTER_S if what is Signal.PREEMPT else 0.0)
         asyncio.get_running_loop().call_later(after_s, self._harder, slot, run, signal.SIGTERM)

@@ -6,6 +6,8 @@ Does not cover: how much memory is left (`host_budget`), which run is next (`run
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headrace.agents.scheduler.events import GrantPermits, MemoryReading
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
 from headrace.agents.scheduler.hosts.survey_permits import HostSurveys, SurveyThrottle
@@ -75,17 +77,23 @@ class Host:
             return False
         return pressure < run.returns_below or (not self.slots and self.governor.share < self.limits.preempt_until)
 
-    def fits(self, run: ScheduledRun, need_bytes: int, needs_alone: bool) -> bool:
-        if not self.slots:
+    def fits(self, run: ScheduledRun, need_bytes: int, needs_alone: bool, leaving: Sequence[Slot] = ()) -> bool:
+        """Whether a run may start here now, or once some of the slots have been left."""
+        left, alone = len(self.slots), self._alone
+        for slot in leaving:
+            need_bytes -= self.memory.held_bytes(slot)
+            left -= 1
+            alone -= slot.is_alone
+        if not left:
             return need_bytes <= self.memory.room_bytes()
-        if needs_alone or not self.has_free_slot():
+        if needs_alone or not self.has_free_slot(leaving):
             return False
-        if self._alone and run.priority is not CRITICAL and not self._is_waited_for(run):
+        if alone and run.priority is not CRITICAL and not self._is_waited_for(run):
             return False
         return need_bytes <= self.memory.room_beside_others_bytes(run)
 
-    def has_free_slot(self) -> bool:
-        return self.computing < self.slots_now()
+    def has_free_slot(self, leaving: Sequence[Slot] = ()) -> bool:
+        return self.computing - sum(not slot.is_waiting for slot in leaving) < self.slots_now()
 
     def enter(self, slot: Slot) -> None:
         self.slots[slot.number] = slot

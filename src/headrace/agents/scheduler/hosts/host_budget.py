@@ -80,6 +80,15 @@ class HostBudget:
         unreserved_bytes = self._unreserved_bytes() - (self.kept_free_bytes() if is_estimate else 0)
         return min(unreserved_bytes, self._left_to_lend_bytes()) - self._surveys.owed_bytes
 
+    def has_room_for(self, run: ScheduledRun, need_bytes: int) -> bool:
+        """Whether there is memory for a run now, beside those that run."""
+        room_bytes = self.room_beside_others_bytes(run) if self._slots else self.room_bytes()
+        return need_bytes <= room_bytes
+
+    def held_bytes(self, slot: Slot) -> int:
+        """What a slot would leave to another."""
+        return slot.charged_bytes + (self._kept_back_bytes if self._lendable_bytes is not None else 0)
+
     def kept_free_bytes(self) -> int:
         return int(self.governor.budget_bytes * (1 - self._limits.preempt_at))
 

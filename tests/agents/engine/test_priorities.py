@@ -1,0 +1,64 @@
+"""What a higher priority gets where lower work is in its way."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace import Engine, Priority
+
+
+def logged(log, line):
+    with Path(log).open("a") as file:
+        file.write(f"{line}\n")
+
+
+def slow(log, line, seconds):
+    logged(log, f"{line} begins")
+    time.sleep(seconds)
+    logged(log, line)
+
+
+async def stepping(ctx, log, seconds):
+    for number in range(3):
+        await ctx.step(f"s{number}", slow, log, f"low {number}", seconds)
+    return ctx.attempt
+
+
+async def quick(ctx, log, line):
+    await ctx.step("s", logged, log, line)
+
+
+async def begun(log, line):
+    async with asyncio.timeout(30):
+        while not Path(log).exists() or line not in Path(log).read_text().splitlines():
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("isolation", ["inline", "process"])
+async def test_high_work_has_the_slot_of_low_work_when_its_step_is_over_and_the_step_is_not_repeated(
+    tmp_path, isolation
+):
+    log = str(tmp_path / "log")
+    async with Engine(tmp_path / "a.run", memory="+400MB", slots=1, isolation=isolation, grace_s=0.05) as engine:
+        low = await engine.submit(stepping, log, 1.5, priority=Priority.LOW)
+        await begun(log, "low 0 begins")  # it has journaled nothing yet
+        high = await engine.submit(quick, log, "high")
+        await asyncio.wait_for(high.result(), 30)
+        assert await asyncio.wait_for(low.result(), 30) == 2
+        (event,) = [event for event in await engine.events() if event.what == "preempted"]
+        assert event.reason == "makes room for work of a higher priority"
+    lines = [line for line in Path(log).read_text().splitlines() if not line.endswith("begins")]
+    assert lines == ["low 0", "high", "low 1", "low 2"]
+
+
+async def test_critical_work_waits_for_no_step_of_low_work(tmp_path):
+    log = str(tmp_path / "log")
+    async with Engine(tmp_path / "a.run", memory="+400MB", slots=1, grace_s=0.05) as engine:
+        low = await engine.submit(stepping, log, 60.0, priority=Priority.LOW)
+        await begun(log, "low 0 begins")
+        critical = await engine.submit(quick, log, "critical", priority=Priority.CRITICAL)
+        await asyncio.wait_for(critical.result(), 30)
+        await low.cancel()
+    assert "low 0" not in Path(log).read_text().splitlines()
