@@ -76,7 +76,11 @@ class Watch(MeasuredTree):
         return is_waiting and now - self.looked_at < IDLE_LOOK_S and self.tree.is_alone and not self.is_hot
 
     def needed_bytes(self) -> int:
-        """Read the tree, and return the lowest limit under which it can go on: all it has reserved may fill up."""
+        """Read the tree, and return the lowest limit under which it can go on: all it has reserved may fill up. Before
+        a fork has become its program that is not known: return its limit.
+        """
+        if not self._has_execed():
+            return self.limit_bytes
         in_use = max(self._read().reserved_bytes, self.used_bytes)
         return in_use + max(_LEAST_ROOM_BYTES, in_use // _ROOM_SHARE)
 
