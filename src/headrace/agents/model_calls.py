@@ -37,6 +37,7 @@ class AgentCalls:
         self._retry = RetryLimits()
         self._calls: dict[bytes, tuple[Provider, ModelCalls]] = {}  # as many as there are models
         self._met: dict[bytes, Model] = {}  # of those, the ones with functions
+        self._looking_up = asyncio.Lock()
 
     def meet(self, model: Model) -> None:
         """One that is about to be asked: a row does not hold its functions."""
@@ -88,11 +89,9 @@ class AgentCalls:
     async def _of(self, model: Model) -> ModelCalls:
         key = model.identity_row()
         if key not in self._calls:
-            is_test = model.service_name == "test"
-            is_priced = not is_test or "price" in model.parameters
-            price = await asyncio.to_thread(price_of, model) if is_priced else None  # may have to be looked up
-            if key not in self._calls:  # else another run's first call was quicker: a second provider would stay open
-                self._calls[key] = self._made(model, price)
+            async with self._looking_up:  # once: the list of prices takes memory, and a second provider would stay open
+                if key not in self._calls:
+                    self._calls[key] = self._made(model, await _price(model))
         return self._calls[key][1]
 
     def _made(self, model: Model, price: Price | None) -> tuple[Provider, ModelCalls]:
@@ -101,3 +100,9 @@ class AgentCalls:
             return provider, PlainCalls(provider, price)
         limiter = self._endpoints.limiter(model)
         return provider, ServiceCalls(model, provider, limiter, price, self._cache())
+
+
+async def _price(model: Model) -> Price | None:
+    if model.service_name == "test" and "price" not in model.parameters:
+        return None
+    return await asyncio.to_thread(price_of, model)  # may have to be looked up
