@@ -115,6 +115,39 @@ async def returning_instead_of_sleeping(ctx):
     return repr(got)
 
 
+async def asking(ctx, count):
+    return await asyncio.gather(*(ctx.ask("test", f"p{number}", name=f"a{number}") for number in range(count)))
+
+
+async def stepping_beside_an_ask(ctx, before_s):
+    async def step():
+        await asyncio.sleep(before_s)
+        return await ctx.step("beside", _given, 1)
+
+    return await asyncio.gather(ctx.ask("test", "p", name="a"), step())
+
+
+async def asking_inside_steps(ctx):
+    async def inner():
+        return await ctx.ask("test", "p", name="a")
+
+    async def outer():
+        return await ctx.step("inner", inner)
+
+    return await ctx.step("outer", outer)
+
+
+async def giving_up_an_ask(ctx):
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(ctx.ask("test", "p", name="a"), 0.1)
+    await asyncio.sleep(0.1)
+    return await ctx.step("after", _given, 1)
+
+
+async def parent(ctx, isolated):
+    return await ctx.run(stepping, 1, name="child", isolated=isolated)
+
+
 async def talkative(ctx):
     for number in range(5000):
         ctx.emit(number)
@@ -127,6 +160,6 @@ KINDS = {
         stepping, large, checkpointing, effect, program_effect, effects_beside_steps, sleeping_beside_an_effect,
         receiving, sleeping, with_a_long_step, failing, running_out, exhausting, endless, stuck, talkative,
         returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
-        returning_instead_of_sleeping,
+        returning_instead_of_sleeping, asking, stepping_beside_an_ask, asking_inside_steps, giving_up_an_ask, parent,
     )
 }  # fmt: skip

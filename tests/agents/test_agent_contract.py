@@ -12,7 +12,9 @@ from headrace.agents import contract
 from headrace.agents.contract import (
     AgentEvent,
     AgentRun,
+    AskWanted,
     Checkpoint,
+    ChildWanted,
     CommandWanted,
     Emitted,
     MemoryUsed,
@@ -20,6 +22,8 @@ from headrace.agents.contract import (
     Receiving,
     ResultWanted,
     RunEnded,
+    SlotWaits,
+    SlotWanted,
     StepDone,
     StepRaised,
     StepStarting,
@@ -242,6 +246,96 @@ async def test_a_run_that_keeps_its_own_parking_is_parked_all_the_same(opened):
         assert end.resume_at > time.time() + 3000
 
 
+async def waits_of(executor, count=1):
+    """Events up to the slot's next wait, or so many."""
+    return await told(executor, until=SlotWaits, ends=count)
+
+
+async def test_a_slot_waits_while_all_that_it_asked_for_is_out_and_again_after_each_answer(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "asking", b"[[3],{}]", slot=4))
+        *asked, waits = await waits_of(executor)
+        assert [type(event) for event in asked] == [AskWanted] * 3
+        assert waits.answers == {1: 0}
+        for given, step in enumerate(("a1", "a0"), start=1):
+            executor.put(1, 1, step, b'"reply"')
+            (waits,) = await waits_of(executor)
+            assert waits.answers == {1: given}
+        executor.put(1, 1, "a2", b'"reply"')
+        (end,) = await told(executor)
+        assert end.cause is ExitCause.DONE
+
+
+async def test_a_slot_does_not_wait_while_a_step_runs_beside_and_waits_when_that_has_ended(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "stepping_beside_an_ask", b"[[0],{}]"))
+        events = await waits_of(executor)
+        assert {type(event) for event in events[:-1]} == {AskWanted, StepDone}
+        executor.put(1, 1, "a", b'"reply"')
+        assert (await told(executor))[-1].result == b'["reply",1]'
+
+
+async def test_a_step_in_a_slot_that_waits_asks_for_its_turn_first(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "stepping_beside_an_ask", b"[[0.2],{}]"))
+        *_, wanted = await told(executor, until=SlotWanted)
+        assert wanted.step == "beside"
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await anext(executor.events())
+        executor.put(1, 1, "beside", None)
+        done, waits = await waits_of(executor)
+        assert (done.step, waits.answers) == ("beside", {1: 1})
+        executor.put(1, 1, "a", b'"reply"')
+        assert (await told(executor))[-1].result == b'["reply",1]'
+
+
+async def test_a_step_whose_function_waits_for_an_answer_does_not_compute(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "asking_inside_steps", b"[[],{}]"))
+        *_, waits = await waits_of(executor)
+        assert waits.answers == {1: 0}
+        executor.put(1, 1, "a", b'"reply"')
+        assert (await told(executor))[-1].result == b'"reply"'
+
+
+async def test_a_run_that_goes_on_without_its_answer_wants_its_slot_back(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "giving_up_an_ask", b"[[],{}]"))
+        *_, wanted = await told(executor, until=SlotWanted)
+        assert wanted.step == ""
+        executor.put(1, 1, "", None)
+        done, end = await told(executor)
+        assert (done.step, end.result) == ("after", b"1")
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+async def test_a_parent_waits_for_its_child_and_not_while_that_computes_in_its_slot(opened, isolated):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "parent", msgspec.json.encode([[isolated], {}]), slot=3))
+        wanted, waits = await waits_of(executor)
+        assert isinstance(wanted, ChildWanted)
+        assert (wanted.is_isolated, waits.answers) == (isolated, {1: 0})
+        executor.start(AgentRun(2, 1, "asking", b"[[1],{}]", slot=4 if isolated else 3))
+        *_, waits = await waits_of(executor)
+        assert waits.answers == ({2: 0} if isolated else {1: 0, 2: 0})
+        executor.put(2, 1, "a0", b'"reply"')
+        assert (await told(executor))[-1].id == 2
+        executor.put(1, 1, "child", b"5")
+        end = (await told(executor))[-1]
+        assert (end.id, end.result) == (1, b"5")
+
+
+@pytest.mark.parametrize("what", [Signal.PREEMPT, Signal.KILL])
+async def test_a_run_that_waits_for_its_turn_can_be_stopped(opened, what):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "stepping_beside_an_ask", b"[[0.1],{}]"))
+        await told(executor, until=SlotWanted)
+        await executor.signal(1, 1, what, 0.3)
+        end = (await told(executor))[-1]
+        assert end.cause is (ExitCause.PREEMPTED if what is Signal.PREEMPT else ExitCause.LOST)
+
+
 def test_every_message_can_be_sent_as_bytes():
     common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
     events: list[AgentEvent] = [
@@ -255,6 +349,8 @@ def test_every_message_can_be_sent_as_bytes():
         contract.ChildWanted(**common, step="s", kind="k", arguments=b"a"),
         contract.AskWanted(**common, step="s", model=b"m", prompt="p", system="s"),
         contract.CommandWanted(**common, step="s", command=ProgramCall(["node"], b"in", "/", {"A": "b"}, 5, None, 7)),
+        contract.SlotWaits(**common, answers={1: 2}),
+        contract.SlotWanted(**common, step="s"),
         contract.Emitted(**common, payload=b"p"),
         contract.MemoryUsed(**common, memory_bytes=5),
         contract.LoopStuck(**common, seconds=1.5, stack="s"),

@@ -25,10 +25,13 @@ Steps
 - What a run asks for from outside (a message, a model's reply, a child's result, a program) is an event, answered by
   `put` once the answer is journaled: the same for every executor, and models' limits, breaker and money stay with the
   controller. A large result does not travel with a run: it is fetched when its step is reached.
+- While all runs of a slot wait for models, programs or children (`slot_turns`), another run may compute in their place.
+  Their answers are journaled at once and held until the slot has its turn again.
 
 Runs
 - A parked run (`ctx.sleep`, `ctx.receive`), or one that waits beyond the queue, is on disk only. A child has its
-  parent's slot; one that runs out of memory is started again together with its parent, alone.
+  parent's slot; one that runs out of memory is started again together with its parent, alone. An isolated child has a
+  slot and a worker of its own: its parent finds it again by its key, after whatever happened to either.
 - Once an attempt was made to stop, what its function makes of that is neither a result nor a failure.
 - A kind is a name (`task`): a function defined anew takes its place, one that only captured something else is refused.
 - Values that agents keep (`kept_values`) may be bytes. A timeout counts executed seconds, across parking.
@@ -48,7 +51,8 @@ One run in several shapes: each stands at a boundary, and holds only what that s
     RunShown (scheduler)                    user        what runs in each slot, for a snapshot
     AgentRun, RunEnded (contract)           wire        one attempt with the journal so far; how it ended
     _Attempt, _AgentSlot (workers)          processes   an attempt and its worker, on the controller's side
-    AgentContext, AgentLink, AttemptStop    executor    an attempt inside the process that runs it
+    AgentContext, AgentLink, AttemptStop,   executor    an attempt inside the process that runs it
+      RunActivity
 
 How something ended is one enum everywhere (headrace.exit_causes); a run's state on disk (RunState) has the same values
 for the final ones.

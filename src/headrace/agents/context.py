@@ -22,6 +22,7 @@ from headrace.agents.contract import AgentRun, ProgramCall
 from headrace.agents.kept_values import encode_arguments, encode_kept
 from headrace.agents.link import AgentLink
 from headrace.agents.replay import Replay
+from headrace.agents.slot_turns import step_key
 from headrace.agents.step_marks import mark_of, mark_of_encoded
 from headrace.agents.stopping import RunStopped
 from headrace.agents.task import TaskKind, kind_of
@@ -35,7 +36,6 @@ from headrace.units import parse_bytes
 from headrace.workers.command_result import CommandEnd
 
 _LONGEST_NAME = 200
-_step_key: contextvars.ContextVar[str | None] = contextvars.ContextVar("headrace_step_key", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class AgentContext:
     @property
     def step_key(self) -> str | None:
         """Inside a step: a key that is the same each time this step of this run is tried; None elsewhere."""
-        return _step_key.get()
+        return step_key.get()
 
     async def step(
         self, name: str, function: Callable[..., Any], *args: Any, side_effect: bool = False, **keywords: Any
@@ -96,12 +96,16 @@ class AgentContext:
         self._begin(name)
         if side_effect:
             self._note(name, self._replay.renamed(name, mark))
-        token = _step_key.set(self._key_of(name))
+        await self._link.turn(name)
+        key, outer = self._key_of(name), step_key.get()
+        token = step_key.set(key)
+        self._link.activity.step_began(key, outer)
         try:
             call = self._call(function, args, keywords)
             result = await (self._link.side_effect(name, call, mark) if side_effect else call)
         finally:
-            _step_key.reset(token)
+            step_key.reset(token)
+            self._link.activity.step_ended(key, outer)
         return await self._journal(name, result, mark)
 
     async def checkpoint(self, state: Any) -> None:
@@ -130,8 +134,16 @@ class AgentContext:
         self._surroundings.meet(asked)
         return decode_value(await self._link.ask(step, asked.to_row(), prompt, system, mark))
 
-    async def run(self, function: Callable[..., Any], *args: Any, name: str | None = None, **keywords: Any) -> Any:
-        """The result of another agent run, journaled like a step: a child, in this run's slot, with its priority.
+    async def run(
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        name: str | None = None,
+        isolated: bool = False,
+        **keywords: Any,
+    ) -> Any:
+        """The result of another agent run, journaled like a step: a child, in this run's slot, with its priority. One
+        that is `isolated` has a slot of its own, and a worker: if that dies, this run does not die with it.
 
         Raises RunFailed where the child ended without one.
         """
@@ -143,7 +155,7 @@ class AgentContext:
         if kept is None:
             self._begin(step)
             self._surroundings.register(kind)
-            kept = await self._link.run_child(step, kind.name, arguments, mark)
+            kept = await self._link.run_child(step, kind.name, arguments, mark, is_isolated=isolated)
         return decode_value(kept or b"null")
 
     async def command(

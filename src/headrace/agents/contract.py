@@ -5,6 +5,7 @@
       <--- StepStarting, StepDone, Checkpoint --  journaled, then acknowledged: the run goes on
       <--- ResultWanted, ChildWanted, ... ------  requests
       put(id, epoch, step, data) --------------> the answer to a request
+      <------------------- SlotWaits, SlotWanted  the slot may be given to others; it is wanted back
       <------------------------------ RunEnded -  the last event of an attempt
 
 Covers: the agent run and its events. Does not cover: the calls that interviews share (executor), who may start
@@ -122,14 +123,15 @@ class Receiving(ExecutorEvent):
 
 
 class ChildWanted(ExecutorEvent):
-    """The run wants the result of another, in its own slot and with its own priority, as this step's result; answered
-    by `put` when that has ended.
+    """The run wants the result of another, with its own priority, as this step's result; answered by `put` when that
+    has ended. A child runs in its parent's slot; one that `is_isolated` in a slot of its own.
     """
 
     step: str
     kind: str
     arguments: bytes
     mark: bytes = b""
+    is_isolated: bool = False
 
 
 class AskWanted(ExecutorEvent):
@@ -150,6 +152,23 @@ class CommandWanted(ExecutorEvent):
     step: str
     command: ProgramCall
     mark: bytes = b""
+
+
+class SlotWaits(ExecutorEvent):
+    """Nothing computes in the slot of this run: all of its runs wait for answers. `answers` is how many each had been
+    given by then. Where the controller has given another since, or has started another run in the slot, they crossed,
+    and the slot does not wait.
+    """
+
+    answers: dict[int, int]
+
+
+class SlotWanted(ExecutorEvent):
+    """A run in a slot that waits is about to start this step, or goes on for another reason (an empty `step`); answered
+    by `put`, without data, when the slot has its turn.
+    """
+
+    step: str
 
 
 class Emitted(ExecutorEvent):
@@ -194,6 +213,8 @@ AgentEvent: TypeAlias = (
     | ChildWanted
     | AskWanted
     | CommandWanted
+    | SlotWaits
+    | SlotWanted
     | Emitted
     | MemoryUsed
     | LoopStuck

@@ -15,6 +15,7 @@ from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.contract import ProgramCall
 from headrace.agents.link import AgentLink, Value
 from headrace.agents.model_calls import AgentCalls
+from headrace.agents.slot_turns import SlotTurns
 from headrace.errors import InvalidInput
 from headrace.priority import Priority
 from headrace.survey.values import encode_value
@@ -25,7 +26,8 @@ class HeartbeatLink(AgentLink):
     """Made on the engine's loop, where models are asked, whatever loop the heartbeat runs on."""
 
     def __init__(self, epoch: int, threads: Threads, calls: AgentCalls) -> None:
-        super().__init__(0, epoch, AgentOutbox(), threads)
+        outbox = AgentOutbox()
+        super().__init__(0, epoch, outbox, threads, SlotTurns(0, outbox))
         self._calls = calls
         self._engine_loop = asyncio.get_running_loop()
 

@@ -21,6 +21,7 @@ from headrace.agents.context import AgentContext, Surroundings
 from headrace.agents.contract import AgentEvent, AgentRun, RemoteError, RunEnded
 from headrace.agents.kept_values import decode_arguments, encode_kept
 from headrace.agents.link import AgentLink
+from headrace.agents.slot_turns import SlotTurns
 from headrace.agents.stopping import RunStopped
 from headrace.caught_errors import describe_error, forget_frames, is_out_of_memory
 from headrace.executor import Batch, Signal
@@ -50,9 +51,11 @@ class InlineAgents:
         self._surroundings = surroundings
         self._outbox = outbox or AgentOutbox()
         self._running: dict[int, tuple[AgentLink, asyncio.Task[None]]] = {}
+        self._slots: dict[int, SlotTurns] = {}
 
     def start(self, work: AgentRun) -> None:
-        link = AgentLink(work.id, work.epoch, self._outbox, self._threads)
+        slot = self._slots.setdefault(work.slot, SlotTurns(work.slot, self._outbox))
+        link = AgentLink(work.id, work.epoch, self._outbox, self._threads, slot)
         task = asyncio.get_running_loop().create_task(self._conduct(work, link))
         task.add_done_callback(partial(self._end_unreported, link))
         self._running[work.id] = link, task
@@ -158,6 +161,9 @@ class InlineAgents:
             return
         link.stopping.is_closed = True
         del self._running[link.id]
+        slot = link.activity.slot
+        if slot.leave(link.activity) and self._slots.get(slot.number) is slot:
+            del self._slots[slot.number]
         if link.stopping.stopped is not None and cause in _MADE_BY_FUNCTIONS:
             cause, reason, result = link.stopping.stopped.cause, "", None
             resume_at, step = link.stopping.stopped.resume_at, link.stopping.stopped.step

@@ -23,11 +23,13 @@ from headrace.agents.contract import (
     Receiving,
     RemoteError,
     ResultWanted,
+    SlotWanted,
     StepDiffers,
     StepDone,
     StepRaised,
     StepStarting,
 )
+from headrace.agents.slot_turns import SlotTurns
 from headrace.agents.stopping import AttemptStop
 from headrace.errors import HeadraceError, RunFailed
 
@@ -35,13 +37,14 @@ Value = TypeVar("Value")
 
 
 class AgentLink:
-    """`stopping` says whether and how the attempt is to stop."""
+    """`stopping` says whether and how the attempt is to stop, `activity` whether it computes or waits."""
 
-    def __init__(self, id: int, epoch: int, outbox: AgentOutbox, threads: Threads) -> None:
+    def __init__(self, id: int, epoch: int, outbox: AgentOutbox, threads: Threads, slot: SlotTurns) -> None:
         self.id = id
         self.epoch = epoch
         self.threads = threads
         self.stopping = AttemptStop()
+        self.activity = slot.enter(id, epoch)
         self._outbox = outbox
         self._answers: dict[str, asyncio.Future[bytes | None]] = {}
         self._asked: set[str] = set()  # of those, the ones that are being paid for
@@ -95,8 +98,26 @@ class AgentLink:
         if not self.stopping.is_closed and self.stopping.stopped is None:
             self._outbox.add_or_drop(Emitted(id=self.id, epoch=self.epoch, seq=0, payload=payload))
 
-    async def run_child(self, step: str, kind: str, arguments: bytes, mark: bytes) -> bytes | None:
-        event = ChildWanted(id=self.id, epoch=self.epoch, seq=0, step=step, kind=kind, arguments=arguments, mark=mark)
+    async def turn(self, step: str) -> None:
+        """Return when the slot computes: at once, unless it waits and may have been given to others."""
+        if self.activity.slot.is_waiting:
+            await self._answer(SlotWanted(id=self.id, epoch=self.epoch, seq=0, step=step))
+
+    async def run_child(
+        self, step: str, kind: str, arguments: bytes, mark: bytes, *, is_isolated: bool
+    ) -> bytes | None:
+        if not is_isolated:
+            await self.turn(step)
+        event = ChildWanted(
+            id=self.id,
+            epoch=self.epoch,
+            seq=0,
+            step=step,
+            kind=kind,
+            arguments=arguments,
+            mark=mark,
+            is_isolated=is_isolated,
+        )
         return await self._answer(event)
 
     async def ask(self, step: str, model: bytes, prompt: str, system: str, mark: bytes) -> bytes:
@@ -111,6 +132,7 @@ class AgentLink:
         return await self._patiently(event)
 
     def put(self, step: str, data: bytes | None, error: RemoteError | None) -> None:
+        self.activity.answered()
         waiting = self._answers.pop(step, None)
         if waiting is None or waiting.done():
             return
@@ -137,11 +159,17 @@ class AgentLink:
             raise self.stopping.stop()
         return answer
 
-    async def _answer(self, event: ResultWanted | Receiving | ChildWanted | AskWanted | CommandWanted) -> bytes | None:
+    async def _answer(
+        self, event: ResultWanted | Receiving | ChildWanted | AskWanted | CommandWanted | SlotWanted
+    ) -> bytes | None:
         self.stopping.pass_or_stop()
         answer = self._answers[event.step] = asyncio.get_running_loop().create_future()
         self._outbox.add(event)
-        return await answer
+        self.activity.request_out(event)
+        try:
+            return await answer
+        finally:
+            self.activity.request_over(event)
 
 
 def _raised_again(remote: RemoteError, step: str) -> HeadraceError:

@@ -17,7 +17,8 @@
 - `live_runs` holds runs in RAM; `backlog` those that wait for room or on disk. A run in RAM is dropped when it ends or
   is parked, and until that is committed the disk's state of it does not count.
 - `run_commands` carries out the scheduler's commands about runs; `run_events` journals what attempts report.
-- `agent_requests` answers running agents; `caller_requests` answers holders of a `Run`.
+- `agent_requests` answers running agents; `caller_requests` answers holders of a `Run`. `held_answers` holds answers
+  while the slot of the one that asked computes for somebody else.
 - `engine_writer` commits in groups: all that was written while the last COMMIT ran makes the next batch.
 - `surveys`: a survey inside an engine keeps a run file of its own, and has as many permits as the scheduler grants.
 - `event_log` records what the engine did and why; `status` is what `engine.status()` shows. Both are bounded.

@@ -1,8 +1,8 @@
 """`AgentRequests` answers what running agents ask the controller for: earlier results, messages, models, programs.
 
-Each answer is journaled as its step's result before the run gets it by `executor.put`. Covers: a request from its event
-to its answer. Does not cover: children (run_events, backlog), how models and programs are reached (agents.model_calls,
-agents.commands).
+Each answer is journaled as its step's result before the run gets it. Covers: a request from its event to its answer.
+Does not cover: children (run_events, backlog), how models and programs are reached (agents.model_calls,
+agents.commands), holding answers while a slot computes for others (held_answers).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class AgentRequests:
     def __init__(self, parts: EngineParts, calls: AgentCalls, commands: AgentCommands, journal: Journal) -> None:
         self._parts = parts
         self._writer = parts.writer
-        self._executor = parts.executor
+        self._answers = parts.answers
         self._calls = calls
         self._commands = commands
         self._journal = journal
 
     def fetch(self, run: LiveRun, event: contract.ResultWanted) -> None:
-        self._executor.put(run.id, run.epoch, event.step, self._parts.file.steps.result(run.id, event.step))
+        self._answers.put(run.id, run.epoch, event.step, self._parts.file.steps.result(run.id, event.step))
 
     def receive(self, run: LiveRun, event: contract.Receiving) -> None:
         self._parts.spawn(self._receive(run, event))
@@ -75,7 +75,7 @@ class AgentRequests:
         event: contract.AskWanted | contract.CommandWanted,
         made: Coroutine[Any, Any, bytes],
     ) -> None:
-        answer = partial(self._executor.put, event.id, event.epoch, event.step)
+        answer = partial(self._answers.put, event.id, event.epoch, event.step)
         try:
             result = await made
         except CallNotMade:
@@ -105,7 +105,7 @@ class AgentRequests:
             self._writer.write(self._parts.writes.steps.received(found[0]))
             self._writer.write(self._parts.writes.steps.done(run.id, run.epoch, event.step, found[1], time.time()))
             await self._writer.flush()
-        self._executor.put(run.id, run.epoch, event.step, found[1] if found is not None else None)
+        self._answers.put(run.id, event.epoch, event.step, found[1] if found is not None else None)
 
 
 def _as_remote_error(error: Exception) -> RemoteError:

@@ -93,11 +93,13 @@ class Backlog:
     def submit_child(self, parent: LiveRun, wanted: ChildWanted, accepted: Promise[int]) -> None:
         """The same for a child: the run that the parent's step has asked for before, or a new one."""
         key = hashlib.sha256(f"child {parent.id} {wanted.step}".encode("utf-8", "replace")).digest()[:16]
-        if self._is_known(key, accepted):
+        if self._is_known(key, accepted, parent if wanted.is_isolated else None):
             return
         name = f"{parent.name} > {wanted.kind if wanted.step.startswith('$') else wanted.step}"
         kind = self._kinds[wanted.kind]
         child = self._new_run(name, kind, parent.priority, wanted.arguments, parent.id, key, accepted)
+        if wanted.is_isolated:
+            parent.isolated.add(child.id)
         self._children.append(child)
         self._parts.driver.send()
 
@@ -128,13 +130,15 @@ class Backlog:
             self._kinds[kind.name] = kind
         return None
 
-    def _is_known(self, key: bytes, accepted: Promise[int]) -> bool:
+    def _is_known(self, key: bytes, accepted: Promise[int], isolated_for: LiveRun | None = None) -> bool:
         if (fresh := self._fresh.get(key)) is not None:
             fresh.accepted.append(accepted)
             return True
         row = None if self._keys.add(key) else self._file.runs.by_key(key)
         if row is None:
             return False
+        if isolated_for is not None:  # before it may start again
+            isolated_for.isolated.add(row.id)
         self.look_again(Priority(row.priority))  # its function may be new to this program
         accepted.set_result(row.id)
         return True
@@ -154,7 +158,7 @@ class Backlog:
         """Offer the runs that there is room for; return whether any was offered."""
         has_offered = bool(self._children) and not self.is_closed
         while self._children and not self.is_closed:
-            self._offer(self._children.popleft())  # in its parent's slot: it needs no room
+            self._offer(self._children.popleft())  # in its parent's slot, or at its place: it needs no room
         if self.is_closed or not (self._on_disk or self._in_line):
             return has_offered
         if self._on_disk:
@@ -168,7 +172,7 @@ class Backlog:
         return has_offered
 
     def _bring_children_back(self) -> bool:
-        """Children need no room: their parent holds a slot and waits for them."""
+        """Children need no room: their parent waits for them, in its slot or beside it."""
         parents = [run.id for run in self._runs.by_id.values() if run.has_children]
         rows = self._file.runs.waiting_children(parents) if parents else []
         waiting = [row for row in rows if not self._runs.is_ahead_of_disk(row.id) and row.kind in self._kinds]
@@ -197,7 +201,7 @@ class Backlog:
         kind, level = self._kinds[row.kind], Priority(row.priority)
         run = LiveRun(row.id, row.name, kind, level, None, row.parent, failures=row.failures)
         self._runs.by_id[row.id] = run
-        refused = self._parts.driver.offer(_submitted(run, row))
+        refused = self._parts.driver.offer(_submitted(run, row, self._parent(run)))
         if refused is None:
             return
         del self._runs.by_id[row.id]
@@ -220,7 +224,7 @@ class Backlog:
         # Written before it is offered: it may start at once, and what it journals must find it there.
         row = (run.key, run.name, run.kind.name, run.arguments, int(run.priority))
         self._writer.write(self._writes.runs.submitted(run.id, *row, time.time(), run.parent))
-        refused = self._parts.driver.offer(_submitted(run, None))
+        refused = self._parts.driver.offer(_submitted(run, None, self._parent(run)))
         if refused is not None:
             del self._runs.by_id[run.id]
             self._writer.write(self._writes.runs.withdrawn(run.id))
@@ -247,6 +251,9 @@ class Backlog:
                 return QueueFull(run.priority.name, depth=refused.depth, wait_s=refused.wait_s)
             case Refusal.CLOSING | Refusal.ALREADY_KNOWN:
                 return EngineClosed(f"The run was not accepted: {refused.refusal.value}.")
+
+    def _parent(self, run: LiveRun) -> LiveRun | None:
+        return self._runs.by_id.get(run.parent) if run.parent is not None else None
 
     def _accepted(self, run: LiveRun) -> None:
         self._forget(run)
@@ -329,7 +336,7 @@ class KeyFilter:
         return is_new
 
 
-def _submitted(run: LiveRun, row: RunRow | None) -> Submitted:
+def _submitted(run: LiveRun, row: RunRow | None, parent: LiveRun | None) -> Submitted:
     """The event that submits a run; `row` is what the file has of one that was here before."""
     return Submitted(
         now_s=time.monotonic(),
@@ -344,6 +351,7 @@ def _submitted(run: LiveRun, row: RunRow | None) -> Submitted:
         deaths=row.deaths if row else 0,
         executed_s=row.executed_s if row else 0.0,
         breaker=run.kind.breaker,
+        is_isolated=parent is not None and run.id in parent.isolated,
     )
 
 

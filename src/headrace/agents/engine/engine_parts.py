@@ -2,7 +2,8 @@
 
     file         the engine file, read on the loop      writer, writes   its batches, and the statements in them
     driver       hands events to the scheduler          executor         runs attempts, reports their events
-    runs         agent runs in RAM                      listeners        callers who wait for a run
+    runs         agent runs in RAM                      answers          what runs are given, when they have their turn
+    listeners    callers who wait for a run
     kinds        functions by name                      log              what the engine did and why
     clock        the engine's time, for waits on disk   gauge            memory of the process tree
 
@@ -24,6 +25,7 @@ from headrace.agents.contract import AgentExecutor
 from headrace.agents.engine.engine_options import EngineOptions
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.event_log import EventLog
+from headrace.agents.engine.held_answers import HeldAnswers
 from headrace.agents.engine.live_runs import Listeners, LiveRuns
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.task import TaskKind
@@ -45,6 +47,7 @@ class EngineParts:
     writes: Writes
     driver: SchedulerDriver
     executor: AgentExecutor
+    answers: HeldAnswers
     runs: LiveRuns
     listeners: Listeners
     kinds: dict[str, TaskKind]

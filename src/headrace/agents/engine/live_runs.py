@@ -14,13 +14,21 @@ from typing import Any
 
 import msgspec
 
-from headrace.agents.contract import RunEnded
+from headrace.agents.contract import RemoteError, RunEnded
 from headrace.agents.task import TaskKind
 from headrace.errors import HeadraceError, RunCancelled, RunFailed, RunUndecided
 from headrace.executor import Signal
 from headrace.priority import Priority
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.threads.crossing import Promise
+
+
+class HeldAnswer(msgspec.Struct, frozen=True):
+    """An answer to what a run has asked for, as the executor takes it."""
+
+    step: str
+    data: bytes | None
+    error: RemoteError | None
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +62,10 @@ class LiveRun:
     effects: set[str] = field(default_factory=set[str])  # steps whose side effects are in flight
     marks: dict[str, bytes] = field(default_factory=dict[str, bytes])  # of steps that the controller takes for it
     requests: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # being answered
+    slot: int = 0
+    answers: int = 0  # given to this attempt
+    held: list[HeldAnswer] = field(default_factory=list[HeldAnswer])  # until its slot computes again
+    isolated: set[int] = field(default_factory=set[int])  # of its children, those with slots of their own
     taken: set[int] = field(default_factory=set[int])  # messages that are being removed from the file
 
 

@@ -26,6 +26,7 @@ from headrace.agents.engine.engine_parts import EngineParts, spool_directory
 from headrace.agents.engine.engine_writer import EngineWriter
 from headrace.agents.engine.event_log import EventLog
 from headrace.agents.engine.heartbeat_calls import EngineHeartbeats
+from headrace.agents.engine.held_answers import HeldAnswers
 from headrace.agents.engine.live_runs import Listeners, LiveRuns
 from headrace.agents.engine.run_commands import RunCommands
 from headrace.agents.engine.run_events import RunEvents
@@ -112,6 +113,7 @@ class EngineLoop:
         self.kinds: dict[str, TaskKind] = registered_kinds()
         self._executor = self._made_executor(spools)
         self._runs = LiveRuns()
+        self._answers = HeldAnswers(self._driver, self._executor, self._runs)
         self._listeners = Listeners()
         parts = EngineParts(
             options=options,
@@ -120,6 +122,7 @@ class EngineLoop:
             writes=self._writes,
             driver=self._driver,
             executor=self._executor,
+            answers=self._answers,
             runs=self._runs,
             listeners=self._listeners,
             kinds=self.kinds,
@@ -342,7 +345,7 @@ class EngineLoop:
             case PreemptRun() | KillRun():
                 self._run_commands.stop(command)
             case ResumeRun():
-                raise AssertionError("only runs that wait are resumed, and none says so yet")
+                self._answers.resume(command)
             case SkipRun():
                 self._log.record("skipped", command.why.value, run=command.id, reading=command.reading)
             case EndRun():

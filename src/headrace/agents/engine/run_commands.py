@@ -61,6 +61,7 @@ class RunCommands:
         run.used_bytes = run.peak_bytes = 0
         run.effects.clear()
         run.marks.clear()
+        self._parts.answers.started(run, command.slot)
         self._writer.write(self._writes.runs.started(run.id, run.epoch, command.preemptions, command.deaths))
         arguments, run.arguments = run.arguments, None
         if arguments is not None:
@@ -98,6 +99,7 @@ class RunCommands:
             return
         run.is_starting = False
         if run.stop is not None:  # stopped before it began
+            self._parts.answers.ended(run)
             report_exit(self._parts, run, ExitCause.PREEMPTED)
             return
         self._parts.executor.start(work)
@@ -111,6 +113,7 @@ class RunCommands:
         run.stop_sent_s = time.monotonic()
         run.stop_reason = _stop_reason(command, run.kind.timeout_s)
         self._requests.stop(run)
+        self._parts.answers.stopping(run)
         if not run.is_starting:
             signal = self._parts.executor.signal(run.id, command.epoch, run.stop, self._deadline_s(command))
             self._parts.spawn(signal)

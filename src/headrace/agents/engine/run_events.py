@@ -6,6 +6,7 @@
     Ended                                    by run_commands         AttemptEnded
     requests (results, messages, replies,    the step's result,      StepJournaled, after COMMIT
       programs, children)                    then the answer
+    SlotWaits, SlotWanted                    nothing                 WaitBegan, WaitOver, by held_answers
     Emitted, Reading, LoopStuck, StepDiffers passed on or recorded
 
 An event of an attempt that was replaced or has ended is refused. Does not cover: answering requests (agent_requests).
@@ -85,6 +86,10 @@ class RunEvents:
                 self.requests.run_command(run, event)
             case contract.ChildWanted():
                 self._child_wanted(run, event)
+            case contract.SlotWaits():
+                self._parts.answers.slot_waits(run, event)
+            case contract.SlotWanted():
+                self._parts.answers.put(run.id, run.epoch, event.step, None)
             case contract.Emitted():
                 self._emitted(run, event.payload)
             case contract.RunEnded():
@@ -148,6 +153,7 @@ class RunEvents:
     def _ended(self, run: LiveRun, event: contract.RunEnded) -> None:
         run.ended = event
         self.requests.forget(run)
+        self._parts.answers.ended(run)
         if event.cause is ExitCause.FAILED or (event.cause is ExitCause.LOST and run.stop is None):
             self._runs.last_failures[run.kind.name] = (run.name, event.reason)
         if event.cause is ExitCause.LOST and event.reason:
@@ -186,7 +192,7 @@ class RunEvents:
         self.watch(child, CallbackPromise[RunEnd](partial(self._child_ended, child_of, child), lambda _: None))
 
     def _child_refused(self, child_of: tuple[int, int, str], error: BaseException) -> None:
-        self._parts.executor.put(*child_of, None, RemoteError("RunFailed", str(error)))
+        self._parts.answers.put(*child_of, None, RemoteError("RunFailed", str(error)))
 
     def _child_ended(self, child_of: tuple[int, int, str], child: int, end: RunEnd) -> None:
         """Journal the child's result as the parent's step, if the attempt that asked for it still goes on."""
@@ -195,10 +201,10 @@ class RunEvents:
         if run is None:
             return
         if end.state is not RunState.DONE:
-            self._parts.executor.put(*child_of, None, RemoteError("RunFailed", str(end.failure())))
+            self._parts.answers.put(*child_of, None, RemoteError("RunFailed", str(end.failure())))
             return
         result = end.result if end.result is not None else self._parts.file.runs.result(child)
         mark = run.marks.pop(step, b"")
         self._writer.write(self._writes.steps.done(parent, epoch, step, result or b"null", time.time(), mark))
         self._after_step(run)
-        self._writer.after_commit(partial(self._parts.executor.put, *child_of, result))
+        self._writer.after_commit(partial(self._parts.answers.put, *child_of, result))

@@ -40,6 +40,9 @@ class HeartbeatStatus:
 class EngineStatus:
     """`counts` are of this engine since it was opened: runs ended, steps journaled, and each kind of recorded event.
 
+    `running` are all runs that have a worker, or run in this process; `awaiting` are those of them that wait for a
+    model, a program or a child and whose slot is free for others meanwhile. `waiting` are in the queue, by priority.
+
     `unknown` are kinds with unfinished runs whose function this program has not registered, with how many.
 
     `open_circuits` are kinds of runs that are refused, with the seconds until the next probe; None while one is out.
@@ -63,12 +66,14 @@ class EngineStatus:
     usage: dict[str, float]
     layers: dict[str, str]
     stuck: str | None
+    awaiting: int = 0
 
     def __str__(self) -> str:
         waiting = ", ".join(f"{count} {level}" for level, count in self.waiting.items() if count) or "none"
         memory = f"{format_bytes(self.memory_bytes)} of {format_bytes(self.budget_bytes)} ({self.pressure.lower()})"
         unfinished = ", ".join(f"{count} {state}" for state, count in self.unfinished.items()) or "none"
-        parts = [f"running {self.running}", f"waiting {waiting}", f"unfinished {unfinished}", f"memory {memory}"]
+        running = f"running {self.running}" + (f" ({self.awaiting} await an answer)" if self.awaiting else "")
+        parts = [running, f"waiting {waiting}", f"unfinished {unfinished}", f"memory {memory}"]
         parts += [f"no function here for {count} of {kind}" for kind, count in self.unknown.items()]
         parts += [f"{kind} fails and is refused" for kind in self.open_circuits]
         parts += [str(heartbeat) for heartbeat in self.heartbeats]
@@ -101,6 +106,7 @@ def status_of(
     return EngineStatus(
         waiting={level.name: count for level, count in snapshot.waiting.items()},
         running=snapshot.running_count,
+        awaiting=snapshot.awaiting_count,
         unfinished=by_state,
         unknown=unknown,
         memory_bytes=used_bytes,

@@ -39,11 +39,14 @@ class HostShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """`running` shows at most a hundred runs; `held` wait for a circuit to close or for their parent."""
+    """`running` shows at most a hundred runs; `held` wait for a circuit to close or for their parent. Of the running,
+    `awaiting_count` are in slots that wait.
+    """
 
     waiting: dict[Priority, int]
     held: int
     running_count: int
+    awaiting_count: int
     running: tuple[RunShown, ...]
     hosts: tuple[HostShown, ...]
     open_circuits: dict[str, float | None]  # kind: when the next probe is due, None while it is out
@@ -56,6 +59,9 @@ def snapshot_of(state: SchedulerState) -> Snapshot:
         waiting=waiting,
         held=len(state.runs) - sum(waiting.values()) - len(running),
         running_count=len(running),
+        awaiting_count=sum(
+            len(slot.running) for host in state.hosts.values() for slot in host.slots.values() if slot.is_waiting
+        ),
         running=tuple(islice(_shown(state), _MOST_SHOWN)),
         hosts=tuple(_host_shown(host) for host in islice(state.hosts.values(), _MOST_SHOWN)),
         open_circuits=dict(islice(state.circuits.open_kinds().items(), _MOST_SHOWN)),

@@ -26,6 +26,7 @@ from headrace.agents.contract import (
     MemoryUsed,
     RemoteError,
     RunEnded,
+    SlotWaits,
     StepDone,
     StepRaised,
     StepStarting,
@@ -71,6 +72,7 @@ class _Attempt:
     epoch: int
     step: str = ""
     peak_bytes: int = 0
+    answers: int = 0  # sent to it
     signal: Signal | None = None
     effects: set[str] = field(default_factory=set[str])  # steps whose side effects are under way
 
@@ -87,6 +89,8 @@ class _AgentSlot:
     loan: Loan | None = None
     keeper: asyncio.Task[None] | None = None
     unsent: list[ToAgentWorker] = field(default_factory=list["ToAgentWorker"])
+    limit_before_bytes: int = 0  # it waited
+    until_raised: list[ToAgentWorker] | None = None  # what waits for the limit of a slot that has waited
 
     @property
     def worker(self) -> Worker | None:
@@ -126,6 +130,7 @@ class IsolatedAgents:
         self._keepers: set[asyncio.Task[None]] = set()
         self._leaving: set[asyncio.Task[None]] = set()  # of those, the ones whose runs have all ended
         self._settling: asyncio.Task[None] | None = None
+        self._raising: set[asyncio.Task[None]] = set()
         self._returned: asyncio.TimerHandle | None = None
         self._entry = refer_to(host_runs)
 
@@ -144,7 +149,7 @@ class IsolatedAgents:
             slot.keeper.add_done_callback(self._leaving.discard)
         slot.runs[work.id] = _Attempt(work.id, work.epoch)
         self._slot_of[work.id] = slot
-        slot.send(BeginRun(work, function))
+        self._go_on(slot, BeginRun(work, function))
 
     async def signal(self, id: int, epoch: int, what: Signal, deadline_s: float) -> None:
         slot, run = self._found(id, epoch)
@@ -165,7 +170,8 @@ class IsolatedAgents:
         slot, run = self._found(id, epoch)
         if slot is not None and run is not None:
             run.effects.discard(step)  # of a program: its end is known here, not in the worker
-            slot.send(StepAnswer(id, epoch, step, data, error))
+            run.answers += 1
+            self._go_on(slot, StepAnswer(id, epoch, step, data, error))
 
     def events(self) -> AsyncIterator[Batch[AgentEvent]]:
         return self._outbox.batches()
@@ -200,8 +206,9 @@ class IsolatedAgents:
         await asyncio.gather(*keepers, return_exceptions=True)
         if self._returned is not None:  # by keepers that have just ended
             self._returned.cancel()
-        if self._settling is not None:
-            self._settling.cancel()
+        for settling in (self._settling, *self._raising):
+            if settling is not None:
+                settling.cancel()
 
     def _found(self, id: int, epoch: int) -> tuple[_AgentSlot | None, _Attempt | None]:
         slot = self._slot_of.get(id)
@@ -296,8 +303,40 @@ class IsolatedAgents:
             run.effects.add(event.step)
         elif isinstance(event, (StepDone, StepRaised)):
             run.effects.discard(event.step)
+        elif isinstance(event, SlotWaits):
+            self._begin_wait(slot, event)
         elif isinstance(event, RunEnded):
             self._forget(slot, run)
+
+    def _begin_wait(self, slot: _AgentSlot, event: SlotWaits) -> None:
+        """Take back what a slot that waits does not use, unless something is on its way to it."""
+        if slot.loan is not None and event.answers == {run.id: run.answers for run in slot.runs.values()}:
+            slot.loan.is_waiting, slot.limit_before_bytes = True, slot.loan.limit_bytes
+            self._settle_soon()
+
+    def _go_on(self, slot: _AgentSlot, message: ToAgentWorker) -> None:
+        """Send what makes a run compute; to a worker whose limit was lowered meanwhile, once that is raised again."""
+        loan = slot.loan
+        was_waiting = loan is not None and loan.is_waiting
+        if loan is not None:
+            loan.is_waiting = False
+        if slot.until_raised is not None:
+            slot.until_raised.append(message)
+        elif loan is not None and was_waiting and loan.limit_bytes < slot.limit_before_bytes:
+            slot.until_raised = [message]
+            raising = asyncio.get_running_loop().create_task(self._raise_limit(slot))
+            self._raising.add(raising)
+            raising.add_done_callback(self._raising.discard)
+        else:
+            slot.send(message)
+
+    async def _raise_limit(self, slot: _AgentSlot) -> None:
+        try:
+            await self._lender.settle()
+        finally:
+            messages, slot.until_raised = slot.until_raised, None
+            for message in messages or ():
+                slot.send(message)
 
     def _end_with(self, slot: _AgentSlot, run: _Attempt, cause: ExitCause, reason: str) -> None:
         """End a run whose worker has ended. A run that had been signalled has stopped as asked."""

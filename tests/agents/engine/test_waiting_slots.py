@@ -1,0 +1,115 @@
+"""A slot is for computing: a run that waits for a model, a program or a child gives it away, and takes it back."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from headrace import Engine
+from tests.agents.engine import waiting_functions as functions
+from tests.agents.engine.gathering_server import Gathering
+from tests.models.server import HostileServer
+
+LONG_S = 30
+
+
+@pytest.fixture(params=["inline", "process"])
+def isolation(request):
+    return request.param
+
+
+@pytest.fixture
+def server():
+    with HostileServer() as running:
+        yield running
+
+
+def engine_at(path, isolation, **options):
+    given = {"memory": "+500MB", "slot_memory": "100MB", "grace_s": 0.3, "slots": 1, **options}
+    return Engine(path, isolation=isolation, **given)
+
+
+async def results(*runs):
+    return await asyncio.wait_for(asyncio.gather(*(run.result() for run in runs)), LONG_S)
+
+
+async def until(condition):
+    async with asyncio.timeout(LONG_S):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("count", [4, 10])
+async def test_more_runs_than_slots_wait_for_models_at_once(tmp_path, isolation, server, count):
+    gathering = Gathering(min(count, 8))  # as many as a new endpoint gets at once
+    server.behave(gathering.name)
+    async with engine_at(tmp_path / "a.run", isolation, slots=2, queue_depth=10) as engine:
+        runs = [await engine.submit(functions.asks, server.url, f"p{number}") for number in range(count)]
+        assert await results(*runs) == [f"p{number}" for number in range(count)]
+    assert gathering.most >= min(count, 8)
+    assert server.calls == count
+
+
+async def test_a_run_that_asks_several_times_at_once_waits_again_after_each_reply(tmp_path, isolation, server):
+    gathering = Gathering(4)
+    server.behave(lambda call: "ok" if call.prompt == "quick" else gathering.name, answer="quick")
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        several = await engine.submit(functions.asks_several, server.url, ["a", "quick", "b", "c"])
+        one = await engine.submit(functions.asks, server.url, "d")
+        assert await results(several, one) == [["a", "quick", "b", "c"], "d"]
+
+
+async def test_a_step_beside_a_request_has_its_turn_when_the_other_run_waits_too(tmp_path, isolation, server):
+    server.behave(Gathering(2).name)
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        beside = await engine.submit(functions.steps_beside_an_ask, server.url, "a", str(tmp_path / "log"))
+        other = await engine.submit(functions.asks, server.url, "b")
+        assert await results(beside, other) == [["a", "beside"], "b"]
+
+
+async def test_a_child_that_waits_in_its_parents_slot_gives_it_away(tmp_path, isolation, server):
+    server.behave(Gathering(2).name)
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        runs = [await engine.submit(functions.child_asks, server.url, name) for name in ("a", "b")]
+        assert await results(*runs) == ["a", "b"]
+
+
+async def test_runs_that_wait_for_programs_wait_at_once(tmp_path):
+    logs = [str(tmp_path / "one"), str(tmp_path / "two")]
+    async with engine_at(tmp_path / "a.run", "process") as engine:
+        runs = [await engine.submit(functions.waits_for_a_program, *pair) for pair in (logs, logs[::-1])]
+        assert await results(*runs) == [0, 0]
+
+
+async def test_no_more_runs_compute_at_once_than_there_are_slots(tmp_path, isolation, server):
+    log = tmp_path / "log"
+    server.behave("ok", latency=lambda _: 0.06)
+    async with engine_at(tmp_path / "a.run", isolation, slots=2, queue_depth=10) as engine:
+        runs = [await engine.submit(functions.computes_and_asks, server.url, f"r{n}", str(log)) for n in range(6)]
+        assert await results(*runs) == [f"r{number}" for number in range(6)]
+    assert len(functions.lines(log)) == 2 * 3 * 6
+    assert functions.most_at_once(log) <= 2
+
+
+async def test_a_worker_killed_while_its_run_waits_costs_the_call_and_nothing_else(tmp_path, server):
+    log, held = tmp_path / "log", Gathering(2)
+    server.behave([held.name, "ok"], answer="again")
+    async with engine_at(tmp_path / "a.run", "process") as engine:
+        run = await engine.submit(functions.tells_its_worker_and_asks, server.url, str(log))
+        await until(lambda: engine.status().awaiting == 1)
+        os.kill(int(functions.lines(f"{log}.pids")[0]), signal.SIGKILL)
+        assert await results(run) == ["again"]
+    assert functions.lines(log) == ["told", "after"]
+
+
+async def test_an_engine_that_is_left_while_its_run_waits_goes_on_when_it_is_opened_again(tmp_path, isolation, server):
+    log, held = tmp_path / "log", Gathering(2)
+    server.behave([held.name, "ok"], answer="again")
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        await engine.submit(functions.tells_its_worker_and_asks, server.url, str(log))
+        await until(lambda: engine.status().awaiting == 1)
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        run = await engine.submit(functions.tells_its_worker_and_asks, server.url, str(log))
+        assert await results(run) == ["again"]
+    assert functions.lines(log) == ["told", "after"]

@@ -1,0 +1,146 @@
+"""Agents that wait for models, programs and children, in any process. A log has a line for all that they do."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+from headrace import Model, task
+from tests.agents.engine.isolated_functions import lines, logged
+
+
+def model(url):
+    return Model("m", service_name="openai_compatible", base_url=url)
+
+
+@task(memory="20MB")
+async def asks(ctx, url, prompt):
+    return await ctx.ask(model(url), prompt)
+
+
+@task(memory="20MB")
+async def asks_several(ctx, url, prompts):
+    return await asyncio.gather(*(ctx.ask(model(url), prompt) for prompt in prompts))
+
+
+@task(memory="20MB")
+async def steps_beside_an_ask(ctx, url, prompt, log):
+    async def beside():
+        await asyncio.sleep(0.2)
+        return await ctx.step("beside", logged, log, "beside")
+
+    return await asyncio.gather(ctx.ask(model(url), prompt), beside())
+
+
+@task(memory="20MB")
+async def child_asks(ctx, url, prompt):
+    return await ctx.run(asks, url, prompt)
+
+
+@task(memory="20MB")
+async def waits_for_a_program(ctx, log, other):
+    """Ends when the other's program runs too."""
+    script = f"echo {os.getpid()} >> {log}; until grep -q other {other}; do sleep 0.02; done"
+    return (await ctx.command(["sh", "-c", f"echo other >> {log}; {script}"], memory="50MB")).code
+
+
+def _computed(log, name):
+    logged(log, f"{name} begins")
+    time.sleep(0.05)
+    logged(log, f"{name} ends")
+
+
+@task(memory="20MB")
+async def computes_and_asks(ctx, url, name, log):
+    for number in range(3):
+        await ctx.step(f"s{number}", _computed, log, name)
+        await ctx.ask(model(url), f"{name} {number}")
+    return name
+
+
+def most_at_once(log):
+    now = most = 0
+    for line in lines(log):
+        now += 1 if line.endswith("begins") else -1
+        most = max(most, now)
+    return most
+
+
+async def tells_its_worker_and_asks(ctx, url, log):
+    await ctx.step("told", logged, log, "told")
+    logged(f"{log}.pids", os.getpid())
+    reply = await ctx.ask(model(url), "tell")
+    await ctx.step("after", logged, log, "after")
+    return reply
+
+
+async def grandparent(ctx, log):
+    return await ctx.run(isolating_parent, log, isolated=True)
+
+
+async def isolating_parent(ctx, log):
+    await ctx.step("parent", logged, log, f"parent {os.getpid()}")
+    return await ctx.run(child, log, isolated=True)
+
+
+async def child(ctx, log):
+    await ctx.step("child", logged, log, f"child {os.getpid()}")
+    return "of a child"
+
+
+def _dies(log):
+    logged(log, "dying")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def dying_child(ctx, log):
+    await ctx.step("deadly", _dies, log)
+
+
+async def parent_of_a_dying_child(ctx, log):
+    await ctx.step("before", logged, log, "before")
+    try:
+        await ctx.run(dying_child, log, isolated=True)
+    except Exception as error:  # noqa: BLE001 - its name is the result
+        return type(error).__name__, str(error)
+
+
+async def patient_child(ctx, log, flag):
+    await ctx.step("began", logged, log, "child began")
+    while not Path(flag).exists():
+        await asyncio.sleep(0.02)
+    return await ctx.step("ends", logged, log, "child ends")
+
+
+async def parent_of_a_patient_child(ctx, log, flag):
+    logged(f"{log}.pids", os.getpid())
+    await ctx.step("parent", logged, log, "parent began")
+    return await ctx.run(patient_child, log, flag, isolated=True)
+
+
+@task(timeout_s=0.5)
+async def short_parent(ctx, log, flag):
+    return await ctx.run(patient_child, log, flag, isolated=True)
+
+
+async def sleeping_child(ctx, log):
+    await ctx.step("began", logged, log, "child began")
+    await ctx.sleep(3600)
+
+
+async def parent_of_a_sleeping_child(ctx, log, isolated):
+    return await ctx.run(sleeping_child, log, isolated=isolated)
+
+
+@task(memory="200MB")
+async def large_child(ctx, log):
+    return await ctx.step("large", logged, log, "large")
+
+
+async def parent_of_a_large_child(ctx, log):
+    await ctx.step("parent", logged, log, "parent began")
+    held = bytearray(100 << 20)
+    held[::4096] = b"x" * len(held[::4096])
+    result = await ctx.run(large_child, log, isolated=True)
+    return result, len(held)
