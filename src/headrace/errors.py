@@ -342,15 +342,19 @@ class StepChanged(HeadraceError):
 
 
 class QueueFull(HeadraceError):
-    """`wait_s` is a guess by how long runs took, 0 where none has ended yet."""
+    """`depth` runs wait at this priority, and `queue_depth` is the most for each. `wait_s` is a guess by how long runs
+    took, 0 where none has ended yet.
+    """
 
-    def __init__(self, level: str, *, depth: int, wait_s: float) -> None:
+    def __init__(self, level: str, *, depth: int, queue_depth: int, wait_s: float) -> None:
         when = f"in about {wait_s:.1f} s" if wait_s else "at some time: no run has ended yet to tell"
         super().__init__(
-            f"{depth} agent runs wait at priority {level}; there may be room {when}.",
-            fix="await engine.submit(...) waits for room; queue_depth= makes more of it.",
+            f"{depth} agent runs wait at priority {level}, and queue_depth={queue_depth} is the most per priority;"
+            f" there may be room {when}.",
+            fix="await engine.submit(...) waits for room; a larger queue_depth= makes more of it at each priority.",
         )
         self.depth = depth
+        self.queue_depth = queue_depth
         self.wait_s = wait_s
 
 

@@ -26,6 +26,7 @@ from headrace.agents.stopping import RunStopped
 from headrace.caught_errors import describe_error, forget_frames, is_out_of_memory
 from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
+from headrace.priority import Priority
 from headrace.survey.values import repair_text
 
 AgentFunction: TypeAlias = Callable[..., Awaitable[Any]]
@@ -75,6 +76,9 @@ class InlineAgents:
         link, _ = self._running.get(id, (None, None))
         if link is not None and link.epoch == epoch:
             link.put(step, data, error)
+
+    def set_priority(self, id: int, epoch: int, priority: Priority) -> None:
+        """Runs in one process share its memory: none is lent by priority."""
 
     def events(self) -> AsyncIterator[Batch[AgentEvent]]:
         return self._outbox.batches()

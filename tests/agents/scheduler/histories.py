@@ -34,6 +34,7 @@ _WEIGHTS = {
     "ask": 6,
     "reply": 6,
     "cancel": 2,
+    "raise": 4,
     "fail": 5,
     "out of memory": 3,
     "memory wanted": 3,
@@ -202,6 +203,8 @@ def _act(world: CheckedWorld, action: Action) -> None:
             world.submit_run(run)
         case "cancel" if run := _pick(list(world.runs.values()), who):
             world.cancel(run)
+        case "raise" if run := _pick([run for run in world.runs.values() if not run.is_child], who):
+            world.raise_priority(run, Priority((who >> 3) % 4))
         case "close" if not world.is_closing:
             world.close()
         case _:

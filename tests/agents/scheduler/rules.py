@@ -14,12 +14,14 @@ from headrace.agents.scheduler.events import (
     Notice,
     ParkRun,
     PreemptRun,
+    PriorityRaised,
     Reclaim,
     RecordNotice,
     RejectRun,
     ResumeRun,
     SchedulerCommand,
     SchedulerEvent,
+    SetPriority,
     SkipHeartbeat,
     SkipRun,
     StartHeartbeat,
@@ -75,6 +77,9 @@ class CheckedWorld(World):
                 check(command.id in self.runs, "what is parked has not ended")
             case RejectRun():
                 check(isinstance(event, Submitted) and event.id == command.id, "only a submission is refused")
+            case SetPriority():
+                run = self.runs.get(command.id)
+                check(run and run.priority < command.priority, "a priority is raised, never lowered")
             case GrantPermits():
                 self._check_grant(command)
             case StartHeartbeat():
@@ -95,6 +100,9 @@ class CheckedWorld(World):
     def check_world(self, event: SchedulerEvent) -> None:
         self._circuits.after()
         check(len(self.scheduler) == len(self.runs), "everything submitted ends once or is visibly waiting")
+        if isinstance(event, PriorityRaised) and (raised := self.runs.get(event.id)):
+            lower = [run for run in self.with_children(raised) if run.priority < event.priority]
+            check(not lower, "who is submitted again with a higher priority has it, and its children have")
         if isinstance(event, MemoryMeasured) and not self.is_closing:
             self._check_nobody_is_passed_over_in_silence()
             self._check_lower_work_makes_room()
@@ -128,7 +136,12 @@ class CheckedWorld(World):
             check(lent <= host.lendable, "what a start was promised can be lent to it")
         check(run.priority >= _LOWEST_STARTED[host.pressure], "pressure keeps its levels out")
         was_pushed_out = run.preemptions and not run.deaths
-        if was_pushed_out and run.pushed_out_by is StopReason.PRESSURE and slots:
+        if (
+            was_pushed_out
+            and run.pushed_out_by is StopReason.PRESSURE
+            and slots
+            and run.priority is not Priority.CRITICAL
+        ):
             check(host.pressure < Pressure.PREEMPTING, "what pressure pushed out comes back when it has fallen")
 
     def _check_resume(self, command: ResumeRun) -> None:

@@ -17,7 +17,7 @@ from headrace.agents.scheduler import (
     waiting_slots,
 )
 from headrace.agents.scheduler.circuits import Circuits
-from headrace.agents.scheduler.events import StopReason
+from headrace.agents.scheduler.events import PriorityRaised, SetPriority, StopReason
 from headrace.agents.scheduler.hosts import survey_permits
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
@@ -98,6 +98,15 @@ def equals_too(host: Host, short: Slot, owed_bytes: int, now_s: float) -> Slot |
 
 def each_attempt_is_a_failure(breaker: Breaker, now_s: float, who: int | None = None) -> None:
     counted_failure(breaker, now_s)
+
+
+def raised_in_words_only(state: SchedulerState, run: ScheduledRun, priority: Priority, now_s: float) -> None:
+    state.commands.append(SetPriority(id=run.id, epoch=run.epoch, priority=priority))
+
+
+def lowered_too(state: SchedulerState, event: PriorityRaised) -> None:
+    if run := state.runs.get(event.id):
+        lifecycle._raise(state, run, event.priority, event.now_s)
 
 
 class Mutation(NamedTuple):
@@ -235,6 +244,18 @@ MUTATIONS = {
         "_parent_in_the_way",
         lambda host: None,
         "everything ends, under pressure that never falls too",
+    ),
+    "a raised run keeps its place": Mutation(
+        lifecycle, "_raise", raised_in_words_only, "CRITICAL never waits behind others"
+    ),
+    "a raised run's children stay where they are": Mutation(
+        lifecycle,
+        "_with_children",
+        lambda run: [run],
+        "who is submitted again with a higher priority has it, and its children have",
+    ),
+    "a priority may be lowered": Mutation(
+        lifecycle, "raise_priority", lowered_too, "a priority is raised, never lowered"
     ),
     "circuits count attempts": Mutation(
         Breaker, "failed", each_attempt_is_a_failure, "a circuit opens after failures of different runs only"

@@ -27,11 +27,13 @@ from headrace.agents.scheduler.events import (
     Notice,
     ParkRun,
     PreemptRun,
+    PriorityRaised,
     RecordNotice,
     RejectRun,
     ResumeRun,
     SchedulerCommand,
     SchedulerEvent,
+    SetPriority,
     SkipRun,
     StartHeartbeat,
     StartRun,
@@ -123,6 +125,7 @@ class Run:
     parked: ParkRun | None = None
     retries_oom: bool = True
     is_child: bool = False  # when it was submitted; its parent may have ended since
+    origin: "Run | None" = None  # the parent that it was submitted with, until that leaves
     skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
     is_isolated: bool = False
     waits_for: "Run | None" = None  # an isolated child
@@ -241,7 +244,7 @@ class World:
         if run.is_isolated and run.parent:
             run.priority, run.queued_s = run.parent.priority, run.parent.queued_s - 0.001
             run.latest_queued_s = run.parent.latest_queued_s - 0.001
-        run.is_child = run.parent is not None
+        run.is_child, run.origin = run.parent is not None, run.parent
         self.runs[run.id] = run
         was, run.parked = run.parked, None
         self.tell(
@@ -331,6 +334,16 @@ class World:
             slot.resuming.pop(run.id, None)
             if not slot.members and slot.host in self.hosts:
                 del self.hosts[slot.host].slots[slot.number]
+
+    def raise_priority(self, run: Run, priority: Priority) -> None:
+        self.tell(PriorityRaised(now_s=self.now_s, id=run.id, priority=priority))
+
+    def with_children(self, run: Run) -> list[Run]:
+        """The run and those that it waits for, and so on."""
+        found = [run]
+        for each in found:
+            found += [other for other in self.runs.values() if other.origin is each and other not in found]
+        return found
 
     def cancel(self, run: Run) -> None:
         self.tell(Cancelled(now_s=self.now_s, id=run.id))
@@ -450,6 +463,11 @@ class World:
                 run.parked = command
                 run.preemptions, run.deaths = command.preemptions, command.deaths
                 self.parked.append(run)
+            case SetPriority():
+                run = self.runs[command.id]
+                run.priority = command.priority
+                if run.slot and run.slot.root is run:
+                    run.slot.priority = run.priority
             case GrantPermits():
                 self.granted[command.survey] = command.permits
             case StartHeartbeat():
@@ -478,6 +496,8 @@ class World:
         for child in self.runs.values():
             if child.parent is run:
                 child.parent = run.parent
+            if child.origin is run:
+                child.origin = None
 
     def _start(self, command: StartRun) -> None:
         run = self.runs[command.id]

@@ -19,9 +19,9 @@ from headrace.agents.contract import ChildWanted
 from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.engine.live_runs import LiveRun
 from headrace.agents.engine.run_commands import RunCommands
-from headrace.agents.scheduler.events import Refusal, RejectRun, Submitted
+from headrace.agents.scheduler.events import PriorityRaised, Refusal, RejectRun, Submitted
 from headrace.agents.task import TaskKind, check_succession
-from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, QueueFull, TaskError
+from headrace.errors import BudgetTooSmall, CircuitOpen, EngineClosed, HeadraceError, OptionError, QueueFull, TaskError
 from headrace.priority import Priority
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.store.engine_file.runs import RunRow
@@ -77,7 +77,8 @@ class Backlog:
         if (refused := self._register(kind)) is not None:
             accepted.set_exception(refused)
             return
-        if key is not None and self._is_known(key, accepted):
+        if key is not None and (known := self._known(key)) is not None:
+            self._submit_again(known, kind, name, priority, accepted)
             return
         if self._scheduler.refuses(kind.name, kind.breaker, time.monotonic()):
             accepted.set_exception(self._circuit_open(kind, self._scheduler.next_probe_s(kind.name)))
@@ -93,7 +94,10 @@ class Backlog:
     def submit_child(self, parent: LiveRun, wanted: ChildWanted, accepted: Promise[int]) -> None:
         """The same for a child: the run that the parent's step has asked for before, or a new one."""
         key = hashlib.sha256(f"child {parent.id} {wanted.step}".encode("utf-8", "replace")).digest()[:16]
-        if self._is_known(key, accepted, parent if wanted.is_isolated else None):
+        if (known := self._known(key)) is not None:
+            if wanted.is_isolated:  # before it may start again
+                parent.isolated.add(known.id)
+            self._join(known, accepted)
             return
         name = f"{parent.name} > {wanted.kind if wanted.step.startswith('$') else wanted.step}"
         kind = self._kinds[wanted.kind]
@@ -130,22 +134,67 @@ class Backlog:
             self._kinds[kind.name] = kind
         return None
 
-    def _is_known(self, key: bytes, accepted: Promise[int], isolated_for: LiveRun | None = None) -> bool:
+    def _known(self, key: bytes) -> LiveRun | RunRow | None:
+        """The run that has this key: not on disk yet, or as it is there."""
         if (fresh := self._fresh.get(key)) is not None:
-            fresh.accepted.append(accepted)
-            return True
-        row = None if self._keys.add(key) else self._file.runs.by_key(key)
-        if row is None:
+            return fresh
+        return None if self._keys.add(key) else self._file.runs.by_key(key)
+
+    def _submit_again(
+        self, known: LiveRun | RunRow, kind: TaskKind, name: str, priority: Priority, accepted: Promise[int]
+    ) -> None:
+        """A submission whose key a run has already: it may raise that run's priority."""
+        has_kind = known.kind if isinstance(known, RunRow) else known.kind.name
+        if has_kind != kind.name:
+            accepted.set_exception(
+                OptionError(
+                    f"key={name!r} is that of a run of {has_kind}, and this is {kind.name}.",
+                    fix="Give each function keys of its own; key=None makes a new run each time.",
+                )
+            )
+            return
+        if self._raise(known, priority):
+            self._writer.after_commit(partial(accepted.set_result, known.id))
+        else:
+            self._join(known, accepted)
+
+    def _join(self, known: LiveRun | RunRow, accepted: Promise[int]) -> None:
+        if isinstance(known, LiveRun):
+            known.accepted.append(accepted)
+        else:
+            self.look_again(Priority(known.priority))  # its function may be new to this program
+            accepted.set_result(known.id)
+
+    def _raise(self, known: LiveRun | RunRow, priority: Priority) -> bool:
+        """Raise the run's priority where that is higher than its own; return whether there was something to write."""
+        live = self._runs.by_id.get(known.id)
+        if priority <= (live or known).priority or (isinstance(known, RunRow) and known.state.is_final):
             return False
-        if isolated_for is not None:  # before it may start again
-            isolated_for.isolated.add(row.id)
-        self.look_again(Priority(row.priority))  # its function may be new to this program
-        accepted.set_result(row.id)
+        if isinstance(known, LiveRun) and live is None:  # it waits for room, and nothing is written yet
+            self._lines[known.priority].remove(known)
+            known.priority = priority
+            self._lines[priority].append(known)
+            self._parts.driver.send()
+            return False
+        self._writer.write(self._writes.runs.raised(known.id, priority))
+        self._raised(known.id, priority)
+        # Once more when it is on disk: the run may have been read back from there in between.
+        self._writer.after_commit(partial(self._raised, known.id, priority))
         return True
+
+    def _raised(self, id: int, priority: Priority) -> None:
+        if id in self._runs.by_id:
+            self._parts.driver.send(PriorityRaised(now_s=time.monotonic(), id=id, priority=priority))
+        else:
+            self.look_again(priority)
 
     def _full(self, priority: Priority) -> QueueFull:
         depth = self._scheduler.snapshot().waiting[priority] + len(self._lines[priority])
-        return QueueFull(priority.name, depth=depth, wait_s=self._scheduler.expected_wait_s(priority))
+        return self._queue_full(priority, depth, self._scheduler.expected_wait_s(priority))
+
+    def _queue_full(self, priority: Priority, depth: int, wait_s: float) -> QueueFull:
+        most = self._parts.options.queue.queue_depth
+        return QueueFull(priority.name, depth=depth, queue_depth=most, wait_s=wait_s)
 
     def _circuit_open(self, kind: TaskKind, due_s: float | None) -> CircuitOpen:
         run_name, reason = self._runs.last_failures.get(kind.name, ("", ""))
@@ -248,7 +297,7 @@ class Backlog:
                     fix="Declare less, or give the engine more memory=.",
                 )
             case Refusal.QUEUE_FULL:
-                return QueueFull(run.priority.name, depth=refused.depth, wait_s=refused.wait_s)
+                return self._queue_full(run.priority, refused.depth, refused.wait_s)
             case Refusal.CLOSING | Refusal.ALREADY_KNOWN:
                 return EngineClosed(f"The run was not accepted: {refused.refusal.value}.")
 

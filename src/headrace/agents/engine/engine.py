@@ -120,7 +120,8 @@ class Engine:
         """Submit an agent run, durable when this returns; waits while the queue of its priority is full.
 
         The same key is the same run, finished or not; by default the function and its arguments are the key. None
-        makes a new run each time.
+        makes a new run each time. A higher `priority` than the run has raises it; another function with that key is
+        refused.
         """
         return await self._submit(function, args, keywords, priority, key, waits=True)
 

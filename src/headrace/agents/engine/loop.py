@@ -50,6 +50,7 @@ from headrace.agents.scheduler.events import (
     RejectRun,
     ResumeRun,
     SchedulerCommand,
+    SetPriority,
     SkipHeartbeat,
     SkipRun,
     StartHeartbeat,
@@ -265,6 +266,7 @@ class EngineLoop:
     def status(self) -> EngineStatus:
         return status_of(
             snapshot=self._driver.scheduler.snapshot(),
+            queue_depth=self._options.queue.queue_depth,
             unfinished=self._file.runs.counts(),
             kinds=set(self.kinds),
             heartbeats=self.heartbeats.by_name,
@@ -352,6 +354,8 @@ class EngineLoop:
                 self._run_commands.end(command)
             case ParkRun():
                 self._run_commands.park(command)
+            case SetPriority():
+                self._run_commands.set_priority(command)
             case GrantPermits():
                 self.surveys.grant(command)
             case StartHeartbeat():

@@ -26,6 +26,7 @@ from headrace.agents.scheduler.events import (
     KillRun,
     ParkRun,
     PreemptRun,
+    SetPriority,
     StartRun,
     StopReason,
 )
@@ -169,6 +170,12 @@ class RunCommands:
         elif ended is not None and ended.cause is ExitCause.PARKED and not run.has_mail:
             state = RunState.RECEIVING
         self._park(run, state, resume_at, command, error)
+
+    def set_priority(self, command: SetPriority) -> None:
+        """The caller's submission that raised it has written it."""
+        run = self._runs.by_id[command.id]
+        run.priority = command.priority
+        self._parts.executor.set_priority(run.id, command.epoch, command.priority)
 
     def _park(self, run: LiveRun, state: RunState, resume_at: float, kept: ParkRun, error: str) -> None:
         writes = self._writes.runs.parked(

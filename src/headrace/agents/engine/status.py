@@ -41,11 +41,13 @@ class EngineStatus:
     """`counts` are of this engine since it was opened: runs ended, steps journaled, and each kind of recorded event.
 
     `running` are all runs that have a worker, or run in this process; `awaiting` are those of them that wait for a
-    model, a program or a child and whose slot is free for others meanwhile. `waiting` are in the queue, by priority.
+    model, a program or a child and whose slot is free for others meanwhile. `waiting` are in the queue, by priority: at
+    most `queue_depth` per priority.
 
     `unknown` are kinds with unfinished runs whose function this program has not registered, with how many.
 
-    `open_circuits` are kinds of runs that are refused, with the seconds until the next probe; None while one is out.
+    `open_circuits` are kinds of runs that are refused, with the seconds until the next probe; None while probes
+    are in flight.
 
     `layers` are what holds workers to their memory, each with its state: active, or why not.
 
@@ -53,6 +55,7 @@ class EngineStatus:
     """
 
     waiting: dict[str, int]
+    queue_depth: int
     running: int
     unfinished: dict[str, int]
     unknown: dict[str, int]
@@ -69,7 +72,8 @@ class EngineStatus:
     awaiting: int = 0
 
     def __str__(self) -> str:
-        waiting = ", ".join(f"{count} {level}" for level, count in self.waiting.items() if count) or "none"
+        waiting = ", ".join(f"{count} {level}" for level, count in self.waiting.items() if count)
+        waiting = f"{waiting} (at most {self.queue_depth} per priority)" if waiting else "none"
         memory = f"{format_bytes(self.memory_bytes)} of {format_bytes(self.budget_bytes)} ({self.pressure.lower()})"
         unfinished = ", ".join(f"{count} {state}" for state, count in self.unfinished.items()) or "none"
         running = f"running {self.running}" + (f" ({self.awaiting} await an answer)" if self.awaiting else "")
@@ -84,6 +88,7 @@ class EngineStatus:
 def status_of(
     *,
     snapshot: Snapshot,
+    queue_depth: int,
     unfinished: dict[tuple[str, str], int],
     kinds: set[str],
     heartbeats: dict[str, Heartbeat],
@@ -105,6 +110,7 @@ def status_of(
     reading = snapshot.hosts[0].reading if snapshot.hosts else None
     return EngineStatus(
         waiting={level.name: count for level, count in snapshot.waiting.items()},
+        queue_depth=queue_depth,
         running=snapshot.running_count,
         awaiting=snapshot.awaiting_count,
         unfinished=by_state,

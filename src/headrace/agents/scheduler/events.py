@@ -4,6 +4,7 @@
     HostJoined, HostLost                          StartRun; for runs of a lost host StartRun elsewhere, or EndRun
     Submitted                                     StartRun now or later; or RejectRun, and nothing more for this id
     Cancelled                                     KillRun; EndRun where the run was waiting
+    PriorityRaised                                SetPriority for the run and its children; StartRun, PreemptRun
     AttemptStarted, StepJournaled                 none: preemption chooses by them
     EffectStarting, EffectEnded                   none: a run inside a side effect is not preempted
     WaitBegan                                     StartRun for another: the slot is free while its runs wait
@@ -25,6 +26,7 @@
     SkipRun          records that memory pressure keeps a LOW run waiting; once in each episode of pressure
     EndRun           records how the run ended: once for each accepted submission that was not parked
     ParkRun          leaves the run on disk only; Submitted with its epoch brings it back
+    SetPriority      records the run's priority; where it runs, memory is lent to it by that
     RejectRun        refuses the submission, with the reason
     GrantPermits     sets how many interviews the survey may have in flight
     StartHeartbeat, KillHeartbeat, SkipHeartbeat: the same for heartbeats, by name
@@ -141,6 +143,13 @@ class Submitted(_TimedEvent, frozen=True, kw_only=True):
 
 class Cancelled(_TimedEvent, frozen=True, kw_only=True):
     id: int
+
+
+class PriorityRaised(_TimedEvent, frozen=True, kw_only=True):
+    """The run was submitted again with a higher priority. A lower one than it has changes nothing."""
+
+    id: int
+    priority: Priority
 
 
 class AttemptStarted(_TimedEvent, frozen=True, kw_only=True):
@@ -267,6 +276,7 @@ SchedulerEvent: TypeAlias = (
     | HostLost
     | Submitted
     | Cancelled
+    | PriorityRaised
     | AttemptStarted
     | StepJournaled
     | EffectStarting
@@ -356,6 +366,12 @@ class ParkRun(_Command, frozen=True, kw_only=True):
     executed_s: float
 
 
+class SetPriority(_Command, frozen=True, kw_only=True):
+    id: int
+    epoch: int
+    priority: Priority
+
+
 class RejectRun(_Command, frozen=True, kw_only=True):
     """`wait_s` estimates how long until there is room; `retry_at_s` is when a probe is due, None while those there may
     be are in flight.
@@ -413,6 +429,7 @@ SchedulerCommand: TypeAlias = (
     | SkipRun
     | EndRun
     | ParkRun
+    | SetPriority
     | RejectRun
     | GrantPermits
     | StartHeartbeat

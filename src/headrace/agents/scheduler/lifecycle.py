@@ -6,6 +6,7 @@ Does not cover: when and where a run starts (`placing`), what an exit cause mean
 from __future__ import annotations
 
 from headrace.agents.scheduler.child_runs import enter_slot, join_parent, live_ancestor
+from headrace.agents.scheduler.circuits import goes_on
 from headrace.agents.scheduler.events import (
     AttemptEnded,
     AttemptStarted,
@@ -15,8 +16,10 @@ from headrace.agents.scheduler.events import (
     KillRun,
     ParkRun,
     PreemptRun,
+    PriorityRaised,
     Refusal,
     RejectRun,
+    SetPriority,
     StepJournaled,
     StopReason,
     Submitted,
@@ -144,6 +147,16 @@ def stop_for_good(state: SchedulerState, run: ScheduledRun, why: StopReason, now
     else:
         state.circuits.release(run)
     settle(state, run, FINAL_CAUSES[why], now_s)
+
+
+def raise_priority(state: SchedulerState, event: PriorityRaised) -> None:
+    """Raise a run and its children: those that wait move in the queue, those that run keep their slot."""
+    run = state.runs.get(event.id)
+    if run is None or event.priority <= run.priority:
+        return
+    for each in _with_children(run):
+        if each.priority < event.priority:
+            _raise(state, each, event.priority, event.now_s)
 
 
 def close(state: SchedulerState, now_s: float) -> None:
@@ -276,13 +289,37 @@ def _leave_children(state: SchedulerState, run: ScheduledRun, now_s: float) -> N
             _wait(state, child, now_s)
 
 
+def _with_children(run: ScheduledRun) -> list[ScheduledRun]:
+    """A run and its children, theirs too: in its slot, in slots of their own, or waiting for it."""
+    found, unseen = dict[int, ScheduledRun](), [run]
+    while unseen:
+        each = unseen.pop()
+        if each.id not in found:
+            found[each.id] = each
+            in_slot = each.slot.running if each.slot is not None and each.slot.root is each else {}
+            unseen += [*in_slot.values(), *each.children.values(), *each.isolated_children.values()]
+    return list(found.values())
+
+
+def _raise(state: SchedulerState, run: ScheduledRun, priority: Priority, now_s: float) -> None:
+    is_in_queue = run.phase is WAITING
+    if is_in_queue:
+        state.queue.remove(run)
+    run.priority = priority
+    if priority is Priority.CRITICAL:  # the pressure that stopped it does not keep CRITICAL runs out
+        run.returns_below = max(run.returns_below, Pressure.EMERGENCY)
+    state.commands.append(SetPriority(id=run.id, epoch=run.epoch, priority=priority))
+    if is_in_queue and not goes_on(run) and state.queue.count(priority) >= state.limits.queue_depth:
+        park(state, run, now_s)  # there is no room for it at that level: it waits on disk, as a new one would
+    elif is_in_queue:
+        state.queue.add(run)
+
+
 def _returns_below(run: ScheduledRun) -> int:
     """The level below which a stopped run may start again, where memory pressure stopped it."""
-    if run.stopping is StopReason.PRESSURE or (
-        run.stopping is StopReason.EMERGENCY and run.priority is not Priority.CRITICAL
-    ):
-        return Pressure.PREEMPTING
-    return Pressure.EMERGENCY if run.stopping is StopReason.EMERGENCY else NEVER_KEPT_OUT
+    if run.stopping not in (StopReason.PRESSURE, StopReason.EMERGENCY):
+        return NEVER_KEPT_OUT
+    return Pressure.EMERGENCY if run.priority is Priority.CRITICAL else Pressure.PREEMPTING
 
 
 def _park(state: SchedulerState, run: ScheduledRun, cause: ExitCause | None, now_s: float) -> None:

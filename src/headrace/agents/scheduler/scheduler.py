@@ -24,6 +24,7 @@ from headrace.agents.scheduler.events import (
     MemoryMeasured,
     MemoryReading,
     MemoryWanted,
+    PriorityRaised,
     SchedulerCommand,
     SchedulerEvent,
     StepJournaled,
@@ -95,6 +96,8 @@ class Scheduler:
             case Cancelled():
                 if run := state.runs.get(event.id):
                     lifecycle.stop_for_good(state, run, StopReason.CANCELLED, event.now_s)
+            case PriorityRaised():
+                lifecycle.raise_priority(state, event)
             case SurveyOpened() | SurveyUsage() | SurveyClosed():
                 self._survey_event(event)
             case HeartbeatAdded() | HeartbeatRemoved() | HeartbeatEnded():

@@ -49,7 +49,7 @@ class Snapshot:
     awaiting_count: int
     running: tuple[RunShown, ...]
     hosts: tuple[HostShown, ...]
-    open_circuits: dict[str, float | None]  # kind: when the next probe is due, None while it is out
+    open_circuits: dict[str, float | None]  # kind: when the next probe is due, None while probes are out
 
 
 def snapshot_of(state: SchedulerState) -> Snapshot:

@@ -173,6 +173,15 @@ class IsolatedAgents:
             run.answers += 1
             self._go_on(slot, StepAnswer(id, epoch, step, data, error))
 
+    def set_priority(self, id: int, epoch: int, priority: Priority) -> None:
+        slot, _ = self._found(id, epoch)
+        if slot is None:
+            return
+        slot.priority = priority
+        if slot.loan is not None:
+            slot.loan.priority = priority
+            self._settle_soon()
+
     def events(self) -> AsyncIterator[Batch[AgentEvent]]:
         return self._outbox.batches()
 
@@ -223,6 +232,7 @@ class IsolatedAgents:
             slot.loan = await self._lender.lend(
                 slot.reserved_bytes, partial(self._started, slot), priority=slot.priority
             )
+            slot.loan.priority = slot.priority  # it may have been raised meanwhile
             ending = await self._hosted(slot)
             for run in list(slot.runs.values()):
                 self._end_with(slot, run, *exit_after_death(ending, run.step))

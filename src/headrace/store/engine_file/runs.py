@@ -21,6 +21,8 @@ _COLUMNS = (
     " epoch, preemptions, deaths, failures, executed_s, resume_at, error"
 )
 _Types = tuple[Id | None, Id, str, str, bytes, Priority, RunState, Count, Count, Count, Count, float, float, str]
+# A run and its descendants.
+_BELOW = "WITH RECURSIVE below(id) AS (SELECT ? UNION SELECT runs.id FROM runs JOIN below ON runs.parent = below.id)"
 
 
 class RunRow(msgspec.Struct, frozen=True):
@@ -172,11 +174,15 @@ class RunWrites:
         """Have a failed run and its failed descendants wait again, with their steps and without their failures."""
         failed = ", ".join(f"'{state.value}'" for state in sorted(FAILED_STATES, key=str))
         sql = (
-            "WITH RECURSIVE below(id) AS (SELECT ? UNION SELECT runs.id FROM runs JOIN below ON runs.parent = below.id)"
-            " UPDATE runs SET state = 'waiting', error = '', ended_at = NULL, failures = 0, deaths = 0,"
+            f"{_BELOW} UPDATE runs SET state = 'waiting', error = '', ended_at = NULL, failures = 0, deaths = 0,"
             f" preemptions = 0, executed_s = 0 WHERE id IN below AND state IN ({failed})"
         )
         return [(sql, (id,))]
+
+    def raised(self, id: int, priority: int) -> list[Write]:
+        """Raise the priority of an unfinished run and its unfinished descendants; never lower it."""
+        sql = f"{_BELOW} UPDATE runs SET priority = max(priority, ?) WHERE id IN below AND ended_at IS NULL"
+        return [(sql, (id, priority))]
 
     def ended(self, id: int, state: RunState, result: bytes | None, error: str, at: float) -> list[Write]:
         kept, blob, writes = self._blobs.split(id, result)
