@@ -8,7 +8,7 @@ import pytest
 
 import headrace
 from headrace import Engine
-from headrace.agents.scheduler.events import AttemptEnded, Submitted
+from headrace.agents.scheduler.events import AttemptEnded, Notice, Submitted
 from headrace.errors import CircuitOpen, OptionError, RunFailed
 from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits
@@ -83,6 +83,8 @@ async def test_an_open_circuit_names_the_run_that_failed_last_its_error_and_when
                 await within(run.result())
         with pytest.raises(CircuitOpen, match=r"The run run 2 failed last: ValueError: number 2\. ") as refused:
             await engine.submit(functions.raising, "again")
+        (opened,) = [event.reason for event in await engine.events() if event.what == Notice.CIRCUIT_OPENED.value]
+        assert opened.endswith(":raising: the run run 2 failed last: ValueError: number 2")
         assert 0 < refused.value.retry_after_s <= 10
         assert f"again in {refused.value.retry_after_s:.1f} s" in refused.value.fix
         assert (refused.value.run_name, refused.value.reason.splitlines()[1]) == ("run 2", "and a second line")

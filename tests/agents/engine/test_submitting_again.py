@@ -59,6 +59,8 @@ async def test_a_run_in_the_queue_moves_when_its_key_is_submitted_with_a_higher_
         for run in (first, *runs):
             await within(run.result())
         assert started == ["two", "one"]
+        (event,) = [event for event in await engine.events() if event.what == "raised"]
+        assert (event.run, event.reason) == (again.id, "to HIGH, by another submission of its key")
         assert again.status().priority is Priority.HIGH
 
 

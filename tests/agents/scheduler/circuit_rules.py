@@ -51,7 +51,7 @@ class CircuitRules:
             return
         book.probes.discard(run.id)
         if has_failed:
-            book.failed[run.id] = event.now_s
+            book.failed[run.topmost] = event.now_s
         elif book.is_open:
             book.successes += 1
         else:

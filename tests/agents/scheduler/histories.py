@@ -84,6 +84,7 @@ _CIRCUIT = (
     *(_TALK, _TALK, _TALK, _PARKS, _PARKS),
     *(_TALK, _TALK),
 )
+_FAILING_CHILDREN = (_TALK, *[Action("child", 1, 0.0)] * 3, *[_FAILS] * 3)
 # Two equals, of which the newer one is pushed out, comes back and is in the way again.
 _AGAIN = (
     *[_A_SMALL_ONE] * 2,
@@ -123,6 +124,7 @@ def draw(seed: int, actions: int = ACTIONS) -> History:
         stuck_at=chance.uniform(0.5, 1.02) if chance.random() < 0.2 else None,
         actions=before
         + (_CIRCUIT[: seed // 16 % (len(_CIRCUIT) + 1)] if seed % 16 == 2 else ())
+        + (_FAILING_CHILDREN if seed % 32 == 6 else ())
         + tuple(Action(name, chance.getrandbits(16), chance.random()) for name in names),
     )
 

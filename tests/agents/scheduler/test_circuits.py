@@ -43,6 +43,16 @@ def test_a_run_that_kills_its_worker_three_times_is_one_failure():
     assert [settled(driver.end(run)) for run in others] == [[(run, "DONE")] for run in others]
 
 
+def test_a_worker_that_dies_with_a_run_and_its_children_is_one_failure():
+    driver = Driver(slots=2)
+    driver.submit(kind="talk", memory=10)
+    for child in range(10, 14):
+        driver.tell(Submitted(now_s=0.0, id=child, kind="talk", parent=1))
+    for run in (13, 12, 11, 10, 1):
+        driver.end(run, ExitCause.LOST)
+    assert driver.scheduler.snapshot().open_circuits == {}
+
+
 def test_a_run_that_fails_again_each_time_it_is_tried_is_one_failure():
     driver = Driver()
     run = driver.submit(kind="bad")

@@ -260,6 +260,9 @@ MUTATIONS = {
     "circuits count attempts": Mutation(
         Breaker, "failed", each_attempt_is_a_failure, "a circuit opens after failures of different runs only"
     ),
+    "circuits count children": Mutation(
+        circuits, "topmost", lambda run: run, "a circuit opens after failures of different runs only"
+    ),
     "circuits hold what is under way": Mutation(
         circuits, "goes_on", lambda run: False, "what has started before is never held by a circuit"
     ),

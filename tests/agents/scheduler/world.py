@@ -125,6 +125,7 @@ class Run:
     parked: ParkRun | None = None
     retries_oom: bool = True
     is_child: bool = False  # when it was submitted; its parent may have ended since
+    topmost: int = 0  # the run that was submitted by itself, of which it is a child
     origin: "Run | None" = None  # the parent that it was submitted with, until that leaves
     skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
     is_isolated: bool = False
@@ -245,6 +246,7 @@ class World:
             run.priority, run.queued_s = run.parent.priority, run.parent.queued_s - 0.001
             run.latest_queued_s = run.parent.latest_queued_s - 0.001
         run.is_child, run.origin = run.parent is not None, run.parent
+        run.topmost = run.parent.topmost if run.parent else run.id
         self.runs[run.id] = run
         was, run.parked = run.parked, None
         self.tell(

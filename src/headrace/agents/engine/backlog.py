@@ -176,6 +176,7 @@ class Backlog:
             self._lines[priority].append(known)
             self._parts.driver.send()
             return False
+        self._parts.log.record("raised", f"to {priority.name}, by another submission of its key", run=known.id)
         self._writer.write(self._writes.runs.raised(known.id, priority))
         self._raised(known.id, priority)
         # Once more when it is on disk: the run may have been read back from there in between.

@@ -340,6 +340,18 @@ class EngineLoop:
     def _count_usage(self, usage: Usage) -> None:
         self._writer.write(self._writes.notes.used(usage))
 
+    def _subject(self, note: RecordNotice) -> str:
+        """What a notice is about; for one about memory, its level: there is one host, and the reading has the
+        numbers. For a circuit that opened, the failure that opened it too.
+        """
+        if note.reading is not None and note.notice in (Notice.LEVEL, Notice.NEW_ZERO):
+            return note.reading.pressure.name.lower()
+        if note.notice is not Notice.CIRCUIT_OPENED:
+            return note.subject
+        run_name, reason = self._runs.last_failures.get(note.subject, ("", ""))
+        first_line = reason.partition("\n")[0]
+        return f"{note.subject}: the run {run_name} failed last: {first_line}"
+
     def _act(self, command: SchedulerCommand) -> None:
         match command:
             case StartRun():
@@ -367,18 +379,11 @@ class EngineLoop:
             case Reclaim():
                 self._memory.reclaim()
             case RecordNotice():
-                self._log.record(command.notice.value, _subject(command), reading=command.reading)
+                self._log.record(command.notice.value, self._subject(command), reading=command.reading)
             case RejectRun():
                 raise AssertionError("only an offer is refused")
             case _:
                 assert_never(command)
-
-
-def _subject(note: RecordNotice) -> str:
-    """What a notice is about; for one about memory, its level: there is one host, and the reading has the numbers."""
-    if note.reading is not None and note.notice in (Notice.LEVEL, Notice.NEW_ZERO):
-        return note.reading.pressure.name.lower()
-    return note.subject
 
 
 class _FunctionsByKind(dict[str, Callable[..., Any]]):

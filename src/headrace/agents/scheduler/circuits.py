@@ -1,7 +1,8 @@
 """`Circuits`: a circuit breaker for each kind of run, and the runs that an open one holds back.
 
     how an attempt ends          for the circuit of its kind
-    failed, lost                 a failure: of its run, which counts once however often it is tried again
+    failed, lost                 a failure: of its run, which counts once however often it is tried again, and once
+                                 with all its children, which one crash of their worker ends together
     done, parked                 a success
     anything else                nothing: out of memory says something of the budget, not of the code (`exits`)
 
@@ -90,7 +91,7 @@ class Circuits:
         if is_success:
             breaker.succeeded()
         elif is_success is not None:
-            breaker.failed(now_s, run.id)
+            breaker.failed(now_s, topmost(run).id)
         else:
             if probed:
                 breaker.abandoned(now_s)
@@ -149,6 +150,13 @@ class Circuits:
 def goes_on(run: ScheduledRun) -> bool:
     """Whether the run is work under way: it has started before, or its parent has."""
     return run.epoch > 0 or run.parent is not None
+
+
+def topmost(run: ScheduledRun) -> ScheduledRun:
+    """The run that was submitted by itself, of which this one is a child, or a child's child, or which it is."""
+    while run.parent is not None:
+        run = run.parent
+    return run
 
 
 def _change(kind: str, before: Circuit, after: Circuit) -> RecordNotice | None:
