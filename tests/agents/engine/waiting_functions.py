@@ -67,6 +67,7 @@ def most_at_once(log):
     return most
 
 
+@task(memory="20MB")
 async def tells_its_worker_and_asks(ctx, url, log):
     await ctx.step("told", logged, log, "told")
     logged(f"{log}.pids", os.getpid())
@@ -75,15 +76,18 @@ async def tells_its_worker_and_asks(ctx, url, log):
     return reply
 
 
+@task(memory="20MB")
 async def grandparent(ctx, log):
     return await ctx.run(isolating_parent, log, isolated=True)
 
 
+@task(memory="20MB")
 async def isolating_parent(ctx, log):
     await ctx.step("parent", logged, log, f"parent {os.getpid()}")
     return await ctx.run(child, log, isolated=True)
 
 
+@task(memory="20MB")
 async def child(ctx, log):
     await ctx.step("child", logged, log, f"child {os.getpid()}")
     return "of a child"
@@ -94,10 +98,12 @@ def _dies(log):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@task(memory="20MB")
 async def dying_child(ctx, log):
     await ctx.step("deadly", _dies, log)
 
 
+@task(memory="20MB")
 async def parent_of_a_dying_child(ctx, log):
     await ctx.step("before", logged, log, "before")
     try:
@@ -106,6 +112,7 @@ async def parent_of_a_dying_child(ctx, log):
         return type(error).__name__, str(error)
 
 
+@task(memory="20MB")
 async def patient_child(ctx, log, flag):
     await ctx.step("began", logged, log, "child began")
     while not Path(flag).exists():
@@ -113,22 +120,25 @@ async def patient_child(ctx, log, flag):
     return await ctx.step("ends", logged, log, "child ends")
 
 
+@task(memory="20MB")
 async def parent_of_a_patient_child(ctx, log, flag):
     logged(f"{log}.pids", os.getpid())
     await ctx.step("parent", logged, log, "parent began")
     return await ctx.run(patient_child, log, flag, isolated=True)
 
 
-@task(timeout_s=0.5)
+@task(memory="20MB", timeout_s=0.5)
 async def short_parent(ctx, log, flag):
     return await ctx.run(patient_child, log, flag, isolated=True)
 
 
+@task(memory="20MB")
 async def sleeping_child(ctx, log):
     await ctx.step("began", logged, log, "child began")
     await ctx.sleep(3600)
 
 
+@task(memory="20MB")
 async def parent_of_a_sleeping_child(ctx, log, isolated):
     return await ctx.run(sleeping_child, log, isolated=isolated)
 
@@ -138,6 +148,7 @@ async def large_child(ctx, log):
     return await ctx.step("large", logged, log, "large")
 
 
+@task(memory="150MB")
 async def parent_of_a_large_child(ctx, log):
     await ctx.step("parent", logged, log, "parent began")
     held = bytearray(100 << 20)

@@ -132,6 +132,8 @@ class RunCommands:
             self._retry(run, error)
             return
         if run.has_children:
+            if command.cause in (ExitCause.CANCELLED, ExitCause.TIMED_OUT):
+                self._cancel_parked_children(run.id)
             self._writer.write(self._writes.runs.orphaned(run.id))
         result = ended.result if ended is not None and state is RunState.DONE else None
         self._end(RunEnd(run.name, state, result, error), run.id)
@@ -140,6 +142,14 @@ class RunCommands:
         """End a run that the scheduler does not know: cancelled on disk, or larger than the budget."""
         self._writer.write(self._writes.runs.orphaned(id))
         self._end(RunEnd(name, state, None, ""), id)
+
+    def _cancel_parked_children(self, id: int) -> None:
+        """Those that the scheduler knows it cancels itself."""
+        runs = self._parts.file.runs
+        for child in runs.unfinished_children(id):
+            if not self._runs.is_ahead_of_disk(child) and (row := runs.get(child)) is not None:
+                self._cancel_parked_children(child)
+                self.end_unstarted(child, row.name, RunState.CANCELLED)
 
     def _end(self, end: RunEnd, id: int) -> None:
         self.ended_count += 1
