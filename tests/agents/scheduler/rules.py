@@ -104,6 +104,10 @@ class CheckedWorld(World):
             lower = [run for run in self.with_children(raised) if run.priority < event.priority]
             check(not lower, "who is submitted again with a higher priority has it, and its children have")
         if isinstance(event, MemoryMeasured) and not self.is_closing:
+            slots = [slot for host in self.hosts.values() for slot in host.slots.values()]
+            awaiting = sum(len(slot.members) for slot in slots if slot.is_waiting)
+            counted = self.scheduler.snapshot().awaiting_count
+            check(counted == awaiting, "a slot computes only where one of its runs does")
             self._check_nobody_is_passed_over_in_silence()
             self._check_lower_work_makes_room()
 

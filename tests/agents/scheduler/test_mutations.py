@@ -14,6 +14,7 @@ from headrace.agents.scheduler import (
     placing,
     preemption,
     relief,
+    scheduler,
     waiting_slots,
 )
 from headrace.agents.scheduler.circuits import Circuits
@@ -117,6 +118,9 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = {
+    "a slot is kept by runs that wait": Mutation(
+        scheduler, "wait_began", lambda state, event: None, "a slot computes only where one of its runs does"
+    ),
     "one slot too many": Mutation(Host, "slots_now", lambda host: host.slot_count + 1, "never above the slots"),
     "reservations are not counted": Mutation(
         HostBudget, "_unreserved_bytes", lambda memory: BUDGET, "admitted reservations never above the budget"

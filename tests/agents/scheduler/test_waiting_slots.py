@@ -51,6 +51,18 @@ def test_a_wait_that_ends_before_the_slot_is_given_away_goes_on_at_once():
     assert resumed(driver.wait_is_over(run)) == [run]  # it computes: an answer that came later needs no slot
 
 
+def test_a_slot_stays_free_where_the_only_run_whose_wait_was_over_has_ended():
+    driver = Waits(slots=1)
+    parent, other = driver.submit(), driver.submit()
+    child = driver.submit(parent=parent)
+    assert starts(driver.wait_begins(parent)) == [other]
+    driver.wait_is_over(child)
+    driver.end(child)
+    driver.end(other)
+    assert driver.scheduler.snapshot().awaiting_count == 1
+    assert starts(driver.tell(Submitted(now_s=driver.now_s, id=9, kind="known", memory_bytes=100))) == [9]
+
+
 def test_a_run_whose_wait_is_over_goes_on_ahead_of_new_starts_of_its_priority():
     driver = Waits(slots=1)
     first, second, third = (driver.submit() for _ in range(3))

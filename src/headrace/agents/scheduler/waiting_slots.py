@@ -64,6 +64,11 @@ def stop_waiting_parents(state: SchedulerState, now_s: float) -> None:
 
 
 def _resume(state: SchedulerState, host: Host, slot: Slot) -> None:
+    if not slot.resuming and not any(run.children for run in slot.running.values()):
+        # The run whose wait was over has ended: the others in its slot still wait.
+        del host.resuming[slot.number]
+        slot.wait_over_s = 0.0
+        return
     host.end_wait(slot)
     for run in slot.resuming.values():
         state.commands.append(ResumeRun(id=run.id, epoch=run.epoch))
