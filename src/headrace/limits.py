@@ -197,13 +197,17 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How agent runs wait and start, and how heartbeats beat.
 
     Waiting `aging_s` longer is worth one level of priority, in order only. `queue_depth` counts for each level, so that
-    a level that is full keeps no other out. A slot whose runs all wait is charged what it uses and `wait_margin_bytes`.
+    a level that is full keeps no other out. A run that ran out of memory is tried again with `oom_retry_bytes`, None
+    for twice a slot's memory; where it needs more than others leave, these start before it for `passed_over_s`. A slot
+    whose runs all wait is charged what it uses and `wait_margin_bytes`.
     """
 
     queue_depth: int = 5
     aging_s: float = 60.0
     slot_memory_bytes: int = 400_000_000
     least_run_bytes: int = 1_000_000
+    passed_over_s: float = 30.0
+    oom_retry_bytes: int | None = None
     most_losses: int = 2
     heartbeats_at_once: int = 2
     wait_margin_bytes: int = 8 << 20
@@ -212,6 +216,8 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
         force_setattr(self, "queue_depth", whole_number("queue_depth", self.queue_depth))
         if min(self.least_run_bytes, self.heartbeats_at_once) < 1:
             raise OptionError("A run needs some memory, and heartbeats one at a time.")
+        if self.passed_over_s < 0 or (self.oom_retry_bytes is not None and self.oom_retry_bytes < 1):
+            raise OptionError("A second try takes some memory, and a run is passed over for some time or none.")
         if self.aging_s <= 0 or self.most_losses < 0 or self.slot_memory_bytes < self.least_run_bytes:
             raise OptionError("Aging takes time, and a slot's memory holds at least the smallest run.")
 

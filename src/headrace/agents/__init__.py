@@ -30,8 +30,8 @@ Steps
 
 Runs
 - A parked run (`ctx.sleep`, `ctx.receive`), or one that waits beyond the queue, is on disk only. A child has its
-  parent's slot; one that runs out of memory is started again together with its parent, alone. An isolated child has a
-  slot and a worker of its own: its parent finds it again by its key, after whatever happened to either.
+  parent's slot; one that runs out of memory is started again together with its parent, and more memory. An isolated
+  child has a slot and a worker of its own: its parent finds it again by its key, after whatever happened to either.
 - Once an attempt was made to stop, what its function makes of that is neither a result nor a failure.
 - A kind is a name (`task`): a function defined anew takes its place, one that only captured something else is refused.
 - Values that agents keep (`kept_values`) may be bytes. A timeout counts executed seconds, across parking.

@@ -35,6 +35,7 @@ from headrace.priority import Priority
 from tests.agents.scheduler.broken import Broken, check
 from tests.agents.scheduler.circuit_rules import CircuitRules
 from tests.agents.scheduler.world import (
+    BUDGET,
     KEPT_BACK,
     LIMITS,
     PERMIT_BYTES,
@@ -110,6 +111,7 @@ class CheckedWorld(World):
             check(counted == awaiting, "a slot computes only where one of its runs does")
             self._check_nobody_is_passed_over_in_silence()
             self._check_lower_work_makes_room()
+            self._check_nobody_waits_for_what_is_free()
 
     def _check_start(self, command: StartRun) -> None:
         run, host = self.runs.get(command.id), self.hosts.get(command.host)
@@ -118,7 +120,6 @@ class CheckedWorld(World):
         check(run.slot is None, "what runs is not started again")
         check(command.epoch == run.epoch + 1, "each start has the next epoch")
         check(not self.is_closing, "nothing starts while closing")
-        check(command.is_alone or not run.deaths, "after it ran out of memory it runs alone")
         check(not run.deaths or run.retries_oom, "what more memory does not help is not tried again")
         slot = self.slot_for(run)
         if slot is not None and slot.is_waiting:
@@ -126,6 +127,7 @@ class CheckedWorld(World):
         if slot is None:
             self._check_room(run, host, command)
             self._check_alone(run, host, command)
+            self._check_promise(run, host, command)
             self._check_order(run, host)
 
     def _check_room(self, run: Run, host: HostModel, command: StartRun) -> None:
@@ -157,7 +159,7 @@ class CheckedWorld(World):
         if slot.is_waiting:  # else it is one of two runs of a slot that goes on
             check(_computing(host) < host.slot_count, "never above the slots")
             others = sum(other.charge for other in host.slots.values() if other is not slot)
-            has_memory = others + slot.reserved <= host.budget
+            has_memory = others + slot.promised <= host.budget
             check(has_memory or not _computing(host), "what waited goes on beside others only with its memory")
 
     def _check_alone(self, run: Run, host: HostModel, command: StartRun) -> None:
@@ -166,10 +168,33 @@ class CheckedWorld(World):
         is_waited_for = run.parent is not None and run.parent.slot is not None and run.parent.slot.is_waiting
         if run.priority is not Priority.CRITICAL and not is_waited_for:
             check(not any(slot.is_alone for slot in slots), "nothing joins what runs alone, but CRITICAL work")
-            is_first = run.declared is None and run.kind not in self.known_kinds
+        is_often_preempted = run.preemptions - run.kills >= LIMITS.most_preemptions
+        check(command.is_alone or not is_often_preempted, "after some preemptions it runs alone")
+
+    def _check_promise(self, run: Run, host: HostModel, command: StartRun) -> None:
+        """It has what it is promised, or all that the host has beside nothing else."""
+        there = int(host.read_budget * LIMITS.emergency_at) - host.highest_base - KEPT_BACK - 2 * PERMIT_BYTES
+        if run.declared is None and run.kind not in self.known_kinds:
             has_waited = self.now_s - run.submitted_s >= LIMITS.min_run_s
-            check(command.is_alone or not is_first or has_waited, "a kind's first run starts alone")
-        check(command.is_alone or run.preemptions < LIMITS.most_preemptions, "after some preemptions it runs alone")
+            promised = min(QUEUE.slot_memory_bytes, there // (host.slot_count if has_waited else 1))
+            check(command.memory_bytes >= promised, "of a new kind it is promised a slot's memory")
+        if self._has_died(run):
+            promised = min(2 * QUEUE.slot_memory_bytes, there)
+            check(command.memory_bytes >= promised, "after it ran out of memory it has more")
+
+    def _has_died(self, run: Run) -> bool:
+        """It, or a child that starts with it."""
+        held = [child for child in self.runs.values() if child.slot is None and not child.is_isolated]
+        return any(each.deaths and (each is run or each.parent is run) for each in (run, *held))
+
+    def _may_be_aside(self, run: Run) -> bool:
+        is_often_preempted = run.preemptions + run.others_had_it >= LIMITS.most_preemptions
+        if run.priority is Priority.CRITICAL:
+            return False
+        return is_often_preempted or bool(run.kills) or self._has_died(run)
+
+    def _is_in_time(self, run: Run) -> bool:
+        return self.now_s - run.out_since_s < QUEUE.passed_over_s
 
     def _check_order(self, run: Run, host: HostModel) -> None:
         for slot in host.slots.values():
@@ -181,10 +206,13 @@ class CheckedWorld(World):
             waits = any(other.priority is Priority.CRITICAL for other in others)
             check(not waits, "CRITICAL never waits behind others")
         if all(host.pressure is Pressure.NORMAL for host in self.hosts.values()):
-            passed = [other for other in others if latest_place(other) < place(run) and other.kind in self.open_kinds]
+            before = [other for other in others if latest_place(other) < place(run)]
+            aside = [other for other in before if self._may_be_aside(other)]
+            passed = [other for other in before if other.kind in self.open_kinds and other not in aside]
             check(not passed, "what has started before is never held by a circuit")
-            is_first = all(latest_place(other) > place(run) for other in others)
-            check(is_first, "nobody passes who has waited longer, age counted")
+            check(len(aside) == len(before), "nobody passes who has waited longer, age counted")
+            is_up = aside and all(other.pushed_out_by is None and not self._is_in_time(other) for other in aside)
+            check(not is_up, "who waits aside is not passed for ever")
 
         for level in (Priority.NORMAL, Priority.HIGH):
             pushed_out = [other for other in others if other.priority is level and other.pushed_out_by in _PUSHES_OUT]
@@ -281,8 +309,10 @@ class CheckedWorld(World):
         host = self.hosts[slot.host]
         higher = [run for run in self.runs.values() if run.is_waiting and run.priority > slot.priority]
         resuming = [other for other in host.slots.values() if other.resuming and other.priority > slot.priority]
-        check(higher or resuming, "only lower work makes room")
-        levels = [each.priority for each in (*higher, *resuming)]
+        aside = [run for run in self.runs.values() if run.is_waiting and self._may_be_aside(run)]
+        turns = [run for run in aside if run.priority >= slot.priority and not self._is_in_time(run)]
+        check(higher or resuming or turns, "only lower work makes room")
+        levels = [each.priority for each in (*higher, *resuming, *turns)]
         check(command.is_patient or Priority.CRITICAL in levels, "only CRITICAL work cuts steps short")
         if command.is_patient:
             is_in_line = any(run.priority is Priority.CRITICAL and self._is_in_line(run) for run in higher)
@@ -293,10 +323,11 @@ class CheckedWorld(World):
             check(has_slot, "what waits makes no room where a slot is lacking")
         stays = sum(other.charge for other in host.slots.values() if other.priority >= max(levels))
         least = min((run.declared or QUEUE.least_run_bytes for run in self.runs.values() if run.is_waiting), default=0)
-        check(resuming or least + stays <= host.budget, "nobody stops where that does not help")
+        check(resuming or turns or least + stays <= host.budget, "nobody stops where that does not help")
 
     def _could_go(self, slot: Slot, command: PreemptRun) -> bool:
         """Whether the slot could have been stopped in place of another that is higher, or older."""
+        host = self.hosts[slot.host]
         if any(member.effects for member in slot.members.values()):
             return False
         if slot.stop_sent_s is not None and (command.is_patient or not slot.is_patient):
@@ -304,8 +335,11 @@ class CheckedWorld(World):
         if slot.is_waiting and command.why is StopReason.MAKES_ROOM:
             return False  # it may be a slot that is lacking
         if command.why is StopReason.PRESSURE:
-            others = self.hosts[slot.host].slots.values()
+            others = host.slots.values()
             return any(other.priority > slot.priority for other in others) or self._is_preemptible(slot)
+        above = [run for run in self.runs.values() if run.is_waiting] + [s for s in host.slots.values() if s.resuming]
+        if not any(each.priority > slot.priority for each in above) and not self._is_preemptible(slot):
+            return False  # it would make room for an equal
         # A turn that age has given cannot always be told from here: its root has waited, then.
         return not command.is_patient or slot.root.latest_queued_s < slot.started_s
 
@@ -334,6 +368,24 @@ class CheckedWorld(World):
             if not slot.is_waiting and not any(member.effects for member in slot.members.values())
         ]
         check(not could_go or is_stopping or not fits, "a higher priority does not wait for lower work")
+
+    def _check_nobody_waits_for_what_is_free(self) -> None:
+        """The first in line that does not wait aside starts where there is a slot, and memory for it whatever it is."""
+        host = next(iter(self.hosts.values()), None)
+        in_line = [run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)]
+        in_line = [run for run in in_line if not (self._may_be_aside(run) and self._is_in_time(run))]
+        if not in_line or host is None or len(self.hosts) > 1 or self.granted:
+            return
+        first = min(in_line, key=place)
+        is_plain = not first.epoch and not first.is_isolated and first.kind not in self.open_kinds
+        is_calm = host.pressure is Pressure.NORMAL and host.used < LIMITS.shrink_until * host.budget
+        slots = host.slots.values()
+        if not is_plain or not is_calm or host.zero or any(slot.is_alone or slot.resuming for slot in slots):
+            return
+        need = first.declared or (BUDGET if first.kind in self.known_kinds else QUEUE.slot_memory_bytes)
+        taken = sum(max(slot.reserved, slot.read_bytes) for slot in slots) + KEPT_BACK * (len(slots) + 1)
+        is_free = taken + host.used + need <= host.budget * LIMITS.preempt_at
+        check(not is_free or _computing(host) >= host.slot_count, "nobody waits for memory that is free")
 
     def _check_kill(self, slot: Slot, command: KillRun) -> None:
         reading = command.reading
@@ -389,10 +441,9 @@ class CheckedWorld(World):
             if note.reading.pressure < host.pressure:
                 check(self.now_s - host.changed_s >= LIMITS.calm_s, "no level is left faster than hysteresis allows")
         if note.notice is Notice.MEASURED and note.reading is not None:
-            alone = [slot for slot in self.hosts[note.reading.host].slots.values() if slot.is_alone]
-            check([slot.root.kind for slot in alone] == [note.subject], "a first run is measured alone")
-            is_old = self.now_s - alone[0].started_s >= LIMITS.min_run_s
-            check(is_old, "nothing joins what runs alone, but CRITICAL work")
+            slots = [slot for slot in self.hosts[note.reading.host].slots.values() if slot.root.kind == note.subject]
+            is_old = any(self.now_s - slot.started_s >= LIMITS.calm_s for slot in slots)
+            check(is_old, "what goes on is measured once it is steady")
         if note.notice is Notice.NEW_ZERO:
             check(not self.hosts[note.subject].slots, "only with nothing running the floor becomes the new zero")
 

@@ -1,31 +1,87 @@
-"""What runs of a kind need is learned from those before."""
+"""What runs of a kind need is learned from those before, and from those that go on."""
 
+from headrace.agents.scheduler.events import WaitBegan
+from headrace.exit_causes import ExitCause
 from tests.agents.scheduler.driver import Driver, starts
 
 
-def test_a_kinds_first_run_starts_alone_and_later_ones_reserve_what_was_seen():
+def reserved(driver: Driver) -> dict[int, int]:
+    return {run.id: run.reserved_bytes for run in driver.scheduler.snapshot().running}
+
+
+def test_a_new_kind_starts_beside_others_as_soon_as_a_slots_memory_is_free():
+    driver = Driver(slots=4)
+    declared = driver.submit(memory=300)
+    first, second = (driver.submit(kind="new", memory=None) for _ in range(2))
+    assert starts(driver.sent) == [declared, first]
+    driver.end(declared)
+    assert starts(driver.sent) == [declared, first, second]
+    assert reserved(driver) == {first: 400, second: 400}
+
+
+def test_a_new_kind_that_has_waited_starts_with_an_equal_share_of_the_host():
+    driver = Driver(slots=4)
+    long = driver.submit(memory=650)
+    new = driver.submit(kind="new", memory=None)
+    driver.wait(9.0, used=100)
+    assert starts(driver.sent) == [long]
+    driver.wait(1.0, used=100)
+    assert starts(driver.sent) == [long, new]
+    assert reserved(driver)[new] == 250
+
+
+def test_later_runs_of_a_kind_reserve_what_was_seen():
     driver = Driver(slots=3)
     first, second, third = (driver.submit(kind="new", memory=None) for _ in range(3))
-    assert starts(driver.sent) == [first]
+    assert starts(driver.sent) == [first, second]
     driver.end(first, peak=150)
     assert starts(driver.sent) == [first, second, third]
-    shown = driver.scheduler.snapshot().running
-    assert [run.reserved_bytes for run in shown] == [150, 150]
+    assert reserved(driver) == {second: 400, third: 150}
 
 
-def test_others_join_a_kinds_first_run_once_it_has_shown_what_it_needs():
-    driver = Driver(slots=2)
+def test_parked_runs_teach_what_their_kind_needs():
+    driver = Driver(slots=2, slot_memory_bytes=900)
+    driver.end(driver.submit(kind="talk", memory=None), ExitCause.PARKED, peak=100)
+    talks = [driver.submit(kind="talk", memory=None) for _ in range(2)]
+    assert starts(driver.sent)[1:] == talks
+
+
+def test_a_run_that_goes_on_teaches_once_its_use_is_steady_and_gives_back_what_it_was_promised_too_much():
+    driver = Driver(slots=4, slot_memory_bytes=800)
     first, second = (driver.submit(kind="new", memory=None) for _ in range(2))
-    driver.wait(9.0, used=150)
+    for used in (50, 100, 150):
+        driver.wait(1.0, used=used)
     assert starts(driver.sent) == [first]
-    driver.wait(1.0, used=150)
+    driver.wait(2.0, used=150)
     assert starts(driver.sent) == [first, second]
+    assert reserved(driver) == {first: 150, second: 150}
+
+
+def test_what_a_run_uses_while_it_waits_says_nothing_of_its_need():
+    driver = Driver(slots=4, slot_memory_bytes=800)
+    first, _ = (driver.submit(kind="new", memory=None) for _ in range(2))
+    driver.wait(0.5, used=50)
+    driver.tell(WaitBegan(now_s=driver.now_s, id=first, epoch=1))
+    driver.wait(5.0, used=50)
+    driver.submit(kind="new", memory=None)
+    assert max(reserved(driver).values()) == 800
+
+
+def test_a_run_that_uses_more_than_its_kind_was_known_to_teaches_at_once():
+    driver = Driver(slots=3)
+    driver.end(driver.submit(kind="new", memory=None), peak=100)
+    first, second = (driver.submit(kind="new", memory=None) for _ in range(2))
+    driver.read(350, **{f"r{first}": 300, f"r{second}": 50})
+    driver.end(second)
+    third = driver.submit(kind="new", memory=None)
+    assert reserved(driver) == {first: 100, third: 300}
+    driver.end(first, ExitCause.PREEMPTED)  # it was stopped early: that says nothing
 
 
 def test_runs_that_nobody_can_tell_apart_show_what_they_need_on_average():
     driver = Driver(slots=3)
-    first, second, third = (driver.submit(kind="new", memory=None) for _ in range(3))
-    driver.end(first, peak=100)
+    driver.end(driver.submit(kind="new", memory=None), peak=100)
+    second, third = (driver.submit(kind="new", memory=None) for _ in range(2))
     driver.read(150)  # no more than they were promised
     driver.end(second)
     fourth = driver.submit(kind="new", memory=None)
@@ -33,43 +89,22 @@ def test_runs_that_nobody_can_tell_apart_show_what_they_need_on_average():
     driver.read(300)
     driver.end(third)
     driver.submit(kind="new", memory=None)
-    shown = {run.id: run.reserved_bytes for run in driver.scheduler.snapshot().running}
-    assert shown == {fourth: 100, fourth + 1: 250}
+    assert reserved(driver) == {fourth: 100, fourth + 1: 250}
 
 
-def test_a_kinds_first_run_waits_to_be_alone_for_so_long_and_then_starts_beside_others():
-    driver = Driver(slots=3)
-    long = driver.submit()
-    new, behind = driver.submit(kind="new", memory=None), driver.submit()
-    driver.wait(9.0, used=100)
-    assert starts(driver.sent) == [long]
-    driver.wait(1.0, used=100)
-    assert starts(driver.sent) == [long, new, behind]
-    assert {run.id: run.reserved_bytes for run in driver.scheduler.snapshot().running}[new] == 400
-
-
-def test_runs_of_a_kind_that_take_hours_do_not_keep_others_of_it_waiting():
-    driver = Driver(slots=4)
-    runs = [driver.submit(kind="new", memory=None) for _ in range(4)]
-    driver.wait(10.0, used=50)
-    assert starts(driver.sent) == runs[:3]
-    driver.wait(10.0, used=150)
-    assert starts(driver.sent) == runs
-
-
-def test_of_a_kind_no_more_than_twice_as_many_begin_at_once_as_have_ended():
-    driver = Driver(slots=5, queue_depth=10)
+def test_by_an_estimate_no_more_than_twice_as_many_begin_at_once_as_were_seen():
+    driver = Driver(slots=8, queue_depth=20, slot_memory_bytes=200)
+    driver.end(driver.submit(kind="new", memory=None), peak=10)
     runs = [driver.submit(kind="new", memory=None) for _ in range(8)]
-    assert starts(driver.sent) == runs[:1]
-    assert starts(driver.end(runs[0], peak=10)) == runs[1:3]
-    assert starts(driver.end(runs[1])) == runs[3:6]
-    assert starts(driver.end(runs[2], peak=10)) == runs[6:]
+    assert starts(driver.sent)[1:] == runs[:6]  # two by the estimate, the others with a slot's memory
+    assert sorted(reserved(driver).values()) == [10, 10, 200, 200, 200, 200]
+    assert starts(driver.end(runs[0], peak=10)) == runs[6:]
 
 
 def test_what_was_only_seen_gets_no_further_than_the_level_that_preempts_and_what_is_declared_does():
     driver = Driver(slots=4)
-    driver.end(driver.submit(kind="new", memory=None), peak=300)
-    driver.end(driver.submit(kind="new", memory=None), peak=300)
+    for _ in range(2):
+        driver.end(driver.submit(kind="new", memory=None), peak=300)
     seen = [driver.submit(kind="new", memory=None) for _ in range(3)]
     assert starts(driver.sent)[2:] == seen[:2]
     driver = Driver(slots=4)

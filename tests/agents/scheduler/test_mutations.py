@@ -19,7 +19,7 @@ from headrace.agents.scheduler import (
 )
 from headrace.agents.scheduler.circuits import Circuits
 from headrace.agents.scheduler.events import PriorityRaised, SetPriority, StopReason
-from headrace.agents.scheduler.hosts import survey_permits
+from headrace.agents.scheduler.hosts import needs, survey_permits
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
 from headrace.agents.scheduler.run_queue import Entry, RunQueue
@@ -68,8 +68,8 @@ def without_patience(
     stop_slot(state, slot, what, why, now_s)
 
 
-def fits_or_might(host: Host, run: ScheduledRun, need: int, alone: bool, leaving: Iterable[Slot] = ()) -> bool:
-    return bool(leaving) or fits(host, run, need, alone)
+def fits_or_might(host: Host, run: ScheduledRun, need: needs.Need, leaving: Iterable[Slot] = ()) -> bool:
+    return bool(leaving) or fits(host, run, need)
 
 
 def highest_first(slots: list[Slot]) -> Slot | None:
@@ -150,7 +150,7 @@ MUTATIONS = {
     ),
     "side effects are cut short": Mutation(Slot, "is_inside_effect", lambda slot: False, "never inside a side effect"),
     "nobody makes room": Mutation(
-        placing, "make_room", lambda *_, alone: False, "a higher priority does not wait for lower work"
+        placing, "make_room", lambda *_: False, "a higher priority does not wait for lower work"
     ),
     "equals make room for each other": Mutation(
         making_room,
@@ -185,7 +185,7 @@ MUTATIONS = {
         exits,
         "_out_of_memory",
         lambda run, had, owed: exits.ComesBack.AGAIN,
-        "after it ran out of memory it runs alone",
+        "after it ran out of memory it has more",
     ),
     "what can be lent is not counted": Mutation(
         HostBudget, "_left_to_lend_bytes", lambda memory: BUDGET, "what a start was promised can be lent to it"
@@ -203,10 +203,22 @@ MUTATIONS = {
         relief, "to_preempt_for", equals_too, "of its equals none stops for who has all that it is owed"
     ),
     "a child's want of memory is its own": Mutation(
-        ScheduledRun, "has_died", property(lambda run: run.deaths > 0), "after it ran out of memory it runs alone"
+        ScheduledRun, "has_died", property(lambda run: run.deaths > 0), "after it ran out of memory it has more"
     ),
-    "nobody has to be alone": Mutation(
-        placing, "is_first_of_its_kind", lambda state, run: False, "a kind's first run starts alone"
+    "new kinds are taken for small": Mutation(
+        needs, "_promised_bytes", lambda *_: 20, "of a new kind it is promised a slot's memory"
+    ),
+    "new kinds wait to be alone": Mutation(
+        needs, "_promised_bytes", lambda *_: BUDGET, "nobody waits for memory that is free"
+    ),
+    "the first reading is believed": Mutation(
+        relief, "_is_steady", lambda *_: True, "what goes on is measured once it is steady"
+    ),
+    "who waits aside keeps others out": Mutation(
+        placing, "has_its_turn", lambda *_: True, "nobody waits for memory that is free"
+    ),
+    "who waits aside is passed for ever": Mutation(
+        placing, "has_its_turn", lambda *_: False, "who waits aside is not passed for ever"
     ),
     "old news is believed": Mutation(SchedulerState, "running", any_attempt, "nothing is settled while it runs"),
     "surveys keep all they want": Mutation(

@@ -104,18 +104,18 @@ def test_what_does_not_fit_above_the_floor_is_given_up_after_a_while():
     assert settled(driver.wait(2.0, used=500)) == [(run, "BUDGET_TOO_SMALL")]
 
 
-def test_a_run_out_of_memory_is_tried_once_more_alone_with_all_there_is_and_then_set_aside():
+def test_a_run_out_of_memory_is_tried_once_more_with_twice_a_slots_memory_and_then_set_aside():
     driver = Driver(slots=2)
-    run, other = driver.submit(memory=200), driver.submit()
+    run, other = driver.submit(memory=200), driver.submit(memory=300)
     assert driver.end(run, ExitCause.OUT_OF_MEMORY) == []
     (again,) = driver.end(other)[1:]
-    assert (again.id, again.is_alone, again.memory_bytes) == (run, True, 1000)
+    assert (again.id, again.memory_bytes) == (run, 800)
     assert settled(driver.end(run, ExitCause.OUT_OF_MEMORY)) == [(run, "OUT_OF_MEMORY")]
 
 
-def test_a_child_out_of_memory_is_tried_once_more_with_its_parent_alone_and_then_set_aside():
+def test_a_child_out_of_memory_is_tried_once_more_with_its_parent_and_more_memory_and_then_set_aside():
     driver = Driver(slots=2)
-    parent, other = driver.submit(memory=200), driver.submit(memory=200)
+    parent, other = driver.submit(memory=200), driver.submit(memory=300)
     child, sibling = driver.submit(parent=parent), driver.submit(parent=parent)
     stopped = driver.end(child, ExitCause.OUT_OF_MEMORY)
     assert [(command.id, command.why) for command in stopped] == [
@@ -124,9 +124,7 @@ def test_a_child_out_of_memory_is_tried_once_more_with_its_parent_alone_and_then
     ]
     assert driver.end(sibling, ExitCause.PREEMPTED) == driver.end(parent, ExitCause.PREEMPTED) == []
     again = driver.end(other)[1:]
-    assert [(start.id, start.is_alone, start.memory_bytes) for start in again] == [
-        (run, True, 1000) for run in (parent, child, sibling)
-    ]
+    assert [(start.id, start.memory_bytes) for start in again] == [(run, 800) for run in (parent, child, sibling)]
     assert settled(driver.end(child, ExitCause.OUT_OF_MEMORY)) == [(child, "OUT_OF_MEMORY")]
     assert settled(driver.end(parent)) == [(parent, "DONE")]
 

@@ -57,7 +57,12 @@ BUDGET = 1000
 LIMITS = MemoryLimits(budget_bytes=BUDGET, min_run_s=4.0)
 WAIT_MARGIN = 10
 QUEUE = QueueLimits(
-    queue_depth=6, aging_s=3.0, slot_memory_bytes=400, least_run_bytes=20, wait_margin_bytes=WAIT_MARGIN
+    queue_depth=6,
+    aging_s=3.0,
+    slot_memory_bytes=400,
+    least_run_bytes=20,
+    passed_over_s=3.0,
+    wait_margin_bytes=WAIT_MARGIN,
 )
 BREAKER = BreakerLimits(cool_down_s=4.0, longest_cool_down_s=16.0)
 PERMIT_BYTES = 5
@@ -65,6 +70,7 @@ KEPT_BACK = 5
 WANTED = 40
 KINDS = ("a", "b", "c")
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
+_SHOWS_NEED = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY, ExitCause.PARKED)
 UNBROKEN = "c"  # the kind that has no breaker
 
 
@@ -83,13 +89,19 @@ class Slot:
     resuming: dict[int, "Run"] = field(default_factory=dict)  # of its runs, those that want to compute again
     wait_over_s: float = 0.0
     read_bytes: int = 0  # at the last reading
+    may_be_measured: bool = False
     is_patient: bool = False
     keeps_until_s: float = 0.0
 
     @property
     def charge(self) -> int:
-        """What it counts for in the budget: while it waits at least what was read of it, else what it was promised."""
-        return min(self.read_bytes, self.reserved) if self.is_waiting else self.reserved
+        """What it counts for in the budget at least: what was read of it while it waits, else what it was promised."""
+        return min(self.read_bytes, self.promised) if self.is_waiting else self.promised
+
+    @property
+    def promised(self) -> int:
+        """What it has reserved at least: it may have given back what its kind was seen not to need."""
+        return min(self.read_bytes, self.reserved) if self.may_be_measured else self.reserved
 
     @property
     def leader(self) -> "Run":
@@ -116,6 +128,7 @@ class Run:
     preemptions: int = 0
     preempts_sent: int = 0
     deaths: int = 0  # after it used all that it was owed
+    others_had_it: int = 0  # how often it ran out of memory before it used what it was owed
     kills: int = 0  # for the same, when memory was nearly exhausted
     began_s: float = 0.0
     pushed_out_by: StopReason | None = None
@@ -149,6 +162,8 @@ class HostModel:
     pressure: Pressure = Pressure.NORMAL
     changed_s: float = -1000.0
     zero: int = 0
+    highest_base: int = 50
+    read_budget: int = BUDGET  # at the last reading
     lendable: int | None = None  # to all workers, as of the last reading; None where none is held to a limit
     most_for_one: int = 0
     slots: dict[int, Slot] = field(default_factory=dict)
@@ -240,6 +255,7 @@ class World:
         self.arrivals += 1
         run.submitted_s, run.arrival, run.is_live, run.home = self.now_s, self.arrivals, True, None
         run.queued_s, run.latest_queued_s, run.last_slot = self.now_s, self.now_s, None
+        run.out_since_s = self.now_s
         if run.parent and not run.parent.is_live:
             run.parent = None
         if run.is_isolated and run.parent:
@@ -293,9 +309,10 @@ class World:
         peak, epoch = run.memory, run.epoch
         is_own = self._used_its_share(run, limit)
         run.deaths += is_own and cause is ExitCause.OUT_OF_MEMORY
+        run.others_had_it += not is_own and cause is ExitCause.OUT_OF_MEMORY
         run.kills += is_own and run.stop is not None and run.stop.why is StopReason.EMERGENCY
         slot = run.slot
-        if slot and run is slot.root and cause in (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY):
+        if slot and run is slot.root and cause in _SHOWS_NEED:
             self.known_kinds.add(run.kind)
         self.stopped(run)
         ended = AttemptEnded(now_s=self.now_s, id=run.id, epoch=epoch, cause=cause, peak_bytes=peak, limit_bytes=limit)
@@ -364,8 +381,11 @@ class World:
         by_run = tuple((run.id, run.memory) for f in host.slots.values() for run in f.members.values())
         for slot in host.slots.values():
             slot.read_bytes = sum(run.memory for run in slot.members.values())
+            is_old = self.now_s - slot.started_s >= LIMITS.calm_s
+            slot.may_be_measured |= slot.root.declared is None and is_old
         survey = self.in_use.get(host.name, 0) * PERMIT_BYTES
         host.used = host.base + sum(memory for _, memory in by_run) + survey
+        host.highest_base, host.read_budget = max(host.highest_base, host.base), host.budget
         tells = by_run if host.slot_count % 2 else ()  # some executors cannot tell runs apart, nor hold them to limits
         if host.slot_count % 2:
             self._measure_what_is_lendable(host, survey)
@@ -483,8 +503,6 @@ class World:
                 self.episodes += host.pressure is Pressure.NORMAL
             case RecordNotice(notice=Notice.MEASURED):
                 self.known_kinds.add(command.subject)
-                for slot in self.hosts[command.reading.host].slots.values():
-                    slot.is_alone = False  # there was only one, but for CRITICAL ones
             case RecordNotice(notice=Notice.CIRCUIT_OPENED):
                 self.open_kinds.add(command.subject)
             case RecordNotice(notice=Notice.CIRCUIT_CLOSED):

@@ -53,12 +53,13 @@ class RunCommands:
         self._runs = parts.runs
         self._writer = parts.writer
         self._writes = parts.writes
+        self._measured: LiveRun | None = None  # the only run, where that tells what it takes
 
     def start(self, command: StartRun) -> None:
-        run, gauge = self._runs.by_id[command.id], self._parts.gauge
+        run = self._runs.by_id[command.id]
         run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
         run.stop_reason = ""
-        run.floor_bytes = gauge.read() if command.is_alone and not gauge.has_workers else None
+        self._measure_alone(run)
         run.used_bytes = run.peak_bytes = 0
         run.effects.clear()
         run.marks.clear()
@@ -69,6 +70,18 @@ class RunCommands:
             self._start_with(run, self._work(run, command, arguments))
         else:
             self._parts.spawn(self._start_again(run, command))
+
+    def _measure_alone(self, run: LiveRun) -> None:
+        """Inline, runs share one heap: what a run takes shows in the whole, for as long as no other runs beside it."""
+        run.floor_bytes = None
+        if self._parts.gauge.has_workers:
+            return
+        is_only = self._parts.driver.scheduler.slots_in_use == 1
+        if self._measured is not None and not is_only:
+            self._measured.floor_bytes = None
+        if is_only and run.parent is None:
+            run.floor_bytes = self._parts.gauge.read()
+            self._measured = run
 
     async def _start_again(self, run: LiveRun, command: StartRun) -> None:
         await self._writer.flush()  # what the last attempt journaled is read back now
@@ -211,7 +224,7 @@ def report_exit(parts: EngineParts, run: LiveRun, cause: ExitCause) -> None:
 
 
 def _peak_bytes(parts: EngineParts, run: LiveRun) -> int:
-    """Inline, runs share one heap: a run's own peak is known only where it ran alone."""
+    """Inline, a run's own peak is known only where no other ran beside it."""
     if run.floor_bytes is not None:
         return max(run.peak_bytes, parts.gauge.read() - run.floor_bytes, _LEAST_PEAK_BYTES)
     return max(run.peak_bytes, _LEAST_PEAK_BYTES) if parts.gauge.has_workers else 0

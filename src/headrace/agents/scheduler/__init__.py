@@ -17,8 +17,9 @@ world and print the shortest one that breaks a rule; more than thirty changed ru
   starts or none does; only runs that memory keeps out are passed: a level, or for `aging_s` one that pressure stopped.
 - A run that lacks a slot or memory has lower ones make room (`making_room`): at their next step, for CRITICAL work
   after the grace period. It does so with the priority of the highest run that waits behind it.
-- What a kind needs is learned (`hosts`): its first run starts alone, or after 10 s of waiting for that beside
-  others with a slot's memory; then at most twice as many start within 10 s as have ended (`placing`).
+- What a kind needs is learned from runs that end, are parked or go on (`hosts.reservations`). Where little is known, a
+  run starts with a slot's memory; by an estimate at most twice as many within 10 s as were seen (`hosts.needs`).
+- A run that needs more than others leave waits aside: others pass it for `passed_over_s`, then it has its turn.
 - A child runs in its parent's slot, and starts at once or together with its parent (`child_runs`); an
   isolated child has a slot of its own.
 - A slot whose runs all wait for models, programs or isolated children is free for another to compute; one whose wait is
@@ -28,8 +29,8 @@ world and print the shortest one that breaks a rule; more than thirty changed ru
 - A memory reading leads to reclaiming, preempting or killing (`relief` decides which, `preemption` whom). From 85 % of
   the budget on, PSS is read before a run is stopped: forks that share memory look like many times as much.
 - After each attempt `exits` decides: the run ends, starts again, or is parked. A crash counts for the circuit of its
-  kind; running out of memory does not: such a run is tried once more, alone and with all the memory there is, then set
-  aside with the reading, the step and the advice.
+  kind; running out of memory does not: such a run is tried once more, with more memory, then set aside with the
+  reading, the step and the advice.
 - A heartbeat that is stopped makes room for the next at once; one that ignores it is torn down, and a thread is waited
   for before its next call (`heartbeats`).
 - A survey gets revocable permits, which bound its window (`hosts`): beside runs at least an eighth of them.

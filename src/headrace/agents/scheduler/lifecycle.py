@@ -33,7 +33,8 @@ from headrace.priority import Priority
 
 _TAKES_CHILDREN_ALONG = (ExitCause.CANCELLED, ExitCause.TIMED_OUT)
 _AHEAD_OF_PARENT_S = 0.001  # in the queue: a parent that was preempted for its isolated child waits for it
-_SHOWS_NEED = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY)
+_IS_OVER = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY)
+_SHOWS_NEED = (*_IS_OVER, ExitCause.PARKED)
 
 
 def submitted(state: SchedulerState, event: Submitted) -> None:
@@ -47,11 +48,11 @@ def submitted(state: SchedulerState, event: Submitted) -> None:
         return
     state.runs[run.id] = run
     if parent is None:
-        state.queue.add(run)
+        state.enqueue(run)
     elif run.is_isolated:
         parent.isolated_children[run.id] = run
         run.priority, run.queued_s = parent.priority, parent.queued_s - _AHEAD_OF_PARENT_S
-        state.queue.add(run)
+        state.enqueue(run)
     else:
         join_parent(state, run, parent, event.now_s)
 
@@ -187,6 +188,7 @@ def _scheduled(state: SchedulerState, event: Submitted) -> ScheduledRun:
         is_isolated=event.is_isolated,
         retries_oom=event.retries_oom,
         queued_s=event.now_s,
+        out_since_s=event.now_s,
     )
 
 
@@ -220,8 +222,13 @@ def _count(state: SchedulerState, run: ScheduledRun, slot: Slot, event: AttemptE
     """Count the time and memory that the attempt took."""
     if run.started_s is not None:
         run.executed_s += event.now_s - run.started_s
-    if run is slot.root and event.cause in _SHOWS_NEED:
-        state.reservations.seen(run.kind, max(event.peak_bytes, slot.peak_bytes))
+    if run is not slot.root:
+        return
+    if event.cause in _SHOWS_NEED:
+        state.reservations.ended(run.kind, slot.number, max(event.peak_bytes, slot.peak_bytes))
+    else:
+        state.reservations.cut_short(run.kind, slot.number)
+    if event.cause in _IS_OVER:
         state.note_run(run.executed_s)
 
 
@@ -274,7 +281,7 @@ def _wait(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
     if state.is_closing:
         park(state, run, now_s)
     else:
-        state.queue.add(run)
+        state.enqueue(run)
 
 
 def _leave_children(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
@@ -312,7 +319,7 @@ def _raise(state: SchedulerState, run: ScheduledRun, priority: Priority, now_s: 
     if is_in_queue and not goes_on(run) and state.queue.count(priority) >= state.limits.queue_depth:
         park(state, run, now_s)  # there is no room for it at that level: it waits on disk, as a new one would
     elif is_in_queue:
-        state.queue.add(run)
+        state.enqueue(run)
 
 
 def _returns_below(run: ScheduledRun) -> int:

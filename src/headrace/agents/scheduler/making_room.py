@@ -11,7 +11,14 @@ from collections.abc import Sequence
 
 from headrace.agents.scheduler.events import PreemptRun, StopReason
 from headrace.agents.scheduler.hosts.host import Host
-from headrace.agents.scheduler.preemption import gives_way_to, is_one_stopping, lowest_of, may_preempt_another
+from headrace.agents.scheduler.hosts.needs import Need
+from headrace.agents.scheduler.preemption import (
+    gives_way_to,
+    is_one_stopping,
+    lowest_of,
+    may_be_preempted,
+    may_preempt_another,
+)
 from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
@@ -27,24 +34,31 @@ def highest_in_line(state: SchedulerState, run: ScheduledRun, behind: Sequence[E
     return highest
 
 
-def make_room(
-    state: SchedulerState, host: Host, run: ScheduledRun, need_bytes: int, level: Priority, now_s: float, *, alone: bool
-) -> bool:
+def make_room(state: SchedulerState, host: Host, run: ScheduledRun, need: Need, level: Priority, now_s: float) -> bool:
     """Stop one slot for the run, with the rights of a priority; return whether room is made here, now or soon. Where a
-    slot is lacking, one that waits gives none.
+    slot is lacking, one that waits gives none. A run that has waited aside has its turn: its equals make room too.
     """
     is_patient = level is not CRITICAL
     may_go = _who_may_go(host, level, now_s)
+    if run.is_aside:
+        may_go += [slot for slot in host.slots.values() if slot not in may_go and _is_equal(slot, run, host, now_s)]
     leaving = may_go + [slot for slot in host.slots.values() if slot.is_stopping() and slot not in may_go]
-    if not leaving or not host.fits(run, need_bytes, alone, leaving):
+    if not leaving or not host.fits(run, need, leaving):
         return False
-    if alone or not host.memory.has_room_for(run, need_bytes):
+    if need.is_alone or need.memory_bytes > host.memory.room_beside_others_bytes(is_estimate=need.is_estimate):
         is_busy = not may_preempt_another(host, now_s, is_patient=is_patient)
     else:
         is_busy = is_one_stopping(host, now_s, is_patient=is_patient)  # only a slot is lacking: no reading shows that
     if not is_busy:
         _stop_one(state, may_go if host.has_free_slot() else _computing(may_go), now_s, is_patient=is_patient)
     return True
+
+
+def _is_equal(slot: Slot, run: ScheduledRun, host: Host, now_s: float) -> bool:
+    """Whether the slot makes room for an equal: not one that has waited for its own turn."""
+    if slot.priority > run.priority or slot.is_after_death or slot.is_stopping():
+        return False
+    return may_be_preempted(slot, host.limits, now_s)
 
 
 def make_room_to_resume(state: SchedulerState, host: Host, now_s: float) -> None:

@@ -1,17 +1,17 @@
 """Decides which run starts on which host, with how much memory, alone or beside others.
 
 The first run in order starts, or none does: a later, smaller run that slipped past it would starve it. Passed over are
-only runs that memory pressure keeps out: those of a level, or for `aging_s` one that pressure stopped. Does not cover:
-what happens to runs afterwards (`lifecycle`).
+only runs that memory pressure keeps out (those of a level, or for `aging_s` one that pressure stopped), and for
+`passed_over_s` one that waits aside: it ran out of memory or was preempted too often, and needs more than others leave.
+Does not cover: what happens to runs afterwards (`lifecycle`).
 """
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from headrace.agents.scheduler.child_runs import enter_slot
 from headrace.agents.scheduler.events import SkipRun, StopReason
 from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.needs import Need, need_of
 from headrace.agents.scheduler.hosts.survey_permits import SurveyThrottle
 from headrace.agents.scheduler.lifecycle import age_from, settle
 from headrace.agents.scheduler.making_room import highest_in_line, make_room, make_room_to_resume
@@ -23,21 +23,13 @@ from headrace.exit_causes import ExitCause
 from headrace.priority import CRITICAL, Priority
 
 
-class Need(Struct, frozen=True):
-    """What a run needs of a host. `until_seen`: it is alone only until the memory need of its kind is measured."""
-
-    memory_bytes: int
-    is_alone: bool
-    until_seen: bool
-
-
 def dispatch(state: SchedulerState, now_s: float) -> None:
     """StartRun what can start now."""
     if state.is_closing:
         return
     if state.circuits.holds_any():
         for run in state.circuits.released(now_s):
-            state.queue.add(run)
+            state.enqueue(run)
     for host in state.hosts.values():
         if host.throttle:
             host.throttle = SurveyThrottle.NONE
@@ -62,50 +54,10 @@ def _resume_or_start(state: SchedulerState, now_s: float) -> bool:
     return may_resume and resume_next(state, ahead_of=None)
 
 
-def need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> Need:
-    """A run needs what it declares, else what its kind was seen to need, else a slot's memory; the last two at most the
-    room there is. A kind's first run is alone, unless it has waited `min_run_s` for that: others may run for hours, and
-    it holds up all behind it.
-    """
-    limits = state.limits
-    usual = run.declared_bytes or state.reservations.needed_bytes(run.kind) or limits.slot_memory_bytes
-    asked = max(usual, limits.least_run_bytes, run.known_need_bytes)
-    there = host.memory.room_beside_surveys_bytes()
-    has_died = run.has_died
-    if has_died:
-        asked = max(asked, there)  # it runs alone: no other run could use the rest
-    is_cut = asked > there
-    if is_cut:
-        asked = max(there, run.declared_bytes or limits.least_run_bytes)
-    is_alone = is_cut or has_died or run.preemptions >= host.limits.most_preemptions
-    is_first = is_first_of_its_kind(state, run) and now_s - run.submitted_s < host.limits.min_run_s
-    return Need(asked, is_alone or is_first, is_first and not is_alone)
-
-
-def is_first_of_its_kind(state: SchedulerState, run: ScheduledRun) -> bool:
-    """Whether the memory need of the run's kind is unknown. A CRITICAL run does not wait to be alone for that."""
-    if run.declared_bytes is not None or state.reservations.knows(run.kind):
-        return False
-    return run.priority is not CRITICAL
-
-
-def _may_join_its_kind(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> bool:
-    """Whether one more run of a kind may start. A small sample says little about the next run: within `min_run_s`, at
-    most twice as many start as have ended, which leaves room for one that needs more.
-    """
-    if run.declared_bytes is not None or run.priority is CRITICAL:
-        return True
-    most = max(1, 2 * state.reservations.ended(run.kind))
-    if most >= host.slot_count:
-        return True
-    new_since_s = now_s - host.limits.min_run_s
-    slots = host.slots.values()
-    return sum(slot.root.kind == run.kind and slot.started_s > new_since_s for slot in slots) < most
-
-
 def _start_next(state: SchedulerState, now_s: float) -> bool:
     """Start or hold the next run; return whether one was taken from the queue, so that another may follow."""
     heads = state.queue.heads()
+    is_any_admitted = False
     for number, (_, _, run) in enumerate(heads, 1):
         if state.circuits.holds(run):
             state.queue.remove(run)
@@ -113,12 +65,25 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
             return True
         hosts = [host for host in state.hosts.values() if host.admits(run)]
         if hosts:
-            return _start_or_wait(state, run, hosts, heads[number:], now_s)
-        if _is_passed_no_more(state, run, now_s):
+            is_any_admitted, is_turn = True, not run.is_aside or has_its_turn(state, run, now_s)
+            if _start_or_give_up(state, run, hosts, heads[number:], now_s):
+                return True
+            _throttle_surveys(state, run, hosts, now_s, only_where_idle=not is_turn)
+            if is_turn:
+                _make_room(state, run, hosts, heads[number:], now_s)
+                return False
+        elif _is_passed_no_more(state, run, now_s):
             break
-        _skip_low_runs(state, run)
-    _make_surveys_rest(state)
+        else:
+            _skip_low_runs(state, run)
+    if not is_any_admitted:
+        _make_surveys_rest(state)
     return False
+
+
+def has_its_turn(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
+    """Whether a run that waits aside has let others pass for `passed_over_s`."""
+    return now_s - run.out_since_s >= state.limits.passed_over_s
 
 
 def _is_passed_no_more(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
@@ -146,17 +111,16 @@ def _may_start_any(state: SchedulerState) -> bool:
             return True
         for slot in host.slots.values():
             lowest = min(lowest, slot.priority)
-    return state.queue.has_above(lowest)
+    return state.queue.has_above(lowest) or state.queue.has_aside()
 
 
-def _start_or_wait(
+def _start_or_give_up(
     state: SchedulerState, run: ScheduledRun, hosts: list[Host], behind: list[Entry], now_s: float
 ) -> bool:
     best: tuple[Host, Need] | None = None
     for host in hosts:
-        need = need_of(state, run, host, now_s)
-        fits = host.fits(run, need.memory_bytes, need.is_alone) and _may_join_its_kind(state, run, host, now_s)
-        has_room = fits and _surveys_allow(host, need, now_s)
+        need = _need_of(state, run, host, now_s)
+        has_room = host.fits(run, need) and _surveys_allow(host, need, now_s)
         if has_room and (best is None or host.memory.room_bytes() > best[0].memory.room_bytes()):
             best = host, need
     if best is not None:
@@ -170,13 +134,26 @@ def _start_or_wait(
         state.queue.remove(run)
         settle(state, run, ExitCause.BUDGET_TOO_SMALL, now_s)
         return True
-    level, is_made = highest_in_line(state, run, behind), False
-    for host in hosts:
-        need = need_of(state, run, host, now_s)
-        host.throttle = _throttle_for(host, run, need, now_s)
-        if host.slots and not is_made:
-            is_made = make_room(state, host, run, need.memory_bytes, level, now_s, alone=need.is_alone)
     return False
+
+
+def _throttle_surveys(
+    state: SchedulerState, run: ScheduledRun, hosts: list[Host], now_s: float, *, only_where_idle: bool
+) -> None:
+    for host in hosts:
+        if not only_where_idle or not host.slots:
+            throttle = _throttle_for(host, _need_of(state, run, host, now_s), now_s)
+            host.throttle = max(host.throttle, throttle)
+
+
+def _make_room(state: SchedulerState, run: ScheduledRun, hosts: list[Host], behind: list[Entry], now_s: float) -> None:
+    """Have others make room on the first host where that helps."""
+    level = highest_in_line(state, run, behind)
+    any(make_room(state, host, run, _need_of(state, run, host, now_s), level, now_s) for host in hosts if host.slots)
+
+
+def _need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> Need:
+    return need_of(state.limits, state.reservations, run, host, now_s)
 
 
 def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_s: float) -> Slot:
@@ -190,9 +167,9 @@ def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_
         now_s,
         need.memory_bytes,
         need.is_alone,
-        need.until_seen,
         pauses,
         run.has_died,
+        is_estimate=need.is_estimate,
     )
     host.enter(slot)
     enter_slot(state, run, slot)
@@ -219,10 +196,10 @@ def _fits_beside_surveys(host: Host, need: Need) -> bool:
     return need.memory_bytes <= host.memory.room_beside_surveys_bytes()
 
 
-def _throttle_for(host: Host, run: ScheduledRun, need: Need, now_s: float) -> SurveyThrottle:
+def _throttle_for(host: Host, need: Need, now_s: float) -> SurveyThrottle:
     """How far surveys must give way so that the next run gets its memory."""
     if host.slots:
-        has_room = need.memory_bytes <= host.memory.room_beside_others_bytes(run)
+        has_room = need.memory_bytes <= host.memory.room_beside_others_bytes(is_estimate=need.is_estimate)
         return (
             SurveyThrottle.NONE if has_room else SurveyThrottle.HALVE
         )  # with room, it waits for a slot, or to be alone
@@ -236,7 +213,7 @@ def _throttle_for(host: Host, run: ScheduledRun, need: Need, now_s: float) -> Su
 def _is_hopeless(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
     """Whether the run has not fitted on any host, even alone, for `hopeless_after_s`."""
     for host in state.hosts.values():
-        if host.slots or need_of(state, run, host, now_s).memory_bytes <= host.memory.room_alone_bytes():
+        if host.slots or _need_of(state, run, host, now_s).memory_bytes <= host.memory.room_alone_bytes():
             run.hopeless_since_s = None
             return False
     if run.hopeless_since_s is None:

@@ -31,8 +31,11 @@ from headrace.agents.scheduler.preemption import (
     to_preempt,
     to_preempt_for,
 )
+from headrace.agents.scheduler.scheduled_runs import Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.memory.governor import Pressure
+
+_NOTICEABLY = 1.1
 
 
 def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> None:
@@ -45,8 +48,7 @@ def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> Non
     if host.pressure > before:
         state.commands.append(Reclaim(host=host.name))
     relieve(state, host, read.now_s)
-    if host.has_alone():
-        _note_firsts(state, host, read.now_s)
+    _learn(state, host, read.now_s)
     if host.is_stuck() and _is_wanted(state, host):
         _start_over(state, host)
 
@@ -65,14 +67,35 @@ def make_memory(state: SchedulerState, wanted: MemoryWanted) -> None:
         state.stop_slot(slot, PreemptRun, StopReason.OTHERS_NEED_IT, wanted.now_s)
 
 
-def _note_firsts(state: SchedulerState, host: Host, now_s: float) -> None:
-    """The first run of a kind may take hours: let others in as soon as its memory need is measured."""
+def _learn(state: SchedulerState, host: Host, now_s: float) -> None:
+    """Learn from runs that go on, which may take hours: once one's use has been steady for `calm_s` while it computes,
+    and whenever it uses more than its kind was known to.
+    """
     for slot in host.slots.values():
-        is_seen = slot.peak_bytes > 0 and now_s - slot.started_s >= host.limits.min_run_s
-        if slot.is_alone_until_seen and is_seen:
-            host.let_others_in(slot)
-            state.reservations.seen(slot.root.kind, slot.peak_bytes)
-            state.commands.append(RecordNotice(notice=Notice.MEASURED, subject=slot.root.kind, reading=host.reading))
+        if slot.root.declared_bytes is not None or not slot.peak_bytes:
+            continue
+        known_bytes = state.reservations.needed_bytes(slot.root.kind)
+        if slot.is_waiting or slot.peak_bytes > _NOTICEABLY * slot.steady_bytes:
+            slot.steady_bytes, slot.steady_since_s = slot.peak_bytes, now_s
+        elif not slot.is_measured and _is_steady(slot, host, now_s):
+            _note_steady(state, host, slot)
+        if known_bytes is not None and slot.peak_bytes > known_bytes:
+            state.reservations.goes_on(slot.root.kind, slot.number, slot.peak_bytes)
+
+
+def _is_steady(slot: Slot, host: Host, now_s: float) -> bool:
+    return now_s - slot.steady_since_s >= host.limits.calm_s
+
+
+def _note_steady(state: SchedulerState, host: Host, slot: Slot) -> None:
+    slot.is_measured, kind = True, slot.root.kind
+    if state.reservations.needed_bytes(kind) is None:
+        state.commands.append(RecordNotice(notice=Notice.MEASURED, subject=kind, reading=host.reading))
+    state.reservations.goes_on(kind, slot.number, slot.peak_bytes)
+    if not slot.is_after_death and not slot.root.known_need_bytes:  # it was promised more than its kind needs
+        needed_bytes = max(slot.peak_bytes, state.reservations.needed_bytes(kind) or 0)
+        slot.reserved_bytes = min(slot.reserved_bytes, needed_bytes)
+        host.memory.charge_anew(slot)
 
 
 def relieve(state: SchedulerState, host: Host, now_s: float) -> None:

@@ -2,8 +2,8 @@
 
 CRITICAL comes first. Of the others, the earliest comes first, after a head start for each level above LOW: having
 waited `aging_s` longer is worth one level. That order never changes while runs wait, so each level has a deque that is
-kept in order. Runs that pressure has stopped have deques of their own: the pressure that keeps them out need not
-keep out those behind them.
+kept in order. Runs that pressure has stopped have deques of their own, since the pressure that keeps them out need not
+keep out those behind them; and so have runs that wait aside, for a moment when they fit.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from headrace.agents.scheduler.skipped_runs import SkippedRuns
 from headrace.priority import Priority
 
 _LEVELS = len(Priority)
+_PARTS = (0, _LEVELS, 2 * _LEVELS)  # of the list of deques: plain, stopped by pressure, aside
 _AHEAD_OF_ALL_S = 1e9  # finite, so that CRITICAL runs have an order among themselves
 _ABOVE = [[other for other in Priority if other > level] for level in Priority]
 Entry: TypeAlias = tuple[float, int, ScheduledRun]  # `queued_s` with its head start; then the arrival, which is unique
@@ -29,17 +30,20 @@ class RunQueue:
     """
 
     def __init__(self, aging_s: float) -> None:
-        self._lines: list[deque[Entry]] = [deque() for _ in range(2 * _LEVELS)]
+        self._lines: list[deque[Entry]] = [deque() for _ in range(3 * _LEVELS)]
         self._head_starts = [(Priority.HIGH - level) * aging_s for level in Priority]
         self._head_starts[Priority.CRITICAL] = -_AHEAD_OF_ALL_S
         self.total = 0
         self.skipped_runs = SkippedRuns()
 
     def count(self, level: Priority) -> int:
-        return len(self._lines[level]) + len(self._lines[level + _LEVELS])
+        return sum(len(self._lines[level + part]) for part in _PARTS)
 
     def has_above(self, level: Priority) -> bool:
         return any(self.count(other) for other in _ABOVE[level])
+
+    def has_aside(self) -> bool:
+        return any(self._lines[2 * _LEVELS :])
 
     def add(self, run: ScheduledRun) -> None:
         run.phase = WAITING
@@ -63,15 +67,15 @@ class RunQueue:
         self.skipped_runs.left(run)
 
     def heads(self) -> list[Entry]:
-        """The first run of each deque, in order: at most eight."""
+        """The first run of each deque, in order: at most twelve."""
         found = [line[0] for line in self._lines if line]
         found.sort()
         return found
 
     def of(self, level: Priority) -> Iterator[ScheduledRun]:
-        """All runs of a level; those that pressure stopped come last."""
-        for line in (self._lines[level], self._lines[level + _LEVELS]):
-            yield from (entry[2] for entry in line)
+        """All runs of a level; those that wait aside come last."""
+        for part in _PARTS:
+            yield from (entry[2] for entry in self._lines[level + part])
 
     def drain(self) -> list[ScheduledRun]:
         """Take out all runs, when the engine closes."""
@@ -81,8 +85,9 @@ class RunQueue:
         return runs
 
     def _line(self, run: ScheduledRun) -> deque[Entry]:
-        was_stopped = run.returns_below != NEVER_KEPT_OUT
-        return self._lines[run.priority + _LEVELS if was_stopped else run.priority]
+        if run.is_aside:
+            return self._lines[run.priority + 2 * _LEVELS]
+        return self._lines[run.priority if run.returns_below == NEVER_KEPT_OUT else run.priority + _LEVELS]
 
     def place_s(self, since_s: float, level: Priority) -> float:
         """The place in the order of one that waits since then: the lowest is first."""

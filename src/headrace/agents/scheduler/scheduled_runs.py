@@ -52,7 +52,7 @@ class ScheduledRun(Struct, eq=False):
     retries_oom: bool = True
     needs_bytes: int = 0  # more than its kind is known to: others had the memory that it needed
     returns_below: int = NEVER_KEPT_OUT  # the pressure level that stopped it, below which it may start again
-    out_since_s: float = 0.0  # when pressure stopped it
+    out_since_s: float = 0.0  # when it was submitted, or came back
     hopeless_since_s: float | None = None
     skipped_in: int = 0  # the latest episode of pressure in which it was recorded as skipped
     parent: ScheduledRun | None = None
@@ -61,6 +61,7 @@ class ScheduledRun(Struct, eq=False):
     is_isolated: bool = False  # a child with a slot of its own
     isolated_children: dict[int, ScheduledRun] = {}  # those that have not ended
     queued_s: float = 0.0
+    is_aside: bool = False  # in the queue: it needs more than others leave, and lets them pass for a while
 
     @property
     def has_died(self) -> bool:
@@ -90,9 +91,8 @@ class Slot(Struct, eq=False):
     started_s: float
     reserved_bytes: int
     is_alone: bool
-    is_alone_until_seen: bool
     pauses_surveys: bool
-    is_after_death: bool  # after a run in it ran out of memory: alone, with all the memory there is
+    is_after_death: bool  # after a run in it ran out of memory: with more
     charged_bytes: int = 0  # of its host's budget: what is reserved, or in use where that is more
     in_use_bytes: int = 0
     peak_bytes: int = 0
@@ -103,6 +103,10 @@ class Slot(Struct, eq=False):
     resuming: dict[int, ScheduledRun] = {}  # of its runs, those that could go on
     running: dict[int, ScheduledRun] = {}
     is_patient: bool = False  # its runs were told to stop at their next step, however long that takes
+    is_estimate: bool = False  # what it reserved at its start
+    steady_bytes: int = 0  # its use when it last grew noticeably
+    steady_since_s: float = 0.0
+    is_measured: bool = False
     keeps_until_s: float = 0.0  # its age gave it a turn before higher ones: until then, it makes room for CRITICAL only
 
     @property

@@ -128,6 +128,10 @@ class Scheduler:
     def next_probe_s(self, kind: str) -> float | None:
         return self._state.circuits.next_probe_s(kind)
 
+    @property
+    def slots_in_use(self) -> int:
+        return sum(len(host.slots) for host in self._state.hosts.values())
+
     def expected_wait_s(self, level: Priority) -> float:
         return self._state.expected_wait_s(level)
 

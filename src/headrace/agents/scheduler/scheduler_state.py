@@ -14,7 +14,7 @@ from headrace.agents.scheduler.hosts.reservations import Reservations
 from headrace.agents.scheduler.run_queue import RunQueue
 from headrace.agents.scheduler.scheduled_runs import RUNNING, ScheduledRun, Slot
 from headrace.limits import BreakerLimits, QueueLimits
-from headrace.priority import Priority
+from headrace.priority import CRITICAL, Priority
 
 _FORGET = 0.9
 _DEAD_ALLOWED = 64
@@ -45,6 +45,14 @@ class SchedulerState:
     def knows(self, run: ScheduledRun) -> bool:
         """Whether the run has not ended; another of its id may have been submitted since."""
         return self.runs.get(run.id) is run
+
+    def enqueue(self, run: ScheduledRun) -> None:
+        """Put a run in line. One that ran out of memory, or was preempted too often, waits aside: it needs more than
+        others leave. A CRITICAL one makes room for itself.
+        """
+        is_often_preempted = any(run.preemptions >= host.limits.most_preemptions for host in self.hosts.values())
+        run.is_aside = run.priority is not CRITICAL and (run.has_died or is_often_preempted)
+        self.queue.add(run)
 
     def expected_wait_s(self, level: Priority) -> float:
         """Estimate the wait: the runs before it, by the time that runs took lately, by the number of slots."""

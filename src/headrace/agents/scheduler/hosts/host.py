@@ -7,6 +7,7 @@ Does not cover: how much memory is left (`host_budget`), which run is next (`run
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from headrace.agents.scheduler.events import GrantPermits, MemoryReading
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
@@ -15,6 +16,9 @@ from headrace.agents.scheduler.scheduled_runs import RUNNING, ScheduledRun, Slot
 from headrace.limits import MemoryLimits, QueueLimits
 from headrace.memory.governor import NO_PRESSURE, Pressure
 from headrace.priority import CRITICAL, Priority
+
+if TYPE_CHECKING:
+    from headrace.agents.scheduler.hosts.needs import Need
 
 # The lowest priority that may start at each level.
 _ADMITTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
@@ -77,20 +81,20 @@ class Host:
             return False
         return pressure < run.returns_below or (not self.slots and self.governor.share < self.limits.preempt_until)
 
-    def fits(self, run: ScheduledRun, need_bytes: int, needs_alone: bool, leaving: Sequence[Slot] = ()) -> bool:
+    def fits(self, run: ScheduledRun, need: Need, leaving: Sequence[Slot] = ()) -> bool:
         """Whether a run may start here now, or once some of the slots have been left."""
-        left, alone = len(self.slots), self._alone
+        need_bytes, left, alone = need.memory_bytes, len(self.slots), self._alone
         for slot in leaving:
             need_bytes -= self.memory.held_bytes(slot)
             left -= 1
             alone -= slot.is_alone
         if not left:
             return need_bytes <= self.memory.room_bytes()
-        if needs_alone or not self.has_free_slot(leaving):
+        if need.is_alone or not self.has_free_slot(leaving):
             return False
         if alone and run.priority is not CRITICAL and not self._is_waited_for(run):
             return False
-        return need_bytes <= self.memory.room_beside_others_bytes(run)
+        return need_bytes <= self.memory.room_beside_others_bytes(is_estimate=need.is_estimate)
 
     def has_free_slot(self, leaving: Sequence[Slot] = ()) -> bool:
         return self.computing - sum(not slot.is_waiting for slot in leaving) < self.slots_now()
@@ -119,12 +123,6 @@ class Host:
         if not self.has_free_slot():
             return False
         return self.memory.more_to_resume_bytes(slot) <= self.memory.room_bytes() or not self.computing
-
-    def let_others_in(self, slot: Slot) -> None:
-        """The memory need of the slot's kind is measured: end its exclusive use of the host."""
-        slot.is_alone = slot.is_alone_until_seen = False
-        self._alone -= 1
-        self.memory.reserve_what_was_seen(slot)
 
     def leave(self, slot: Slot, now_s: float) -> None:
         del self.slots[slot.number]

@@ -22,10 +22,9 @@ from __future__ import annotations
 
 from headrace.agents.scheduler.events import MemoryMeasured
 from headrace.agents.scheduler.hosts.survey_permits import HostSurveys
-from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
+from headrace.agents.scheduler.scheduled_runs import Slot
 from headrace.limits import MemoryLimits
 from headrace.memory.governor import Governor
-from headrace.priority import CRITICAL
 from headrace.workers.lending import LITTLE_SHARE, NEARLY_FULL
 
 _IN_FORCE = 0.9
@@ -72,18 +71,12 @@ class HostBudget:
         """What a run could have here beside surveys with one permit each."""
         return self.room_alone_bytes() - self._surveys.least_bytes
 
-    def room_beside_others_bytes(self, run: ScheduledRun) -> int:
+    def room_beside_others_bytes(self, *, is_estimate: bool) -> int:
         """What a run could have beside those that run now: not the part that surveys are owed, and for a run whose need
         is an estimate, not the part above `preempt_at`, since it may need more than was seen.
         """
-        is_estimate = run.declared_bytes is None and run.priority is not CRITICAL
         unreserved_bytes = self._unreserved_bytes() - (self.kept_free_bytes() if is_estimate else 0)
         return min(unreserved_bytes, self._left_to_lend_bytes()) - self._surveys.owed_bytes
-
-    def has_room_for(self, run: ScheduledRun, need_bytes: int) -> bool:
-        """Whether there is memory for a run now, beside those that run."""
-        room_bytes = self.room_beside_others_bytes(run) if self._slots else self.room_bytes()
-        return need_bytes <= room_bytes
 
     def held_bytes(self, slot: Slot) -> int:
         """What a slot would leave to another."""
@@ -123,7 +116,7 @@ class HostBudget:
         self._was_reclaimed = False
 
     def charge_anew(self, slot: Slot) -> None:
-        """The slot has begun or ended to wait."""
+        """The slot has begun or ended to wait, or reserves something else."""
         self._charged_bytes -= slot.charged_bytes
         slot.charged_bytes = self._charge_of(slot)
         self._charged_bytes += slot.charged_bytes
@@ -134,11 +127,6 @@ class HostBudget:
 
     def release(self, slot: Slot) -> None:
         self._charged_bytes -= slot.charged_bytes
-
-    def reserve_what_was_seen(self, slot: Slot) -> None:
-        self._charged_bytes -= slot.charged_bytes
-        slot.charged_bytes = slot.reserved_bytes = max(slot.reserved_bytes, slot.peak_bytes)
-        self._charged_bytes += slot.charged_bytes
 
     # Readings.
 

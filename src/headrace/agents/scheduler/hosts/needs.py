@@ -1,0 +1,72 @@
+"""What a run needs of a host: how much memory, and whether it must be alone there.
+
+    what is known of the run              what it reserves
+    it declares its need                  that
+    enough runs of its kind were seen     the 95th percentile of their peaks (`reservations`): an estimate
+    too few were seen                     a slot's memory, or what was seen where that is more; after `min_run_s` of
+                                          waiting, an equal share of the host
+    it ran out of memory                  at least `oom_retry_bytes`: by default twice a slot's memory
+    others had the memory that it needed  at least what it then needed
+
+In all that is at most what the host has beside nothing else: who declares more, or was preempted too often, is alone.
+A small sample says little about the next run: within `min_run_s` at most twice as many runs start by an estimate as
+were seen. Does not cover: whether there is room (`host`).
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.reservations import Reservations
+from headrace.agents.scheduler.scheduled_runs import ScheduledRun
+from headrace.limits import QueueLimits
+from headrace.priority import CRITICAL
+
+
+class Need(Struct, frozen=True):
+    """Where it `is_estimate`, the run may need more than was seen, and leaves the part above `preempt_at` free."""
+
+    memory_bytes: int
+    is_alone: bool
+    is_estimate: bool
+
+
+def need_of(limits: QueueLimits, reservations: Reservations, run: ScheduledRun, host: Host, now_s: float) -> Need:
+    there_bytes = host.memory.room_beside_surveys_bytes()
+    is_estimate = False
+    if run.declared_bytes is not None:
+        asked_bytes = run.declared_bytes
+    elif is_enough_seen(reservations, run, host, now_s):
+        asked_bytes, is_estimate = reservations.needed_bytes(run.kind) or 0, run.priority is not CRITICAL
+    else:
+        asked_bytes = _promised_bytes(limits, run, host, now_s)
+        asked_bytes = max(asked_bytes, reservations.needed_bytes(run.kind) or 0)
+    asked_bytes = max(asked_bytes, limits.least_run_bytes, run.known_need_bytes)
+    if run.has_died:
+        retry_bytes = limits.oom_retry_bytes or 2 * limits.slot_memory_bytes
+        asked_bytes, is_estimate = max(asked_bytes, retry_bytes), False
+    is_alone = run.preemptions >= host.limits.most_preemptions
+    if asked_bytes > there_bytes:
+        asked_bytes = max(there_bytes, run.declared_bytes or limits.least_run_bytes)
+        is_alone = is_alone or run.declared_bytes is not None
+    return Need(asked_bytes, is_alone, is_estimate)
+
+
+def is_enough_seen(reservations: Reservations, run: ScheduledRun, host: Host, now_s: float) -> bool:
+    """Whether what was seen of the run's kind is enough to start one more by it."""
+    if reservations.needed_bytes(run.kind) is None:
+        return False
+    most = 2 * reservations.count(run.kind)
+    if most >= host.slot_count or run.priority is CRITICAL:
+        return True
+    new_since_s = now_s - host.limits.min_run_s
+    by_estimate = [slot for slot in host.slots.values() if slot.is_estimate and slot.root.kind == run.kind]
+    return sum(slot.started_s > new_since_s for slot in by_estimate) < most
+
+
+def _promised_bytes(limits: QueueLimits, run: ScheduledRun, host: Host, now_s: float) -> int:
+    """A slot's memory. Others may run for hours and leave a little less: having waited, a run takes an equal share."""
+    if now_s - run.submitted_s < host.limits.min_run_s:
+        return limits.slot_memory_bytes
+    return min(limits.slot_memory_bytes, max(0, host.memory.room_beside_surveys_bytes()) // host.slot_count)
