@@ -2,24 +2,26 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import compress
 
 NOT_MEASURED = "not measured"
-_HEADINGS = ("", "target", "measured", "peer", "")
+_HEADINGS = ("", "target", "before", "measured", "peer", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure. `ok` is None where nothing was aimed at."""
+    """One figure. `ok` is None where nothing was aimed at; `before` is a figure of an earlier commit, recorded then."""
 
     name: str
     measured: str
     target: str = ""
     ok: bool | None = None
     peer: str = ""
+    before: str = ""
 
     def cells(self) -> tuple[str, ...]:
         verdict = "" if self.ok is None else "OK" if self.ok else "MISSED"
-        return (self.name, self.target, self.measured, self.peer, verdict)
+        return (self.name, self.target, self.before, self.measured, self.peer, verdict)
 
 
 @dataclass(slots=True)
@@ -31,7 +33,8 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        rows = [_HEADINGS, *(line.cells() for line in self.lines)]
+        is_shown = [heading != "before" or any(line.before for line in self.lines) for heading in _HEADINGS]
+        rows = [tuple(compress(row, is_shown)) for row in (_HEADINGS, *(line.cells() for line in self.lines))]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         shown = [_aligned(row, widths) for row in rows]
         return "\n".join([self.title, *shown, *(f"  ({note})" for note in self.notes)])

@@ -1,0 +1,144 @@
+"""Who waits how long, by priority: an engine under load beside an asyncio.PriorityQueue with a fixed pool of two.
+
+Each scenario (children/fair_*) is played twice, with real workers and a model server on loopback: by an engine, and by
+the peer at its best, which has the same service and the same sleeps and no memory limits. `BEFORE` has what the engine
+of an earlier commit took for it: recorded then, not measured in this run. HEADRACE_CHECKOUT=/another/checkout measures
+the engine in that checkout's src/ with these same scenarios.
+"""
+
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.bench import QUICK, Bench
+from benchmarks.model_server import ModelServer, model_server
+from benchmarks.processes import ROOT, ChildFailed, loop_ms, run_child
+from benchmarks.report import Line, Table, loops
+
+CHECKOUT = "HEADRACE_CHECKOUT"
+BEFORE_COMMIT = "8587a14"
+MOST_UNDECLARED = 1.3  # times what the same agents take with every `memory=` declared
+# Seconds, the longest of each label; None where it never came. `HEADRACE_CHECKOUT` of that commit prints them.
+BEFORE: dict[str, dict[str, float | None]] = {}
+
+_COUNTED = "deaths"
+
+Figures = dict[str, list[float | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Play:
+    """A scenario as it is shown. `most_s` are the targets by label; the other labels are shown without one."""
+
+    name: str
+    title: str
+    most_s: dict[str, float]
+    latency_s: float | None = None
+
+
+PLAYS = (
+    Play(
+        name="breaker",
+        title="a message killed its worker; 2 s replies",
+        most_s={"HIGH, in conversation": 3.0, "HIGH, new": 5.0},
+        latency_s=2.0,
+    ),
+    Play(name="two_replies", title="two 3 s replies at once, undeclared", most_s={"HIGH": 4.0}),
+    Play(name="second_kind_beside", title="start of a second kind beside 73 MB", most_s={"HIGH": 10.0}),
+    Play(name="mix_of_sizes", title="agents of 50-150 MB in 512 MB, all", most_s={}),
+    Play(name="four_calls", title="four 2 s calls on two slots", most_s={"HIGH": 3.0}, latency_s=2.0),
+    Play(name="ten_users", title="first 2 s replies to ten users", most_s={"HIGH": 3.0}, latency_s=2.0),
+    Play(
+        name="ask_beside_survey",
+        title="ask beside a LOW survey, 300 a minute",
+        most_s={"CRITICAL": 2.0},
+        latency_s=0.2,
+    ),
+    Play(
+        name="growing_alike",
+        title="growing alike to 300 MB in 512 MB",
+        most_s={"HIGH, until its end": 8.0, "HIGH, deaths": 0},
+    ),
+    Play(name="critical_behind_low", title="start behind two LOW, in 20 s steps", most_s={"CRITICAL": 4.0}),
+    Play(name="high_behind_low", title="start behind two LOW, in 0.5 s steps", most_s={"HIGH": 3.0}),
+    Play(name="users_behind_runaway", title="start behind a dead runaway", most_s={"HIGH, users": 3.0}),
+)
+
+
+def measure(bench: Bench) -> Table:
+    checkout = Path(os.environ.get(CHECKOUT) or ROOT).resolve()
+    lines: list[Line] = []
+    for play in PLAYS:
+        engine, peer = (_waits(bench, play, side, checkout) for side in ("engine", "pool"))
+        lines += lines_of(play, engine, peer, {} if bench.sizes is QUICK else BEFORE.get(play.name, {}))
+    notes = [
+        "seconds until what is named: the longest of all that waited; peer: asyncio.PriorityQueue and a pool of two,",
+        "in one process with the same sleeps and calls, without memory limits, preemption, journal or recovery",
+        f"before: recorded from commit {BEFORE_COMMIT} with these scenarios, not measured in this run",
+        loops([loop_ms()]),
+    ]
+    if checkout != ROOT:
+        notes.insert(0, f"measured: the engine in {checkout}")
+    return Table("fairness: waiting times by priority", lines, notes)
+
+
+def _waits(bench: Bench, play: Play, side: str, checkout: Path) -> Figures:
+    directory = bench.directory / f"fair-{play.name}-{side}"
+    directory.mkdir()
+    size = "quick" if bench.sizes is QUICK else "full"
+    server = nullcontext(ModelServer("")) if play.latency_s is None else model_server(latency_s=play.latency_s)
+    # A cache of its own: no reply is known from before.
+    environment = {"PYTHONPATH": str(checkout / "src"), "HEADRACE_HOME": str(directory / "home")}
+    with server as answering:
+        told = run_child("fair_scenario", play.name, side, directory, answering.url, size, env=environment).figures
+    if Path(told["source"]) != checkout:
+        raise ChildFailed(f"{play.name} was played by {told['source']}, not by {checkout}")
+    return told["waits"]
+
+
+def lines_of(play: Play, engine: Figures, peer: Figures, before: dict[str, float | None]) -> list[Line]:
+    """One for each label, and the share of what is declared where both are told."""
+    lines = [_line(play, label, engine[label], peer[label], before) for label in engine]
+    if "HIGH, declared" in engine:
+        lines.append(_share(play, engine, before))
+    return lines
+
+
+def _line(play: Play, label: str, waits: list[float | None], peer: list[float | None], before: dict[str, float | None]):
+    target_s, longest = play.most_s.get(label), longest_s(waits)
+    target, is_met = "", None
+    if target_s is not None:
+        target, is_met = f"<= {shown(label, target_s)}", longest is not None and longest <= target_s
+    earlier = shown(label, before[label]) if label in before else ""
+    return Line(f"{play.title}: {label}", shown(label, longest), target, is_met, shown(label, longest_s(peer)), earlier)
+
+
+def _share(play: Play, engine: Figures, before: dict[str, float | None]) -> Line:
+    """What it costs to declare nothing."""
+    share = _ratio(longest_s(engine["HIGH, undeclared"]), longest_s(engine["HIGH, declared"]))
+    earlier = _ratio(before.get("HIGH, undeclared"), before.get("HIGH, declared"))
+    is_met = share is not None and share <= MOST_UNDECLARED
+    return Line(
+        f"{play.title}: undeclared / declared",
+        "never" if share is None else f"{share:.2f}",
+        f"<= {MOST_UNDECLARED:g}",
+        is_met,
+        before="" if earlier is None else f"{earlier:.2f}",
+    )
+
+
+def _ratio(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one / other
+
+
+def longest_s(waits: list[float | None]) -> float | None:
+    """None where one of them never came."""
+    return None if None in waits else max(wait for wait in waits if wait is not None)
+
+
+def shown(label: str, figure: float | None) -> str:
+    """Seconds, except of deaths, which are counted."""
+    if figure is None:
+        return "never"
+    return f"{figure:.0f}" if label.endswith(_COUNTED) else f"{figure:.1f} s"
