@@ -34,6 +34,7 @@ class Sizes:
     agent_runs: int
     mixed_agents: int
     mixed_interviews: int
+    swelling_agents: int
     slow_peers: bool
     overshoot_repeats: int
     worker_interviews: int
@@ -66,6 +67,7 @@ FULL = Sizes(
     agent_runs=10_000,
     mixed_agents=24,
     mixed_interviews=100_000,
+    swelling_agents=8,
     slow_peers=True,
     overshoot_repeats=5,
     worker_interviews=200_000,
@@ -97,6 +99,7 @@ QUICK = Sizes(
     agent_runs=2_000,
     mixed_agents=8,
     mixed_interviews=10_000,
+    swelling_agents=4,
     slow_peers=False,
     overshoot_repeats=1,
     worker_interviews=20_000,

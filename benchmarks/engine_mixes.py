@@ -1,9 +1,14 @@
-"""Hungry agents, a survey and heartbeats in one budget, watched from outside and drawn. Covers: running it once."""
+"""Hungry agents, a survey and heartbeats in one budget, watched from outside and drawn. Covers: running it once.
+
+Three designs for two agents at once hope for the memory in `DESIGNS_PEAK` and `DESIGNS_STEADY`: a process pool,
+streaming, and a priority queue. `SWELLING` has agents of the sizes that these designs assume.
+"""
 
 import json
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,7 @@ from headrace.charts.memory_svg import memory_svg
 
 BUDGET_BYTES = 512_000_000
 BEST_PEAK_BYTES = 428_000_000
+DESIGN_PEAKS_BYTES = {"process pool": 978_000_000, "streaming": 428_000_000, "priority queue": 628_000_000}
 DESIGNS_PEAK = "978 / 428 / 628 MB"
 DESIGNS_STEADY = "528 / 278 / 378 MB"
 _SAMPLE_EVERY_S = 0.01
@@ -21,11 +27,33 @@ _LEVELS = ((0.70, "skip LOW"), (0.85, "preempt"), (0.95, "kill"))
 _DRAWN_EVENTS = ("heartbeat skipped", "preempted", "killed", "out of memory")
 
 
-def run_mix(bench: Bench, slots: int, isolation: str, read_bytes: Callable[[int], int], title: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What agents do (a kind of children.engine_mix), the largest of them, and the budget of all."""
+
+    kind: str
+    largest_bytes: int
+    budget_bytes: int
+
+
+CRUNCHING = Workload(kind="crunch", largest_bytes=150_000_000, budget_bytes=BUDGET_BYTES)
+SWELLING = Workload(kind="swell", largest_bytes=390_000_000, budget_bytes=1_000_000_000)
+SWELLING_DECLARED = replace(SWELLING, kind="swell_declared")
+
+
+def run_mix(
+    bench: Bench,
+    slots: int,
+    isolation: str,
+    read_bytes: Callable[[int], int],
+    title: str,
+    workload: Workload = CRUNCHING,
+) -> dict[str, Any]:
     """What became of it, with `samples` of what `read_bytes` says of its process, and the `picture`."""
-    path = bench.directory / f"{isolation}-{slots}.run"
-    sizes = (bench.sizes.mixed_agents, bench.sizes.mixed_interviews)
-    child = start_python("-m", "benchmarks.children.engine_mix", path, *sizes, BUDGET_BYTES, slots, isolation)
+    name = f"{isolation}-{workload.kind}-{slots}"
+    agents = bench.sizes.mixed_agents if workload is CRUNCHING else bench.sizes.swelling_agents
+    sizes = (agents, bench.sizes.mixed_interviews, workload.budget_bytes, slots, isolation, workload.kind)
+    child = start_python("-m", "benchmarks.children.engine_mix", bench.directory / f"{name}.run", *sizes)
     samples: list[tuple[float, int]] = []
     while child.poll() is None:
         if used := read_bytes(child.pid):
@@ -37,21 +65,33 @@ def run_mix(bench: Bench, slots: int, isolation: str, read_bytes: Callable[[int]
     if child.returncode:
         raise ChildFailed(f"the mix ended with {child.returncode}")
     figures = json.loads(printed)
-    picture = Path(tempfile.gettempdir()) / f"headrace-{isolation}-{slots}-slots.svg"
-    picture.write_text(memory_svg(_chart(samples, figures["events"], title)), encoding="utf-8")
-    return {**figures, "samples": samples, "picture": picture, "slots": slots}
+    picture = Path(tempfile.gettempdir()) / f"headrace-{name}-slots.svg"
+    drawn = _chart(samples, figures["events"], title, workload.budget_bytes)
+    picture.write_text(memory_svg(drawn), encoding="utf-8")
+    return {**figures, "samples": samples, "picture": picture, "slots": slots, "agents": agents}
 
 
-def _chart(samples: list[tuple[float, int]], events: list[list[Any]], title: str) -> MemoryChart:
+def _chart(samples: list[tuple[float, int]], events: list[list[Any]], title: str, budget_bytes: int) -> MemoryChart:
     """The picture's line, and a row below it for each kind of event."""
     drawn = sorted((_DRAWN_EVENTS.index(what), at) for at, what, _ in events if what in _DRAWN_EVENTS)
     return MemoryChart(
         title=title,
         marks=tuple(MemoryMark(at, used) for at, used in samples),
-        budget_bytes=BUDGET_BYTES,
+        budget_bytes=budget_bytes,
         levels=_LEVELS,
         events=tuple(MemoryEvent(at, _DRAWN_EVENTS[kind]) for kind, at in drawn),
     )
+
+
+def floor_bytes(mix: dict[str, Any], workload: Workload) -> int:
+    """The largest agent, and the tree of processes while nothing was submitted: no less is possible."""
+    idle = [used for at, used in mix["samples"] if at <= mix["began_at"]]
+    return workload.largest_bytes + idle[-1]
+
+
+def below_floor(floor: int) -> list[str]:
+    """The designs whose peaks cannot hold their own largest agent beside an idle tree."""
+    return [name for name, peak_bytes in DESIGN_PEAKS_BYTES.items() if peak_bytes < floor]
 
 
 def peak_and_steady(mix: dict[str, Any]) -> tuple[int, int]:

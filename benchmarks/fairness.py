@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.bench import QUICK, Bench
-from benchmarks.model_server import ModelServer, model_server
+from benchmarks.model_server import ANSWER_LETTERS, ModelServer, model_server
 from benchmarks.processes import ROOT, ChildFailed, loop_ms, run_child
 from benchmarks.report import Line, Table, loops
 
@@ -29,12 +29,16 @@ Figures = dict[str, list[float | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Play:
-    """A scenario as it is shown. `most_s` are the targets by label; the other labels are shown without one."""
+    """A scenario as it is shown. `most_s` are the targets by label; the other labels are shown without one.
+
+    A model server is there where `latency_s` says how long it takes; its answer is that of model_server, so many times.
+    """
 
     name: str
     title: str
     most_s: dict[str, float]
     latency_s: float | None = None
+    answer_times: int = 1
 
 
 PLAYS = (
@@ -63,6 +67,13 @@ PLAYS = (
     Play(name="critical_behind_low", title="start behind two LOW, in 20 s steps", most_s={"CRITICAL": 4.0}),
     Play(name="high_behind_low", title="start behind two LOW, in 0.5 s steps", most_s={"HIGH": 3.0}),
     Play(name="users_behind_runaway", title="start behind a dead runaway", most_s={"HIGH, users": 3.0}),
+    Play(
+        name="large_replies",
+        title="a survey with replies of 1 MB in 100 MB, all",
+        most_s={"NORMAL": 15.0},
+        latency_s=0.1,
+        answer_times=1_000_000 // ANSWER_LETTERS,
+    ),
 )
 
 
@@ -87,7 +98,9 @@ def _waits(bench: Bench, play: Play, side: str, checkout: Path) -> Figures:
     directory = bench.directory / f"fair-{play.name}-{side}"
     directory.mkdir()
     size = "quick" if bench.sizes is QUICK else "full"
-    server = nullcontext(ModelServer("")) if play.latency_s is None else model_server(latency_s=play.latency_s)
+    server = nullcontext(ModelServer(""))
+    if play.latency_s is not None:
+        server = model_server("--answer-times", play.answer_times, latency_s=play.latency_s)
     # A cache of its own: no reply is known from before.
     environment = {"PYTHONPATH": str(checkout / "src"), "HEADRACE_HOME": str(directory / "home")}
     with server as answering:

@@ -9,8 +9,14 @@ from benchmarks.bench import Bench
 from benchmarks.engine_mixes import (
     BEST_PEAK_BYTES,
     BUDGET_BYTES,
+    CRUNCHING,
     DESIGNS_PEAK,
     DESIGNS_STEADY,
+    SWELLING,
+    SWELLING_DECLARED,
+    Workload,
+    below_floor,
+    floor_bytes,
     peak_and_steady,
     run_mix,
 )
@@ -21,21 +27,64 @@ from benchmarks.report import Line, Table, loops, megabytes
 _MOST_RECOVERY_MS = 100.0
 _DRAWN = "memory of controller, warden and workers together (PSS)"
 _DEATHS = 20
+_MOST_OF_FLOOR = 1.1
 
 
 def measure(bench: Bench) -> Table:
     recovery = run_child("engine_recovery", bench.directory / "recovery.run", _DEATHS).figures
-    mix, two_slots = [run_mix(bench, slots, "process", _tree_bytes, _DRAWN) for slots in (4, 2)]
+    mix = run_mix(bench, 4, "process", _tree_bytes, _DRAWN)
+    two_slots = run_mix(bench, 2, "process", _tree_bytes, _DRAWN)
     return Table(
         "the engine, agents in processes",
-        [_recovery_line(recovery), *_mix_lines(bench, "mix", mix), *_mix_lines(bench, "mix, two slots", two_slots)],
+        [
+            _recovery_line(recovery),
+            *_mix_lines(bench, "mix", mix),
+            *_mix_lines(bench, "mix, two slots", two_slots),
+            *_designs_lines(bench, "50-150 MB", CRUNCHING, two_slots),
+            *_designs_lines(bench, "200-390 MB, declared", SWELLING_DECLARED),
+            *_designs_lines(bench, "200-390 MB, undeclared", SWELLING),
+        ],
         [
             "peers of two slots: what a process pool, streaming, and a priority queue aim at, peak and steady",
             "steady is the median while agents run; memory is PSS of controller, warden and workers",
+            "50-150 MB in a budget of 512 MB; 200 MB on average and 390 MB at the most in 1,000 MB, the designs' sizes",
+            "floor: the largest agent and the idle tree of processes; one: slots=1; both: slots=2",
             f"drawn in {mix['picture']} and {two_slots['picture']}",
             loops([loop_ms()]),
         ],
     )
+
+
+def _designs_lines(bench: Bench, name: str, workload: Workload, both: dict[str, Any] | None = None) -> list[Line]:
+    """One agent at a time and two, beside what the three designs hope for."""
+    one = run_mix(bench, 1, "process", _tree_bytes, _DRAWN, workload)
+    both = both or run_mix(bench, 2, "process", _tree_bytes, _DRAWN, workload)
+    floor = floor_bytes(one, workload)
+    (one_peak, one_steady), (both_peak, both_steady) = peak_and_steady(one), peak_and_steady(both)
+    most = floor * _MOST_OF_FLOOR
+    hopeless = below_floor(floor)
+    right = f"{one['right']}, {both['right']} of {one['agents']}"
+    return [
+        Line(f"{name}: floor", megabytes(floor), peer=f"below it: {', '.join(hopeless) or 'none'}"),
+        Line(f"{name}, one: peak", megabytes(one_peak), f"<= {megabytes(most)}", one_peak <= most, DESIGNS_PEAK),
+        Line(
+            f"{name}, both: peak",
+            f"{megabytes(both_peak)}, {both_peak / one_peak:.2f} of one",
+            f"< {megabytes(workload.budget_bytes)}",
+            both_peak < workload.budget_bytes,
+            DESIGNS_PEAK,
+        ),
+        Line(
+            f"{name}, one and both: steady", f"{megabytes(one_steady)}, {megabytes(both_steady)}", peer=DESIGNS_STEADY
+        ),
+        Line(f"{name}, one and both: until all agents ended", f"{_agents_s(one):.1f} s, {_agents_s(both):.1f} s"),
+        Line(f"{name}, one and both: right", right, "all", one["right"] == both["right"] == one["agents"]),
+        Line(f"{name}, one and both: out of memory", f"{one['shortages']}, {both['shortages']}"),
+    ]
+
+
+def _agents_s(mix: dict[str, Any]) -> float:
+    return mix["agents_ended_at"] - mix["began_at"]
 
 
 def _recovery_line(figures: dict[str, Any]) -> Line:

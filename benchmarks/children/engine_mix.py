@@ -1,7 +1,9 @@
-"""Agents that take 50 to 150 MB each, a survey and ten heartbeats in one engine. Prints what became of them as JSON.
+"""Hungry agents, a survey and ten heartbeats in one engine. Prints what became of them as JSON.
 
-    python -m benchmarks.children.engine_mix FILE AGENTS INTERVIEWS MEMORY SLOTS inline|process
+    python -m benchmarks.children.engine_mix FILE AGENTS INTERVIEWS MEMORY SLOTS inline|process KIND
 
+KIND is what agents do: `crunch` holds 50 to 150 MB, each agent its own size from its start to its end. `swell` holds
+200 MB on average and 390 MB at the most, at another time in each agent; `swell_declared` is the same with `memory=`.
 Run again after it was killed, it goes on.
 """
 
@@ -16,22 +18,23 @@ from headrace import Agent, AgentList, Engine, Model, Priority, QuestionFreeText
 MB = 1_000_000
 STEPS = 8
 HEARTBEATS = 10
+IDLE_S = 0.5  # before anything is submitted: what the engine takes by itself
+SWELL_STEPS, TOP_STEPS, SWELL_STEP_S = 24, 5, 0.1
+LOW_MB, TOP_MB = 133, 373  # 150 and 390 MB with what a worker takes beside them; 200 MB on average
 
 
 def size_mb(number: int) -> int:
     return 50 + number * 37 % 101
 
 
-async def work(number: int, step: int) -> int:
-    await asyncio.sleep(0.02)
+async def work(number: int, step: int, seconds: float = 0.02) -> int:
+    await asyncio.sleep(seconds)
     return number * 100 + step
 
 
 @headrace.task(name="crunch")
 async def crunch(ctx, number: int) -> int:
-    held = bytearray(size_mb(number) * MB)
-    for place in range(0, len(held), 4096):
-        held[place] = 1  # an untouched page takes no memory
+    held = holding(size_mb(number))
     state = ctx.state or {"i": 0, "sum": 0}
     for i in range(state["i"], STEPS):
         state = {"i": i + 1, "sum": state["sum"] + await ctx.step(f"s{i}", work, number, i)}
@@ -39,8 +42,54 @@ async def crunch(ctx, number: int) -> int:
     return state["sum"] + held[0]
 
 
+def holding(mb: int) -> bytearray:
+    held = bytearray(mb * MB)
+    for place in range(0, len(held), 4096):
+        held[place] = 1  # an untouched page takes no memory
+    return held
+
+
+@headrace.task(name="swell")
+async def swell(ctx, number: int) -> int:
+    return await _swell(ctx, number)
+
+
+@headrace.task(name="swell declared", memory="400MB")
+async def swell_declared(ctx, number: int) -> int:
+    return await _swell(ctx, number)
+
+
+async def _swell(ctx, number: int) -> int:
+    held = bytearray()
+    state = ctx.state or {"i": 0, "sum": 0}
+    for i in range(state["i"], SWELL_STEPS):
+        mb = TOP_MB if is_at_top(number, i) else LOW_MB
+        if len(held) != mb * MB:
+            held = bytearray()  # gives the former back first
+            held = holding(mb)
+        state = {"i": i + 1, "sum": state["sum"] + await ctx.step(f"s{i}", work, number, i, SWELL_STEP_S)}
+        await ctx.checkpoint(state)
+    return state["sum"]
+
+
+def is_at_top(number: int, step: int) -> bool:
+    first = number * 7 % (SWELL_STEPS - TOP_STEPS)
+    return first <= step < first + TOP_STEPS
+
+
 def right(number: int) -> int:
     return sum(number * 100 + i for i in range(STEPS)) + 1
+
+
+def right_of_swell(number: int) -> int:
+    return sum(number * 100 + i for i in range(SWELL_STEPS))
+
+
+KINDS = {
+    "crunch": (crunch, right),
+    "swell": (swell, right_of_swell),
+    "swell_declared": (swell_declared, right_of_swell),
+}
 
 
 def survey_of(interviews: int):
@@ -49,8 +98,8 @@ def survey_of(interviews: int):
     return survey.by(people).by(Model("test", canned_response="x"))
 
 
-async def main(path: str, agents: int, interviews: int, memory: str, slots: int, isolation: str) -> None:
-    began_s = time.monotonic()
+async def main(path: str, agents: int, interviews: int, memory: str, slots: int, isolation: str, kind: str) -> None:
+    function, expected = KINDS[kind]
     # Inline it is what a run is taken to need before one was seen; in processes it is also the most that one may have.
     slot_memory = "100MB" if isolation == "inline" else "400MB"
     async with Engine(
@@ -58,17 +107,19 @@ async def main(path: str, agents: int, interviews: int, memory: str, slots: int,
     ) as engine:
         for number in range(HEARTBEATS):
             engine.every(0.25, lambda: None, name=f"beat {number}")
+        await asyncio.sleep(IDLE_S)
+        began_at = time.time()
         survey = asyncio.ensure_future(
             engine.run(survey_of(interviews), f"{path}.survey", priority=Priority.NORMAL, concurrency=100)
         )
-        runs = [await engine.submit(crunch, number) for number in range(agents)]
+        runs = [await engine.submit(function, number) for number in range(agents)]
         results = [await run.result() for run in runs]
         agents_ended_at = time.time()
         answered = len(await survey)
         status = engine.status()
         events = [[event.at, event.what, event.reason] for event in await engine.events(5000)]
     figures = {
-        "right": sum(result == right(number) for number, result in enumerate(results)),
+        "right": sum(result == expected(number) for number, result in enumerate(results)),
         "answered": answered,
         "peak_bytes": status.peak_bytes,
         "budget_bytes": status.budget_bytes,
@@ -77,12 +128,13 @@ async def main(path: str, agents: int, interviews: int, memory: str, slots: int,
         "shortages": status.counts.get("out of memory", 0),
         "beats": sum(beat.runs for beat in status.heartbeats),
         "skips": sum(beat.skips for beat in status.heartbeats),
+        "began_at": began_at,
         "agents_ended_at": agents_ended_at,
-        "seconds": time.monotonic() - began_s,
+        "seconds": time.time() - began_at,
         "events": events,
     }
     print(json.dumps(figures))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]), sys.argv[6]))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]), *sys.argv[6:]))

@@ -1,4 +1,4 @@
-"""Scenarios of benchmarks.fairness at a model's door: calls beside calls, and calls beside a survey."""
+"""Scenarios of benchmarks.fairness at a model's door: calls beside calls or a survey, and a survey's large replies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import aiohttp
 
 import headrace
 from benchmarks.children.fair_stage import PriorityPool, Scenario, Stage, Waits, asking, model, since
-from headrace import Agent, AgentList, Priority, QuestionFreeText, Survey
+from headrace import Agent, AgentList, Job, Model, Priority, QuestionFreeText, Survey
 
 REQUESTS_PER_MINUTE = 300
 _INTERVIEWS = 3_000  # more than any of the asks can wait for
@@ -40,20 +40,18 @@ async def pool_four_calls(stage: Stage) -> Waits:
         return {"HIGH": await asyncio.gather(*map(pool.timed, services))}
 
 
-def _survey(url: str):
+def _survey(interviews: int, asked: Model) -> Job:
     survey = Survey([QuestionFreeText(question_name="q", question_text="Well, {{ agent.number }}?")])
-    people = AgentList(Agent(traits={"number": n}) for n in range(_INTERVIEWS))
-    return survey.by(people).by(model(url, requests_per_minute=REQUESTS_PER_MINUTE))
+    return survey.by(AgentList(Agent(traits={"number": n}) for n in range(interviews))).by(asked)
 
 
 async def ask_beside_survey(stage: Stage) -> Waits:
     """CRITICAL runs that ask the model which a LOW survey uses up to its rate."""
     waits: list[float | None] = []
     async with stage.engine() as engine:
-        survey = asyncio.ensure_future(
-            engine.run(_survey(stage.url), stage.directory / "survey.run", priority=Priority.LOW)
-        )
-        await (await engine.submit(one_call, stage.url, "warm up", None)).result()
+        await (await engine.submit(one_call, stage.url, "warm up", REQUESTS_PER_MINUTE)).result()
+        job = _survey(_INTERVIEWS, model(stage.url, requests_per_minute=REQUESTS_PER_MINUTE))
+        survey = asyncio.ensure_future(engine.run(job, stage.directory / "survey.run", priority=Priority.LOW))
         await asyncio.sleep(_HEAD_START_S)
         for number in range(stage.size(3, 1)):
             began_at = time.time()
@@ -88,6 +86,19 @@ async def pool_ask_beside_survey(stage: Stage) -> Waits:
     return {"CRITICAL": waits}
 
 
+async def large_replies(stage: Stage) -> Waits:
+    """A survey whose replies have a megabyte each, in a budget of 100 MB."""
+    began_at, job = time.time(), _survey(stage.size(600, 100), model(stage.url))
+    await job.run_async(stage.directory / "survey.run", memory="100MB", progress_bar=False)
+    return {"NORMAL": [time.time() - began_at]}
+
+
+async def pool_large_replies(stage: Stage) -> Waits:
+    async with aiohttp.ClientSession() as session, PriorityPool() as pool:
+        services = [asking(session, stage.url, f"{n}") for n in range(stage.size(600, 100))]
+        return {"NORMAL": await asyncio.gather(*map(pool.timed, services))}
+
+
 class _Rate:
     """One call each so many seconds, first come, first served."""
 
@@ -108,4 +119,5 @@ class _Rate:
 SCENARIOS = {
     "four_calls": Scenario(four_calls, pool_four_calls),
     "ask_beside_survey": Scenario(ask_beside_survey, pool_ask_beside_survey),
+    "large_replies": Scenario(large_replies, pool_large_replies),
 }

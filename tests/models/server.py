@@ -239,6 +239,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--latency", type=float, default=0.0, help="seconds, for every call")
     parser.add_argument("--answer", help="what it answers")
+    parser.add_argument("--answer-times", type=int, default=1, help="the answer is repeated so often in each reply")
     parser.add_argument("--behave", default="ok", help="behaviours in turn, with commas")
     parser.add_argument("--storm-s", type=float, help="seconds of the behaviour, a second after the first call")
     arguments = parser.parse_args()
@@ -246,7 +247,8 @@ def main() -> None:
     with HostileServer(arguments.port) as server:
         names = arguments.behave.split(",")
         what = in_turn(names) if arguments.storm_s is None else Storm(names[0], arguments.storm_s)
-        server.behave(what, answer=arguments.answer, latency=latency)
+        answer = arguments.answer and arguments.answer * arguments.answer_times
+        server.behave(what, answer=answer, latency=latency)
         print(server.url, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
