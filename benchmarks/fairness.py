@@ -20,7 +20,25 @@ CHECKOUT = "HEADRACE_CHECKOUT"
 BEFORE_COMMIT = "8587a14"
 MOST_UNDECLARED = 1.3  # times what the same agents take with every `memory=` declared
 # Seconds, the longest of each label; None where it never came. `HEADRACE_CHECKOUT` of that commit prints them.
-BEFORE: dict[str, dict[str, float | None]] = {}
+BEFORE: dict[str, dict[str, float | None]] = {
+    "breaker": {"HIGH, in conversation": 19.5, "HIGH, new": 21.7},
+    "two_replies": {"HIGH": 6.0},
+    "second_kind_beside": {"HIGH": 61.0},
+    "mix_of_sizes": {"HIGH, undeclared": 29.3, "HIGH, declared": 31.3},
+    "four_calls": {"HIGH": 4.1},
+    "ten_users": {"HIGH": 10.1},
+    "ask_beside_survey": {"CRITICAL": 41.4},
+    "growing_alike": {
+        "HIGH, until its end": 5.7,
+        "LOW, until its end": 23.8,
+        "HIGH, deaths": 1,
+        "LOW, deaths": 1,
+    },
+    "critical_behind_low": {"CRITICAL": 19.1, "LOW, until its end": 20.1},
+    "high_behind_low": {"HIGH": 19.2, "LOW, until its end": 20.2},
+    "users_behind_runaway": {"HIGH, users": 39.6, "HIGH, the runaway until it was set aside": 41.6},
+    "large_replies": {"NORMAL": 70.3},
+}
 
 _COUNTED = "deaths"
 
