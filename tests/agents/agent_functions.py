@@ -144,6 +144,17 @@ async def giving_up_an_ask(ctx):
     return await ctx.step("after", _given, 1)
 
 
+def _filled(size_bytes):
+    held = bytearray(size_bytes)
+    held[::4096] = b"x" * len(held[::4096])
+    return len(held)
+
+
+async def filling_after_an_ask(ctx, size_bytes):
+    await ctx.ask("test", "p", name="a")
+    return await ctx.step("filled", _filled, size_bytes)
+
+
 async def parent(ctx, isolated):
     return await ctx.run(stepping, 1, name="child", isolated=isolated)
 
@@ -161,5 +172,6 @@ KINDS = {
         receiving, sleeping, with_a_long_step, failing, running_out, exhausting, endless, stuck, talkative,
         returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
         returning_instead_of_sleeping, asking, stepping_beside_an_ask, asking_inside_steps, giving_up_an_ask, parent,
+        filling_after_an_ask,
     )
 }  # fmt: skip

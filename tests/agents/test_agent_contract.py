@@ -326,6 +326,21 @@ async def test_a_parent_waits_for_its_child_and_not_while_that_computes_in_its_s
         assert (end.id, end.result) == (1, b"5")
 
 
+async def test_the_limit_of_a_worker_comes_down_while_it_waits_and_is_up_again_before_it_computes(tmp_path):
+    async with EXECUTORS["isolated"](tmp_path) as executor:
+        executor.start(AgentRun(1, 1, "filling_after_an_ask", b"[[120000000],{}]", memory_bytes=150_000_000, slot=1))
+        await told(executor, until=AskWanted)
+        loan = executor._slots[1].loan
+        assert loan.limit_bytes >= 150_000_000
+        await waits_of(executor)
+        async with asyncio.timeout(20):
+            while loan.limit_bytes > 60_000_000:
+                await asyncio.sleep(0.01)
+        executor.put(1, 1, "a", b'"reply"')
+        *_, end = await told(executor)
+        assert (end.cause, end.result) == (ExitCause.DONE, b"120000000")
+
+
 @pytest.mark.parametrize("what", [Signal.PREEMPT, Signal.KILL])
 async def test_a_run_that_waits_for_its_turn_can_be_stopped(opened, what):
     async with opened as executor:
