@@ -19,9 +19,16 @@ class Gathering:
         self.most = 0
         self._waiting = 0
         self._all_here = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         BEHAVIOURS[self.name] = self._respond
 
+    def answer(self) -> None:
+        """Have all answered that wait, though fewer than `count`."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._all_here.set)
+
     async def _respond(self, call: Call, out: Connection) -> None:
+        self._loop = asyncio.get_running_loop()
         self._waiting += 1
         self.most = max(self.most, self._waiting)
         if self._waiting >= self.count:

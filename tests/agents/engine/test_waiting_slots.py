@@ -6,7 +6,8 @@ import signal
 
 import pytest
 
-from headrace import Engine
+from headrace import Engine, Priority
+from headrace.errors import RunCancelled
 from tests.agents.engine import waiting_functions as functions
 from tests.agents.engine.gathering_server import Gathering
 from tests.models.server import HostileServer
@@ -113,3 +114,71 @@ async def test_an_engine_that_is_left_while_its_run_waits_goes_on_when_it_is_ope
         run = await engine.submit(functions.tells_its_worker_and_asks, server.url, str(log))
         assert await results(run) == ["again"]
     assert functions.lines(log) == ["told", "after"]
+
+
+async def held_answer(engine, server, tmp_path):
+    """A run whose reply is there and whose slot computes for another, which ends when the flag is there."""
+    log = str(tmp_path / "log")
+    held = Gathering(2)
+    server.behave([held.name, "ok"], answer="again")
+    run = await engine.submit(functions.tells_its_worker_and_asks, server.url, log)
+    await until(lambda: engine.status().awaiting == 1)
+    other = await engine.submit(functions.computes_until, log, str(tmp_path / "flag"))
+    await until(lambda: "computes" in functions.lines(log))
+    steps = engine.status().counts["steps"]
+    held.answer()
+    await until(lambda: engine.status().counts["steps"] > steps)  # the reply is journaled
+    await asyncio.sleep(0.1)
+    assert engine.status().awaiting == 1
+    assert "after" not in functions.lines(log)
+    return run, other
+
+
+async def test_a_reply_is_held_until_the_run_has_its_turn_again(tmp_path, isolation, server):
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        run, other = await held_answer(engine, server, tmp_path)
+        (tmp_path / "flag").touch()
+        assert await results(run, other) == ["tell", None]
+    assert server.calls == 1
+
+
+async def test_a_worker_killed_while_its_reply_is_held_costs_nothing(tmp_path, server):
+    async with engine_at(tmp_path / "a.run", "process") as engine:
+        run, other = await held_answer(engine, server, tmp_path)
+        os.kill(int(functions.lines(tmp_path / "log.pids")[0]), signal.SIGKILL)
+        (tmp_path / "flag").touch()
+        assert await results(run, other) == ["tell", None]
+    assert server.calls == 1
+    assert functions.lines(tmp_path / "log") == ["told", "computes", "after"]
+
+
+async def test_a_run_is_cancelled_while_its_reply_is_held(tmp_path, isolation, server):
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        run, other = await held_answer(engine, server, tmp_path)
+        await run.cancel()
+        with pytest.raises(RunCancelled):
+            await results(run)
+        (tmp_path / "flag").touch()
+        assert await results(other) == [None]
+        assert await engine.unfinished() == []
+
+
+async def test_an_engine_that_is_left_while_a_reply_is_held_does_not_ask_again(tmp_path, isolation, server):
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        await held_answer(engine, server, tmp_path)
+        (tmp_path / "flag").touch()
+    async with engine_at(tmp_path / "a.run", isolation) as engine:
+        run = await engine.submit(functions.tells_its_worker_and_asks, server.url, str(tmp_path / "log"))
+        assert await results(run) == ["tell"]
+    assert server.calls == 1
+
+
+async def test_a_run_that_waits_gives_its_memory_to_critical_work(tmp_path, server):
+    log, held = tmp_path / "log", Gathering(2)
+    server.behave([held.name, "ok"], answer="again")
+    async with engine_at(tmp_path / "a.run", "process", memory="+260MB", slot_memory="200MB") as engine:
+        run = await engine.submit(functions.holds_memory_and_asks, server.url, str(log))
+        await until(lambda: engine.status().awaiting == 1)
+        critical = await engine.submit(functions.large, str(log), priority=Priority.CRITICAL)
+        assert await results(critical, run) == ["large", ["again", 100 << 20]]
+    assert functions.lines(log) == ["told", "large"]

@@ -155,3 +155,28 @@ async def parent_of_a_large_child(ctx, log):
     held[::4096] = b"x" * len(held[::4096])
     result = await ctx.run(large_child, log, isolated=True)
     return result, len(held)
+
+
+def _until(flag):
+    while not Path(flag).exists():
+        time.sleep(0.02)
+
+
+@task(memory="20MB")
+async def computes_until(ctx, log, flag):
+    logged(log, "computes")
+    return await ctx.step("computes", _until, flag)
+
+
+@task(memory="150MB")
+async def holds_memory_and_asks(ctx, url, log):
+    await ctx.step("told", logged, log, "told")
+    held = bytearray(100 << 20)
+    held[::4096] = b"x" * len(held[::4096])
+    reply = await ctx.ask(model(url), "tell")
+    return reply, len(held)
+
+
+@task(memory="200MB")
+async def large(ctx, log):
+    return await ctx.step("large", logged, log, "large")
