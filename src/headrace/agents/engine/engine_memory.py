@@ -14,12 +14,16 @@ from collections.abc import Callable
 
 from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.scheduler.events import MemoryMeasured
+from headrace.agents.scheduler.hosts.reservations import KindSize
 from headrace.agents.workers.engine_workers import EngineWorkers
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import BudgetReadings
 from headrace.memory.governor import Pressure
 from headrace.memory.reclaiming import reclaim_memory
+from headrace.store.engine_file.notes import KindSizes
 from headrace.units import format_bytes
+
+_MOST_SIZES_KEPT = 1000
 
 
 class EngineMemory:
@@ -34,6 +38,7 @@ class EngineMemory:
         self._host = host
         self._shrink_caches = shrink_caches
         self._noted_warden: int | None = None
+        self._sizes: KindSizes = {}
 
     def read(self) -> None:
         """Take a reading, lend workers what it leaves, and send it to the scheduler."""
@@ -62,6 +67,24 @@ class EngineMemory:
         self._parts.log.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)
         asyncio.get_running_loop().call_soon(self.read)
 
+    def recall_sizes(self) -> None:
+        """Tell the scheduler what the last engine of this file has learned of kinds of runs."""
+        self._sizes = self._parts.file.notes.kind_sizes()
+        sizes = {kind: KindSize(needed_bytes, seen) for kind, (needed_bytes, seen) in self._sizes.items()}
+        self._parts.driver.scheduler.recall_sizes(sizes)
+
+    def note_sizes(self) -> None:
+        """Write what has been learned of kinds of runs, where it has changed."""
+        changed = self._parts.driver.scheduler.changed_sizes()
+        if not changed:
+            return
+        for kind, size in changed.items():
+            self._sizes.pop(kind, None)
+            self._sizes[kind] = size.needed_bytes, size.seen  # last: those that changed long ago go first
+        for kind in list(self._sizes)[:-_MOST_SIZES_KEPT]:
+            del self._sizes[kind]
+        self._parts.writer.write(self._parts.writes.notes.kind_sizes(self._sizes))
+
     def note_warden(self) -> None:
         """Write the warden's pid to the file: an engine that opens it after a kill waits for that process to end."""
         warden = self._workers.warden_pid
@@ -70,8 +93,9 @@ class EngineMemory:
             self._parts.writer.write(self._parts.writes.notes.warden(warden))
 
     def _check_host(self) -> None:
-        """Once a second: a clock that was set, a new warden, files in memory that ended workers have left."""
+        """Once a second: what was learned, a clock that was set, a new warden, files that ended workers have left."""
         parts = self._parts
+        self.note_sizes()
         if set_s := parts.clock.set_by_s():
             parts.log.record("clock set", f"by {set_s:+.0f} s; what waits goes on waiting as long as it was to")
             parts.writer.write(parts.writes.notes.clock(parts.clock.note()))

@@ -138,6 +138,7 @@ class EngineLoop:
         self.requests = CallerRequests(parts, self._run_commands, self._run_events, self.backlog)
         self.heartbeats = EngineHeartbeats(parts, HOST, self._calls, self._threads, spools)
         self._memory = EngineMemory(parts, workers, HOST, self._shrink_caches)
+        self._memory.recall_sizes()
         self.surveys = EngineSurveys(
             HOST, self._driver, self._memory.readings, self._endpoints, self._response_cache, self._memory.read
         )
@@ -206,6 +207,7 @@ class EngineLoop:
         give_up_s = time.monotonic() + _CLOSE_WITHIN_S
         while (self._runs.by_id or self.surveys.running) and time.monotonic() < give_up_s and not writing.done():
             await self._a_moment()
+        self._memory.note_sizes()
         if not writing.done():
             await asyncio.wait({asyncio.ensure_future(self._writer.flush()), writing}, return_when="FIRST_COMPLETED")
 

@@ -6,6 +6,7 @@ draws random numbers. `events` has the tables of both sides; the package's docst
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from headrace.agents.scheduler import lifecycle
@@ -38,6 +39,7 @@ from headrace.agents.scheduler.events import (
     WaitOver,
 )
 from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.hosts.reservations import KindSize
 from headrace.agents.scheduler.hosts.survey_permits import HostSurveys
 from headrace.agents.scheduler.placing import dispatch
 from headrace.agents.scheduler.relief import make_memory, take_reading
@@ -127,6 +129,14 @@ class Scheduler:
 
     def next_probe_s(self, kind: str) -> float | None:
         return self._state.circuits.next_probe_s(kind)
+
+    def recall_sizes(self, sizes: Mapping[str, KindSize]) -> None:
+        """Begin with what an earlier engine has learned of kinds of runs."""
+        self._state.reservations.recall(sizes)
+
+    def changed_sizes(self) -> dict[str, KindSize]:
+        """What has been learned since the last call, where it is noticeably different: to be kept."""
+        return self._state.reservations.changes()
 
     @property
     def slots_in_use(self) -> int:

@@ -7,7 +7,7 @@
     messages        sent and not yet received                                   steps
     blobs           values above 256 KB, which lie beside their row             engine_values
     usage events    model usage in all; the latest 10,000 events                notes
-    meta            the file's token, the warden's pid, the engine's clock      notes
+    meta            the file's token, the warden's pid, the clock, kinds' sizes notes
 
 How data flows:
 

@@ -1,4 +1,4 @@
-"""An engine's notes on itself: its warden, its clock, the model usage it has counted, its events.
+"""An engine's notes on itself: its warden, its clock, the memory that kinds of runs need, model usage, its events.
 
 Does not cover: agent runs (runs, steps), or what events mean (agents.engine.event_log).
 """
@@ -17,6 +17,9 @@ from headrace.survey.record import Usage
 
 EventRow: TypeAlias = tuple[float, int | None, str, str, str | None]
 
+_Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=1, lt=1 << 60)]
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+KindSizes: TypeAlias = dict[str, tuple[_Bytes, _Count]]  # bytes that a run needs, and how many runs showed it
 _Pid: TypeAlias = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
 _TRIM_EVENTS_EVERY = 1000
 
@@ -36,6 +39,12 @@ class StoredNotes:
         noted = self._reader.one(str, "SELECT value FROM meta WHERE key = 'clock'")
         with decoding(self._reader.path, "the time that it notes"):
             return None if noted is None else msgspec.json.decode(noted, type=ClockNote)
+
+    def kind_sizes(self) -> KindSizes:
+        """What runs of each kind need, as the last engine noted it; empty in a file from before this was noted."""
+        noted = self._reader.one(str, "SELECT value FROM meta WHERE key = 'kind sizes'")
+        with decoding(self._reader.path, "the memory that it notes for kinds of runs"):
+            return {} if noted is None else msgspec.json.decode(noted, type=KindSizes)
 
     def events(self, most: int) -> list[EventRow]:
         """The latest `most` events, oldest first."""
@@ -57,6 +66,9 @@ class NoteWrites:
 
     def clock(self, note: ClockNote) -> list[Write]:
         return [("INSERT OR REPLACE INTO meta VALUES('clock', ?)", (msgspec.json.encode(note).decode(),))]
+
+    def kind_sizes(self, sizes: KindSizes) -> list[Write]:
+        return [("INSERT OR REPLACE INTO meta VALUES('kind sizes', ?)", (msgspec.json.encode(sizes).decode(),))]
 
     def used(self, usage: Usage) -> list[Write]:
         """Add to the totals of model usage."""
