@@ -1,9 +1,10 @@
+import asyncio
 import random
 
 import pytest
 
 from headrace.priority import Priority
-from headrace.workers.lender import LEAST_WORKER_BYTES, Lender
+from headrace.workers.lender import LEAST_WORKER_BYTES, Lender, NoRoomError
 from headrace.workers.lending import enough_to_go_on
 
 MB = 1 << 20
@@ -13,12 +14,12 @@ class SetWorker:
     """Holds to a limit as the warden would, and looks at all limits whenever one has moved."""
 
     def __init__(self, lender, limit_bytes):
-        self.used_bytes = 0
+        self.counted_bytes = 0
         self.limit_bytes = limit_bytes
         self._lender = lender
 
     async def set_limit(self, limit_bytes):
-        self.limit_bytes = max(limit_bytes, self.used_bytes + MB)
+        self.limit_bytes = max(limit_bytes, self.counted_bytes + MB)
         others = sum(loan.limit_bytes for loan in self._lender._loans if loan.holder is not self)
         assert others + self.limit_bytes <= self._lender.room_bytes
         return self.limit_bytes
@@ -36,15 +37,15 @@ async def test_limits_in_force_never_exceed_the_room_at_any_moment(seed):
     rng = random.Random(seed)
     lender, loans = Lender(450 * MB, 400 * MB), []
     for _ in range(60):
-        charged = sum(max(loan.holder.used_bytes + MB, LEAST_WORKER_BYTES) + 8 * MB for loan in loans)
+        charged = sum(max(loan.holder.counted_bytes + MB, LEAST_WORKER_BYTES) + 8 * MB for loan in loans)
         if charged + LEAST_WORKER_BYTES + 8 * MB <= lender.room_bytes and rng.random() < 0.5:  # or it is not admitted
             loans.append(await lender.lend(LEAST_WORKER_BYTES, started(lender)))
         elif loans and rng.random() < 0.3:
             lender.returned(loans.pop(rng.randrange(len(loans))))
         for loan in loans:
-            loan.holder.used_bytes = min(loan.limit_bytes, loan.holder.used_bytes + rng.randrange(60 * MB))
+            loan.holder.counted_bytes = min(loan.limit_bytes, loan.holder.counted_bytes + rng.randrange(60 * MB))
         await lender.settle()
-        assert all(loan.holder.used_bytes <= loan.limit_bytes <= 400 * MB for loan in loans)
+        assert all(loan.holder.counted_bytes <= loan.limit_bytes <= 400 * MB for loan in loans)
 
 
 async def test_one_alone_has_its_ceiling_and_gives_way_when_another_comes():
@@ -90,7 +91,7 @@ async def test_a_program_has_what_it_asks_for_gives_way_without_and_its_run_has_
 async def test_a_worker_that_waits_keeps_what_it_uses_and_a_little_and_has_its_limit_back_afterwards():
     lender = Lender(450 * MB, 400 * MB)
     waiting = await lender.lend(200 * MB, started(lender))
-    waiting.holder.used_bytes = 40 * MB
+    waiting.holder.counted_bytes = 40 * MB
     waiting.is_waiting = True
     await lender.settle()
     assert waiting.limit_bytes == enough_to_go_on(40 * MB)
@@ -106,10 +107,53 @@ async def test_a_lower_worker_gives_back_what_it_does_not_use_when_a_higher_one_
     lender = Lender(416 * MB, 400 * MB)  # 16 MB are kept back: a worker may pass its limit for a moment
     low = await lender.lend(50 * MB, started(lender), priority=Priority.LOW)
     high = await lender.lend(50 * MB, started(lender), priority=Priority.HIGH)
-    low.holder.used_bytes = high.holder.used_bytes = 100 * MB
+    low.holder.counted_bytes = high.holder.counted_bytes = 100 * MB
     await lender.settle()
     assert low.limit_bytes <= 140 * MB
-    high.holder.used_bytes = 250 * MB
+    high.holder.counted_bytes = 250 * MB
     await lender.settle()
-    assert low.limit_bytes == enough_to_go_on(100 * MB)
-    assert high.limit_bytes >= 287 * MB
+    assert low.limit_bytes == 101 * MB  # what the warden leaves here to one whose limit comes down
+    assert high.limit_bytes >= 295 * MB
+
+
+async def test_a_worker_starts_with_what_it_was_promised_or_not_yet(monkeypatch):
+    monkeypatch.setattr("headrace.workers.lender._STARTS_WITHIN_S", 0.1)
+    lender = Lender(300 * MB, 250 * MB)
+    first = await lender.lend(100 * MB, started(lender), priority=Priority.LOW, is_promised=True)
+    first.holder.counted_bytes = 200 * MB  # more than it was promised, since the second was admitted
+    for priority in (Priority.LOW, Priority.CRITICAL):
+        with pytest.raises(NoRoomError):
+            await lender.lend(130 * MB, started(lender), priority=priority, is_promised=True)
+    starting = asyncio.ensure_future(lender.lend(130 * MB, started(lender), is_promised=True))
+    await asyncio.sleep(0.02)
+    assert not starting.done()
+    first.holder.counted_bytes = 100 * MB
+    second = await starting
+    assert second.limit_bytes >= 130 * MB
+    assert first.limit_bytes + second.limit_bytes <= 300 * MB
+
+
+async def test_what_can_be_promised_can_be_lent():
+    lender = Lender(300 * MB, 250 * MB)
+    assert (await lender.lend(lender.lendable_bytes() - 8 * MB, started(lender), is_promised=True)).limit_bytes
+    lender = Lender(300 * MB, 250 * MB)
+    before = lender.lendable_bytes()
+    program = await lender.lend(100 * MB, started(lender), 100 * MB)
+    assert lender.lendable_bytes() == before - 108 * MB
+    rest = await lender.lend(lender.lendable_bytes() - 8 * MB, started(lender), is_promised=True)
+    assert program.limit_bytes == 100 * MB
+    assert rest.limit_bytes >= rest.reserved_bytes
+
+
+async def test_a_limit_that_has_just_risen_may_not_be_the_one_that_was_met():
+    lender = Lender(416 * MB, 400 * MB)
+    loan = await lender.lend(50 * MB, started(lender))
+    now_s = asyncio.get_running_loop().time()
+    assert loan.limit_lately(now_s) == loan.limit_bytes == 400 * MB
+    other = await lender.lend(300 * MB, started(lender), is_promised=True)
+    assert loan.limit_lately(now_s) == loan.limit_bytes <= 100 * MB
+    lender.returned(other)
+    await lender.settle()
+    assert loan.limit_bytes == 400 * MB
+    assert loan.limit_lately(asyncio.get_running_loop().time()) <= 100 * MB
+    assert loan.limit_lately(asyncio.get_running_loop().time() + 1) == 400 * MB

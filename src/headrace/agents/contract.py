@@ -181,6 +181,14 @@ class MemoryUsed(ExecutorEvent):
     memory_bytes: int
 
 
+class MemoryWanted(ExecutorEvent):
+    """The worker of an agent run is nearly full, and there is nothing left to lend to it. `is_urgent`: it is about to
+    meet its limit.
+    """
+
+    is_urgent: bool = False
+
+
 class LoopStuck(ExecutorEvent):
     """The event loop that an agent run lives in has not turned for so long: `stack` is what blocks it, as faulthandler
     writes it, empty where it could not be had.
@@ -192,7 +200,7 @@ class LoopStuck(ExecutorEvent):
 
 class RunEnded(ExecutorEvent):
     """The last event of an attempt: its `result`; where the run sleeps, until when; where it is undecided, `step` says
-    which side effect it met.
+    which side effect it met; where it ran out of memory, `limit_bytes` is what its worker was held to, 0 for nothing.
     """
 
     cause: ExitCause
@@ -200,6 +208,7 @@ class RunEnded(ExecutorEvent):
     result: bytes | None = None
     resume_at: float | None = None
     step: str = ""
+    limit_bytes: int = 0
 
 
 AgentEvent: TypeAlias = (
@@ -217,6 +226,7 @@ AgentEvent: TypeAlias = (
     | SlotWanted
     | Emitted
     | MemoryUsed
+    | MemoryWanted
     | LoopStuck
     | RunEnded
 )

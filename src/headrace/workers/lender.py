@@ -1,47 +1,97 @@
 """Memory limits that move between busy workers. Covers: lending, taking back, and doing the second before the first.
 
 The sum of all limits stays below `room_bytes`, what the budget leaves to workers: before one limit rises, others have
-come down, as far as the warden confirms. Does not cover: how much each should have (workers.lending).
+come down, as far as the warden confirms. A worker that was promised memory starts with no less, or not yet. Does not
+cover: how much each should have (workers.lending).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from headrace.priority import Priority
-from headrace.workers.lending import Borrower, enough_to_go_on, limits_within
+from headrace.workers.lending import Borrower, enough_to_go_on, is_nearly_full, limits_within
 from headrace.workers.limited_process import LimitedProcess
 
 # The smallest limit of a worker. One that runs a step, or a chunk with the test model, needs 2 MB above what it was
 # forked with; the rest is for what its work imports.
 LEAST_WORKER_BYTES = 16_000_000
 _WORTH_MOVING_BYTES = 4 << 20
-_MAY_PASS_BYTES = 8 << 20  # how far a worker was seen above its limit, before it was killed: kept back for each
+KEPT_BACK_BYTES = 8 << 20  # for each: how far a worker was seen above its limit, before it was killed
+_MOVES_BYTES = 8 << 20
+_STARTS_WITHIN_S = 1.0
+_URGENT = 0.9  # of its limit
+_LOOKS_AGAIN_S = 0.05
+_LATELY_S = 0.1
 
 
 Start: TypeAlias = Callable[[int], Awaitable[LimitedProcess]]
 
 
+class NoRoomError(Exception):
+    """The memory that a worker was promised is not there: others have grown since it was admitted."""
+
+
 class Loan:
     """What one busy worker or program may use. `holder` is None until it has been started. While it `is_waiting`, for a
-    model or a program, its limit is what it uses and a little more; `Lender.settle` moves limits after a change.
+    model or a program, its limit is what it uses and a little more; `Lender.settle` moves limits after a change. Where
+    it `is_promised`, it starts with no less than what is reserved.
     """
 
-    def __init__(self, reserved_bytes: int, ceiling_bytes: int, priority: Priority) -> None:
+    def __init__(self, reserved_bytes: int, ceiling_bytes: int, priority: Priority, *, is_promised: bool) -> None:
         self.reserved_bytes = reserved_bytes
         self.ceiling_bytes = ceiling_bytes
         self.priority = priority
+        self.is_promised = is_promised
         self.is_waiting = False
         self.limit_bytes = 0
         self.holder: LimitedProcess | None = None
+        self._raises: deque[tuple[float, int]] = deque()  # of the last moments: when, and from which limit
+
+    @property
+    def used_bytes(self) -> int:
+        """What counts against its limit."""
+        return self.holder.counted_bytes if self.holder is not None else 0
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether its worker is about to meet its limit."""
+        return self.used_bytes >= self.limit_bytes * _URGENT
+
+    @property
+    def is_short(self) -> bool:
+        """Whether its worker is nearly full, and could have more if there was more."""
+        could_have_more = self.holder is not None and not self.is_waiting and self.limit_bytes < self.ceiling_bytes
+        return could_have_more and is_nearly_full(self.used_bytes, self.limit_bytes)
+
+    def limit_lately(self, now_s: float) -> int:
+        """The lowest limit of the last moments. A worker that has just ended may have met the one before it rose."""
+        self._forget_raises(now_s)
+        return min([self.limit_bytes, *(before_bytes for _, before_bytes in self._raises)])
+
+    def begin(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._raises.clear()  # no worker has met what it was before
+
+    def now_has(self, limit_bytes: int, now_s: float) -> None:
+        self._forget_raises(now_s)
+        if limit_bytes > self.limit_bytes:
+            self._raises.append((now_s, self.limit_bytes))
+        self.limit_bytes = limit_bytes
+
+    def _forget_raises(self, now_s: float) -> None:
+        while self._raises and now_s - self._raises[0][0] >= _LATELY_S:
+            self._raises.popleft()
 
     def borrower(self) -> Borrower:
-        used = self.holder.used_bytes if self.holder is not None else 0
+        used = self.used_bytes
         if self.is_waiting:
             return Borrower(used, 0, min(enough_to_go_on(used), self.ceiling_bytes), self.priority)
-        return Borrower(used, self.reserved_bytes, self.ceiling_bytes, self.priority)
+        is_starting = self.is_promised and self.holder is None
+        return Borrower(used, self.reserved_bytes, self.ceiling_bytes, self.priority, is_starting)
 
 
 class Lender:
@@ -57,23 +107,51 @@ class Lender:
         self._lock = asyncio.Lock()
 
     async def lend(
-        self, reserved_bytes: int, start: Start, most_bytes: int | None = None, *, priority: Priority = Priority.HIGH
+        self,
+        reserved_bytes: int,
+        start: Start,
+        most_bytes: int | None = None,
+        *,
+        priority: Priority = Priority.HIGH,
+        is_promised: bool = False,
     ) -> Loan:
-        """Start a process with the limit that there is for it; give it back with `returned`. Nothing else moves until
-        it is there: from then on its limit can come down again.
+        """Start a process with the limit that there is for it; give it back with `returned`. Where it was promised what
+        is reserved and that is not there within a second, raise NoRoomError.
         """
-        loan = Loan(reserved_bytes, most_bytes or max(self._ceiling_bytes, reserved_bytes), priority)
-        async with self._lock:
-            self._loans.append(loan)
-            try:
-                await self._move()
-                limit_bytes = min(max(loan.limit_bytes, LEAST_WORKER_BYTES), loan.ceiling_bytes)
-                loan.holder = await start(limit_bytes)
-                loan.limit_bytes = loan.holder.limit_bytes
-            except BaseException:
-                self._loans.remove(loan)
-                raise
+        ceiling_bytes = most_bytes or max(self._ceiling_bytes, reserved_bytes)
+        loan = Loan(reserved_bytes, ceiling_bytes, priority, is_promised=is_promised)
+        self._loans.append(loan)
+        try:
+            give_up_s = _now_s() + _STARTS_WITHIN_S
+            while not await self._started(loan, start):
+                if _now_s() >= give_up_s:
+                    raise NoRoomError
+                await asyncio.sleep(_LOOKS_AGAIN_S)
+        except BaseException:
+            self._loans.remove(loan)
+            raise
         return loan
+
+    async def _started(self, loan: Loan, start: Start) -> bool:
+        """Start the process, if there is what it was promised. Nothing else moves until it is there: from then on its
+        limit can come down again.
+        """
+        async with self._lock:
+            await self._move()
+            if loan.is_promised and loan.limit_bytes < loan.reserved_bytes:
+                return False
+            limit_bytes = min(max(loan.limit_bytes, LEAST_WORKER_BYTES), loan.ceiling_bytes)
+            loan.holder = await start(limit_bytes)
+            loan.begin(loan.holder.limit_bytes)
+            return True
+
+    def lendable_bytes(self) -> int:
+        """What workers can be promised together: the room without what programs hold, and without a little, by which
+        the controller may grow before they start.
+        """
+        programs = [loan for loan in self._loans if not loan.is_promised]
+        held = sum(max(enough_to_go_on(loan.used_bytes), loan.reserved_bytes) for loan in programs)
+        return self.room_bytes - self._abandoned_bytes() - held - KEPT_BACK_BYTES * len(programs) - _MOVES_BYTES
 
     async def settle(self) -> None:
         """Divide the room again: a worker is nearly full, has ended, or begins or ends a wait."""
@@ -85,7 +163,7 @@ class Lender:
 
     async def _move(self) -> None:
         loans = list(self._loans)
-        room_bytes = max(0, self.room_bytes - self._abandoned_bytes() - _MAY_PASS_BYTES * len(loans))
+        room_bytes = max(0, self.room_bytes - self._abandoned_bytes() - KEPT_BACK_BYTES * len(loans))
         targets = limits_within(room_bytes, [loan.borrower() for loan in loans])
         for loan, target in zip(loans, targets, strict=True):
             if target <= loan.limit_bytes - _WORTH_MOVING_BYTES:
@@ -97,4 +175,8 @@ class Lender:
                 await self._set(loan, limit)
 
     async def _set(self, loan: Loan, limit_bytes: int) -> None:
-        loan.limit_bytes = limit_bytes if loan.holder is None else await loan.holder.set_limit(limit_bytes)
+        loan.now_has(limit_bytes if loan.holder is None else await loan.holder.set_limit(limit_bytes), _now_s())
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

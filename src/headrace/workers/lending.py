@@ -3,13 +3,12 @@
 Ceilings are lent, not reserved, and in the order of priority:
 
     1. every worker has what it uses
-    2. a little to go on with                                    from the highest level
-    3. what its run was promised, then what keeps it from        down; within a level in
-       being nearly full                                         proportion to what each
-    4. the rest, up to the ceilings, by how much each uses       lacks
+    2. level by level, from the highest down: a little to go on with, what its run was promised, and what keeps it from
+       being nearly full; where there is not enough, in proportion to what each worker of the level lacks
+    3. the rest, from the highest level down: by how much each worker uses, up to the ceilings
 
-So no worker is short while a lower one has more than a little to go on with. In all it is never more than there is, as
-long as that holds what is in use.
+So no worker is short while a lower one has memory that it does not use, but for the little that the warden leaves to a
+worker whose limit comes down. In all it is never more than there is, as long as that holds what is in use.
 """
 
 from __future__ import annotations
@@ -26,12 +25,19 @@ _WEIGHT_BYTES = 16 << 20  # those that use nothing yet get a share too
 
 
 class Borrower(NamedTuple):
-    """`reserved_bytes` is what its run was promised; `ceiling_bytes` the most it may have."""
+    """`reserved_bytes` is what its run was promised; `ceiling_bytes` the most it may have. One that `is_starting`
+    counts as using what it was promised.
+    """
 
     used_bytes: int
     reserved_bytes: int
     ceiling_bytes: int
     priority: Priority = Priority.HIGH
+    is_starting: bool = False
+
+    @property
+    def firm_bytes(self) -> int:
+        return self.reserved_bytes if self.is_starting else self.used_bytes
 
 
 def enough_to_go_on(used_bytes: int) -> int:
@@ -45,13 +51,11 @@ def is_nearly_full(used_bytes: int, limit_bytes: int) -> bool:
 
 def limits_within(room_bytes: int, borrowers: Sequence[Borrower]) -> list[int]:
     """Return a limit for each borrower, in order, and none below what the borrower uses."""
-    limits = [borrower.used_bytes for borrower in borrowers]
+    limits = [borrower.firm_bytes for borrower in borrowers]
     spare_bytes = max(0, room_bytes - sum(limits))
     levels = _levels(borrowers)
     for level in levels:
-        spare_bytes = _fill(spare_bytes, limits, {index: _to_go_on(borrowers[index]) for index in level})
-    for level in levels:
-        for wanted in (_promised, _comfortable):
+        for wanted in (_to_go_on, _promised, _comfortable):
             spare_bytes = _fill(spare_bytes, limits, {index: wanted(borrowers[index]) for index in level})
     for level in levels:
         spare_bytes = _share_out(spare_bytes, borrowers, limits, level)

@@ -17,13 +17,14 @@ ToWardenNow: TypeAlias = Callable[[SetLimit | KillWorker], None]
 
 
 class LimitedProcess:
-    """`used_bytes` is the warden's last reading, of its whole tree."""
+    """`used_bytes` is the warden's last reading, of its whole tree; `counted_bytes` what counts against its limit."""
 
     def __init__(self, id: int, limit_bytes: int, order: ToWardenNow) -> None:
         self.id = id
         self.limit_bytes = limit_bytes
         self.pid = 0
         self.used_bytes = 0
+        self.counted_bytes = 0
         self.ended: asyncio.Future[Death] = asyncio.get_running_loop().create_future()
         self._order = order
         self._limits_asked: deque[asyncio.Future[int]] = deque()  # each is answered, in order

@@ -152,11 +152,14 @@ class WorkerPool:
                 raise script_starts_again()
             await self._launch()
 
-    async def worker(self, limit_bytes: int) -> Worker:
-        """An idle one, or a new one; with this limit, or little less, on what it uses above what it was forked with."""
+    async def worker(self, limit_bytes: int, least_bytes: int = 0) -> Worker:
+        """An idle one, or a new one; with this limit, or little less, on what it uses above what it was forked with,
+        but no less than `least_bytes`.
+        """
         while self._idle:
             worker = self._idle.pop()
-            if limit_bytes * _NEARLY <= worker.limit_bytes <= limit_bytes and not worker.ended.done():
+            lowest_bytes = max(limit_bytes * _NEARLY, least_bytes)
+            if lowest_bytes <= worker.limit_bytes <= limit_bytes and not worker.ended.done():
                 return worker  # asking the warden takes longer than many a task
             try:
                 is_small_enough = await worker.set_limit(limit_bytes) <= limit_bytes
@@ -299,7 +302,7 @@ class WorkerPool:
         self.abandoned_bytes = report.abandoned_bytes
         for reading in report.readings:
             if process := self._process_of(reading.worker):
-                process.used_bytes = reading.used_bytes
+                process.used_bytes, process.counted_bytes = reading.used_bytes, reading.counted_bytes
                 self._retire_grown(process)
             if self._on_reading is not None:
                 self._on_reading(reading.worker, reading.used_bytes)

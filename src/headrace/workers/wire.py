@@ -150,10 +150,13 @@ class LimitSet(msgspec.Struct, tag=True, array_like=True):
 
 
 class WorkerReading(msgspec.Struct, array_like=True):
-    """What a worker's tree uses above what it shared with the warden at its start."""
+    """What a worker's tree uses above what it shared with the warden at its start. `counted_bytes` is what counts
+    against its limit: RLIMIT_DATA counts what is reserved too, and numpy reserves much that it never touches.
+    """
 
     worker: int
     used_bytes: int
+    counted_bytes: int
 
 
 class Readings(msgspec.Struct, tag=True, array_like=True):

@@ -372,3 +372,40 @@ async def with_failing_child(ctx, number):
 
 async def sleeping_long(ctx):
     await asyncio.sleep(600)
+
+
+def ones(size_bytes):
+    import numpy as np
+
+    return np.ones(size_bytes // 8)
+
+
+@headrace.task(name="growing", memory="60MB")
+async def growing(ctx, log, size_mb, until=None, step_s=0.05):
+    """Take 10 MB a step, and hold all of it, until a file is there."""
+    held = []
+    for number in range(size_mb // 10):
+        held.append(ones(10 * MB))
+        await ctx.step(f"more {number}", logged, log, number)
+        await asyncio.sleep(step_s)
+    while until and not Path(until).exists():
+        await asyncio.sleep(0.02)
+    return len(held)
+
+
+@headrace.task(name="holding", memory="130MB")
+async def holding(ctx, log, size_mb, until):
+    held = ones(size_mb * MB)
+    await ctx.step("hold", logged, log, "holds")
+    while not Path(until).exists():
+        await asyncio.sleep(0.02)
+    return int(held.sum()) * 8 // MB
+
+
+@headrace.task(name="promised", memory="130MB")
+async def promised(ctx, log, size_mb, until):
+    """Take it at once, when a file is there."""
+    logged(log, "begin")
+    while not Path(until).exists():
+        await asyncio.sleep(0.02)
+    return await ctx.step("take", _numpy, size_mb * MB)

@@ -209,6 +209,9 @@ def _act(world: CheckedWorld, action: Action) -> None:
             world.raise_priority(run, Priority((who >> 3) % 4))
         case "close" if not world.is_closing:
             world.close()
+        case "out of memory" if stopping := [run for run in running if run.stop]:
+            run = stopping[who % len(stopping)]  # chance alone seldom gets there
+            world.end(run, ExitCause.OUT_OF_MEMORY, _limit_of(world, run, who, much))
         case _:
             if run := _pick(running, who):
                 _act_on_run(world, run, name, who, much)
@@ -241,7 +244,7 @@ def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float)
             world.end(run, ExitCause.OUT_OF_MEMORY, _limit_of(world, run, who, much))
         case "memory wanted":
             if run.slot and world.hosts[run.slot.host].lendable is not None:
-                world.want_memory(run)
+                world.want_memory(run, is_urgent=who % 5 > 2)
         case "lost":
             world.end(run, ExitCause.LOST)
         case "park":
@@ -258,7 +261,7 @@ def _limit_of(world: CheckedWorld, run: Run, who: int, much: float) -> int:
     """What its worker was held to when it met that: all it was owed, or less, where others had the rest."""
     if run.slot is None or world.hosts[run.slot.host].lendable is None:
         return 0
-    return int(world.owed(run.slot) * (1 if who % 3 else much))
+    return max(1, int(world.owed(run.slot) * (1 if who % 3 else much)))
 
 
 def _submit(world: CheckedWorld, who: int, much: float) -> None:

@@ -120,6 +120,7 @@ class CheckedWorld(World):
         check(run.slot is None, "what runs is not started again")
         check(command.epoch == run.epoch + 1, "each start has the next epoch")
         check(not self.is_closing, "nothing starts while closing")
+        check(command.deaths <= run.deaths + run.kills, "only what used all that it was owed is set aside")
         check(not run.deaths or run.retries_oom, "what more memory does not help is not tried again")
         slot = self.slot_for(run)
         if slot is not None and slot.is_waiting:
@@ -268,13 +269,17 @@ class CheckedWorld(World):
             self._check_kill(run.slot, command)
         if command.why is StopReason.OTHERS_NEED_IT:
             check(isinstance(event, MemoryWanted), "memory is made for who wants it")
-            self._check_gives_memory(run.slot, self.runs[event.id].slot)
+            self._check_gives_memory(run.slot, self.runs[event.id].slot, command, event)
 
-    def _check_gives_memory(self, slot: Slot, wants: Slot) -> None:
+    def _check_gives_memory(self, slot: Slot, wants: Slot, command: PreemptRun | KillRun, event: MemoryWanted) -> None:
         check(not any(member.effects for member in slot.members.values()), "never inside a side effect")
         others = [other for other in self.hosts[slot.host].slots.values() if other is not slot]
         check(not any(self._is_stopping(other) for other in others), "one at a time")
         check(slot.priority <= wants.priority, "only who goes before is made memory for")
+        if isinstance(command, KillRun):
+            check(event.is_urgent and slot.priority < wants.priority, "killed for memory only before a higher one dies")
+            check(slot.stop_sent_s is not None, "told to stop before it is killed for memory")
+            return
         if slot.priority is wants.priority:
             check(wants.read_bytes < self.owed(wants), "of its equals none stops for who has all that it is owed")
         may_stop = [other for other in others if other.stop_sent_s is None and other.priority < wants.priority]

@@ -193,6 +193,9 @@ MUTATIONS = {
     "whatever a run had, its death is its own": Mutation(
         exits, "_is_its_own", lambda had, owed: True, "only what used all that it was owed is set aside"
     ),
+    "a death while it makes way is its own": Mutation(
+        exits, "_MAKES_WAY", (), "only what used all that it was owed is set aside"
+    ),
     "everything is tried again with more memory": Mutation(
         exits, "_is_tried_again", lambda run: run.deaths < 2, "what more memory does not help is not tried again"
     ),

@@ -69,6 +69,7 @@ PERMIT_BYTES = 5
 KEPT_BACK = 5
 WANTED = 40
 KINDS = ("a", "b", "c")
+_MAKES_WAY = (StopReason.PRESSURE, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 _SHOWS_NEED = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY, ExitCause.PARKED)
 UNBROKEN = "c"  # the kind that has no breaker
@@ -307,7 +308,8 @@ class World:
     def end(self, run: Run, cause: ExitCause, limit: int = 0) -> None:
         """`limit` is what its worker was held to, where it ran out of memory there."""
         peak, epoch = run.memory, run.epoch
-        is_own = self._used_its_share(run, limit)
+        makes_way = run.stop is not None and run.stop.why in _MAKES_WAY
+        is_own = not makes_way and self._used_its_share(run, limit)
         run.deaths += is_own and cause is ExitCause.OUT_OF_MEMORY
         run.others_had_it += not is_own and cause is ExitCause.OUT_OF_MEMORY
         run.kills += is_own and run.stop is not None and run.stop.why is StopReason.EMERGENCY
@@ -318,15 +320,15 @@ class World:
         ended = AttemptEnded(now_s=self.now_s, id=run.id, epoch=epoch, cause=cause, peak_bytes=peak, limit_bytes=limit)
         self.tell(ended)
 
-    def want_memory(self, run: Run) -> None:
-        self.tell(MemoryWanted(now_s=self.now_s, id=run.id, epoch=run.epoch))
+    def want_memory(self, run: Run, *, is_urgent: bool) -> None:
+        self.tell(MemoryWanted(now_s=self.now_s, id=run.id, epoch=run.epoch, is_urgent=is_urgent))
 
     def owed(self, slot: Slot) -> int:
         """What its runs may use before their death is their own."""
         host, is_second_try = self.hosts[slot.host], any(run.deaths for run in slot.members.values())
-        if is_second_try or slot.root.declared is not None:
+        if slot.root.declared is not None and not is_second_try:
             return slot.reserved
-        return min(QUEUE.slot_memory_bytes, int(host.most_for_one * 0.9))
+        return min(slot.reserved if is_second_try else QUEUE.slot_memory_bytes, int(host.most_for_one * 0.9))
 
     def _used_its_share(self, run: Run, limit: int) -> bool:
         """Whether it had all that it was owed; of hosts without limits nobody knows."""

@@ -46,14 +46,17 @@ class EngineMemory:
         used = readings.read(now_s)
         if readings.looks_at_host(now_s):
             self._check_host()
+        lendable_bytes = None
         if self._workers.is_isolated:
-            self._workers.lend_within(readings.budget_bytes)
+            zero_bytes = self._parts.driver.scheduler.zero_bytes(self._host)
+            lendable_bytes = self._workers.lend_within(readings.budget_bytes, zero_bytes)
         measured = MemoryMeasured(
             now_s=now_s,
             host=self._host,
             used_bytes=used,
             budget_bytes=readings.budget_bytes,
             by_run=self._parts.runs.note_memory(used),
+            lendable_bytes=lendable_bytes,
         )
         self._parts.driver.send(measured)
 

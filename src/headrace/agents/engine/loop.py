@@ -70,6 +70,7 @@ from headrace.store.home import cache_path
 from headrace.survey.record import Usage
 from headrace.threads.crossing import LoopPromise
 from headrace.threads.stuck_loop import StuckLoopWatch, stuck_file
+from headrace.workers.lender import KEPT_BACK_BYTES
 
 HOST = "here"
 _READING_EVERY_S = 0.05
@@ -186,7 +187,11 @@ class EngineLoop:
         for name, why in self._workers.not_preloaded.items():
             self._log.record("not preloaded", f"{name}: {why}")
         joined = HostJoined(
-            now_s=time.monotonic(), host=HOST, slots=self._options.workers.slots, limits=self._options.memory
+            now_s=time.monotonic(),
+            host=HOST,
+            slots=self._options.workers.slots,
+            limits=self._options.memory,
+            kept_back_bytes=KEPT_BACK_BYTES if self._workers.is_isolated else 0,
         )
         self._driver.send(joined)
         self._memory.read()

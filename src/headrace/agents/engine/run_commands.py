@@ -39,6 +39,7 @@ from headrace.units import format_bytes
 _TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
 _LEAST_PEAK_BYTES = 1_000_000
 _FIRST_RETRY_S = 0.5
+_AT_ONCE = (StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 _LONGEST_RETRY_S = 60.0
 
 
@@ -135,7 +136,8 @@ class RunCommands:
     def _deadline_s(self, command: PreemptRun | KillRun) -> float:
         if isinstance(command, PreemptRun) and command.is_patient:
             return math.inf
-        return 0.0 if command.why is StopReason.EMERGENCY else self._parts.options.grace_s
+        is_at_once = isinstance(command, KillRun) and command.why in _AT_ONCE
+        return 0.0 if is_at_once else self._parts.options.grace_s
 
     def end(self, command: EndRun) -> None:
         run = self._runs.by_id.pop(command.id)
@@ -218,7 +220,12 @@ class RunCommands:
 def report_exit(parts: EngineParts, run: LiveRun, cause: ExitCause) -> None:
     """Send the scheduler how the run's attempt ended, and the memory that it took."""
     event = AttemptEnded(
-        now_s=time.monotonic(), id=run.id, epoch=run.epoch, cause=cause, peak_bytes=_peak_bytes(parts, run)
+        now_s=time.monotonic(),
+        id=run.id,
+        epoch=run.epoch,
+        cause=cause,
+        peak_bytes=_peak_bytes(parts, run),
+        limit_bytes=run.ended.limit_bytes if run.ended is not None else 0,
     )
     parts.driver.send(event)
 

@@ -28,7 +28,7 @@ from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.engine.live_runs import LiveRun, RunEnd
 from headrace.agents.engine.run_commands import report_exit
 from headrace.agents.model_calls import AgentCalls
-from headrace.agents.scheduler.events import EffectEnded, EffectStarting, StepJournaled
+from headrace.agents.scheduler.events import EffectEnded, EffectStarting, MemoryWanted, StepJournaled
 from headrace.exit_causes import ExitCause
 from headrace.memory.reclaiming import reclaim_memory
 from headrace.store.engine_file.engine_schema import Effect, RunState
@@ -97,6 +97,9 @@ class RunEvents:
             case contract.MemoryUsed():
                 run.used_bytes = event.memory_bytes
                 run.peak_bytes = max(run.peak_bytes, event.memory_bytes)
+            case contract.MemoryWanted():
+                now_s, is_urgent = time.monotonic(), event.is_urgent
+                self._parts.driver.send(MemoryWanted(now_s=now_s, id=run.id, epoch=run.epoch, is_urgent=is_urgent))
             case contract.LoopStuck():
                 stack = frames_in(event.stack) or "(its stack cannot be had)"
                 words = f"for {event.seconds:.1f} s so far, in a worker of {run.kind.name!r}, by:\n{stack}"

@@ -11,7 +11,7 @@
     WaitOver                                      ResumeRun, now or when a slot is free
     AttemptEnded                                  EndRun; ParkRun; or StartRun later (preempted, lost, out of memory)
     MemoryMeasured                                StartRun, PreemptRun, KillRun, SkipRun, Reclaim, GrantPermits
-    MemoryWanted                                  PreemptRun for a lower one, before this one meets its limit
+    MemoryWanted                                  PreemptRun, KillRun for a lower one, before this one meets its limit
     SurveyOpened, SurveyUsage, SurveyClosed       GrantPermits: the survey's new total; a lower one revokes permits
     HeartbeatAdded, HeartbeatRemoved, -Ended      StartHeartbeat
     Tick                                          StartHeartbeat, SkipHeartbeat, KillHeartbeat, KillRun (timeout)
@@ -218,10 +218,13 @@ class MemoryMeasured(_TimedEvent, frozen=True, kw_only=True):
 
 
 class MemoryWanted(_TimedEvent, frozen=True, kw_only=True):
-    """The run's worker is nearly full, and there is nothing left to lend to it."""
+    """The run's worker is nearly full, and there is nothing left to lend to it. `is_urgent`: it is about to meet its
+    limit.
+    """
 
     id: int
     epoch: int
+    is_urgent: bool = False
 
 
 class SurveyOpened(_TimedEvent, frozen=True, kw_only=True):

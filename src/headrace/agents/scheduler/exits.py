@@ -3,7 +3,8 @@
     the attempt's exit cause                what follows
     done, failed                            the run ends so
     any, after a cancellation or timeout    the run ends as cancelled or timed out
-    preempted, or killed beside others      it starts again: journaled work is never repeated
+    preempted, killed beside others, or     it starts again: journaled work is never repeated
+      out of memory while it makes way
     out of memory, or killed alone,         it starts again once, with more memory where there is more, and a child
       after it used what it was owed        together with its parent (`child_runs`); then it ends as out of memory. One
                                             that is not to be tried again ends at once
@@ -27,6 +28,7 @@ from headrace.exit_causes import ExitCause
 from headrace.limits import QueueLimits
 
 _MOST_DEATHS = 1
+_MAKES_WAY = (StopReason.PRESSURE, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 _DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
 FINAL_CAUSES = {StopReason.CANCELLED: ExitCause.CANCELLED, StopReason.TIMED_OUT: ExitCause.TIMED_OUT}
@@ -53,6 +55,8 @@ def decide_after_exit(
     match cause:
         case ExitCause.PARKED | ExitCause.UNDECIDED:
             return ComesBack.LATER
+        case ExitCause.OUT_OF_MEMORY if run.stopping in _MAKES_WAY:  # its limit came down before it could stop
+            return _stopped(run, cause, limits)
         case ExitCause.OUT_OF_MEMORY:
             return _out_of_memory(run, event.limit_bytes or owed_bytes, owed_bytes)
         case ExitCause.PREEMPTED | ExitCause.LOST:

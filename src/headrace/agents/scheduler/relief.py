@@ -4,8 +4,8 @@
     a level is entered       Reclaim
     from `preempt_at` on     PreemptRun for one slot at a time, never the last one
     from `emergency_at` on   KillRun for one slot at a time
-    a worker is nearly full, PreemptRun for a lower slot
-      and no memory is left
+    a worker is nearly full, PreemptRun for a lower slot; KillRun where it has not stopped before this one is about to
+      and no memory is left  meet its limit
     pressure with no run     Reclaim once; then what is in use becomes the zero, so that one run may start
 
 Does not cover: levels (memory.governor), the choice of the slot (`preemption`).
@@ -28,6 +28,7 @@ from headrace.agents.scheduler.preemption import (
     is_one_stopping,
     may_preempt_another,
     to_kill,
+    to_kill_for,
     to_preempt,
     to_preempt_for,
 )
@@ -54,17 +55,23 @@ def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> Non
 
 
 def make_memory(state: SchedulerState, wanted: MemoryWanted) -> None:
-    """Stop a slot that goes behind the one that is about to meet its limit, one at a time; what it holds is lent on."""
+    """Stop a slot that goes behind the one that is nearly full, one at a time: what it holds is lent on. Where it does
+    not stop in time, kill it: it has no more than a step to lose, and the other would lose its own.
+    """
     run = state.running(wanted.id, wanted.epoch)
     if run is None or run.slot is None or run.slot.is_stopping():
         return
-    short, host = run.slot, state.hosts[run.slot.host]
+    short, host, why = run.slot, state.hosts[run.slot.host], StopReason.OTHERS_NEED_IT
     if is_one_stopping(host, wanted.now_s):
+        if wanted.is_urgent and (slot := to_kill_for(host, short)):
+            state.stop_slot(slot, KillRun, why, wanted.now_s)
         return
     owed_bytes = host.memory.owed_bytes(short, state.limits.slot_memory_bytes)
     if slot := to_preempt_for(host, short, owed_bytes, wanted.now_s):
         slot.root.needs_bytes = max(slot.root.needs_bytes, slot.in_use_bytes)
-        state.stop_slot(slot, PreemptRun, StopReason.OTHERS_NEED_IT, wanted.now_s)
+        if slot is not short:  # it has outgrown what was reserved, and may grow on
+            host.memory.reserve_more(short, state.limits.slot_memory_bytes)
+        state.stop_slot(slot, PreemptRun, why, wanted.now_s)
 
 
 def _learn(state: SchedulerState, host: Host, now_s: float) -> None:

@@ -60,6 +60,11 @@ class Scheduler:
         """The level that the host's last memory reading led to."""
         return self._state.hosts[host].pressure
 
+    def zero_bytes(self, host: str) -> int:
+        """What counts as no memory in use on a host, since it never falls; 0 as a rule."""
+        known = self._state.hosts.get(host)
+        return known.governor.zero_bytes if known else 0
+
     def handle(self, event: SchedulerEvent) -> list[SchedulerCommand]:
         """Return what to do now, in order: as many commands as there are slots, but for `Closing`, which parks all
         runs.

@@ -29,9 +29,11 @@ def exit_after_death(ending: TaskEnd, step: str) -> tuple[ExitCause, str]:
 
 def memory_error_in_words(reason: str, worker: Worker, peak_bytes: int, step: str) -> str:
     """Say of a run that met a MemoryError itself what it used. A large request that is refused does not show there."""
-    used, limit = format_bytes(max(peak_bytes, worker.used_bytes)), format_bytes(worker.limit_bytes)
-    error = reason.partition("\n")[0]
-    return _with_advice(f"{error}, with {used} in use of the {limit} it may", step)
+    used_bytes = max(peak_bytes, worker.used_bytes)
+    used, limit = format_bytes(used_bytes), format_bytes(worker.limit_bytes)
+    error, counted_bytes = reason.partition("\n")[0], worker.counted_bytes
+    reserved = f" and {format_bytes(counted_bytes)} reserved" if counted_bytes > used_bytes else ""
+    return _with_advice(f"{error}, with {used} in use{reserved} of the {limit} it may", step)
 
 
 def _out_of_memory(ending: TaskEnd) -> str:

@@ -24,6 +24,7 @@ from headrace.agents.contract import (
     Emitted,
     LoopStuck,
     MemoryUsed,
+    MemoryWanted,
     RemoteError,
     RunEnded,
     SlotWaits,
@@ -53,13 +54,14 @@ from headrace.workers.functions import find_at_home, refer_to
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.hosting.executor_wire import EventsSent, SignalWork
 from headrace.workers.hosting.hosted_executor import HostedExecutor
-from headrace.workers.lender import Lender, Loan
+from headrace.workers.lender import Lender, Loan, NoRoomError
 from headrace.workers.lending import is_nearly_full
 from headrace.workers.pool import WorkerPool
 from headrace.workers.wire import TaskDone
 
 _HARDER_AFTER_S = 1.0
 _LEAVES_WITHIN_S = 1.0
+_WANTS_MEMORY_EVERY_S = 0.02
 _SHARE_OUT_AFTER_S = 0.1
 _STOPPED_AS = {Signal.PREEMPT: ExitCause.PREEMPTED, Signal.CANCEL: ExitCause.LOST, Signal.KILL: ExitCause.LOST}
 
@@ -88,6 +90,7 @@ class _AgentSlot:
     host: HostedExecutor[FromAgentWorker] | None = None
     loan: Loan | None = None
     keeper: asyncio.Task[None] | None = None
+    wanted_memory_s: float = -math.inf  # when it was last told that there is none for it
     unsent: list[ToAgentWorker] = field(default_factory=list["ToAgentWorker"])
     limit_before_bytes: int = 0  # it waited
     until_raised: list[ToAgentWorker] | None = None  # what waits for the limit of a slot that has waited
@@ -101,6 +104,9 @@ class _AgentSlot:
             self.unsent.append(message)
         else:
             self.host.send([message])
+
+    def limit_lately(self) -> int:
+        return self.loan.limit_lately(asyncio.get_running_loop().time()) if self.loan is not None else 0
 
     def attempt(self, id: int, epoch: int) -> _Attempt | None:
         """The attempt at a run that is in the worker, unless another has replaced it."""
@@ -188,13 +194,14 @@ class IsolatedAgents:
     def ack(self, upto: int) -> None:
         self._outbox.ack(upto)
 
-    def read(self, worker: int, used_bytes: int) -> None:
-        """A reading of the warden's; one that is nearly full gets more, where there is more."""
+    def read(self, worker: int) -> None:
+        """There is a reading of the warden's; one that is nearly full gets more, where there is more."""
         for slot in self._slots.values():
             if slot.worker is not None and slot.worker.id == worker and slot.runs:
                 run = next(iter(slot.runs.values()))  # stands for all in the slot
-                self._outbox.add(MemoryUsed(id=run.id, epoch=run.epoch, seq=0, memory_bytes=used_bytes))
-                if is_nearly_full(used_bytes, slot.worker.limit_bytes):
+                counted_bytes = slot.worker.counted_bytes
+                self._outbox.add(MemoryUsed(id=run.id, epoch=run.epoch, seq=0, memory_bytes=counted_bytes))
+                if is_nearly_full(counted_bytes, slot.worker.limit_bytes):
                     self._settle_soon()
 
     def stuck(self, worker: int, seconds: float, stack: str) -> None:
@@ -230,12 +237,15 @@ class IsolatedAgents:
             await asyncio.wait(self._leaving, timeout=_LEAVES_WITHIN_S)
         try:
             slot.loan = await self._lender.lend(
-                slot.reserved_bytes, partial(self._started, slot), priority=slot.priority
+                slot.reserved_bytes, partial(self._started, slot), priority=slot.priority, is_promised=True
             )
             slot.loan.priority = slot.priority  # it may have been raised meanwhile
             ending = await self._hosted(slot)
             for run in list(slot.runs.values()):
                 self._end_with(slot, run, *exit_after_death(ending, run.step))
+        except NoRoomError:  # it waits in the queue again
+            for run in list(slot.runs.values()):
+                self._end_with(slot, run, ExitCause.PREEMPTED, "the memory it was promised is in use again")
         except HeadraceError as error:
             for run in list(slot.runs.values()):
                 self._end_with(slot, run, ExitCause.LOST, str(error))
@@ -253,7 +263,7 @@ class IsolatedAgents:
             self._settle_later()
 
     async def _started(self, slot: _AgentSlot, limit_bytes: int) -> Worker:
-        worker = await self._pool.worker(limit_bytes)
+        worker = await self._pool.worker(limit_bytes, slot.reserved_bytes)
         slot.host = HostedExecutor(worker, self._entry, os.fsencode(self._spools))
         unsent, slot.unsent = slot.unsent, []
         if unsent:
@@ -306,6 +316,7 @@ class IsolatedAgents:
             return
         if isinstance(event, RunEnded) and event.cause is ExitCause.OUT_OF_MEMORY:
             event.reason = memory_error_in_words(event.reason, slot.host.worker, run.peak_bytes, run.step)
+            event.limit_bytes = slot.limit_lately()
         self._outbox.add_from(slot.host, event)
         if isinstance(event, MemoryUsed):
             run.peak_bytes = event.memory_bytes
@@ -353,11 +364,13 @@ class IsolatedAgents:
         if run.signal is not None and cause is ExitCause.LOST:
             cause = _STOPPED_AS[run.signal]
             reason = ""
-        self._add_end(run, cause, reason)
+        self._add_end(run, cause, reason, slot.limit_lately())
         self._forget(slot, run)
 
-    def _add_end(self, run: _Attempt, cause: ExitCause, reason: str) -> None:
-        self._outbox.add(RunEnded(id=run.id, epoch=run.epoch, seq=0, cause=cause, reason=reason, step=run.step))
+    def _add_end(self, run: _Attempt, cause: ExitCause, reason: str, limit_bytes: int = 0) -> None:
+        ended = RunEnded(id=run.id, epoch=run.epoch, seq=0, cause=cause, reason=reason, step=run.step)
+        ended.limit_bytes = limit_bytes
+        self._outbox.add(ended)
 
     def _forget(self, slot: _AgentSlot, run: _Attempt) -> None:
         del slot.runs[run.id]
@@ -397,8 +410,10 @@ class IsolatedAgents:
         loop.call_later(_HARDER_AFTER_S, self._harder, slot, run, signal.SIGKILL)
 
     def _settle_later(self) -> None:
-        """What came back is shared out, unless the next worker takes it before."""
-        if self._returned is None:
+        """What came back is shared out, unless the next worker takes it before, or one is short of it."""
+        if any(slot.loan is not None and slot.loan.is_short for slot in self._slots.values()):
+            self._settle_soon()
+        elif self._returned is None:
             self._returned = asyncio.get_running_loop().call_later(_SHARE_OUT_AFTER_S, self._share_out)
 
     def _share_out(self) -> None:
@@ -407,4 +422,14 @@ class IsolatedAgents:
 
     def _settle_soon(self) -> None:
         if self._settling is None or self._settling.done():
-            self._settling = asyncio.get_running_loop().create_task(self._lender.settle())
+            self._settling = asyncio.get_running_loop().create_task(self._settle())
+
+    async def _settle(self) -> None:
+        await self._lender.settle()
+        now_s = asyncio.get_running_loop().time()
+        for slot in self._slots.values():
+            is_due = now_s - slot.wanted_memory_s >= _WANTS_MEMORY_EVERY_S
+            if is_due and slot.runs and slot.loan is not None and slot.loan.is_short:
+                slot.wanted_memory_s = now_s
+                run = next(iter(slot.runs.values()))  # stands for all in the slot
+                self._outbox.add(MemoryWanted(id=run.id, epoch=run.epoch, seq=0, is_urgent=slot.loan.is_urgent))

@@ -103,12 +103,16 @@ class EngineWorkers:
         self._reported_halts = halts
         return f"by a signal, {halts} times so far; each time it was continued, or ended with its workers"
 
-    def lend_within(self, budget_bytes: int) -> None:
-        """A worker should meet its own limit before all of them together meet the line where one is killed."""
+    def lend_within(self, budget_bytes: int, zero_bytes: int = 0) -> int:
+        """A worker should meet its own limit before all of them together meet the line where one is killed: lend what
+        is left below that. `zero_bytes` is the zero of levels. Return what agent runs can be lent together.
+        """
         pids = self.pool.pids if self.pool is not None else set[int]()
         idle_bytes = self.pool.idle_bytes if self.pool is not None else 0
         held = self.gauge.read_without(pids) + idle_bytes
-        self.lender.room_bytes = max(0, int(budget_bytes * self._limits.emergency_at) - held)
+        line_bytes = zero_bytes + int((budget_bytes - zero_bytes) * self._limits.emergency_at)
+        self.lender.room_bytes = max(0, line_bytes - held)
+        return self.lender.lendable_bytes()
 
     @property
     def warden_pid(self) -> int | None:
@@ -131,9 +135,9 @@ class EngineWorkers:
     def _abandoned_bytes(self) -> int:
         return self.pool.abandoned_bytes if self.pool is not None else 0
 
-    def _read(self, worker: int, used_bytes: int) -> None:
+    def _read(self, worker: int, _used_bytes: int) -> None:
         if self._agents is not None:
-            self._agents.read(worker, used_bytes)
+            self._agents.read(worker)
 
     def _stuck(self, report: Stuck) -> None:
         if self._agents is not None:

@@ -54,6 +54,7 @@ class Watch(MeasuredTree):
     grown_bytes: int = 0
     peak_bytes: int = 0
     reported_bytes: int = -1
+    reported_counted_bytes: int = -1
     reported_at: float = 0.0
     looked_at: float = 0.0
     steps: int = 0
@@ -64,6 +65,11 @@ class Watch(MeasuredTree):
     def is_hot(self) -> bool:
         """Whether it is above 70 % of its limit, or about to be."""
         return self.used_bytes + 2 * self.grown_bytes > self.limit_bytes * _HOT
+
+    @property
+    def counted_bytes(self) -> int:
+        """What counts against its limit. What a program reserves does not: its hard limit leaves room for that."""
+        return max(self.used_bytes, self.reserved_bytes) if self.tree.base_data_bytes else self.used_bytes
 
     def may_be_skipped(self, now: float, steps: int, is_busy: bool) -> bool:
         """Return whether this look at the tree may be left out: the worker has waited for a task since the last one.
@@ -87,11 +93,15 @@ class Watch(MeasuredTree):
     def is_worth_reporting(self, now: float) -> bool:
         """Return whether to report the last reading: more often from 80 % on, and at once when that is passed."""
         nearly_full_bytes = int(self.limit_bytes * _NEARLY_FULL)
-        is_nearly_full = self.used_bytes >= nearly_full_bytes
+        is_nearly_full = self.counted_bytes >= nearly_full_bytes
         if now - self.reported_at < (_REPORT_NEARLY_FULL_EVERY_S if is_nearly_full else _REPORT_EVERY_S):
             return False
-        has_moved = abs(self.used_bytes - self.reported_bytes) >= _REPORTED_STEP_BYTES
-        return has_moved or (is_nearly_full and self.reported_bytes < nearly_full_bytes)
+        moved = max(abs(self.used_bytes - self.reported_bytes), abs(self.counted_bytes - self.reported_counted_bytes))
+        is_new = is_nearly_full and self.reported_counted_bytes < nearly_full_bytes
+        return moved >= _REPORTED_STEP_BYTES or is_new
+
+    def has_reported(self, now: float) -> None:
+        self.reported_bytes, self.reported_counted_bytes, self.reported_at = self.used_bytes, self.counted_bytes, now
 
     def look(self, now: float, steps: int, is_busy: bool) -> KillReason | None:
         """Read the tree; return the reason to kill it, if this reading shows one."""

@@ -247,10 +247,10 @@ class Watchdog:
             return
         new = [watch for watch in self._watches.values() if watch.is_worth_reporting(now)]
         for watch in new:
-            watch.reported_bytes, watch.reported_at = watch.used_bytes, now
+            watch.has_reported(now)
         if new or self._reported_abandoned_bytes != self._abandoned_bytes:
             self._reported_abandoned_bytes = self._abandoned_bytes
-            readings = [WorkerReading(watch.worker, watch.used_bytes) for watch in new]
+            readings = [WorkerReading(watch.worker, watch.used_bytes, watch.counted_bytes) for watch in new]
             self._control.send(Readings(readings, self._abandoned_bytes))
 
     @property

@@ -94,7 +94,7 @@ class HostBudget:
         owed_bytes, most_bytes = slot.reserved_bytes if is_promised else slot_memory_bytes, self._most_to_lend_bytes
         if most_bytes is None:
             most_bytes = self.governor.bytes_at(self._limits.emergency_at) - self.floor_bytes
-        elif is_promised:
+        elif is_promised and not slot.is_after_death:
             return owed_bytes  # it was there when the slot was entered
         return min(owed_bytes, int(most_bytes * _IN_FORCE))
 
@@ -128,6 +128,12 @@ class HostBudget:
     def release(self, slot: Slot) -> None:
         self._charged_bytes -= slot.charged_bytes
 
+    def reserve_more(self, slot: Slot, slot_memory_bytes: int) -> None:
+        """The slot has outgrown its reservation: reserve twice what it uses, at most a slot's memory."""
+        more_bytes = min(2 * slot.in_use_bytes, slot_memory_bytes)
+        slot.reserved_bytes = max(slot.reserved_bytes, more_bytes)
+        self.charge_anew(slot)
+
     # Readings.
 
     def observe(self, read: MemoryMeasured) -> None:
@@ -154,9 +160,13 @@ class HostBudget:
         self.governor.start_over(self.used_bytes)
 
     def _note_floor(self, used_bytes: int) -> None:
-        own_bytes = max(0, used_bytes - self._surveys.in_use_bytes)
-        self.floor_bytes = min(own_bytes, self.floor_bytes) if self._slots else own_bytes
-        governor = self.governor
+        governor, surveys_bytes = self.governor, self._surveys.in_use_bytes
+        own_bytes = max(0, used_bytes - surveys_bytes)
+        if self._lendable_bytes is not None:  # measured, also while workers run, or have ended and are not yet gone
+            lent_below_bytes = governor.bytes_at(self._limits.emergency_at)
+            self.floor_bytes = max(0, lent_below_bytes - self._lendable_bytes - surveys_bytes)
+        else:
+            self.floor_bytes = min(own_bytes, self.floor_bytes) if self._slots else own_bytes
         if used_bytes < governor.limits.shrink_until * governor.budget_bytes:
             governor.zero_bytes = 0
         else:
@@ -206,7 +216,13 @@ class HostBudget:
         return min(full_bytes, used_bytes + max(self._wait_margin_bytes, used_bytes // LITTLE_SHARE))
 
     def _charge_in_full(self, slot: Slot) -> int:
-        """What is reserved; a slot that uses more, what the lender lends to it before it lends to a lower one."""
-        if slot.in_use_bytes <= slot.reserved_bytes:
-            return slot.reserved_bytes
-        return slot.in_use_bytes if self._lendable_bytes is None else int(slot.in_use_bytes / NEARLY_FULL)
+        """What is reserved, and no less than what the lender leaves to the slot when it lends to another."""
+        used_bytes = slot.in_use_bytes
+        if self._lendable_bytes is None:
+            return max(used_bytes, slot.reserved_bytes)
+        if used_bytes > slot.reserved_bytes:
+            return int(used_bytes / NEARLY_FULL)  # it grows: a lower one would soon have to make way
+        return max(slot.reserved_bytes, self._enough_to_go_on(used_bytes))
+
+    def _enough_to_go_on(self, used_bytes: int) -> int:
+        return used_bytes + max(self._wait_margin_bytes, used_bytes // LITTLE_SHARE) if used_bytes else 0
