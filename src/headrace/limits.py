@@ -150,6 +150,9 @@ class EndpointLimits(msgspec.Struct, frozen=True, kw_only=True):
     A busy service is left alone for `first_pause_s`, doubling to `longest_pause_s`, or for as long as it asks, up to
     `longest_asked_pause_s`. A network that is away is tried after `first_away_s`, doubling to `longest_away_s`.
 
+    One that was closed, by a refused key for instance, is tried again after `first_closed_s`, doubling to
+    `longest_closed_s`.
+
     Calls wait in the order of their priority; a level that has waited `aging_s` longer counts as one level higher. A
     part is reserved for HIGH and above while they ask, and for `reserve_s` after that.
     """
@@ -166,6 +169,8 @@ class EndpointLimits(msgspec.Struct, frozen=True, kw_only=True):
     breaker: BreakerLimits = BreakerLimits(cool_down_s=2.0)
     aging_s: float = 30.0
     reserve_s: float = 10.0
+    first_closed_s: float = 30.0
+    longest_closed_s: float = 1_800.0
 
     def __post_init__(self) -> None:
         for name in ("requests_per_minute", "tokens_per_minute"):
@@ -178,6 +183,8 @@ class EndpointLimits(msgspec.Struct, frozen=True, kw_only=True):
             raise OptionError("The pauses of a busy endpoint must rise: first, longest, longest asked for.")
         if not 0 < self.first_away_s <= self.longest_away_s < math.inf:
             raise OptionError("The waits for a network that is away must rise: first, longest.")
+        if not 0 < self.first_closed_s <= self.longest_closed_s < math.inf:
+            raise OptionError("The waits for an endpoint that is closed must rise: first, longest.")
         if not (0 < self.aging_s < math.inf and 0 <= self.reserve_s < math.inf):
             raise OptionError("aging_s and reserve_s of an endpoint are seconds.")
 

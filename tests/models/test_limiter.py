@@ -21,6 +21,9 @@ class Scripted:
 
     is_instant = False
 
+    def is_changed(self) -> bool:
+        return False
+
     def __init__(self, *errors: ProviderError, wait_s: float = 0.0) -> None:
         self.errors = list(errors)
         self.asked: list[str] = []

@@ -38,13 +38,13 @@ class Cursors:
 
     def hold(self, model: int) -> None:
         """Take nothing of this model until it is let go."""
-        self._cursors[model].is_held = True
+        self._cursors[model].is_held, self._cursors[model].is_dropped = True, False
 
     def let_go(self, model: int) -> None:
-        self._cursors[model].is_held = self._cursors[model].is_dropped
+        self._cursors[model].is_held = self._cursors[model].is_dropped = False
 
     def drop(self, model: int) -> None:
-        """Take nothing more of this model."""
+        """Take nothing of this model, and do not wait until it is let go."""
         self._cursors[model].is_held = self._cursors[model].is_dropped = True
 
 

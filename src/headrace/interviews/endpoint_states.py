@@ -27,19 +27,21 @@ class EndpointStates:
         self._planned = planned
         self._names = [model.name for model in models]
         self._closed: dict[int, str] = {}
+        self._refused: dict[int, str] = {}  # closed at some time: what was in flight then is left
         self._held: dict[int, str] = {}
 
     def note(self, observed: Observed) -> None:
         """Follow the last state of a model's endpoint."""
         model, state = observed.model, observed.state
         self._held.pop(model, None)
+        self._closed.pop(model, None)
         match state:
             case EndpointState.OPEN:
                 pass
             case EndpointState.HELD:
                 self._held[model] = observed.reason
             case EndpointState.CLOSED:
-                self._closed[model] = observed.reason
+                self._closed[model] = self._refused[model] = observed.reason
             case _:
                 assert_never(state)
         for cursor in range(self._planned) if model >= self._planned else (model,):
@@ -63,9 +65,9 @@ class EndpointStates:
 
     def failure(self, done: int, total: int) -> ModelUnusable | None:
         """The error of a run that ended without these models; None where all could be asked."""
-        if not self._closed:
+        if not self._refused:
             return None
-        reasons = " ".join(dict.fromkeys(self._closed.values()))
+        reasons = " ".join(dict.fromkeys(self._refused.values()))
         return ModelUnusable(
             f"{reasons} {done:,} of {total:,} interviews are done and saved.",
             fix="Mend that and run again: what is missing is asked then.",

@@ -150,6 +150,7 @@ class InlineExecutor:
             return PlainCalls(provider, spec.prices[position] if "price" in model.parameters else None)
         limiter = self._endpoints.limiter(model)
         listener = partial(self._outbox.observe, position)
+        limiter.notice_change(provider)  # a new run tries again what was refused before it
         limiter.listen(listener)
         self._listening.append((limiter, listener))
         # As the controller names it: a script's function has another module's name in a process of its own.

@@ -21,17 +21,31 @@ _MOST_ENV_FILE_BYTES = 1 << 20
 
 
 class Key:
-    """`origin` says in words where it comes from. A function is asked once, and again when its key is refused."""
+    """`origin` says in words where it comes from. A function is asked once, and again when its key is refused. So is
+    the environment for `variable`: a program that runs for months may be given another key.
+    """
 
-    def __init__(self, origin: str, value: str | None, source: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self, origin: str, value: str | None, source: Callable[[], Any] | None = None, variable: str | None = None
+    ) -> None:
         self.origin = origin
         self._value = value
         self._source = source
+        self._variable = variable
         self._asking = asyncio.Lock()  # many calls may need the key at once; the function is asked by one of them
 
     @property
     def known(self) -> str | None:
         """The key, where it is known without asking a function."""
+        return self._value
+
+    def look_again(self) -> str | None:
+        """The key as it is known now, after another look at its variable."""
+        if self._variable is not None:
+            value, place = _looked_up(self._variable)
+            if value and value.strip() != self._value:
+                self.origin = f"{self._variable} in {place}"
+                self._value = _checked(value, self.origin)
         return self._value
 
     async def value(self) -> str | None:
@@ -41,9 +55,9 @@ class Key:
         return self._value
 
     async def renew(self, refused: str | None) -> bool:
-        """Asks the function again; tells whether it gave another key than the refused one."""
+        """Asks the function or looks the variable up again; tells whether there is another key than the refused one."""
         if self._source is None:
-            return False
+            return self.look_again() != refused
         async with self._asking:
             if self._value == refused:  # else another call has renewed it already
                 self._value = await _given_by(self._source)
@@ -60,9 +74,7 @@ def key_for(model: str, parameters: dict[str, Any], usual_env: str | None) -> Ke
     name = parameters.get("api_key_env") or usual_env
     if name is None:
         return Key("no key was sent: name its variable with api_key_env if the service needs one", None)
-    value, place = os.environ.get(name), "the environment"
-    if not value:
-        value, place = read_env_file(Path(".env"), name), ".env"
+    value, place = _looked_up(name)
     if not value:
         raise ListError(
             f"Model {model!r} needs a key: {name} is neither in the environment nor in {Path('.env').resolve()}.",
@@ -71,7 +83,13 @@ def key_for(model: str, parameters: dict[str, Any], usual_env: str | None) -> Ke
                 command=f"Set {name}, or name another variable: --model {model},api_key_env=NAME.",
             ),
         )
-    return Key(f"{name} in {place}", _checked(value, f"{name} in {place}"))
+    return Key(f"{name} in {place}", _checked(value, f"{name} in {place}"), variable=name)
+
+
+def _looked_up(name: str) -> tuple[str | None, str]:
+    """A variable's value, and where it was found."""
+    value = os.environ.get(name)
+    return (value, "the environment") if value else (read_env_file(Path(".env"), name), ".env")
 
 
 def read_env_file(path: Path, name: str) -> str | None:

@@ -33,6 +33,7 @@ from headrace.models.endpoint.call_results import (
     CallRefused,
     CallResult,
     Closed,
+    EndpointCondition,
     EndpointStatus,
     Go,
     Ok,
@@ -47,6 +48,7 @@ from headrace.priority import Priority
 from headrace.units import format_duration
 
 ABANDONED = Abandoned()
+_OPEN = EndpointCondition.OPEN
 # Paused as long as it is, a service that answers each of these with "busy" will not serve this question.
 _MOST_BUSY = 50
 
@@ -56,7 +58,7 @@ class EndpointState(Enum):
 
     OPEN = "open"
     HELD = "held"  # busy, failing or away: start nothing more for it
-    CLOSED = "closed"  # for good
+    CLOSED = "closed"  # what was asked of it is refused: what is left is for a later run
 
 
 class CallNotMade(HeadraceError):
@@ -96,23 +98,38 @@ async def ask_in_turn(
 
 
 class Reach(Enum):
-    """Whether an endpoint, or one of its addresses, can be reached, when that changes."""
+    """How an endpoint is, or whether one of its addresses can be reached, when that changes."""
 
     AWAY = "model away"
+    BUSY = "model busy"
+    FAILING = "model failing"
+    CLOSED = "model closed"
+    REOPENED = "model reopened"
     BACK = "model back"
     ADDRESS_AWAY = "address away"
     ADDRESS_BACK = "address back"
 
 
+_REACH_OF = {
+    EndpointCondition.AWAY: Reach.AWAY,
+    EndpointCondition.BUSY: Reach.BUSY,
+    EndpointCondition.FAILING: Reach.FAILING,
+    EndpointCondition.CLOSED: Reach.CLOSED,
+}
+
+
 class Limiter:
     """Lets one endpoint's calls through. Listeners get each change of its state, with the reason.
 
-    `on_reach` is called once when a connection fails, and once when one succeeds again, for each incident.
+    `on_reach` is called once when an incident begins and once when it has ended, with the reason or how long it took;
+    of a busy service only where it is still busy when it is asked again.
     """
 
     def __init__(self, limits: EndpointLimits, on_reach: Callable[[Reach, str], None] | None = None) -> None:
         self._endpoint = Endpoint(limits, random.random)
         self._on_reach = on_reach
+        self._told = EndpointCondition.OPEN
+        self._told_s = 0.0
         self._away_addresses: set[str] = set()
         self._line: CallLine[_Waiting] = CallLine(limits.aging_s)
         self._timer: asyncio.TimerHandle | None = None
@@ -124,7 +141,11 @@ class Limiter:
         self._endpoint.allow(calls)
 
     def listen(self, listener: Callable[[EndpointState, str], None]) -> None:
+        """Call this with each change from now on, and at once where the endpoint is not open."""
         self._listeners.append(listener)
+        self._tell_state()
+        if self.state is not EndpointState.OPEN:
+            listener(self.state, self._reason())
 
     def unlisten(self, listener: Callable[[EndpointState, str], None]) -> None:
         """Stops calling this listener: an endpoint outlives the runs that use it."""
@@ -135,6 +156,7 @@ class Limiter:
 
     async def ask(self, provider: Provider, request: Request, tokens: float, is_stopping: Callable[[], bool]) -> Reply:
         """Make one call when its turn comes; raises what the provider raises, or CallNotMade."""
+        self.notice_change(provider)
         return await ask_in_turn(self, provider, request, tokens, is_stopping)
 
     async def turn(self, tokens: float, is_stopping: Callable[[], bool], priority: Priority) -> Go:
@@ -142,14 +164,29 @@ class Limiter:
         return self._go_at_once(tokens, priority) or await self._turn(tokens, is_stopping, priority)
 
     def ended(self, go: Go, outcome: CallResult) -> None:
-        away_since_s = self._endpoint.away_since_s
         self._endpoint.ended(time.monotonic(), go, outcome)
         if isinstance(outcome, (Ok, Away)) and outcome.changes:
             self._note_addresses(outcome.changes)
-        if self._endpoint.away_since_s != away_since_s:
-            self._tell_reach(away_since_s, outcome)
+        if self._endpoint.is_held or self._told is not _OPEN:
+            self._tell_condition()
         if self._line.total:
             self._advance()
+        self._tell_state()
+
+    def notice_change(self, provider: Provider) -> None:
+        """Reopen where a call would not be sent as the refused one was: with another key, for instance."""
+        if self._endpoint.closed_reason is not None and provider.is_changed():
+            self.reopen("its key has changed, or it is asked with other parameters")
+
+    def reopen(self, why: str) -> None:
+        """Let calls go at once, whatever held them back."""
+        was_closed = self._endpoint.closed_reason is not None
+        self._endpoint.reopen(time.monotonic())
+        if was_closed:
+            self._told = EndpointCondition.OPEN
+            if self._on_reach is not None:
+                self._on_reach(Reach.REOPENED, why)
+        self._advance()
         self._tell_state()
 
     def release_stopped(self) -> None:
@@ -237,13 +274,23 @@ class Limiter:
                 reach = Reach.ADDRESS_AWAY if change.error else Reach.ADDRESS_BACK
                 self._on_reach(reach, change.error or change.address)
 
-    def _tell_reach(self, away_since_s: float | None, outcome: CallResult) -> None:
-        if self._on_reach is None:
+    def _tell_condition(self) -> None:
+        condition = self._endpoint.condition
+        if condition is self._told or self._endpoint.is_new_pause:
             return
-        if away_since_s is None and isinstance(outcome, Away):
-            self._on_reach(Reach.AWAY, outcome.message)
-        elif away_since_s is not None and self._endpoint.away_since_s is None:
-            self._on_reach(Reach.BACK, format_duration(time.monotonic() - away_since_s))
+        before, self._told = self._told, condition
+        status = self.status()
+        if condition is not _OPEN:
+            self._told_s = status.since_s or time.monotonic() if before is _OPEN else self._told_s
+            said, reach = status.reason, _REACH_OF[condition]
+        else:
+            lasted = format_duration(time.monotonic() - self._told_s)
+            said, reach = (
+                f"{'is reached' if before is EndpointCondition.AWAY else 'answers'} again, after {lasted}",
+                Reach.BACK,
+            )
+        if self._on_reach is not None:
+            self._on_reach(reach, said)
 
     def _reason(self) -> str:
         status = self.status()
@@ -255,7 +302,7 @@ class Limiter:
         return "busy" if status.busy_since_s is not None else "failing" if self._endpoint.is_held else ""
 
     def _state(self) -> EndpointState:
-        if self._endpoint.closed_reason is not None:
+        if self._endpoint.closed_reason is not None and self._endpoint.refuses(time.monotonic()):
             return EndpointState.CLOSED
         # With no call left that could be the probe, the plan has to send one, or the incident would never end.
         can_probe = self._line.total > 0 or self._endpoint.in_flight > 0
@@ -285,9 +332,9 @@ def outcome_of(error: ProviderError) -> CallResult:
     """The call result that stands for an error of a provider."""
     match error:
         case ProviderBusy():
-            return Busy(error.retry_after_s)
+            return Busy(error.retry_after_s, str(error))
         case ProviderTimeout():
-            return TimedOut()
+            return TimedOut(str(error))
         case AllAddressesAway():
             return Away(str(error), error.changes)
         case NetworkAway():
@@ -297,4 +344,4 @@ def outcome_of(error: ProviderError) -> CallResult:
         case ProviderRefused():
             return CallRefused()
         case _:
-            return Unavailable()
+            return Unavailable(str(error))

@@ -101,6 +101,10 @@ class Provider(Protocol):
 
     async def ask(self, request: Request) -> Reply: ...
 
+    def is_changed(self) -> bool:
+        """Whether a call would now be sent otherwise than the last one was: with another key, or for the first time."""
+        ...
+
     async def close(self) -> None: ...
 
 

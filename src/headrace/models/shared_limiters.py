@@ -74,7 +74,10 @@ class SharedLimiters:
                 words = f"{what}. It is tried again until it answers; stopping loses nothing."
                 _log.warning("%s", words)
             case Reach.BACK:
-                words = f"{model.name} is reached again, after {said}."
+                words = f"{model.name} {said}."
+                _log.info("%s", words)
+            case Reach.BUSY | Reach.FAILING | Reach.CLOSED | Reach.REOPENED:
+                words = said or f"{model.name}: {reach.value}"
                 _log.info("%s", words)
             case Reach.ADDRESS_AWAY:
                 words = f"{said}. Its other addresses are asked meanwhile."

@@ -13,6 +13,7 @@ from headrace.models.endpoint.call_results import (
     CallRefused,
     CallResult,
     Closed,
+    EndpointCondition,
     Go,
     Ok,
     TimedOut,
@@ -170,14 +171,101 @@ def test_a_fleet_that_never_reached_the_service_is_one_absence():
     assert calls.ask(1.0, 100) == Wait(3.0)
 
 
-def test_an_unusable_model_is_closed_for_good_with_the_first_message():
-    calls = endpoint(first_concurrency=3)
+def test_an_unusable_model_is_closed_with_the_first_message_of_those_that_were_in_flight_together():
+    calls = endpoint(first_concurrency=3, first_closed_s=30.0)
     out = fleet(calls)
     calls.ended(1.0, out[0], Unusable("the key is wrong"))
     calls.ended(1.0, out[1], Unusable("again"))
     calls.ended(1.0, out[2], Ok(100))
-    assert calls.ask(1e6, 100) == Closed("the key is wrong")
-    assert calls.closed_reason == calls.status(1.0).closed_reason == "the key is wrong"
+    assert calls.ask(30.9, 100) == Closed("the key is wrong")
+    assert calls.in_flight == 0
+    status = calls.status(30.9)
+    assert (status.condition, status.since_s, status.reason) == (EndpointCondition.CLOSED, 1.0, "the key is wrong")
+    assert status.paused_until_s == 31.0
+
+
+def test_a_closed_endpoint_is_probed_after_a_while_twice_as_long_each_time_up_to_a_bound():
+    calls, now_s, waits = endpoint(first_closed_s=30.0, longest_closed_s=100.0), 0.0, list[float]()
+    for _ in range(5):
+        end_one(calls, now_s, Unusable("the key is wrong"))
+        until_s = calls.status(now_s).paused_until_s or 0.0
+        assert isinstance(calls.ask(until_s - 0.1, 100), Closed)
+        waits.append(until_s - now_s)
+        now_s = until_s
+    assert waits == [30.0, 60.0, 100.0, 100.0, 100.0]
+    probe = sent(calls, now_s)
+    assert calls.ask(now_s, 100) == Wait(None), "what asks meanwhile waits for the probe, and is not refused"
+    calls.ended(now_s + 1, probe, Ok(100))
+    assert len(fleet(calls, now_s + 1)) == 2
+    assert calls.status(now_s + 1).condition is EndpointCondition.OPEN
+
+
+@pytest.mark.parametrize("outcome", [Unavailable(), TimedOut(), Busy(5.0), Away(), Abandoned()])
+def test_a_probe_that_says_nothing_about_the_key_leaves_a_closed_endpoint_closed(outcome: CallResult):
+    calls = endpoint()
+    end_one(calls, 0.0, Unusable("the key is wrong"))
+    now_s = calls.status(0.0).paused_until_s or 0.0
+    end_one(calls, now_s, outcome)
+    assert calls.status(now_s).condition is EndpointCondition.CLOSED
+    for _ in range(20):  # it is probed again at some time, and never spins or waits for nothing
+        answer = calls.ask(now_s, 100)
+        if isinstance(answer, Go):
+            break
+        assert isinstance(answer, (Wait, Closed))
+        now_s = calls.status(now_s).paused_until_s or now_s
+    else:
+        raise AssertionError("no probe")
+    calls.ended(now_s, answer, Ok(100))
+    assert calls.status(now_s).condition is EndpointCondition.OPEN
+
+
+def test_what_is_reopened_takes_calls_at_once_and_an_older_refusal_does_not_close_it_again():
+    calls = endpoint(first_concurrency=3)
+    out = fleet(calls)
+    calls.ended(1.0, out[0], Unusable("the key is wrong"))
+    calls.reopen(2.0)
+    calls.ended(3.0, out[1], Unusable("the key is wrong"))
+    status = calls.status(3.0)
+    assert (status.condition, status.since_s, status.reason) == (EndpointCondition.OPEN, 2.0, "")
+    end_one(calls, 4.0, Unusable("the new key is wrong too"))
+    assert calls.ask(4.0, 100) == Closed("the new key is wrong too")
+    assert calls.status(4.0).paused_until_s == 34.0, "as if it had been the first time"
+
+
+@pytest.mark.parametrize("outcome", [Busy(60.0), Away()])
+def test_what_is_reopened_while_it_is_held_back_is_probed_at_once(outcome: CallResult):
+    calls = endpoint()
+    end_one(calls, 0.0, outcome)
+    calls.reopen(1.0)
+    end_one(calls, 1.0, Ok(100))
+    assert calls.status(1.0).condition is EndpointCondition.OPEN
+
+
+def test_a_failing_endpoint_that_is_reopened_is_probed_at_once():
+    calls = endpoint()
+    for _ in range(3):
+        end_one(calls, 0.0, Unavailable("500: broken"))
+    status = calls.status(0.5)
+    assert (status.condition, status.since_s, status.reason) == (EndpointCondition.FAILING, 0.0, "500: broken")
+    calls.reopen(0.5)
+    end_one(calls, 0.5, Ok(100))
+    assert calls.status(0.5).condition is EndpointCondition.OPEN
+
+
+@pytest.mark.parametrize(
+    ("outcome", "condition"),
+    [(Busy(5.0, "429: slow down"), EndpointCondition.BUSY), (Away("no route"), EndpointCondition.AWAY)],
+)
+def test_an_endpoint_tells_how_it_is_since_when_and_why(outcome: Busy | Away, condition: EndpointCondition):
+    calls = endpoint()
+    assert (calls.status(0.0).condition, calls.status(0.0).since_s) == (EndpointCondition.OPEN, None)
+    end_one(calls, 10.0, outcome)
+    status = calls.status(11.0)
+    assert (status.condition, status.since_s, status.reason) == (condition, 10.0, outcome.message)
+    now_s = calls.status(11.0).paused_until_s or 0.0
+    end_one(calls, now_s, Ok(100))
+    status = calls.status(now_s)
+    assert (status.condition, status.since_s, status.reason) == (EndpointCondition.OPEN, now_s, "")
 
 
 def test_refused_and_abandoned_calls_do_not_count_against_the_endpoint():

@@ -187,6 +187,9 @@ class RemoteLimiter:
             if answer is not None and not answer.done():
                 answer.set_exception(CallNotMade("the run is stopping"))
 
+    def notice_change(self, provider: Provider) -> None:
+        pass  # a run with workers has limiters of its own: what they refuse was refused in this run
+
     def listen(self, listener: Callable[[EndpointState, str], None]) -> None:
         pass  # the controller listens to its own limiter
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import msgspec
 
@@ -27,7 +28,7 @@ class Wait(msgspec.Struct, frozen=True, gc=False):
 
 
 class Closed(msgspec.Struct, frozen=True, gc=False):
-    """No call will ever go out again."""
+    """The service refuses this model's key, name, address or quota: no call goes out before that has changed."""
 
     reason: str
 
@@ -44,14 +45,19 @@ class Busy(msgspec.Struct, frozen=True, gc=False):
     """The service asks for fewer calls: 429, 529."""
 
     retry_after_s: float | None = None
+    message: str = ""
 
 
 class TimedOut(msgspec.Struct, frozen=True, gc=False):
     """The whole reply did not come in time."""
 
+    message: str = ""
+
 
 class Unavailable(msgspec.Struct, frozen=True, gc=False):
     """A fault of the service: 5xx, a connection that broke, a reply that makes no sense."""
+
+    message: str = ""
 
 
 class Away(msgspec.Struct, frozen=True, gc=False):
@@ -78,10 +84,21 @@ class Abandoned(msgspec.Struct, frozen=True, gc=False):
 CallResult = Ok | Busy | TimedOut | Unavailable | Away | CallRefused | Unusable | Abandoned
 
 
+class EndpointCondition(Enum):
+    """How an endpoint is: in which incident, if in any."""
+
+    OPEN = "open"
+    BUSY = "busy"  # the service asks for fewer calls
+    FAILING = "failing"  # the circuit is open
+    AWAY = "away"  # it cannot be reached
+    CLOSED = "closed"  # it refuses the key, the model's name or the quota
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointStatus:
     """An endpoint's state and figures, for the progress line and for the statistics of a run.
 
+    `since_s` is when its condition began, None where it was open from the start; `reason` says why it is not open.
     `requests_per_minute` and `tokens_per_minute` are measured, the `most_` ones are the limits in force.
     """
 
@@ -101,3 +118,6 @@ class EndpointStatus:
     tokens: int
     busy: int
     failures: int
+    condition: EndpointCondition
+    since_s: float | None
+    reason: str

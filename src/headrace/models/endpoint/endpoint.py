@@ -8,6 +8,8 @@ Calm, the limits are concurrency and rates. Three incidents hold everything back
 - busy (429, 529): for as long as the service asks, else for a doubling time. It is no fault and opens no circuit.
 - failures (5xx, broken connections, time-outs): three within a minute open the circuit (models.endpoint.breaker).
 - away (the service was never reached): until a probe reaches it; visible as `away_since_s`.
+A refused key, name or quota closes the endpoint: calls are refused, not held back. After a while, twice as long each
+time, one call goes out as a probe; `reopen` lets calls go at once, because something has changed.
 A call that was in flight when an incident began belongs to it: two hundred calls that fail together are one incident.
 
 A call of HIGH or above reserves a part for those that follow it, for `reserve_s` from when it asked and from when it
@@ -33,6 +35,7 @@ from headrace.models.endpoint.call_results import (
     CallRefused,
     CallResult,
     Closed,
+    EndpointCondition,
     EndpointStatus,
     Go,
     Ok,
@@ -61,8 +64,15 @@ class Endpoint:
         self._breaker = Breaker(limits.breaker)
         self._busy = EndpointPause(limits.first_pause_s, limits.longest_pause_s, limits.longest_asked_pause_s)
         self._away = EndpointPause(limits.first_away_s, limits.longest_away_s)
-        self._is_held = False  # during an incident, or once the endpoint is closed
+        self._closed = EndpointPause(limits.first_closed_s, limits.longest_closed_s)
+        self._is_held = False  # during an incident, or while the endpoint is closed
         self._incidents = 0
+        self._reopened_at = (
+            0  # how many incidents there were; a call that began before was refused for what has changed
+        )
+        self._failing_since_s: float | None = None
+        self._open_since_s: float | None = None
+        self._reason = ""  # of the incident
         self._probe: Go | None = None
         self._reserve_s = limits.reserve_s
         self.reserved_until_s = -math.inf
@@ -80,6 +90,41 @@ class Endpoint:
     @property
     def away_since_s(self) -> float | None:
         return self._away.since_s
+
+    @property
+    def condition(self) -> EndpointCondition:
+        if self.closed_reason is not None:
+            return EndpointCondition.CLOSED
+        if self._away.since_s is not None:
+            return EndpointCondition.AWAY
+        if self._breaker.circuit is not Circuit.CLOSED:
+            return EndpointCondition.FAILING
+        return EndpointCondition.OPEN if self._busy.since_s is None else EndpointCondition.BUSY
+
+    @property
+    def is_new_pause(self) -> bool:
+        """Whether the service is busy and was not yet asked again: that is over in a second, as a rule."""
+        return self.condition is EndpointCondition.BUSY and not self._busy.is_prolonged
+
+    def refuses(self, now_s: float) -> bool:
+        """Whether it is closed, and not yet to be tried again."""
+        return self.closed_reason is not None and self._probe is None and now_s < self._closed.until_s
+
+    def reopen(self, now_s: float) -> None:
+        """Let calls go at once: something has changed, as its owner says, or another key is there. Where an incident
+        holds calls back, let the next one be the probe.
+        """
+        if self.closed_reason is not None:
+            self.closed_reason = self._probe = None
+            self._closed.end()
+            self._reopened_at = self._incidents
+            self._is_held = self._breaker.circuit is not Circuit.CLOSED
+            self._open_since_s = now_s
+            self._concurrency.restart(now_s)
+        for pause in (self._busy, self._away):
+            pause.cut_short(now_s)
+        if self._breaker.next_probe_s is not None:
+            self._breaker.next_probe_s = now_s
 
     def allow(self, calls: int) -> None:
         """Lets the limit of calls in flight grow to so many, where that raises throughput."""
@@ -121,17 +166,20 @@ class Endpoint:
             case Busy():
                 self._busy_calls += 1
                 self._rates.settle(-go.tokens, now_s)
+                self._note(go, outcome.message)
                 self._was_busy(now_s, go, outcome.retry_after_s)
             case TimedOut() | Unavailable():
                 self._failures += 1
+                self._note(go, outcome.message)
                 self._failed(now_s, go, has_timed_out=type(outcome) is TimedOut)
             case Away():
                 self._rates.settle(-go.tokens, now_s, more_requests=-1.0)
+                self._note(go, outcome.message)
                 self._was_away(now_s, go)
             case CallRefused():
                 self._answered(now_s, go, counts=False)
             case Unusable():
-                self._close(outcome.message)
+                self._was_unusable(now_s, go, outcome.message)
             case Abandoned():
                 self._abandoned(now_s, go)
             case _:
@@ -139,7 +187,7 @@ class Endpoint:
 
     def status(self, now_s: float, *, waiting: int = 0) -> EndpointStatus:
         """The endpoint's status; `waiting` is how many calls the limiter holds in line."""
-        until_s = max(self._rates.not_before_s, self._next_probe_s())
+        until_s = max(self._rates.not_before_s, self._next_probe_s(), self._closed.until_s)
         return EndpointStatus(
             circuit=self._breaker.circuit,
             paused_until_s=until_s if until_s > now_s else None,
@@ -157,7 +205,28 @@ class Endpoint:
             tokens=self._used_tokens,
             busy=self._busy_calls,
             failures=self._failures,
+            condition=self.condition,
+            since_s=self._since_s(),
+            reason=self.closed_reason or (self._reason if self._is_held else ""),
         )
+
+    def _since_s(self) -> float | None:
+        match self.condition:
+            case EndpointCondition.CLOSED:
+                return self._closed.since_s
+            case EndpointCondition.AWAY:
+                return self._away.since_s
+            case EndpointCondition.FAILING:
+                return self._failing_since_s
+            case EndpointCondition.BUSY:
+                return self._busy.since_s
+            case EndpointCondition.OPEN:
+                return self._open_since_s
+
+    def _note(self, go: Go, message: str) -> None:
+        """Keep why calls are held back, or soon may be: the word of a call that is not of an older incident."""
+        if go is self._probe or go.incidents == self._incidents:
+            self._reason = message
 
     def _kept_out(self, now_s: float, tokens: float) -> Wait | None:
         """Why a call below HIGH must leave what is reserved; None where it may go beside that."""
@@ -184,10 +253,10 @@ class Endpoint:
 
     def _held(self, now_s: float) -> Wait | Closed | None:
         """The answer during an incident; None where it is time for a probe."""
-        if self.closed_reason is not None:
-            return Closed(self.closed_reason)
         if self._probe is not None:
             return _UNTIL_ONE_ENDS
+        if self.closed_reason is not None and now_s < self._closed.until_s:
+            return Closed(self.closed_reason)
         until_s = self._next_probe_s()
         return Wait(until_s) if until_s > now_s else None
 
@@ -232,12 +301,17 @@ class Endpoint:
                 self._concurrency.overloaded(go.started_s, now_s)
             self._breaker.failed(now_s)
             if self._breaker.circuit is Circuit.OPEN:
+                self._failing_since_s = now_s
                 self._begin_incident()
 
     def _probe_failed(self, now_s: float) -> None:
         """Prolongs the incident: the probe reached the service, and the service failed."""
         self._probe = None
         self._away.end()
+        if self.closed_reason is not None:  # it says nothing about what was refused
+            self._closed.begin(now_s, None, self._jitter())
+            self._breaker.abandoned(now_s)
+            return
         self._breaker.failed(now_s)
         if self._breaker.circuit is Circuit.CLOSED and self._busy.since_s is None:
             self._recover(now_s)  # from being away: one failure is not yet an incident of its own
@@ -263,14 +337,24 @@ class Endpoint:
         self._is_held = True
 
     def _recover(self, now_s: float) -> None:
-        self._probe = None
+        self._probe = self.closed_reason = None
+        self._closed.end()
+        self._open_since_s = now_s
         self._breaker.succeeded()
         self._busy.end()
         self._away.end()
         self._is_held = False
         self._concurrency.restart(now_s)
 
-    def _close(self, reason: str) -> None:
-        self.closed_reason = self.closed_reason or reason
-        self._is_held = True
+    def _was_unusable(self, now_s: float, go: Go, reason: str) -> None:
+        """Closes the endpoint, or keeps it closed for longer where this was the probe."""
+        if go is not self._probe and (self.closed_reason is not None or go.incidents < self._reopened_at):
+            return  # it was in flight when the endpoint was closed
+        if self._breaker.circuit is Circuit.HALF_OPEN:
+            self._breaker.succeeded()  # the service is there, and answers
+        self._busy.end()
+        self._away.end()
         self._probe = None
+        self.closed_reason = reason
+        self._closed.begin(now_s, None, self._jitter())
+        self._begin_incident()

@@ -39,6 +39,15 @@ class EndpointPause:
         if self.since_s is not None and asked_s is not None:
             self.until_s = max(self.until_s, now_s + asked_s)
 
+    def cut_short(self, now_s: float) -> None:
+        """Let the next probe go now."""
+        self.until_s = min(self.until_s, now_s)
+
+    @property
+    def is_prolonged(self) -> bool:
+        """Whether a probe has failed in this pause."""
+        return self._tries > 1
+
     def end(self) -> None:
         self.since_s, self.until_s, self._tries = None, -math.inf, 0
 

@@ -111,6 +111,9 @@ class HttpProvider:
         assert first is not None
         raise self._addresses.all_away(self._model) if isinstance(first, NetworkAway) and len(tried) > 1 else first
 
+    def is_changed(self) -> bool:
+        return self._key.look_again() != self._sent_key or not self._headers
+
     async def close(self) -> None:
         await self._transport.close()
 

@@ -51,6 +51,9 @@ class FunctionProvider:
             raise ProviderUnavailable(f"{self._name} raised {type(error).__name__}: {error}") from error
         return given if isinstance(given, Reply) else self._as_reply(given)
 
+    def is_changed(self) -> bool:
+        return False  # it has no key
+
     async def close(self) -> None:
         pass  # nothing is held open
 

@@ -99,6 +99,9 @@ class LocalProvider:
             self._process = borrow(self._settings)
         return _reply(await self._process.call(body))
 
+    def is_changed(self) -> bool:
+        return False  # it has no key
+
     async def close(self) -> None:
         if self._process is not None:
             self._process = None

@@ -67,6 +67,9 @@ class TestModel:
         prompt_chars = len(request.system_prompt) + len(request.user_prompt)
         return Reply(text, raw, prompt_chars // _CHARS_PER_TOKEN, len(text) // _CHARS_PER_TOKEN + 1, repaired)
 
+    def is_changed(self) -> bool:
+        return False  # it has no key
+
     async def close(self) -> None:
         pass  # nothing is held open
 
