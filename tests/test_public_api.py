@@ -60,6 +60,14 @@ def test_the_public_names_are_these_and_sorted():
     assert all(hasattr(headrace, name) for name in PUBLIC)
 
 
+def test_an_engine_has_these_verbs():
+    verbs = [name for name in vars(headrace.Engine) if not name.startswith("_")]
+    assert sorted(verbs) == [
+        "drain", "events", "every", "find", "handle", "register", "reopen", "run", "status", "stop_beating", "stuck",
+        "submit", "submit_nowait", "unfinished",
+    ]  # fmt: skip
+
+
 def test_importing_headrace_loads_no_heavy_library():
     heavy = ("aiohttp", "duckdb", "numpy", "pandas", "polars", "psutil", "pyarrow", "rich", "typer", "sqlite3")
     program = f"import headrace, sys; print([name for name in {heavy!r} if name in sys.modules])"

@@ -33,7 +33,7 @@
     │   │   ├── ProviderTimeout      no whole reply in time
     │   │   └── NetworkAway          the service was never reached; such a call costs no attempt
     │   └── ProviderRefused          this call will not succeed by trying again
-    │       └── ModelUnusable        no call to this model will: its key, name, address or quota is wrong
+    │       └── ModelUnusable        no call to this model will until its key, name, address or quota is mended
     ├── InterviewFailed              stop_on_exception=True met a failed interview
     ├── QueueFull                    too many agent runs wait at this priority
     ├── CircuitOpen                  this kind of agent run fails: not accepted until a probe succeeds
@@ -284,6 +284,8 @@ class ProviderError(HeadraceError):
 
 
 class ProviderUnavailable(ProviderError):
+    retry_after_s: float | None = None
+
     def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s

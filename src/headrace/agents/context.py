@@ -118,12 +118,25 @@ class AgentContext:
         self._state = encoded
         self._link.stopping.pass_or_stop()
 
-    async def ask(self, model: Model | str, prompt: str, *, system: str = "", name: str | None = None) -> str:
-        """A model's reply, journaled like a step. Limits, breaker, cache and prices are those of surveys."""
+    async def ask(
+        self,
+        model: Model | str,
+        prompt: str,
+        *,
+        system: str = "",
+        timeout_s: float | None = None,
+        name: str | None = None,
+    ) -> str:
+        """A model's reply, journaled like a step. Limits, breaker, cache and prices are those of surveys.
+
+        Without `timeout_s` it waits for as long as a service is busy, away or slow. After `timeout_s` it raises
+        ProviderTimeout, which says how the model's endpoint is; the call is not made any more, or is given up.
+        """
         asked = model if isinstance(model, Model) else Model(model)
         check_allowed(asked)
         _check_text(prompt, "A prompt")
         _check_text(system, "A system prompt")
+        _checked_seconds(timeout_s)
         encoded = encode_kept([asked.identity_row().decode(), prompt, system], "What a model is asked")
         step = name or self._numbered(f"ask-{hashlib.sha256(encoded).hexdigest()[:16]}")
         mark = mark_of_encoded(self._checkpoints, "ask", encoded)
@@ -132,7 +145,7 @@ class AgentContext:
             return decode_value(kept)
         self._begin(step)
         self._surroundings.meet(asked)
-        return decode_value(await self._link.ask(step, asked.to_row(), prompt, system, mark))
+        return decode_value(await self._link.ask(step, asked.to_row(), prompt, system, mark, timeout_s))
 
     async def run(
         self,

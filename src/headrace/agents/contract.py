@@ -136,7 +136,8 @@ class ChildWanted(ExecutorEvent):
 
 class AskWanted(ExecutorEvent):
     """The run wants a model's reply, journaled as this step's result; answered by `put`, with None where the call was
-    not made because the run is to stop. Limits, breaker and money are the controller's.
+    not made because the run is to stop. Limits, breaker and money are the controller's. After `timeout_s` the answer is
+    an error.
     """
 
     step: str
@@ -144,6 +145,7 @@ class AskWanted(ExecutorEvent):
     prompt: str
     system: str
     mark: bytes = b""
+    timeout_s: float | None = None
 
 
 class CommandWanted(ExecutorEvent):

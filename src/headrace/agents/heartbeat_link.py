@@ -45,8 +45,10 @@ class HeartbeatLink(AgentLink):
     async def receive(self, step: str) -> bytes | None:
         return None
 
-    async def ask(self, step: str, model: bytes, prompt: str, system: str, mark: bytes) -> bytes:
-        asked = self._calls.ask(model, prompt, system, self.stopping.is_stopping, Priority.LOW)
+    async def ask(
+        self, step: str, model: bytes, prompt: str, system: str, mark: bytes, timeout_s: float | None
+    ) -> bytes:
+        asked = self._calls.ask(model, prompt, system, self.stopping.is_stopping, Priority.LOW, timeout_s)
         return encode_value(await awaited_on(self._engine_loop, asked))
 
     async def run_command(self, step: str, command: ProgramCall, mark: bytes) -> bytes:

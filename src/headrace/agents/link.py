@@ -120,11 +120,14 @@ class AgentLink:
         )
         return await self._answer(event)
 
-    async def ask(self, step: str, model: bytes, prompt: str, system: str, mark: bytes) -> bytes:
+    async def ask(
+        self, step: str, model: bytes, prompt: str, system: str, mark: bytes, timeout_s: float | None
+    ) -> bytes:
         """Ask a model. A reply that is on its way is paid for: a stop signal does not end the wait for it."""
         event = AskWanted(
-            id=self.id, epoch=self.epoch, seq=0, step=step, model=model, prompt=prompt, system=system, mark=mark
-        )
+            id=self.id, epoch=self.epoch, seq=0, step=step, model=model, prompt=prompt, system=system, mark=mark,
+            timeout_s=timeout_s,
+        )  # fmt: skip
         return await self._patiently(event)
 
     async def run_command(self, step: str, command: ProgramCall, mark: bytes) -> bytes:

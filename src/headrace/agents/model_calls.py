@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from headrace.errors import InvalidAnswer, ProviderUnavailable
+from headrace.errors import InvalidAnswer, ModelUnusable, ProviderTimeout, ProviderUnavailable
 from headrace.limits import RetryLimits
 from headrace.models.calls import ModelCalls, PlainCalls, ServiceCalls
 from headrace.models.endpoint.retry import wait_before_retry_s
@@ -23,6 +23,7 @@ from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, AnswerState, Usage
 
 _TEXT = {"type": "string"}
+_LONGEST_S = 1e8  # an event loop's clock takes no more
 
 
 class AgentCalls:
@@ -45,13 +46,39 @@ class AgentCalls:
             self._met[model.to_row()] = model
 
     async def ask(
-        self, row: bytes, prompt: str, system: str, is_stopping: Callable[[], bool], priority: Priority
+        self,
+        row: bytes,
+        prompt: str,
+        system: str,
+        is_stopping: Callable[[], bool],
+        priority: Priority,
+        timeout_s: float | None,
     ) -> str:
-        """The model's reply, whatever it says. One that is of no use has been paid for all the same."""
+        """The model's reply; raises ProviderTimeout after `timeout_s`, and what stays unsent then is never sent."""
         model = self._met.get(row) or Model.from_row(row)
+        request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1, priority=priority)
+        limit = asyncio.timeout(None if timeout_s is None else min(timeout_s, _LONGEST_S))
+        try:
+            async with limit:
+                return await self._ask(model, request, is_stopping)
+        except TimeoutError:
+            if timeout_s is None or not limit.expired():
+                raise
+            raise self._took_too_long(model, timeout_s) from None
+        except ModelUnusable as error:
+            again = f"{error.fix} It is asked again when its key has changed, after engine.reopen({model.name!r}),"
+            raise ModelUnusable(error.message, fix=f"{again} or after a while.".lstrip()) from error
+
+    def _took_too_long(self, model: Model, timeout_s: float) -> ProviderTimeout:
+        endpoint = "".join(f" {endpoint}." for endpoint in self._endpoints.shown(model))
+        return ProviderTimeout(
+            f"{model.name} gave no reply within timeout_s={timeout_s:g}, and is not asked any more.{endpoint}"
+        )
+
+    async def _ask(self, model: Model, request: Request, is_stopping: Callable[[], bool]) -> str:
+        """The model's reply, whatever it says. One that is of no use has been paid for all the same."""
         calls = await self._of(model)
         record = AnswerRecord(0, AnswerState.ANSWERED)
-        request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1, priority=priority)
         reply = await self._patiently(calls, request, record, is_stopping)
         record.attempts = 1
         record.input_tokens, record.output_tokens = reply.input_tokens, reply.output_tokens

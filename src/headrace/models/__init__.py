@@ -16,9 +16,10 @@ controller, decides for all interviews and agent runs; worker processes ask it f
   or CRITICAL calls come, a part of the endpoint's concurrency and rates is left to them.
 - A model may have several addresses. Which of them can be reached travels with replies and errors to the limiter, which
   logs each change once.
-- A wrong key, name or quota closes an endpoint for good: its interviews stay as they are, the other models go on, and
-  the run ends with that one message. While an endpoint is held, its model's cursor in the plan stops, so that at most a
-  window of interviews waits for it; a call that can probe it is always in line.
+- A wrong key, name or quota closes an endpoint: its interviews stay as they are, the other models go on, and the run
+  ends with that one message. A call that would be sent with another key, `reopen`, or time opens it again. While an
+  endpoint is held, its model's cursor in the plan stops, so that at most a window of interviews waits for it; a call
+  that can probe it is always in line. `model_endpoints` is how people see an endpoint.
 - A key is sent in one header. Everything that a service says passes `redaction`, which takes the key out in every
   encoding, before anything reads it.
 - The response cache (`response_cache`, `cache_file`) is one SQLite file for all runs: rows appended, found by an index

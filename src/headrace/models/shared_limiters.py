@@ -6,15 +6,18 @@ The controller owns them. An executor in its process uses them directly, a worke
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import assert_never
 
 import msgspec
 
+from headrace.errors import OptionError, nearest
 from headrace.models.calls import endpoint_limits
 from headrace.models.endpoint.call_results import EndpointStatus
 from headrace.models.limiter import Limiter, Reach
+from headrace.models.model_endpoints import ModelEndpoint
 from headrace.survey.model import Model
 from headrace.survey.values import encode_value
 
@@ -34,12 +37,12 @@ class SharedLimiters:
 
     def __init__(self, on_reach: Callable[[Reach, str], None] | None = None) -> None:
         self._on_reach = on_reach
-        self._limiters: dict[bytes, tuple[str, Limiter]] = {}  # as many as there are models
+        self._limiters: dict[bytes, tuple[Model, Limiter]] = {}  # as many as there are models
 
     def limiter(self, model: Model) -> Limiter:
         key = endpoint_key(model)
         if key not in self._limiters:
-            self._limiters[key] = model.name, Limiter(endpoint_limits(model), partial(self._tell_reach, model))
+            self._limiters[key] = model, Limiter(endpoint_limits(model), partial(self._tell_reach, model))
         return self._limiters[key][1]
 
     def allow(self, interviews: int) -> None:
@@ -48,7 +51,31 @@ class SharedLimiters:
             limiter.allow(interviews)
 
     def status(self) -> list[tuple[str, EndpointStatus]]:
-        return [(name, limiter.status()) for name, limiter in self._limiters.values()]
+        return [(model.name, limiter.status()) for model, limiter in self._limiters.values()]
+
+    def shown(self, of: Model | None = None) -> list[ModelEndpoint]:
+        """Each endpoint as people see it, or that of one model: none where it was not called yet."""
+        now_s, key = time.monotonic(), None if of is None else endpoint_key(of)
+        return [
+            ModelEndpoint.of(model.name, model.service_name, limiter.status(), now_s)
+            for each, (model, limiter) in self._limiters.items()
+            if key is None or each == key
+        ]
+
+    def reopen(self, model: Model | str | None) -> None:
+        """Let calls to this model go at once, whatever held them back; None is all models."""
+        key = endpoint_key(model) if isinstance(model, Model) else None
+        chosen = [
+            limiter
+            for each, (known, limiter) in self._limiters.items()
+            if model is None or each == key or known.name == model
+        ]
+        if not chosen and model is not None:
+            name = model.name if isinstance(model, Model) else str(model)
+            known = [each.name for each, _ in self._limiters.values()]
+            raise OptionError(f"No call to a model {name!r} was made here.", fix=nearest(name, known))
+        for limiter in chosen:
+            limiter.reopen("its owner has reopened it")
 
     def figures(self) -> bytes:
         """Each endpoint's figures as JSON, for the run file at the end of a run (results.stats has the shape)."""
@@ -77,7 +104,7 @@ class SharedLimiters:
                 words = f"{model.name} {said}."
                 _log.info("%s", words)
             case Reach.BUSY | Reach.FAILING | Reach.CLOSED | Reach.REOPENED:
-                words = said or f"{model.name}: {reach.value}"
+                words = f"{model.name}: {said}" if model.name not in said else said
                 _log.info("%s", words)
             case Reach.ADDRESS_AWAY:
                 words = f"{said}. Its other addresses are asked meanwhile."

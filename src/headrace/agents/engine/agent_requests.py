@@ -92,7 +92,7 @@ class AgentRequests:
             return run.stop is not None or run.epoch != event.epoch
 
         asked = event.model, event.prompt, event.system
-        return encode_value(await self._calls.ask(*asked, is_stopping, run.priority))
+        return encode_value(await self._calls.ask(*asked, is_stopping, run.priority, event.timeout_s))
 
     async def _receive(self, run: LiveRun, event: contract.Receiving) -> None:
         run.has_mail = False

@@ -37,6 +37,7 @@ from headrace.limits import BreakerLimits, MemoryLimits
 from headrace.plan.job import Job
 from headrace.priority import Priority
 from headrace.results.results import Results, results_of_run
+from headrace.survey.model import Model
 from headrace.workers.functions import refer_to
 
 _BY_ARGUMENTS = "\0by arguments"  # no key can be this: it means "the kind and the arguments"
@@ -188,6 +189,12 @@ class Engine:
         for function in functions:
             kind = self._kind_of(function)
             self._access.tell(lambda loop, kind=kind: loop.register(kind))
+
+    def reopen(self, model: Model | str | None = None) -> None:
+        """Ask a model again at once, by its name or as a Model: one that was closed by a refused key, name or quota, or
+        that calls wait for because it is busy, failing or away. None is all models.
+        """
+        self._access.look(lambda loop: loop.reopen(model))
 
     async def drain(self) -> None:
         """Wait until every run that can go on by itself has ended."""

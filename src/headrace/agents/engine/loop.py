@@ -67,6 +67,7 @@ from headrace.steady_clock import LastingClock
 from headrace.store.engine_file.engine_file import EngineFile, Writes
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.store.home import cache_path
+from headrace.survey.model import Model
 from headrace.survey.record import Usage
 from headrace.threads.crossing import LoopPromise
 from headrace.threads.stuck_loop import StuckLoopWatch, stuck_file
@@ -250,6 +251,9 @@ class EngineLoop:
         if is_new:
             self.backlog.look_again()
 
+    def reopen(self, model: Model | str | None) -> None:
+        self._endpoints.reopen(model)
+
     def _meet_child(self, kind: TaskKind) -> None:
         check_succession(self.kinds.get(kind.name), kind)
         self.register(kind)
@@ -283,6 +287,7 @@ class EngineLoop:
             peak_bytes=self._memory.readings.peak_bytes,
             layers=self._workers.layers(),
             stuck=self.stuck,
+            endpoints=self._endpoints.shown(),
             now_s=time.monotonic(),
         )
 

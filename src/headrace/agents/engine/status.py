@@ -8,6 +8,7 @@ from typing import Any
 from headrace.agents.engine.heartbeat_calls import Heartbeat
 from headrace.agents.scheduler.snapshot import Snapshot
 from headrace.display import counted
+from headrace.models.model_endpoints import ModelEndpoint
 from headrace.store.engine_file.engine_schema import RunState
 from headrace.units import format_bytes
 
@@ -52,6 +53,8 @@ class EngineStatus:
     `layers` are what holds workers to their memory, each with its state: active, or why not.
 
     `stuck` is the stack of what blocks the engine's loop, None where nothing does.
+
+    `endpoints` are the models that were called, each with its state, since when and why, and how many calls wait.
     """
 
     waiting: dict[str, int]
@@ -70,6 +73,7 @@ class EngineStatus:
     layers: dict[str, str]
     stuck: str | None
     awaiting: int = 0
+    endpoints: tuple[ModelEndpoint, ...] = ()
 
     def __str__(self) -> str:
         waiting = ", ".join(f"{count} {level}" for level, count in self.waiting.items() if count)
@@ -80,6 +84,7 @@ class EngineStatus:
         parts = [running, f"waiting {waiting}", f"unfinished {unfinished}", f"memory {memory}"]
         parts += [f"no function here for {count} of {kind}" for kind, count in self.unknown.items()]
         parts += [f"{kind} fails and is refused" for kind in self.open_circuits]
+        parts += [str(endpoint) for endpoint in self.endpoints if endpoint.state != "open"]
         parts += [str(heartbeat) for heartbeat in self.heartbeats]
         parts += ["the loop is stuck"] if self.stuck else []
         return "; ".join(parts)
@@ -98,6 +103,7 @@ def status_of(
     peak_bytes: int,
     layers: dict[str, str],
     stuck: str | None,
+    endpoints: list[ModelEndpoint],
     now_s: float,
 ) -> EngineStatus:
     by_state: dict[str, int] = {}
@@ -127,6 +133,7 @@ def status_of(
         usage=usage,
         layers=layers,
         stuck=stuck,
+        endpoints=tuple(endpoints),
     )
 
 

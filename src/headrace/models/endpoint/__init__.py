@@ -8,6 +8,8 @@
 - A 429 pauses the whole endpoint (`pause`) for as long as the service asks, else for a doubling time; it is no failure
   and costs no attempt. A network that is away is probed every 2 to 30 s, costs no attempt, and the progress line says
   since when.
+- A refused key, name or quota closes the endpoint: calls are refused until it is reopened, or a probe is answered; one
+  goes out after 30 s, doubling to half an hour.
 - `call_line`: which call is next, by priority, with aging. While calls of HIGH or above come, lower ones leave them a
   part of concurrency and rates.
 - `retry`: how often one question is tried, and how long between.

@@ -1,0 +1,53 @@
+"""`ModelEndpoint`: a model's endpoint as people see it: in `engine.status()`, and in the error of too long a wait.
+
+Does not cover: why an endpoint is in its state (models.endpoint.endpoint).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from headrace.display import counted
+from headrace.models.endpoint.call_results import EndpointStatus
+from headrace.units import format_duration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEndpoint:
+    """`state` is open, busy (the service asks for fewer calls), failing (its circuit is open), away (it cannot be
+    reached) or closed (it refuses the key, the model's name or the quota); `reason` says why it is not open.
+
+    `since` is in seconds since 1970, None where it was open from the start. `waiting` calls are in line, `in_flight`
+    were sent. Calls are held back, or refused by a closed endpoint, for `retry_in_s` more; then one of them is tried.
+    """
+
+    model: str
+    service: str
+    state: str
+    since: float | None
+    reason: str
+    waiting: int
+    in_flight: int
+    retry_in_s: float | None
+
+    @classmethod
+    def of(cls, model: str, service: str, status: EndpointStatus, now_s: float) -> ModelEndpoint:
+        since_s, until_s = status.since_s, status.paused_until_s
+        return cls(
+            model=model,
+            service=service,
+            state=status.condition.value,
+            since=None if since_s is None else time.time() - (now_s - since_s),
+            reason=status.reason,
+            waiting=status.waiting,
+            in_flight=status.in_flight,
+            retry_in_s=None if until_s is None else max(0.0, until_s - now_s),
+        )
+
+    def __str__(self) -> str:
+        since = "" if self.since is None else f" since {time.strftime('%H:%M:%S', time.localtime(self.since))}"
+        why = f" ({self.reason.rstrip('.')})" if self.reason else ""
+        again = "" if self.retry_in_s is None else f", tried again in {format_duration(self.retry_in_s)}"
+        calls = f"{counted(self.waiting, 'call')} in line, {self.in_flight} in flight"
+        return f"{self.model} is {self.state}{since}{why}{again}; {calls}"
