@@ -47,9 +47,9 @@ def test_pressure_narrows_the_window_step_by_step_and_calm_widens_it():
 
 
 def test_large_answers_narrow_the_window_and_small_ones_widen_it_again():
-    made = opened(Window(MemoryLimits(budget_bytes=100_000_000), 100), 45_000_000)
+    made = opened(Window(MemoryLimits(budget_bytes=100_000_000), 100), 37_000_000)
     made.answered(1_000_000)
-    assert made.width == 10  # 40 MB below the level that stops admission, four copies of each
+    assert made.width == 10  # 40 MB below the level that stops admission beside what a run loads, four copies of each
     for _ in range(100):
         made.answered(500)
     assert made.width == 10  # these may follow large ones that their interviews still hold
@@ -58,8 +58,30 @@ def test_large_answers_narrow_the_window_and_small_ones_widen_it_again():
     assert made.width == 100
 
 
+def test_the_rest_of_the_process_is_the_lowest_of_the_latest_readings():
+    made = opened(Window(MemoryLimits(budget_bytes=100_000_000), 100), 30_000_000)
+    made.answered(1_000_000)
+    assert made.width == 11
+    for tenth in range(100):  # the process itself has grown: answers come and go on top of that
+        made.observe(53_000_000 + 3_000_000 * (tenth % 3), NORMAL, tenth / 10)
+    assert made.width == 8
+    for tenth in range(100, 150):
+        made.observe(30_000_000, NORMAL, tenth / 10)
+    assert made.width == 11
+
+
+def test_what_an_engine_grants_under_pressure_is_not_halved_again():
+    made = opened(window(concurrency=200))
+    made.tune(4)
+    made.observe(100, Pressure.HIGH, 1.0)
+    assert made.width == 4
+    made.tune(100)
+    made.observe(100, Pressure.HIGH, 1.1)
+    assert made.width == 25
+
+
 def test_until_an_answer_is_seen_the_window_opens_no_further_than_for_large_ones():
-    made = opened(Window(MemoryLimits(budget_bytes=200_000_000), 100), 50_000_000)
+    made = opened(Window(MemoryLimits(budget_bytes=200_000_000), 100), 42_000_000)
     assert made.width == 15
     made.answered(300)
     assert made.width == 100

@@ -1,10 +1,12 @@
 import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headrace.errors import BudgetTooSmall
+from tests.models.server import HostileServer
 from tests.trouble.children import Child, run_child
 from tests.trouble.programs.letters import letters_job
 
@@ -43,6 +45,25 @@ def test_large_answers_stay_within_the_budget_and_all_arrive(tmp_path: Path) -> 
     assert told["count"] == 80
     # A fifth above is allowed here: other tests share the machine. The benchmark holds it to the figure.
     assert told["peak_bytes"] < 1.2 * told["budget_bytes"], told
+
+
+@pytest.mark.parametrize("how", ["job", "engine"])
+def test_large_replies_of_a_service_are_asked_for_several_at_a_time_to_the_end(tmp_path: Path, how: str) -> None:
+    """Memory that the C library kept for itself had a survey go on one interview at a time, after the first few."""
+    count, latency_s, asked_at = 100, 0.1, list[float]()
+
+    def choose(_: object) -> str:
+        asked_at.append(time.monotonic())
+        return "ok"
+
+    with HostileServer() as server:
+        server.behave(choose, answer="x" * MB, latency=lambda _: latency_s)
+        (told,) = run_child("ask_large", how, tmp_path / "large.run", count, server.url)
+    assert told["error"] is None, told
+    assert told["peak_bytes"] < 1.1 * told["budget_bytes"], told  # readings are late on a busy machine
+    assert len(asked_at) == count
+    in_flight = [sum(each > at - latency_s for each in asked_at[: place + 1]) for place, at in enumerate(asked_at)]
+    assert sum(in_flight[count // 2 :]) / (count // 2) > 1.5, in_flight
 
 
 def test_reading_large_answers_holds_few_of_them_at_once(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from headrace.interviews.tally import Tally
 from headrace.interviews.window import Window
 from headrace.limits import Keep, RunOptions
 from headrace.memory.governed import GovernedMemory
+from headrace.memory.measure.os_limits import expect_blocks_of
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
 from headrace.priority import Priority
@@ -209,7 +210,7 @@ class SurveyRun:
             row_batches = [event.rows for event in rows]
             answers = [answer for event in events if isinstance(event, Answers) for answer in event.answers]
             if answers:
-                self._window.answered(max(record.held_bytes() for _, record in answers))
+                self._note_size(self._window.answered, max(record.held_bytes() for _, record in answers))
             spent = [event for event in events if isinstance(event, Spent)]
             if row_batches or answers or spent:
                 lost = [event.usage for event in spent]
@@ -272,9 +273,14 @@ class SurveyRun:
             if failed is not None:
                 self._stop.fail(failed)
         self._admission.afford(self.tally.spending.affordable())
-        self._window.ended(max(rows.largest_bytes for rows in row_batches))
+        self._note_size(self._window.ended, max(rows.largest_bytes for rows in row_batches))
         if self._window.wants_reading(sum(map(len, row_batches)), time.monotonic()):
             self.read_memory()
+
+    def _note_size(self, note: Callable[[int], None], largest_bytes: int) -> None:
+        """Have the window and the C library know how large answers are."""
+        note(largest_bytes)
+        expect_blocks_of(largest_bytes)
 
     def _deliver(self, events: list[Rows]) -> None:
         """Hand rows to the listener; where there is none, release their permits at once."""

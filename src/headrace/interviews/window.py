@@ -6,7 +6,8 @@
 
 The window opens from two interviews to `concurrency`, doubling with each calm reading: memory is read in between,
 because nothing tells beforehand how large answers are. Under pressure it halves with each reading, down to an eighth;
-at PREEMPTING one interview at a time goes on. It is never wider than what fits of the sizes seen lately.
+at PREEMPTING one interview at a time goes on. It is never wider than what fits of the sizes seen lately beside the rest
+of the process, which is the lowest of the latest readings.
 Does not cover: which interview is next (interviews.cursors), or who holds a permit (interviews.admission).
 """
 
@@ -22,6 +23,9 @@ _LEAST_BUFFER_BYTES = 250_000
 _BUFFER_SHARE = 0.05
 # An answer exists about this often at once: as it came, as it is kept, encoded, compressed, and on its way to disk.
 _COPIES = 4
+# What a run loads while it begins, and keeps: modules, SQLite's pages, compression. Of small budgets a part.
+_WARM_UP_BYTES = 8_000_000
+_WARM_UP_SHARE = 0.08
 # A slow service's first answer comes when the window has long opened; until then an interview may hold as much as this.
 _UNSEEN_BYTES = 2_000_000
 _NARROWEST_PART = 8
@@ -34,9 +38,11 @@ class Window:
     def __init__(self, limits: MemoryLimits, concurrency: int) -> None:
         self._limits = limits
         self.concurrency = concurrency
+        self._narrowest = concurrency // _NARROWEST_PART
         self._opened = min(concurrency, _FIRST_WIDTH)
         self._pressure = Pressure.NORMAL
-        self._first_used_bytes = 0
+        self._rest = LowestReading(limits.calm_s)
+        self._warm_bytes = 0
         self._largest_bytes = 0.0  # of the interviews seen lately
         self._rows = 0  # since the last reading
         self._read_at_s = 0.0
@@ -62,14 +68,17 @@ class Window:
     def observe(self, used_bytes: int, pressure: Pressure, now_s: float) -> None:
         """Take a reading of memory and the level it led to."""
         self._pressure, self._rows, self._read_at_s = pressure, 0, now_s
-        if self._first_used_bytes == 0:
-            self._first_used_bytes = used_bytes
+        is_first = self._rest.used_bytes == 0
+        self._rest.observe(used_bytes, now_s)
+        if is_first:
+            self._warm_bytes = used_bytes + min(_WARM_UP_BYTES, int(self._limits.budget_bytes * _WARM_UP_SHARE))
             return  # it says what there was before any work, and nothing of what work takes
         if pressure is Pressure.NORMAL:
             self._opened = min(self.concurrency, self._opened * 2)
         else:
-            # Not below a part: a process may stand above the line with what it held before.
-            self._opened = max(1, self.concurrency // _NARROWEST_PART, self._opened // 2)
+            # Not below a part of what was asked for: a process may stand above the line with what it held before. An
+            # engine tunes to what it grants meanwhile, which is no reason to halve that again.
+            self._opened = max(1, min(self.concurrency, max(self._narrowest, self._opened // 2)))
 
     def wants_reading(self, rows: int, now_s: float) -> bool:
         """Whether so many more rows make a reading worth taking early: while the window opens or is narrow, each
@@ -97,5 +106,27 @@ class Window:
     def _fitting(self) -> int:
         """How many interviews of the size seen lately fit below the level that would stop admission."""
         limits = self._limits
-        room_bytes = limits.budget_bytes * limits.preempt_at - self._first_used_bytes
+        rest_bytes = max(self._rest.used_bytes, self._warm_bytes)
+        room_bytes = limits.budget_bytes * limits.preempt_at - rest_bytes
         return int(room_bytes / (_COPIES * (self._largest_bytes or _UNSEEN_BYTES)))
+
+
+class LowestReading:
+    """The lowest of the latest readings, of `span_s` at least and twice that at most."""
+
+    def __init__(self, span_s: float) -> None:
+        self._span_s = span_s
+        self._since_s: float | None = None
+        self._lowest = self._lowest_before = 0
+
+    @property
+    def used_bytes(self) -> int:
+        return min(self._lowest, self._lowest_before)
+
+    def observe(self, used_bytes: int, now_s: float) -> None:
+        if self._since_s is None:
+            self._since_s, self._lowest, self._lowest_before = now_s, used_bytes, used_bytes
+        elif now_s - self._since_s >= self._span_s:
+            self._since_s, self._lowest, self._lowest_before = now_s, used_bytes, self._lowest
+        else:
+            self._lowest = min(self._lowest, used_bytes)

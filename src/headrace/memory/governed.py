@@ -14,7 +14,7 @@ from typing import Protocol
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import BudgetReadings, TreeGauge
 from headrace.memory.governor import Governor, Pressure
-from headrace.memory.reclaiming import reclaim_memory
+from headrace.memory.reclaiming import LevelReclaim, reclaim_memory
 
 
 class GovernedMemory(Protocol):
@@ -47,6 +47,7 @@ class OwnMemory:
         self.limits = limits
         self._readings = BudgetReadings(gauge or TreeGauge(), limits)
         self._governor = Governor(limits)
+        self._reclaim = LevelReclaim(limits.calm_s)
         self._is_correction_due = False
 
     @property
@@ -73,6 +74,8 @@ class OwnMemory:
             self._is_correction_due = readings.gauge.has_workers
         # The first reading says what there was before any work: nothing of that can be given back.
         if self._governor.observe(used, now_s) > before and readings.taken > 1:
+            self._reclaim.entered(now_s)
+        elif self._reclaim.is_due_again(now_s):
             reclaim_memory()
 
     async def correct(self) -> None:

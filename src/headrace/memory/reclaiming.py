@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
+from headrace.memory.measure.os_limits import return_large_blocks
+
 _Drop = TypeVar("_Drop", bound=Callable[[], None])
 _drops: list[Callable[[], None]] = [re.purge]  # one for each kind of cache
 
@@ -25,13 +27,40 @@ def dropped_when_short(drop: _Drop) -> _Drop:
 
 
 def reclaim_memory() -> None:
-    """Drop caches, collect garbage and hand free heap back to the system; sure only for large blocks."""
+    """Drop caches, collect garbage and hand free heap back to the system; sure only for large blocks.
+
+    From now on large blocks go back as soon as they are freed. The C library keeps those that it has seen freed before:
+    after a few answers of a megabyte memory never fell below the level that had been entered, and a survey went on one
+    interview at a time to its end.
+    """
+    return_large_blocks()
     _drop_caches()
     gc.collect()
     if sys.platform.startswith("linux"):
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
         if trim is not None:
             trim(0)
+
+
+class LevelReclaim:
+    """Reclaims when a pressure level is entered, and once more `again_after_s` later: by then what was in flight has
+    been freed.
+    """
+
+    def __init__(self, again_after_s: float) -> None:
+        self._again_after_s = again_after_s
+        self._again_at_s: float | None = None
+
+    def entered(self, now_s: float) -> None:
+        self._again_at_s = now_s + self._again_after_s
+        reclaim_memory()
+
+    def is_due_again(self, now_s: float) -> bool:
+        """Return True once after each level that was entered."""
+        if self._again_at_s is None or now_s < self._again_at_s:
+            return False
+        self._again_at_s = None
+        return True
 
 
 def _drop_caches() -> None:

@@ -19,7 +19,7 @@ from headrace.agents.workers.engine_workers import EngineWorkers
 from headrace.limits import MemoryLimits
 from headrace.memory.gauge import BudgetReadings
 from headrace.memory.governor import Pressure
-from headrace.memory.reclaiming import reclaim_memory
+from headrace.memory.reclaiming import LevelReclaim, reclaim_memory
 from headrace.store.engine_file.notes import KindSizes
 from headrace.units import format_bytes
 
@@ -37,6 +37,7 @@ class EngineMemory:
         self._workers = workers
         self._host = host
         self._shrink_caches = shrink_caches
+        self._reclaim = LevelReclaim(parts.options.memory.calm_s)
         self._noted_warden: int | None = None
         self._sizes: KindSizes = {}
 
@@ -59,12 +60,15 @@ class EngineMemory:
             lendable_bytes=lendable_bytes,
         )
         self._parts.driver.send(measured)
+        if self._reclaim.is_due_again(now_s):
+            self._shrink_caches()
+            reclaim_memory()
 
     def reclaim(self) -> None:
         """Drop caches, collect garbage, return free heap to the system; then read again."""
         before = self.readings.used_bytes
         self._shrink_caches()
-        reclaim_memory()
+        self._reclaim.entered(time.monotonic())
         freed, hosts = before - self._workers.gauge.read(), self._parts.driver.scheduler.snapshot().hosts
         reading = hosts[0].reading if hosts else None
         self._parts.log.record("reclaimed", f"{format_bytes(max(0, freed))} given back", reading=reading)

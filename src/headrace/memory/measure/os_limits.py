@@ -53,11 +53,20 @@ def die_with_parent(parent: int) -> None:
             os._exit(1)  # it ended before the signal was asked for
 
 
+@functools.cache  # once for all: forks inherit it
 def return_large_blocks() -> None:
-    """Have the C library return large blocks. It would learn to keep them, and a worker stay as large."""
+    """Have the C library return large blocks. It would learn to keep them, and the process stay as large."""
     set_option = getattr(_c_library(), "mallopt", None) if ON_LINUX else None
     if set_option is not None:  # musl has none, and returns them anyway
         set_option(_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
+
+
+def expect_blocks_of(size_bytes: int) -> None:
+    """Data of this size is about to come, again and again: where it is large, see to it that its memory is returned.
+    Once it has come the heap has grown, small blocks lie behind the large ones, and readings never fall again.
+    """
+    if size_bytes >= _LARGE_BLOCK_BYTES:
+        return_large_blocks()
 
 
 def small_stacks() -> None:

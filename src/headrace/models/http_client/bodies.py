@@ -15,6 +15,7 @@ from typing import Any, cast
 import msgspec
 from aiohttp import ClientResponse
 
+from headrace.memory.measure.os_limits import expect_blocks_of
 from headrace.models.http_client.decoding import BadReply
 from headrace.models.http_client.reply_room import ReplyRoom
 
@@ -28,6 +29,7 @@ _room = ReplyRoom()
 async def read_body(response: ClientResponse, most_bytes: int) -> bytes:
     """Reads the whole body; BadReply above the cap. Of a refusal it reads only the beginning, which says why."""
     length = response.content_length
+    expect_blocks_of(length or 0)
     if length is not None and length <= _IN_RAM_BYTES and "Content-Encoding" not in response.headers:
         return await response.read()
     if response.status >= 300:
@@ -157,6 +159,7 @@ async def _spooled(response: ClientResponse, most_bytes: int, is_last: Callable[
             size += len(piece)
             if size > most_bytes:
                 raise _too_large(most_bytes)
+            expect_blocks_of(size)
             held.write(piece)
             if is_last(piece):
                 break
