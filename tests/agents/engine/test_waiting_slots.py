@@ -98,7 +98,7 @@ async def test_a_worker_killed_while_its_run_waits_costs_the_call_and_nothing_el
     server.behave([held.name, "ok"], answer="again")
     async with engine_at(tmp_path / "a.run", "process") as engine:
         run = await engine.submit(functions.tells_its_worker_and_asks, server.url, str(log))
-        await until(lambda: engine.status().awaiting == 1)
+        await until(lambda: server.calls == 1 and engine.status().awaiting == 1)
         os.kill(int(functions.lines(f"{log}.pids")[0]), signal.SIGKILL)
         assert await results(run) == ["again"]
     assert functions.lines(log) == ["told", "after"]
@@ -109,7 +109,7 @@ async def test_an_engine_that_is_left_while_its_run_waits_goes_on_when_it_is_ope
     server.behave([held.name, "ok"], answer="again")
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         await engine.submit(functions.tells_its_worker_and_asks, server.url, str(log))
-        await until(lambda: engine.status().awaiting == 1)
+        await until(lambda: server.calls == 1 and engine.status().awaiting == 1)
     async with engine_at(tmp_path / "a.run", isolation) as engine:
         run = await engine.submit(functions.tells_its_worker_and_asks, server.url, str(log))
         assert await results(run) == ["again"]
@@ -122,7 +122,7 @@ async def held_answer(engine, server, tmp_path):
     held = Gathering(2)
     server.behave([held.name, "ok"], answer="again")
     run = await engine.submit(functions.tells_its_worker_and_asks, server.url, log)
-    await until(lambda: engine.status().awaiting == 1)
+    await until(lambda: server.calls == 1 and engine.status().awaiting == 1)
     other = await engine.submit(functions.computes_until, log, str(tmp_path / "flag"))
     await until(lambda: "computes" in functions.lines(log))
     steps = engine.status().counts["steps"]
@@ -178,7 +178,7 @@ async def test_a_run_that_waits_gives_its_memory_to_critical_work(tmp_path, serv
     server.behave([held.name, "ok"], answer="again")
     async with engine_at(tmp_path / "a.run", "process", memory="+260MB", slot_memory="200MB") as engine:
         run = await engine.submit(functions.holds_memory_and_asks, server.url, str(log))
-        await until(lambda: engine.status().awaiting == 1)
+        await until(lambda: server.calls == 1 and engine.status().awaiting == 1)
         critical = await engine.submit(functions.large, str(log), priority=Priority.CRITICAL)
         assert await results(critical, run) == ["large", ["again", 100 << 20]]
     assert functions.lines(log) == ["told", "large"]
