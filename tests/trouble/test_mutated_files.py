@@ -7,7 +7,8 @@ import pytest
 
 from benchmarks.fuzz import bases, play
 
-ONCE_FAILED = [4_233, 6_589]  # rows out of order, which were read without end; 1.0 for 1
+# Rows out of order, which were read without end; 1.0 for 1; JSON that is nested too deeply, in SQL.
+ONCE_FAILED = [4_233, 6_589, 643]
 
 
 @pytest.mark.parametrize("seeds", [range(40), range(1_000, 1_040), ONCE_FAILED], ids=["0", "1000", "once failed"])

@@ -287,5 +287,5 @@ def _decoded(row: Values, encoded: list[int]) -> Values:
 def _value(text: str) -> Any:
     try:
         return decode_value(text)
-    except (msgspec.DecodeError, ValueError, TypeError, AttributeError):
+    except (msgspec.DecodeError, ValueError, TypeError, AttributeError, RecursionError):
         return text
