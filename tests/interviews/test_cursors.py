@@ -33,3 +33,18 @@ def test_models_take_turns():
     plan = Plan.of(Coordinates(1, 10, 1, 2))
     cursors = Cursors(plan, Bitmap(len(plan)), len(plan))
     assert [plan.coordinates(ordinal).model for ordinal in cursors.take(6)] == [0, 1, 0, 1, 0, 1]
+
+
+def test_a_model_that_is_dropped_is_not_waited_for_and_may_be_let_go_again():
+    plan = Plan.of(Coordinates(1, 3, 1, 2))
+    cursors = Cursors(plan, Bitmap(len(plan)), len(plan))
+    cursors.drop(1)
+    assert [plan.coordinates(ordinal).model for ordinal in cursors.take(9)] == [0, 0, 0]
+    assert cursors.is_at_end()
+    cursors.let_go(1)
+    assert not cursors.is_at_end()
+    cursors.hold(1)
+    assert cursors.take(9) == []
+    assert not cursors.is_at_end(), "it is held, and comes back"
+    cursors.let_go(1)
+    assert [plan.coordinates(ordinal).model for ordinal in cursors.take(9)] == [1, 1, 1]

@@ -7,10 +7,11 @@ import time
 
 import pytest
 
-from headrace import Engine, Model, QuestionFreeText, ScenarioList, Survey, task
+from headrace import Engine, Model, QuestionFreeText, Results, ScenarioList, Survey, task
 from headrace.errors import ModelUnusable, OptionError, ProviderTimeout, RunFailed
 from headrace.limits import EndpointLimits
 from headrace.models import shared_limiters
+from headrace.workers.limit_mechanisms import can_isolate
 from tests.models.server import HostileServer
 
 VARIABLE = "KEY_OF_A_TEST"
@@ -211,3 +212,36 @@ async def test_a_failing_and_a_busy_service_are_told_with_what_they_said(tmp_pat
             assert "answered 429" in events[0].reason
             assert "answered 500" in events[2].reason
             assert events[3].reason.startswith("m answers again, after ")
+
+
+async def test_a_survey_goes_on_with_a_model_that_is_reopened_meanwhile(tmp_path):
+    survey = Survey([QuestionFreeText(question_name="q", question_text="Who is {{ scenario.n }}?")])
+    with HostileServer() as server:
+        refused = ["402"]
+
+        def slow_a_and_mended_b(call):
+            return "ok" if call.body["model"] == "a" else refused[0]
+
+        server.behave(slow_a_and_mended_b, latency=lambda _: 0.03)
+        models = [Model(name, service_name="openai_compatible", base_url=server.url) for name in "ab"]
+        job = survey.by(ScenarioList.from_list("n", range(150)), *models)
+        async with Engine(tmp_path / "e.run", isolation="inline") as engine:
+            run = asyncio.ensure_future(engine.run(job, tmp_path / "s.run", cache=False, concurrency=10))
+            while not any(each.state == "closed" for each in engine.status().endpoints):
+                await asyncio.sleep(0.02)
+            refused[0] = "ok"
+            engine.reopen("b")
+            with pytest.raises(ModelUnusable, match=r"Mend that and run again"):
+                await run
+            done = len(Results.open(tmp_path / "s.run"))
+            assert 250 < done < 300, "all of both but the few that were refused"
+            assert len(await engine.run(job, tmp_path / "s.run", cache=False)) == 300
+
+
+@pytest.mark.skipif(not can_isolate(), reason="needs worker processes")
+async def test_a_run_in_a_worker_gets_the_same_error(tmp_path, port):
+    model = a_model(f"http://127.0.0.1:{port}/v1")
+    async with Engine(tmp_path / "e.run", memory="+256MB", slots=1) as engine:
+        words = await asked(engine, model, timeout_s=0.5)
+    assert words.startswith("ProviderTimeout: m gave no reply within timeout_s=0.5")
+    assert "m is away since " in words

@@ -11,11 +11,12 @@ from typing import Any
 
 from headrace.limits import EndpointLimits
 from headrace.models.endpoint.call_line import CallLine
-from headrace.models.endpoint.call_results import Closed, Go, Ok, Wait
+from headrace.models.endpoint.call_results import Abandoned, Away, Busy, Closed, Go, Ok, TimedOut, Unavailable, Wait
 from headrace.models.endpoint.endpoint import Endpoint
 from headrace.priority import Priority
 
 TOKENS = 100.0
+_FAULTS = [Busy(), Busy(3.0), TimedOut(), Unavailable(), Away(), Abandoned()]
 
 
 @dataclass(eq=False)
@@ -44,12 +45,15 @@ class Survey:
 
 @dataclass
 class World:
-    """`agents` ask at their times, whatever became of their earlier calls."""
+    """`agents` ask at their times, whatever became of their earlier calls. A part of all calls `fails`, each in another
+    way, and is asked again.
+    """
 
     limits: EndpointLimits
     took_s: float = 1.0
     spread: float = 0.3
     seed: int = 1
+    fails: float = 0.0
     now_s: float = 0.0
     done: list[Asked] = field(default_factory=list)
 
@@ -100,6 +104,13 @@ class World:
 
     def _ended(self, call: Asked, go: Go, survey: Survey | None) -> None:
         self.in_flight -= 1
+        if self.random.random() < self.fails:
+            self.endpoint.ended(self.now_s, go, self.random.choice(_FAULTS))
+            again = Asked(call.priority, self.now_s)
+            if survey is not None:
+                self._left[id(again)] = survey
+            self.line.add(again, again.priority, self.now_s)
+            return
         call.ended_s = self.now_s
         self.done.append(call)
         self.endpoint.ended(self.now_s, go, Ok(TOKENS))
