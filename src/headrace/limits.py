@@ -206,7 +206,8 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     Waiting `aging_s` longer is worth one level of priority, in order only. `queue_depth` counts for each level, so that
     a level that is full keeps no other out. A run that ran out of memory is tried again with `oom_retry_bytes`, None
     for twice a slot's memory; where it needs more than others leave, these start before it for `passed_over_s`. A slot
-    whose runs all wait is charged what it uses and `wait_margin_bytes`.
+    whose runs all wait is charged what it uses and `wait_margin_bytes`. `most_run_bytes` is the most that a run gets
+    on its first try, where it does not declare more.
     """
 
     queue_depth: int = 5
@@ -215,6 +216,7 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     least_run_bytes: int = 1_000_000
     passed_over_s: float = 30.0
     oom_retry_bytes: int | None = None
+    most_run_bytes: int | None = None
     most_losses: int = 2
     heartbeats_at_once: int = 2
     wait_margin_bytes: int = 8 << 20

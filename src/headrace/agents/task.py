@@ -33,6 +33,7 @@ class TaskKind:
     timeout_s: float | None = None
     memory_bytes: int | None = None
     breaker: KindBreaker = "engine"
+    oom_retry: bool = True
 
     def __post_init__(self) -> None:
         whole_number("max_attempts", self.max_attempts)
@@ -45,6 +46,11 @@ class TaskKind:
             raise OptionError(
                 f"breaker={self.breaker!r} is not BreakerLimits(...).",
                 fix="Leave it out for the engine's, or give None: then failures of this function refuse nothing.",
+            )
+        if not isinstance(self.oom_retry, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - not all are typed
+            raise OptionError(
+                f"oom_retry={self.oom_retry!r} is neither True nor False.",
+                fix="Engine(oom_retry_memory=...) says how much memory a second try has.",
             )
 
 
@@ -61,6 +67,7 @@ def task(
     timeout_s: float | None = None,
     memory: str | int | None = None,
     breaker: KindBreaker = "engine",
+    oom_retry: bool = True,
 ) -> Callable[[Function], Function]: ...
 def task(
     function: Function | None = None,
@@ -70,10 +77,12 @@ def task(
     timeout_s: float | None = None,
     memory: str | int | None = None,
     breaker: KindBreaker = "engine",
+    oom_retry: bool = True,
 ) -> Function | Callable[[Function], Function]:
     """Register an async function as a kind of agent run; unfinished runs of it go on whenever an engine opens.
 
     `breaker` is when failures of its runs refuse new ones: `headrace.limits.BreakerLimits(...)`, None for never.
+    `oom_retry=False` says that more memory never helps: a run that runs out of it is not tried again.
     """
 
     def register(decorated: Function) -> Function:
@@ -84,6 +93,7 @@ def task(
             timeout_s=timeout_s,
             memory_bytes=None if memory is None else parse_bytes(memory),
             breaker=breaker,
+            oom_retry=oom_retry,
         )
         known = _registered.get(kind.name)
         if known is not None and _place(known.function) != _place(decorated):

@@ -409,3 +409,8 @@ async def promised(ctx, log, size_mb, until):
     while not Path(until).exists():
         await asyncio.sleep(0.02)
     return await ctx.step("take", _numpy, size_mb * MB)
+
+
+@headrace.task(name="greedy", oom_retry=False)
+async def greedy(ctx, size_mb):
+    return await ctx.step("take", _bytes, size_mb * MB)

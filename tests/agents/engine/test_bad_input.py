@@ -74,6 +74,9 @@ async def test_arguments_that_cannot_be_encoded_are_named(tmp_path):
         ({"queue_depth": 2.5}, "queue_depth=2.5 must be"),
         ({"slot_memory": "nonsense"}, "'nonsense' is not an amount"),
         ({"slot_memory": "60%"}, '\'60%\' is not an amount of memory. Write it like "512MB" or "2GiB"'),
+        ({"oom_retry_memory": "60%"}, "'60%' is not an amount of memory"),
+        ({"oom_retry_memory": "50MB", "slot_memory": "60MB"}, "less than slot_memory=, 60 MB.*oom_retry=False"),
+        ({"oom_retry_memory": "9000GB"}, "is more than the engine's memory="),
         ({"largest_file": -1}, "-1 is not an amount"),
         ({"preload": "mymodule"}, r"Write preload=\['mymodule'\]"),
         ({"preload": [1]}, "holds 1, which is not text"),
@@ -88,6 +91,11 @@ def test_options_that_make_no_sense_are_refused_before_a_file_is_made(tmp_path, 
     with pytest.raises(OptionError, match=told):
         Engine(tmp_path / "a.run", **options)
     assert not (tmp_path / "a.run").exists()
+
+
+def test_a_second_try_is_allowed_or_not():
+    with pytest.raises(OptionError, match=r"oom_retry='64MB' is neither True nor False.*oom_retry_memory="):
+        headrace.task(oom_retry="64MB")(fine)
 
 
 @pytest.mark.parametrize(

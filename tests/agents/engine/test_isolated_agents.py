@@ -113,7 +113,7 @@ async def test_a_child_that_needed_more_gets_it_with_its_parent_alone(tmp_path):
         assert await result_of(run) == 90 * MB
         assert functions.lines(log) == ["before", "try", "try"]
         (told,) = await reasons(engine, "preempted")
-        assert told == "its child ran out of memory, and is tried again with it, alone"
+        assert told == "its child ran out of memory, and is tried again with it and more memory"
         assert engine.status().counts["out of memory"] == 1
 
 

@@ -1,10 +1,12 @@
 """Memory is lent in the order of priority, promises are kept, and a run is set aside only for what it used itself."""
 
 import asyncio
+import re
 
 import pytest
 
 from headrace import Engine, Priority
+from headrace.errors import RunFailed
 from headrace.limits import MemoryLimits
 from headrace.memory.measure.own_tree import tree_bytes
 from headrace.workers.lender import Lender
@@ -111,3 +113,24 @@ async def test_a_promise_is_kept_at_every_start_also_when_the_host_process_grows
         assert run.status().attempts == 2
         assert len(starts) == 2
         assert all(limit >= reserved == 130_000_000 for reserved, limit in starts)
+
+
+async def test_the_second_try_has_what_the_engine_allows_and_the_error_tells_both(tmp_path, starts):
+    async with Engine(tmp_path / "a.run", memory="+400MB", slot_memory="60MB", oom_retry_memory="90MB") as engine:
+        run = await engine.submit(functions.taking, str(tmp_path / "log"), "bytearray", 300)
+        with pytest.raises(RunFailed) as failed:
+            await result_of(run)
+        assert [limit for _, limit in starts] == [60_000_000, 90_000_000]
+        assert re.search(
+            r"first MemoryError.* 60 MB it may, in step 'take'; on its second try MemoryError.* 90 MB it may, in step"
+            r" 'take'\. .*memory= of its @task, slot_memory=, or oom_retry_memory=",
+            str(failed.value),
+        )
+
+
+async def test_a_run_that_more_memory_does_not_help_is_not_tried_again(tmp_path, starts):
+    async with Engine(tmp_path / "a.run", memory="+400MB", slot_memory="60MB") as engine:
+        run = await engine.submit(functions.greedy, 300)
+        with pytest.raises(RunFailed, match=r"60 MB it may, in step 'take'; it was not tried again.*oom_retry=False"):
+            await result_of(run)
+        assert len(starts) == run.status().attempts == 1

@@ -130,6 +130,7 @@ class Run:
     preempts_sent: int = 0
     deaths: int = 0  # after it used all that it was owed
     others_had_it: int = 0  # how often it ran out of memory before it used what it was owed
+    had: int = 0  # the highest limit that it died at
     kills: int = 0  # for the same, when memory was nearly exhausted
     began_s: float = 0.0
     pushed_out_by: StopReason | None = None
@@ -310,6 +311,7 @@ class World:
         peak, epoch = run.memory, run.epoch
         makes_way = run.stop is not None and run.stop.why in _MAKES_WAY
         is_own = not makes_way and self._used_its_share(run, limit)
+        run.had = max(run.had, limit)
         run.deaths += is_own and cause is ExitCause.OUT_OF_MEMORY
         run.others_had_it += not is_own and cause is ExitCause.OUT_OF_MEMORY
         run.kills += is_own and run.stop is not None and run.stop.why is StopReason.EMERGENCY

@@ -401,6 +401,7 @@ def _submitted(run: LiveRun, row: RunRow | None, parent: LiveRun | None) -> Subm
         deaths=row.deaths if row else 0,
         executed_s=row.executed_s if row else 0.0,
         breaker=run.kind.breaker,
+        retries_oom=run.kind.oom_retry,
         is_isolated=parent is not None and run.id in parent.isolated,
     )
 

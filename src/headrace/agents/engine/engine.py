@@ -49,7 +49,8 @@ class Engine:
     """Use it as `async with Engine("agents.run") as engine:`. Leaving the block parks unfinished runs.
 
     Agents run in `slots` worker processes, each held to its memory by the operating system. `preload` names modules
-    that workers need, imported once; no file that a worker writes may become larger than `largest_file`.
+    that workers need, imported once; no file that a worker writes may become larger than `largest_file`. A run that ran
+    out of memory is tried once more, with `oom_retry_memory`.
     isolation="inline" runs agents in this process: any function will do, and a memory limit is best effort. That is the
     default where the platform has no such processes. A step that changed since it was journaled, in function,
     arguments or the name of a side effect, is reported in events and log when its run goes on; with strict=True the run
@@ -63,6 +64,7 @@ class Engine:
         memory: str | int | MemoryLimits | None = None,
         slots: int = 2,
         slot_memory: str | int | None = None,
+        oom_retry_memory: str | int | None = None,
         queue_depth: int = 5,
         isolation: Isolation | None = None,
         preload: Sequence[str] = (),
@@ -78,6 +80,7 @@ class Engine:
             memory=memory,
             slots=slots,
             slot_memory=slot_memory,
+            oom_retry_memory=oom_retry_memory,
             queue_depth=queue_depth,
             isolation=isolation,
             preload=preload,

@@ -44,6 +44,7 @@ class EngineOptions:
         memory: str | int | MemoryLimits | None,
         slots: int,
         slot_memory: str | int | None,
+        oom_retry_memory: str | int | None,
         queue_depth: int,
         isolation: Isolation | None,
         preload: Sequence[str],
@@ -59,7 +60,7 @@ class EngineOptions:
         limits = memory_limits(memory)
         return cls(
             memory=limits,
-            queue=_queue_limits(limits, slots, slot_memory, queue_depth, isolation),
+            queue=_queue_limits(limits, slots, slot_memory, oom_retry_memory, queue_depth, isolation),
             breaker=_checked_breaker(breaker),
             workers=WorkerOptions(
                 isolation=isolation,
@@ -111,7 +112,12 @@ def checked_seconds(name: str, given: Any, *, may_be_zero: bool = False) -> floa
 
 
 def _queue_limits(
-    limits: MemoryLimits, slots: int, slot_memory: str | int | None, queue_depth: int, isolation: Isolation
+    limits: MemoryLimits,
+    slots: int,
+    slot_memory: str | int | None,
+    oom_retry_memory: str | int | None,
+    queue_depth: int,
+    isolation: Isolation,
 ) -> QueueLimits:
     least = LEAST_WORKER_BYTES if isolation == "process" else _LEAST_SLOT_BYTES
     share = max(0, limits.budget_bytes - tree_bytes()) // slots
@@ -121,7 +127,31 @@ def _queue_limits(
             f"slot_memory={slot_memory!r} is less than the {format_bytes(least)} that every run takes.",
             fix="Give more." if isolation == "inline" else 'Give more, or use isolation="inline".',
         )
-    return QueueLimits(queue_depth=queue_depth, slot_memory_bytes=given, least_run_bytes=least)
+    return QueueLimits(
+        queue_depth=queue_depth,
+        slot_memory_bytes=given,
+        most_run_bytes=None if slot_memory is None else given,
+        least_run_bytes=least,
+        oom_retry_bytes=_checked_retry(oom_retry_memory, limits.budget_bytes, None if slot_memory is None else given),
+    )
+
+
+def _checked_retry(oom_retry_memory: str | int | None, budget_bytes: int, slot_bytes: int | None) -> int | None:
+    if oom_retry_memory is None:
+        return None
+    given = parse_bytes(oom_retry_memory)
+    if slot_bytes is not None and given < slot_bytes:
+        raise OptionError(
+            f"oom_retry_memory={oom_retry_memory!r} is less than slot_memory=, {format_bytes(slot_bytes)}: a second try"
+            " with less would end as the first.",
+            fix="Give more, or write oom_retry=False in the @task of what should not be tried again.",
+        )
+    if given > budget_bytes:
+        raise OptionError(
+            f"oom_retry_memory={oom_retry_memory!r} is more than the engine's memory=, {format_bytes(budget_bytes)}.",
+            fix="Give less, or leave it out: then it is twice slot_memory=, or what there is.",
+        )
+    return given
 
 
 def _checked_isolation(isolation: Isolation | None) -> Isolation:

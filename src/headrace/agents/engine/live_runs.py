@@ -53,6 +53,7 @@ class LiveRun:
     stop: Signal | None = None
     stop_sent_s: float = 0.0
     stop_reason: str = ""  # in words, where it may become the run's error
+    first_death: str = ""  # how it ran out of memory before its second try
     ended: RunEnded | None = None
     has_mail: bool = False
     has_children: bool = False

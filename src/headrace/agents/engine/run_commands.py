@@ -30,6 +30,7 @@ from headrace.agents.scheduler.events import (
     StartRun,
     StopReason,
 )
+from headrace.agents.workers.agent_deaths import set_aside_in_words
 from headrace.executor import Signal
 from headrace.exit_causes import ExitCause
 from headrace.store.engine_file.engine_schema import RunState
@@ -58,6 +59,8 @@ class RunCommands:
 
     def start(self, command: StartRun) -> None:
         run = self._runs.by_id[command.id]
+        if command.deaths and run.ended is not None and not run.first_death:
+            run.first_death = run.ended.reason or run.stop_reason
         run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
         run.stop_reason = ""
         self._measure_alone(run)
@@ -143,6 +146,8 @@ class RunCommands:
         run = self._runs.by_id.pop(command.id)
         state, ended = RunState(command.cause.value), run.ended
         error = (ended.reason if ended is not None else "") or run.stop_reason
+        if command.cause is ExitCause.OUT_OF_MEMORY:
+            error = set_aside_in_words(run.first_death, error, is_tried_again=run.kind.oom_retry)
         if command.cause is ExitCause.FAILED and run.failures + 1 < run.kind.max_attempts:
             self._retry(run, error)
             return

@@ -73,7 +73,7 @@ class StopReason(Enum):
     CANCELLED = "cancelled"
     TIMED_OUT = "time limit"
     WITH_PARENT = "its parent stopped"
-    FOR_CHILD = "its child ran out of memory, and is tried again with it, alone"
+    FOR_CHILD = "its child ran out of memory, and is tried again with it and more memory"
     FOR_ISOLATED_CHILD = "the isolated child that it waits for needs its memory"
     HOST_LOST = "its host was lost"
     CLOSING = "the engine is closing"

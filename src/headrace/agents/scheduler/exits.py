@@ -28,6 +28,7 @@ from headrace.exit_causes import ExitCause
 from headrace.limits import QueueLimits
 
 _MOST_DEATHS = 1
+_NO_LESS = 0.9  # of what the first try had: with less, the second would be in vain
 _MAKES_WAY = (StopReason.PRESSURE, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 _DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
@@ -58,6 +59,7 @@ def decide_after_exit(
         case ExitCause.OUT_OF_MEMORY if run.stopping in _MAKES_WAY:  # its limit came down before it could stop
             return _stopped(run, cause, limits)
         case ExitCause.OUT_OF_MEMORY:
+            run.needs_bytes = max(run.needs_bytes, int(event.limit_bytes * _NO_LESS))
             return _out_of_memory(run, event.limit_bytes or owed_bytes, owed_bytes)
         case ExitCause.PREEMPTED | ExitCause.LOST:
             if run.stopping is StopReason.EMERGENCY and was_alone:  # no other run held that memory

@@ -15,8 +15,9 @@ and acknowledging events, is `workers.hosting`. An attempt at a run has an epoch
 refused.
 
 What follows from a death (`workers.deaths` has the causes, `agent_deaths` the words): a run that was out of memory is
-tried once more, alone and with all there is, then set aside with the reading, the step and the advice. Any other death
-is tried again a few times and counts, once for each run, for the circuit of its kind.
+tried once more with more memory, then set aside with both readings, the step and the advice; but where its limit was
+below what it was owed, it just comes back (`scheduler.exits`). Any other death is tried again a few times and counts,
+once for each run, for the circuit of its kind.
 
 Inside a side effect only an emergency goes as far as SIGKILL. After a kill of the controller, an engine that opens the
 file waits for the former warden's end: what an old worker still does must not meet what its successor does. Heartbeats

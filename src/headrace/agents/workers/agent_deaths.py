@@ -11,13 +11,27 @@ from headrace.workers.deaths import DeathCause, death_cause, signal_name
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.wire import MEMORY_EXIT_CODE, Death, DeathKind, TaskDone, TaskFailed, TaskOutOfMemory
 
-_ADVICE = "Give it more (slot_memory=, or memory= of its @task), or keep large data in ctx.spool()."
+
+def set_aside_in_words(first: str, last: str, *, is_tried_again: bool) -> str:
+    """Say of a run that ran out of memory for good what it had in both tries, and what to do; `first` is empty where
+    an earlier engine saw it.
+    """
+    facts, separator, trace = last.partition("\n\n")
+    facts = facts.rstrip(".")
+    if not is_tried_again:
+        what = f"{facts}; it was not tried again, since its @task has oom_retry=False"
+        options = "slot_memory=, or memory= of its @task"
+    else:
+        before = first.partition("\n")[0].rstrip(".")
+        what = f"first {before}; on its second try {facts}" if before else f"on its second try {facts}"
+        options = "memory= of its @task, slot_memory=, or oom_retry_memory= for a second try"
+    return f"{what}. Give it more ({options}), or keep large data in ctx.spool().{separator}{trace}"
 
 
 def exit_after_death(ending: TaskEnd, step: str) -> tuple[ExitCause, str]:
     """Return the exit cause of a run whose worker has ended, and the words for it; `step` is the last it began."""
     if death_cause(ending) is DeathCause.OUT_OF_MEMORY:
-        return ExitCause.OUT_OF_MEMORY, _with_advice(_out_of_memory(ending), step)
+        return ExitCause.OUT_OF_MEMORY, f"{_out_of_memory(ending)}{_where(step)}"
     match ending:
         case TaskFailed():
             return ExitCause.LOST, ending.reason
@@ -33,7 +47,7 @@ def memory_error_in_words(reason: str, worker: Worker, peak_bytes: int, step: st
     used, limit = format_bytes(used_bytes), format_bytes(worker.limit_bytes)
     error, counted_bytes = reason.partition("\n")[0], worker.counted_bytes
     reserved = f" and {format_bytes(counted_bytes)} reserved" if counted_bytes > used_bytes else ""
-    return _with_advice(f"{error}, with {used} in use{reserved} of the {limit} it may", step)
+    return f"{error}, with {used} in use{reserved} of the {limit} it may{_where(step)}"
 
 
 def _out_of_memory(ending: TaskEnd) -> str:
@@ -62,10 +76,6 @@ def _lost(death: Death, step: str) -> str:
             return f"its worker was killed by {signal_name(death.signal)}, with {_in_use(death)}{_where(step)}"
         case _:
             return f"its worker was lost{_where(step)}: {death.reason}"
-
-
-def _with_advice(what: str, step: str) -> str:
-    return f"{what}{_where(step)}. {_ADVICE}"
 
 
 def _in_use(death: Death) -> str:

@@ -301,6 +301,7 @@ class IsolatedAgents:
                     timeout_s=message.timeout_s,
                     memory_bytes=message.memory_bytes,
                     breaker=message.breaker,
+                    oom_retry=message.oom_retry,
                 )
                 self._register(kind)
             case _:

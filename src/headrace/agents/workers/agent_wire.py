@@ -65,6 +65,7 @@ class KindRegistered(msgspec.Struct, tag=True, array_like=True):
     timeout_s: float | None
     memory_bytes: int | None
     breaker: KindBreaker = "engine"
+    oom_retry: bool = True
 
 
 ToAgentWorker: TypeAlias = BeginRun | SignalWork | StepAnswer | AckEvents | LeaveWorker

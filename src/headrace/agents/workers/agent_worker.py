@@ -94,7 +94,7 @@ class _HostedRuns:
     def _send_kind(self, kind: TaskKind) -> None:
         reference = refer_to(kind.function)
         message = KindRegistered(
-            kind.name, reference, kind.max_attempts, kind.timeout_s, kind.memory_bytes, kind.breaker
+            kind.name, reference, kind.max_attempts, kind.timeout_s, kind.memory_bytes, kind.breaker, kind.oom_retry
         )
         self._link.send_now(message)
 
