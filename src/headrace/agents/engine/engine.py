@@ -143,13 +143,24 @@ class Engine:
     async def run(
         self, job: Job, path: str | Path | None = None, *, priority: Priority = Priority.NORMAL, **settings: Any
     ) -> Results:
-        """Run a survey beside everything else, in a run file of its own; `settings` are those of `job.run`."""
+        """Run a survey beside everything else, in a run file of its own; `settings` are those of `job.run`.
+
+        The engine's file remembers it. The same job and path go on, after a kill too, or wait for a run under way.
+        """
         checked_job(job)
         options, level = run_options(settings), checked_priority(priority)
         if options.memory is not None:
             raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
         place, scope = await self._access.call(lambda loop: loop.surveys.run(job, path, level, options))
         return results_of_run(place, scope)
+
+    async def resume_surveys(self) -> list[Path]:
+        """Go on, in the background, with every survey of this engine's file that is not complete; return their files.
+
+        Each goes on with the job that its run file holds, as `headrace resume` does. What cannot is told in `status()`,
+        in events and in the log. `drain` waits for them, and so does `run` with the same job and path.
+        """
+        return await self._access.call(lambda loop: loop.surveys.resume())
 
     def every(
         self,

@@ -142,7 +142,7 @@ class EngineLoop:
         self._memory = EngineMemory(parts, workers, HOST, self._shrink_caches)
         self._memory.recall_sizes()
         self.surveys = EngineSurveys(
-            HOST, self._driver, self._memory.readings, self._endpoints, self._response_cache, self._memory.read
+            HOST, parts, self._memory.readings, self._endpoints, self._response_cache, self._memory.read
         )
         # Each of these two closes a circle: what ends or is parked makes room for what waits.
         self._run_commands.on_parked = self.backlog.parked
@@ -183,6 +183,7 @@ class EngineLoop:
 
     def _begin(self) -> None:
         self._writer.write([("UPDATE runs SET state = 'waiting' WHERE state = 'running' AND ended_at IS NULL", ())])
+        self._writer.write(self._writes.surveys.engine_opened())
         self._memory.note_warden()
         self._writer.write(self._writes.notes.clock(self._clock.note()))
         for name, why in self._workers.not_preloaded.items():
@@ -211,7 +212,7 @@ class EngineLoop:
         self.surveys.stop()
         self._driver.send(Closing(now_s=time.monotonic()))
         give_up_s = time.monotonic() + _CLOSE_WITHIN_S
-        while (self._runs.by_id or self.surveys.running) and time.monotonic() < give_up_s and not writing.done():
+        while (self._runs.by_id or not self.surveys.are_over) and time.monotonic() < give_up_s and not writing.done():
             await self._a_moment()
         self._memory.note_sizes()
         if not writing.done():
@@ -260,7 +261,7 @@ class EngineLoop:
 
     async def drained(self) -> None:
         """Wait until no run is left that can go on by itself."""
-        while self._runs.by_id or self.backlog.has_more or self.surveys.running or self._has_sleepers():
+        while self._runs.by_id or self.backlog.has_more or not self.surveys.are_over or self._has_sleepers():
             await self._a_moment()
             await self._writer.flush()
 
@@ -288,6 +289,7 @@ class EngineLoop:
             layers=self._workers.layers(),
             stuck=self.stuck,
             endpoints=self._endpoints.shown(),
+            surveys=self.surveys.shown(),
             now_s=time.monotonic(),
         )
 

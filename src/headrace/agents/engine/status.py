@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from headrace.agents.engine.heartbeat_calls import Heartbeat
@@ -10,6 +11,7 @@ from headrace.agents.scheduler.snapshot import Snapshot
 from headrace.display import counted
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.engine_file.engine_surveys import SurveyRow, SurveyState
 from headrace.units import format_bytes
 
 
@@ -38,6 +40,24 @@ class HeartbeatStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SurveyStatus:
+    """A survey that was run in the engine: its run file, and how many of its interviews are done. `state` is running,
+    stopped (it goes on with `engine.resume_surveys()`), complete or failed; `error` is why.
+    """
+
+    path: Path
+    state: str
+    priority: str
+    done: int
+    total: int
+    error: str
+
+    def __str__(self) -> str:
+        why = f" ({self.error})" if self.error else ""
+        return f"survey {self.path.name} {self.state}: {self.done:,} of {self.total:,}{why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStatus:
     """`counts` are of this engine since it was opened: runs ended, steps journaled, and each kind of recorded event.
 
@@ -53,6 +73,8 @@ class EngineStatus:
     `layers` are what holds workers to their memory, each with its state: active, or why not.
 
     `stuck` is the stack of what blocks the engine's loop, None where nothing does.
+
+    `surveys` are the latest that this file remembers, at most a hundred.
 
     `endpoints` are the models that were called, each with its state, since when and why, and how many calls wait.
     """
@@ -74,6 +96,7 @@ class EngineStatus:
     stuck: str | None
     awaiting: int = 0
     endpoints: tuple[ModelEndpoint, ...] = ()
+    surveys: tuple[SurveyStatus, ...] = ()
 
     def __str__(self) -> str:
         waiting = ", ".join(f"{count} {level}" for level, count in self.waiting.items() if count)
@@ -85,6 +108,7 @@ class EngineStatus:
         parts += [f"no function here for {count} of {kind}" for kind, count in self.unknown.items()]
         parts += [f"{kind} fails and is refused" for kind in self.open_circuits]
         parts += [str(endpoint) for endpoint in self.endpoints if endpoint.state != "open"]
+        parts += [str(survey) for survey in self.surveys if survey.state != SurveyState.COMPLETE.value]
         parts += [str(heartbeat) for heartbeat in self.heartbeats]
         parts += ["the loop is stuck"] if self.stuck else []
         return "; ".join(parts)
@@ -104,6 +128,7 @@ def status_of(
     layers: dict[str, str],
     stuck: str | None,
     endpoints: list[ModelEndpoint],
+    surveys: list[SurveyRow],
     now_s: float,
 ) -> EngineStatus:
     by_state: dict[str, int] = {}
@@ -134,6 +159,17 @@ def status_of(
         layers=layers,
         stuck=stuck,
         endpoints=tuple(endpoints),
+        surveys=tuple(
+            SurveyStatus(
+                path=Path(row.path),
+                state=row.state.value,
+                priority=row.priority.name,
+                done=row.done,
+                total=row.total,
+                error=row.error,
+            )
+            for row in surveys
+        ),
     )
 
 

@@ -3,6 +3,7 @@
     engine readings, pressure level ──► EngineSurveyMemory ──► the survey's window
     scheduler ── GrantPermits ──► grant: pause, or tune and resume
     the survey ── SurveyOpened, SurveyUsage, SurveyClosed ──► scheduler
+    the survey ── begun, how far, complete or not ──► engine file ──► resume: go on, by the job in its run file
 
 Does not cover: a run from open to close (interviews.session), its loop (interviews.run), or how many permits there are
 (agents.scheduler.hosts.survey_permits).
@@ -11,16 +12,19 @@ Does not cover: a run from open to close (interviews.session), its loop (intervi
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from msgspec import structs
+
 from headrace.agents.engine.engine_memory import EngineSurveyMemory
-from headrace.agents.engine.scheduler_driver import SchedulerDriver
+from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.scheduler.events import GrantPermits, SurveyClosed, SurveyOpened, SurveyUsage
 from headrace.display import counted
-from headrace.errors import EngineClosed, OptionError
+from headrace.errors import EngineClosed, HeadraceError, OptionError, RunFileError
 from headrace.interviews.contract import InterviewExecutor
 from headrace.interviews.inline import InlineExecutor
 from headrace.interviews.job_functions import functions_of
@@ -35,8 +39,13 @@ from headrace.plan.job import Job
 from headrace.plan.portion import RunScope
 from headrace.priority import Priority
 from headrace.progress.pace import Progress
+from headrace.store.engine_file.engine_surveys import SurveyOptions, SurveyRow, SurveyState
 from headrace.store.run_file.run_file import RunFile
+from headrace.store.run_file.stored_job.stored_lists import read_job
 from headrace.units import NONE
+
+_NOTE_EVERY_S = 5.0
+_log = logging.getLogger("headrace")
 
 
 class EngineSurveys:
@@ -45,7 +54,7 @@ class EngineSurveys:
     def __init__(
         self,
         host: str,
-        driver: SchedulerDriver,
+        parts: EngineParts,
         readings: BudgetReadings,
         limiters: SharedLimiters,
         cache: Callable[[], ResponseCache | None],
@@ -55,17 +64,27 @@ class EngineSurveys:
         self.limiters = limiters
         self.cache = cache
         self.readings = readings
-        self._driver = driver
+        self._parts = parts
+        self._driver = parts.driver
+        self._writes = parts.writes.surveys
         self.read_memory = read_memory
         self.running: dict[str, SurveyRun] = {}  # as many as the program runs at once
+        self._begun: dict[str, _BegunSurvey] = {}  # those, and the ones whose file is being opened
+        self._noted_s: dict[str, float] = {}
+        self.is_stopping = False
+
+    @property
+    def are_over(self) -> bool:
+        return not self._begun
 
     async def run(
         self, job: Job, path: str | Path | None, priority: Priority, options: RunOptions
     ) -> tuple[Path, RunScope]:
-        """Run a survey until it is complete; return its file, and which interviews were asked for.
+        """Run a survey until it is complete, or wait for it where it runs already; return its file, and which
+        interviews were asked for.
 
-        Raises what `job.run` would, but EngineClosed where that raises Interrupted; refuses workers, and a file that
-        this engine is running already.
+        Raises what `job.run` would, but EngineClosed where that raises Interrupted; refuses workers, and a file in
+        which this engine runs something else.
         """
         if options.workers not in (None, NONE):
             raise OptionError(
@@ -73,22 +92,108 @@ class EngineSurveys:
                 fix="Leave workers= out, or run the survey by itself with job.run(..., workers=2).",
             )
         session = await asyncio.to_thread(Session, job, path, options, has_workers=False, is_heard=False)
-        if str(session.path) in self.running:
-            raise OptionError(f"{session.path} is being run by this engine already.", fix="Wait for it.")
-        return session.path, await session.run(_EngineHost(self, session, priority))
+        begun = self._begun.get(str(session.path))
+        if begun is not None and not begun.is_the_same(session):
+            raise OptionError(
+                f"{session.path} is being run by this engine already, with another job or other options.",
+                fix="Wait for it.",
+            )
+        scope = await (self._begin(session, priority) if begun is None else asyncio.shield(begun.task))
+        await self._parts.writer.flush()
+        return session.path, scope
 
-    def open(self, run: SurveyRun, path: Path, wanted: int, priority: Priority) -> None:
-        """Let the scheduler know of a survey, which waits for its first permits."""
+    async def resume(self) -> list[Path]:
+        """Begin to go on with the surveys in the engine's file that are not complete; return their files. What cannot
+        go on is recorded, with the reason.
+        """
+        resumed: list[Path] = []  # as many as the program has begun
+        for row in self._parts.file.surveys.unfinished():
+            if row.path in self._begun:
+                continue
+            try:
+                session = await asyncio.to_thread(_session_of, row)
+            except HeadraceError as error:
+                self._record_failure("survey not resumed", row.path, error)
+                continue
+            if row.path not in self._begun:  # else the program has begun it meanwhile
+                self._parts.log.record("survey resumed", f"{row.path}: {row.done:,} of {row.total:,} were done")
+                self._parts.spawn(self._wait_for(row.path, self._begin(session, row.priority)))
+                resumed.append(session.path)
+        await self._parts.writer.flush()
+        return resumed
+
+    def shown(self) -> list[SurveyRow]:
+        """The latest surveys, those that run with the figures of this moment."""
+        return [self._live(row) for row in self._parts.file.surveys.latest()]
+
+    def _live(self, row: SurveyRow) -> SurveyRow:
+        if row.path in self._begun:
+            row = structs.replace(row, state=SurveyState.RUNNING, error="")
+        if run := self.running.get(row.path):
+            progress = run.progress()
+            row = structs.replace(row, done=progress.done, total=progress.total)
+        return row
+
+    def _begin(self, session: Session, priority: Priority) -> asyncio.Task[RunScope]:
+        path = str(session.path)
+        task = asyncio.get_running_loop().create_task(session.run(_EngineHost(self, session, priority)))
+        self._begun[path] = _BegunSurvey(session, task)
+        task.add_done_callback(lambda _: self._begun.pop(path))
+        return task
+
+    async def _wait_for(self, path: str, task: asyncio.Task[RunScope]) -> None:
+        """Wait for a survey that nobody else may be waiting for, and record what it fails with."""
+        try:
+            await task
+        except EngineClosed:
+            pass  # it was stopped, and its file says so
+        except Exception as error:  # noqa: BLE001 - recorded; one survey's end is not the engine's
+            self._record_failure("survey failed", path, error)
+
+    def _record_failure(self, what: str, path: str, error: Exception) -> None:
+        words = f"{path}: {error}"
+        _log.warning("%s: %s", what, words)
+        self._parts.log.record(what, words)
+        self._parts.writer.write(self._writes.failed(path, str(error)))
+
+    async def open(self, run: SurveyRun, session: Session, wanted: int, priority: Priority) -> None:
+        """Journal a survey, and let the scheduler know of it; it waits for its first permits."""
+        path, progress = str(session.path), run.progress()
+        row = SurveyRow(
+            path,
+            session.permissions.plan,
+            priority,
+            SurveyOptions.of(session.options),
+            SurveyState.RUNNING,
+            progress.done,
+            progress.total,
+            error="",
+        )
+        self._parts.writer.write(self._writes.begun(row, time.time()))
+        await self._parts.writer.flush()
         run.pause()
-        self.running[str(path)] = run
+        self.running[path] = run
+        if self.is_stopping:  # the engine was left while the file was being opened
+            run.stop()
+        self._noted_s[path] = time.monotonic()
         self._driver.send(
-            SurveyOpened(now_s=time.monotonic(), survey=str(path), host=self.host, wanted=wanted, priority=priority)
+            SurveyOpened(now_s=time.monotonic(), survey=path, host=self.host, wanted=wanted, priority=priority)
         )
         self.read_memory()
 
     def close(self, path: Path) -> None:
-        del self.running[str(path)]
+        run = self.running.pop(str(path))
+        self._note(str(path), run, is_over=True)
+        del self._noted_s[str(path)]
         self._driver.send(SurveyClosed(now_s=time.monotonic(), survey=str(path)))
+
+    def _note(self, path: str, run: SurveyRun, *, is_over: bool = False) -> None:
+        """Note how far a survey is: when it ends, and now and then before, for the case of a kill."""
+        progress = run.progress()
+        ended = SurveyState.COMPLETE if progress.is_over else SurveyState.STOPPED
+        state = ended if is_over else SurveyState.RUNNING
+        self._parts.writer.write(self._writes.went_on(path, state, progress.done, progress.total))
+        self._noted_s[path] = time.monotonic()
 
     def pressure(self) -> Pressure:
         return self._driver.scheduler.pressure(self.host)
@@ -97,7 +202,10 @@ class EngineSurveys:
         """Report to the scheduler what a survey uses."""
         if run := self.running.get(survey):
             used, each = run.in_flight, run.interview_bytes
-            self._driver.send(SurveyUsage(now_s=time.monotonic(), survey=survey, in_use=used, permit_bytes=each))
+            now_s = time.monotonic()
+            self._driver.send(SurveyUsage(now_s=now_s, survey=survey, in_use=used, permit_bytes=each))
+            if now_s - self._noted_s[survey] >= _NOTE_EVERY_S:
+                self._note(survey, run)
 
     def grant(self, command: GrantPermits) -> None:
         run = self.running.get(command.survey)
@@ -110,8 +218,34 @@ class EngineSurveys:
             run.resume()
 
     def stop(self) -> None:
+        self.is_stopping = True
         for run in self.running.values():
             run.stop()
+
+
+class _BegunSurvey:
+    def __init__(self, session: Session, task: asyncio.Task[RunScope]) -> None:
+        self._plan = session.permissions.plan
+        self._options = SurveyOptions.of(session.options)
+        self.task = task
+
+    def is_the_same(self, session: Session) -> bool:
+        return (self._plan, self._options) == (session.permissions.plan, SurveyOptions.of(session.options))
+
+
+def _session_of(row: SurveyRow) -> Session:
+    """The session of a survey that goes on, with the job that its run file holds. What is in the file is a claim: it
+    must be the plan that this engine ran there, and its models are reached only as this user has confirmed before.
+    """
+    path = Path(row.path)
+    job = read_job(path, frozenset())
+    if job.identity().digest != row.plan:
+        raise RunFileError(
+            f"{path} holds another plan than the one that this engine ran there.",
+            path=path,
+            fix="Run the job that is meant with engine.run(job, path).",
+        )
+    return Session(job, path, row.options.run_options(), has_workers=False, is_heard=False)
 
 
 class _EngineHost:
@@ -127,7 +261,8 @@ class _EngineHost:
         self.limiters = surveys.limiters
 
     def check_wanted(self) -> None:
-        """An engine that is left stops its surveys once they run."""
+        if self._surveys.is_stopping:
+            raise EngineClosed("The engine was left before the survey began.", fix="Run it again.")
 
     @asynccontextmanager
     async def cache(self) -> AsyncGenerator[ResponseCache | None]:
@@ -138,7 +273,7 @@ class _EngineHost:
 
     @asynccontextmanager
     async def running(self, run: SurveyRun, file: RunFile) -> AsyncGenerator[Callable[[Progress], None]]:
-        self._surveys.open(run, file.path, file.budgets.window, self.priority)
+        await self._surveys.open(run, self._session, file.budgets.window, self.priority)
         try:
             yield lambda _: self._surveys.report(str(file.path))
         finally:

@@ -6,6 +6,7 @@
     checkpoints     each run's last state                                       steps
     messages        sent and not yet received                                   steps
     blobs           values above 256 KB, which lie beside their row             engine_values
+    surveys         surveys that the engine ran: run file, plan, state          engine_surveys
     usage events    model usage in all; the latest 10,000 events                notes
     meta            the file's token, the warden's pid, the clock, kinds' sizes notes
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from headrace.store.connections import open_reader
-from headrace.store.engine_file.engine_schema import add_later_columns, check_is_engine_file, create_engine_tables
+from headrace.store.engine_file.engine_schema import add_what_came_later, check_is_engine_file, create_engine_tables
+from headrace.store.engine_file.engine_surveys import StoredSurveys, SurveyWrites
 from headrace.store.engine_file.engine_values import BlobWrites, ValueReader, Write
 from headrace.store.engine_file.notes import NoteWrites, StoredNotes
 from headrace.store.engine_file.runs import RunWrites, StoredRuns
@@ -27,6 +28,7 @@ class Writes:
         self.runs = RunWrites(blobs)
         self.steps = StepWrites(blobs)
         self.notes = NoteWrites()
+        self.surveys = SurveyWrites()
 
 
 class EngineFile:
@@ -38,7 +40,7 @@ class EngineFile:
         try:
             self.values = ValueReader(path, self._reader)
             self.token = self.values.one(str, "SELECT value FROM meta WHERE key = 'token'") or ""
-            self.live = LiveFile(path, lock, add_later_columns)
+            self.live = LiveFile(path, lock, add_what_came_later)
         except BaseException:
             self._reader.close()
             raise
@@ -46,6 +48,7 @@ class EngineFile:
         self.runs = StoredRuns(self.values)
         self.steps = StoredSteps(self.values)
         self.notes = StoredNotes(self.values)
+        self.surveys = StoredSurveys(self.values)
 
     @classmethod
     def open(cls, path: Path) -> EngineFile:

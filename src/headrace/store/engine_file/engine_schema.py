@@ -42,8 +42,15 @@ CREATE TABLE usage(name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE events(id INTEGER PRIMARY KEY, at REAL NOT NULL, run INTEGER, what TEXT NOT NULL, reason TEXT NOT NULL,
                     reading TEXT);
 """
+# Files that were made before it was there get it when one is opened.
+_SURVEYS = """
+CREATE TABLE surveys(path TEXT PRIMARY KEY, plan TEXT NOT NULL, priority INTEGER NOT NULL, options TEXT NOT NULL,
+                     state TEXT NOT NULL, done INTEGER NOT NULL, total INTEGER NOT NULL, error TEXT NOT NULL,
+                     begun_at REAL NOT NULL) WITHOUT ROWID
+"""
 _WITHOUT_MARKS = _TABLES.replace(" mark BLOB,", "")  # as files were made first; the column is added when one is opened
-_ACCEPTED = accepted_tables(_TABLES, _WITHOUT_MARKS)
+_ACCEPTED = accepted_tables(_TABLES, _WITHOUT_MARKS, _SURVEYS)
+_LATER_TABLES = frozenset({"surveys"})
 
 
 class Effect(IntEnum):
@@ -83,14 +90,17 @@ FAILED_STATES = frozenset(set(RunState) - _UNFINISHED - {RunState.DONE, RunState
 def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:
     """Refuse a file that is no engine file, or whose tables are not those that `create_engine_tables` makes."""
     check_format(connection, path, ENGINE_FILE)
-    check_schema(connection, path, _ACCEPTED, {})
+    check_schema(connection, path, _ACCEPTED, {}, _LATER_TABLES)
 
 
-def add_later_columns(live: LiveFile) -> None:
-    """Add the columns that a file lacks because an older version made it."""
+def add_what_came_later(live: LiveFile) -> None:
+    """Add the columns and tables that a file lacks because an older version made it."""
     if "mark" not in {name for _, name, *_ in live.connection.execute("PRAGMA table_info(steps)")}:
         with live.transaction():
             live.connection.execute("ALTER TABLE steps ADD COLUMN mark BLOB")
+    if not live.connection.execute("PRAGMA table_info(surveys)").fetchall():
+        with live.transaction():
+            live.connection.execute(_SURVEYS)
 
 
 def create_engine_tables(connection: apsw.Connection) -> None:
@@ -100,5 +110,6 @@ def create_engine_tables(connection: apsw.Connection) -> None:
             f"PRAGMA application_id={ENGINE_FILE.application_id}; PRAGMA user_version={ENGINE_FILE.version};"
         )
         connection.execute(_TABLES)
+        connection.execute(_SURVEYS)
         meta = (secrets.token_hex(8), time.time())
         connection.execute("INSERT INTO meta VALUES('token', ?), ('made_at', ?)", meta)
