@@ -18,6 +18,7 @@ from headrace.errors import RunFailed
 MB = 1_000_000
 STEP_S = 0.5
 _AGENTS = 24
+_ALIKE_MB = 120
 _AGENT_STEPS = 4
 _WORKER_MB = 15  # what a run takes beside what it holds
 _RUNAWAY_MB = 3_000
@@ -94,7 +95,7 @@ def _declared(mb: int) -> Any:
     return headrace.task(name=f"declared {mb}", memory=(mb + _WORKER_MB) * MB)(declared)
 
 
-DECLARED = {mb: _declared(mb) for mb in sorted({size_mb(number) for number in range(_AGENTS)})}
+DECLARED = {mb: _declared(mb) for mb in sorted({_ALIKE_MB, *(size_mb(number) for number in range(_AGENTS))})}
 globals().update({function.__name__: function for function in DECLARED.values()})  # workers find them by name
 
 
@@ -118,20 +119,28 @@ async def pool_second_kind_beside(stage: Stage) -> Waits:
 
 async def mix_of_sizes(stage: Stage) -> Waits:
     """Agents of 50 to 150 MB on four slots, of one kind that declares nothing, and each of a kind that does."""
+    return await _both_ways(stage, [size_mb(number) for number in range(stage.size(_AGENTS, 12))])
+
+
+async def eight_alike(stage: Stage) -> Waits:
+    """The same with eight of one size."""
+    return await _both_ways(stage, [_ALIKE_MB] * 8)
+
+
+async def _both_ways(stage: Stage, sizes: list[int]) -> Waits:
     return {
-        "HIGH, undeclared": [await _mix(stage, "undeclared")],
-        "HIGH, declared": [await _mix(stage, "declared")],
+        "HIGH, undeclared": [await _mix(stage, "undeclared", sizes)],
+        "HIGH, declared": [await _mix(stage, "declared", sizes)],
     }
 
 
-async def _mix(stage: Stage, how: str) -> float:
+async def _mix(stage: Stage, how: str, sizes: list[int]) -> float:
     """Seconds until all have ended."""
     directory = stage.directory / how
     directory.mkdir()
     there = Stage(directory=directory, url="", is_quick=stage.is_quick)
     async with there.engine(slots=4) as engine:
         began_at = time.time()
-        sizes = [size_mb(number) for number in range(stage.size(_AGENTS, 12))]
         runs = [
             await engine.submit(DECLARED[mb] if how == "declared" else mixed, mb, _AGENT_STEPS, key=f"{number}")
             for number, mb in enumerate(sizes)
@@ -140,8 +149,16 @@ async def _mix(stage: Stage, how: str) -> float:
 
 
 async def pool_mix_of_sizes(stage: Stage) -> Waits:
+    return await _pool_mix(stage.size(_AGENTS, 12))
+
+
+async def pool_eight_alike(stage: Stage) -> Waits:
+    return await _pool_mix(8)
+
+
+async def _pool_mix(agents: int) -> Waits:
     async with PriorityPool() as pool:
-        services = [sleeping(STEP_S * _AGENT_STEPS)] * stage.size(_AGENTS, 12)
+        services = [sleeping(STEP_S * _AGENT_STEPS)] * agents
         took_s = max(await asyncio.gather(*map(pool.timed, services)))
     return {"HIGH, undeclared": [took_s], "HIGH, declared": [took_s]}
 
@@ -222,6 +239,7 @@ async def pool_users_behind_runaway(stage: Stage) -> Waits:
 SCENARIOS = {
     "second_kind_beside": Scenario(second_kind_beside, pool_second_kind_beside),
     "mix_of_sizes": Scenario(mix_of_sizes, pool_mix_of_sizes),
+    "eight_alike": Scenario(eight_alike, pool_eight_alike),
     "critical_behind_low": Scenario(critical_behind_low, pool_critical_behind_low),
     "high_behind_low": Scenario(high_behind_low, pool_high_behind_low),
     "users_behind_runaway": Scenario(users_behind_runaway, pool_users_behind_runaway),

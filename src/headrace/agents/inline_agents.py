@@ -80,6 +80,9 @@ class InlineAgents:
     def set_priority(self, id: int, epoch: int, priority: Priority) -> None:
         """Runs in one process share its memory: none is lent by priority."""
 
+    def reserve_less(self, id: int, epoch: int, memory_bytes: int) -> None:
+        """Nothing is lent to runs in one process."""
+
     def events(self) -> AsyncIterator[Batch[AgentEvent]]:
         return self._outbox.batches()
 

@@ -18,6 +18,7 @@ from headrace.agents.scheduler.events import (
     Reclaim,
     RecordNotice,
     RejectRun,
+    ReserveLess,
     ResumeRun,
     SchedulerCommand,
     SchedulerEvent,
@@ -78,6 +79,10 @@ class CheckedWorld(World):
                 check(command.id in self.runs, "what is parked has not ended")
             case RejectRun():
                 check(isinstance(event, Submitted) and event.id == command.id, "only a submission is refused")
+            case ReserveLess():
+                slot = self.runs[command.id].slot
+                check(slot and slot.root.declared is None, "what is declared stays reserved")
+                check(slot.read_bytes <= command.memory_bytes < slot.reserved, "what is in use stays reserved")
             case SetPriority():
                 run = self.runs.get(command.id)
                 check(run and run.priority < command.priority, "a priority is raised, never lowered")
@@ -160,7 +165,7 @@ class CheckedWorld(World):
         if slot.is_waiting:  # else it is one of two runs of a slot that goes on
             check(_computing(host) < host.slot_count, "never above the slots")
             others = sum(other.charge for other in host.slots.values() if other is not slot)
-            has_memory = others + slot.promised <= host.budget
+            has_memory = others + slot.reserved <= host.budget
             check(has_memory or not _computing(host), "what waited goes on beside others only with its memory")
 
     def _check_alone(self, run: Run, host: HostModel, command: StartRun) -> None:
@@ -176,7 +181,7 @@ class CheckedWorld(World):
         """It has what it is promised, or all that the host has beside nothing else."""
         there = int(host.read_budget * LIMITS.emergency_at) - host.highest_base - KEPT_BACK - 2 * PERMIT_BYTES
         if run.declared is None and run.kind not in self.known_kinds:
-            has_waited = self.now_s - run.submitted_s >= LIMITS.min_run_s
+            has_waited = self.now_s - run.submitted_s >= LIMITS.calm_s
             promised = min(QUEUE.slot_memory_bytes, there // (host.slot_count if has_waited else 1))
             check(command.memory_bytes >= promised, "of a new kind it is promised a slot's memory")
         if self._has_died(run):

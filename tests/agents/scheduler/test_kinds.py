@@ -1,6 +1,6 @@
 """What runs of a kind need is learned from those before, and from those that go on."""
 
-from headrace.agents.scheduler.events import WaitBegan
+from headrace.agents.scheduler.events import AttemptEnded, Cancelled, ReserveLess, WaitBegan
 from headrace.exit_causes import ExitCause
 from tests.agents.scheduler.driver import Driver, starts
 
@@ -23,9 +23,9 @@ def test_a_new_kind_that_has_waited_starts_with_an_equal_share_of_the_host():
     driver = Driver(slots=4)
     long = driver.submit(memory=650)
     new = driver.submit(kind="new", memory=None)
-    driver.wait(9.0, used=100)
+    driver.wait(1.5, used=100)
     assert starts(driver.sent) == [long]
-    driver.wait(1.0, used=100)
+    driver.wait(0.5, used=100)
     assert starts(driver.sent) == [long, new]
     assert reserved(driver)[new] == 250
 
@@ -110,3 +110,31 @@ def test_what_was_only_seen_gets_no_further_than_the_level_that_preempts_and_wha
     driver = Driver(slots=4)
     declared = [driver.submit(memory=300) for _ in range(3)]
     assert starts(driver.sent) == declared
+
+
+def test_what_eight_runs_have_shown_counts_like_what_is_declared():
+    driver = Driver(slots=4)
+    for _ in range(8):
+        driver.end(driver.submit(kind="new", memory=None), peak=300)
+    seen = [driver.submit(kind="new", memory=None) for _ in range(3)]
+    assert starts(driver.sent)[8:] == seen
+
+
+def test_one_that_ran_out_of_memory_shows_that_its_kind_needs_what_it_had():
+    driver = Driver(slots=2)
+    run = driver.submit(kind="new", memory=None)
+    ended = AttemptEnded(now_s=0.0, id=run, epoch=1, cause=ExitCause.OUT_OF_MEMORY, peak_bytes=1, limit_bytes=250)
+    driver.tell(ended)
+    driver.tell(Cancelled(now_s=0.0, id=run))
+    driver.end(run, ExitCause.LOST)
+    other = driver.submit(kind="new", memory=None)
+    assert reserved(driver) == {other: 250}
+
+
+def test_what_a_slot_gives_back_may_be_lent_to_others():
+    driver = Driver(slots=2)
+    run = driver.submit(kind="new", memory=None)
+    driver.wait(3.0, used=150)
+    assert [command for command in driver.sent if isinstance(command, ReserveLess)] == [
+        ReserveLess(id=run, epoch=1, memory_bytes=150)
+    ]

@@ -41,7 +41,7 @@ def test_without_a_promise_a_slots_memory_is_owed_and_reservations_grow_towards_
     lendable(driver, 900)
     run = driver.submit(memory=None)
     seen = [reserved(died(driver, run, limit)) for limit in (100, 200)]
-    assert seen == [[400], [400]]
+    assert seen == [[200], [400]]
     assert reserved(died(driver, run, limit=400)) == [800]
 
 

@@ -30,6 +30,7 @@ from headrace.agents.scheduler.events import (
     PriorityRaised,
     RecordNotice,
     RejectRun,
+    ReserveLess,
     ResumeRun,
     SchedulerCommand,
     SchedulerEvent,
@@ -90,19 +91,13 @@ class Slot:
     resuming: dict[int, "Run"] = field(default_factory=dict)  # of its runs, those that want to compute again
     wait_over_s: float = 0.0
     read_bytes: int = 0  # at the last reading
-    may_be_measured: bool = False
     is_patient: bool = False
     keeps_until_s: float = 0.0
 
     @property
     def charge(self) -> int:
         """What it counts for in the budget at least: what was read of it while it waits, else what it was promised."""
-        return min(self.read_bytes, self.promised) if self.is_waiting else self.promised
-
-    @property
-    def promised(self) -> int:
-        """What it has reserved at least: it may have given back what its kind was seen not to need."""
-        return min(self.read_bytes, self.reserved) if self.may_be_measured else self.reserved
+        return min(self.read_bytes, self.reserved) if self.is_waiting else self.reserved
 
     @property
     def leader(self) -> "Run":
@@ -385,8 +380,6 @@ class World:
         by_run = tuple((run.id, run.memory) for f in host.slots.values() for run in f.members.values())
         for slot in host.slots.values():
             slot.read_bytes = sum(run.memory for run in slot.members.values())
-            is_old = self.now_s - slot.started_s >= LIMITS.calm_s
-            slot.may_be_measured |= slot.root.declared is None and is_old
         survey = self.in_use.get(host.name, 0) * PERMIT_BYTES
         host.used = host.base + sum(memory for _, memory in by_run) + survey
         host.highest_base, host.read_budget = max(host.highest_base, host.base), host.budget
@@ -489,6 +482,8 @@ class World:
                 run.parked = command
                 run.preemptions, run.deaths = command.preemptions, command.deaths
                 self.parked.append(run)
+            case ReserveLess():
+                self.runs[command.id].slot.reserved = command.memory_bytes
             case SetPriority():
                 run = self.runs[command.id]
                 run.priority = command.priority

@@ -48,6 +48,7 @@ from headrace.agents.scheduler.events import (
     Reclaim,
     RecordNotice,
     RejectRun,
+    ReserveLess,
     ResumeRun,
     SchedulerCommand,
     SetPriority,
@@ -382,6 +383,8 @@ class EngineLoop:
                 self._run_commands.park(command)
             case SetPriority():
                 self._run_commands.set_priority(command)
+            case ReserveLess():
+                self._executor.reserve_less(command.id, command.epoch, command.memory_bytes)
             case GrantPermits():
                 self.surveys.grant(command)
             case StartHeartbeat():

@@ -27,6 +27,7 @@
     EndRun           records how the run ended: once for each accepted submission that was not parked
     ParkRun          leaves the run on disk only; Submitted with its epoch brings it back
     SetPriority      records the run's priority; where it runs, memory is lent to it by that
+    ReserveLess      lends to others what the run's slot was promised beyond `memory_bytes`
     RejectRun        refuses the submission, with the reason
     GrantPermits     sets how many interviews the survey may have in flight
     StartHeartbeat, KillHeartbeat, SkipHeartbeat: the same for heartbeats, by name
@@ -375,6 +376,14 @@ class SetPriority(_Command, frozen=True, kw_only=True):
     priority: Priority
 
 
+class ReserveLess(_Command, frozen=True, kw_only=True):
+    """The slot of this run was promised more than runs of its kind need: the rest may be lent to others."""
+
+    id: int
+    epoch: int
+    memory_bytes: int
+
+
 class RejectRun(_Command, frozen=True, kw_only=True):
     """`wait_s` estimates how long until there is room; `retry_at_s` is when a probe is due, None while those there may
     be are in flight.
@@ -433,6 +442,7 @@ SchedulerCommand: TypeAlias = (
     | EndRun
     | ParkRun
     | SetPriority
+    | ReserveLess
     | RejectRun
     | GrantPermits
     | StartHeartbeat

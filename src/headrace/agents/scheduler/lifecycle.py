@@ -225,7 +225,9 @@ def _count(state: SchedulerState, run: ScheduledRun, slot: Slot, event: AttemptE
     if run is not slot.root:
         return
     if event.cause in _SHOWS_NEED:
-        state.reservations.ended(run.kind, slot.number, max(event.peak_bytes, slot.peak_bytes))
+        # One request may have been refused far below the limit: what it had says more than what it used.
+        peak_bytes = max(event.peak_bytes, slot.peak_bytes, event.limit_bytes)
+        state.reservations.ended(run.kind, slot.number, peak_bytes)
     else:
         state.reservations.cut_short(run.kind, slot.number)
     if event.cause in _IS_OVER:

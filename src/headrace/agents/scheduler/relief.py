@@ -21,6 +21,7 @@ from headrace.agents.scheduler.events import (
     PreemptRun,
     Reclaim,
     RecordNotice,
+    ReserveLess,
     StopReason,
 )
 from headrace.agents.scheduler.hosts.host import Host
@@ -99,10 +100,12 @@ def _note_steady(state: SchedulerState, host: Host, slot: Slot) -> None:
     if state.reservations.needed_bytes(kind) is None:
         state.commands.append(RecordNotice(notice=Notice.MEASURED, subject=kind, reading=host.reading))
     state.reservations.goes_on(kind, slot.number, slot.peak_bytes)
-    if not slot.is_after_death and not slot.root.known_need_bytes:  # it was promised more than its kind needs
+    if not slot.is_after_death:  # it may have been promised more than its kind needs
         needed_bytes = max(slot.peak_bytes, state.reservations.needed_bytes(kind) or 0)
-        slot.reserved_bytes = min(slot.reserved_bytes, needed_bytes)
-        host.memory.charge_anew(slot)
+        if needed_bytes < slot.reserved_bytes:
+            slot.reserved_bytes, leader = needed_bytes, slot.leader
+            host.memory.charge_anew(slot)
+            state.commands.append(ReserveLess(id=leader.id, epoch=leader.epoch, memory_bytes=needed_bytes))
 
 
 def relieve(state: SchedulerState, host: Host, now_s: float) -> None:

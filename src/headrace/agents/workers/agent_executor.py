@@ -188,6 +188,14 @@ class IsolatedAgents:
             slot.loan.priority = priority
             self._settle_soon()
 
+    def reserve_less(self, id: int, epoch: int, memory_bytes: int) -> None:
+        slot, _ = self._found(id, epoch)
+        if slot is None:
+            return
+        slot.reserved_bytes = memory_bytes
+        if slot.loan is not None:  # others take the rest with their next loan, or when they are short
+            slot.loan.reserved_bytes = memory_bytes
+
     def events(self) -> AsyncIterator[Batch[AgentEvent]]:
         return self._outbox.batches()
 

@@ -85,7 +85,7 @@ class Host:
         """Whether a run may start here now, or once some of the slots have been left."""
         need_bytes, left, alone = need.memory_bytes, len(self.slots), self._alone
         for slot in leaving:
-            need_bytes -= self.memory.held_bytes(slot)
+            need_bytes -= slot.charged_bytes + self.memory.kept_back_bytes
             left -= 1
             alone -= slot.is_alone
         if not left:

@@ -49,7 +49,7 @@ class HostBudget:
         self._surveys = surveys
         self._wait_margin_bytes = wait_margin_bytes
         self._charged_bytes = 0  # to slots
-        self._kept_back_bytes = kept_back_bytes  # for each worker, beside its limit
+        self.kept_back_bytes = kept_back_bytes  # for each worker, beside its limit
         self._lendable_bytes: int | None = None  # to all workers together
         self._most_to_lend_bytes: int | None = None  # to one, if nothing else ran
         self._was_reclaimed = False
@@ -78,10 +78,6 @@ class HostBudget:
         unreserved_bytes = self._unreserved_bytes() - (self.kept_free_bytes() if is_estimate else 0)
         return min(unreserved_bytes, self._left_to_lend_bytes()) - self._surveys.owed_bytes
 
-    def held_bytes(self, slot: Slot) -> int:
-        """What a slot would leave to another."""
-        return slot.charged_bytes + (self._kept_back_bytes if self._lendable_bytes is not None else 0)
-
     def kept_free_bytes(self) -> int:
         return int(self.governor.budget_bytes * (1 - self._limits.preempt_at))
 
@@ -106,7 +102,7 @@ class HostBudget:
         """What one more worker could be lent."""
         if self._lendable_bytes is None:
             return self.governor.budget_bytes
-        return self._lendable_bytes - self._charged_bytes - self._kept_back_bytes * (len(self._slots) + 1)
+        return self._lendable_bytes - self._charged_bytes - self.kept_back_bytes * (len(self._slots) + 1)
 
     # Charges.
 
@@ -175,7 +171,7 @@ class HostBudget:
     def _note_lendable(self, lendable_bytes: int | None) -> None:
         self._lendable_bytes = lendable_bytes
         if lendable_bytes is not None:  # surveys are outside workers: one that rests gives its memory back
-            self._most_to_lend_bytes = lendable_bytes + self._surveys.in_use_bytes - self._kept_back_bytes
+            self._most_to_lend_bytes = lendable_bytes + self._surveys.in_use_bytes - self.kept_back_bytes
 
     def _note_slots(self, by_run: tuple[tuple[int, int], ...]) -> None:
         slots = self._slots.values()

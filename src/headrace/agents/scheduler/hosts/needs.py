@@ -3,7 +3,7 @@
     what is known of the run              what it reserves
     it declares its need                  that
     enough runs of its kind were seen     the 95th percentile of their peaks (`reservations`): an estimate
-    too few were seen                     a slot's memory, or what was seen where that is more; after `min_run_s` of
+    too few were seen                     a slot's memory, or what was seen where that is more; after `calm_s` of
                                           waiting, an equal share of the host
     it ran out of memory                  at least `oom_retry_bytes`: by default twice a slot's memory, or what it
                                           declares where that is more
@@ -24,9 +24,11 @@ from headrace.agents.scheduler.scheduled_runs import ScheduledRun
 from headrace.limits import QueueLimits
 from headrace.priority import CRITICAL
 
+_TRUSTED = 8  # runs of a kind, after which what was seen counts like what is declared
+
 
 class Need(Struct, frozen=True):
-    """Where it `is_estimate`, the run may need more than was seen, and leaves the part above `preempt_at` free."""
+    """Where it `is_estimate`, by few runs, the run may need more, and leaves the part above `preempt_at` free."""
 
     memory_bytes: int
     is_alone: bool
@@ -39,7 +41,8 @@ def need_of(limits: QueueLimits, reservations: Reservations, run: ScheduledRun, 
     if run.declared_bytes is not None:
         asked_bytes = run.declared_bytes
     elif is_enough_seen(reservations, run, host, now_s):
-        asked_bytes, is_estimate = reservations.needed_bytes(run.kind) or 0, run.priority is not CRITICAL
+        asked_bytes = reservations.needed_bytes(run.kind) or 0
+        is_estimate = run.priority is not CRITICAL and reservations.count(run.kind) < _TRUSTED
     else:
         asked_bytes = _promised_bytes(limits, run, host, now_s)
         asked_bytes = max(asked_bytes, reservations.needed_bytes(run.kind) or 0)
@@ -71,6 +74,6 @@ def is_enough_seen(reservations: Reservations, run: ScheduledRun, host: Host, no
 
 def _promised_bytes(limits: QueueLimits, run: ScheduledRun, host: Host, now_s: float) -> int:
     """A slot's memory. Others may run for hours and leave a little less: having waited, a run takes an equal share."""
-    if now_s - run.submitted_s < host.limits.min_run_s:
+    if now_s - run.submitted_s < host.limits.calm_s:
         return limits.slot_memory_bytes
     return min(limits.slot_memory_bytes, max(0, host.memory.room_beside_surveys_bytes()) // host.slot_count)
