@@ -5,7 +5,7 @@ import pytest
 
 from headrace.priority import Priority
 from headrace.workers.lender import LEAST_WORKER_BYTES, Lender, NoRoomError
-from headrace.workers.lending import enough_to_go_on
+from headrace.workers.lending import ceiling_while_waiting, enough_to_go_on
 
 MB = 1 << 20
 
@@ -94,9 +94,10 @@ async def test_a_worker_that_waits_keeps_what_it_uses_and_a_little_and_has_its_l
     waiting.holder.counted_bytes = 40 * MB
     waiting.is_waiting = True
     await lender.settle()
-    assert waiting.limit_bytes == enough_to_go_on(40 * MB)
-    other = await lender.lend(300 * MB, started(lender))
-    assert other.limit_bytes >= 300 * MB
+    assert waiting.limit_bytes == ceiling_while_waiting(40 * MB)
+    other = await lender.lend(384 * MB, started(lender), priority=Priority.LOW)
+    assert other.limit_bytes >= 384 * MB
+    assert waiting.limit_bytes <= enough_to_go_on(40 * MB) + 4 * MB
     lender.returned(other)
     waiting.is_waiting = False
     await lender.settle()

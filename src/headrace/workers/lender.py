@@ -13,7 +13,13 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from headrace.priority import Priority
-from headrace.workers.lending import Borrower, enough_to_go_on, is_nearly_full, limits_within
+from headrace.workers.lending import (
+    Borrower,
+    ceiling_while_waiting,
+    enough_to_go_on,
+    is_nearly_full,
+    limits_within,
+)
 from headrace.workers.limited_process import LimitedProcess
 
 # The smallest limit of a worker. One that runs a step, or a chunk with the test model, needs 2 MB above what it was
@@ -37,8 +43,8 @@ class NoRoomError(Exception):
 
 class Loan:
     """What one busy worker or program may use. `holder` is None until it has been started. While it `is_waiting`, for a
-    model or a program, its limit is what it uses and a little more; `Lender.settle` moves limits after a change. Where
-    it `is_promised`, it starts with no less than what is reserved.
+    model or a program, its limit is what it uses and some more, and only a little more where others need the rest;
+    `Lender.settle` moves limits after a change. Where it `is_promised`, it starts with no less than what is reserved.
     """
 
     def __init__(self, reserved_bytes: int, ceiling_bytes: int, priority: Priority, *, is_promised: bool) -> None:
@@ -89,7 +95,8 @@ class Loan:
     def borrower(self) -> Borrower:
         used = self.used_bytes
         if self.is_waiting:
-            return Borrower(used, 0, min(enough_to_go_on(used), self.ceiling_bytes), self.priority)
+            ceiling_bytes = min(ceiling_while_waiting(used), self.ceiling_bytes)
+            return Borrower(used, 0, ceiling_bytes, self.priority, is_waiting=True)
         is_starting = self.is_promised and self.holder is None
         return Borrower(used, self.reserved_bytes, self.ceiling_bytes, self.priority, is_starting)
 

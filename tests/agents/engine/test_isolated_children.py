@@ -155,7 +155,7 @@ async def test_cancelling_a_parent_cancels_the_child_that_sleeps_on_disk(tmp_pat
 
 async def test_a_parent_gives_way_to_its_isolated_child_where_both_do_not_fit(tmp_path):
     log = tmp_path / "log"
-    limits = memory_limits(MemoryLimits(budget="+260MB", hopeless_after_s=0.3))
+    limits = memory_limits(MemoryLimits(budget="+300MB", hopeless_after_s=0.3))
     async with engine_at(tmp_path / "a.run", memory=limits, slot_memory="200MB") as engine:
         run = await engine.submit(functions.parent_of_a_large_child, str(log))
         assert await result_of(run) == ["large", 100 << 20]

@@ -176,7 +176,7 @@ async def test_an_engine_that_is_left_while_a_reply_is_held_does_not_ask_again(t
 async def test_a_run_that_waits_gives_its_memory_to_critical_work(tmp_path, server):
     log, held = tmp_path / "log", Gathering(2)
     server.behave([held.name, "ok"], answer="again")
-    async with engine_at(tmp_path / "a.run", "process", memory="+260MB", slot_memory="200MB") as engine:
+    async with engine_at(tmp_path / "a.run", "process", memory="+300MB", slot_memory="200MB") as engine:
         run = await engine.submit(functions.holds_memory_and_asks, server.url, str(log))
         await until(lambda: server.calls == 1 and engine.status().awaiting == 1)
         critical = await engine.submit(functions.large, str(log), priority=Priority.CRITICAL)

@@ -143,7 +143,7 @@ async def parent_of_a_sleeping_child(ctx, log, isolated):
     return await ctx.run(sleeping_child, log, isolated=isolated)
 
 
-@task(memory="200MB")
+@task(memory="160MB")
 async def large_child(ctx, log):
     return await ctx.step("large", logged, log, "large")
 
@@ -177,6 +177,6 @@ async def holds_memory_and_asks(ctx, url, log):
     return reply, len(held)
 
 
-@task(memory="200MB")
+@task(memory="130MB")
 async def large(ctx, log):
     return await ctx.step("large", logged, log, "large")
