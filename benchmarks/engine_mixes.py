@@ -5,9 +5,11 @@ streaming, and a priority queue. `SWELLING` has agents of the sizes that these d
 """
 
 import json
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,7 @@ class Workload:
 CRUNCHING = Workload(kind="crunch", largest_bytes=150_000_000, budget_bytes=BUDGET_BYTES)
 SWELLING = Workload(kind="swell", largest_bytes=390_000_000, budget_bytes=1_000_000_000)
 SWELLING_DECLARED = replace(SWELLING, kind="swell_declared")
+SWELLING_LENT = replace(SWELLING, kind="swell_lent")
 
 
 def run_mix(
@@ -54,14 +57,11 @@ def run_mix(
     agents = bench.sizes.mixed_agents if workload is CRUNCHING else bench.sizes.swelling_agents
     sizes = (agents, bench.sizes.mixed_interviews, workload.budget_bytes, slots, isolation, workload.kind)
     child = start_python("-m", "benchmarks.children.engine_mix", bench.directory / f"{name}.run", *sizes)
-    samples: list[tuple[float, int]] = []
-    while child.poll() is None:
-        if used := read_bytes(child.pid):
-            samples.append((time.time(), used))
-        time.sleep(_SAMPLE_EVERY_S)
     assert child.stdout is not None
-    with child.stdout:
-        printed = child.stdout.read()
+    with child.stdout, ThreadPoolExecutor(1) as reader:  # its events are more than a pipe holds
+        printing = reader.submit(child.stdout.read)
+        samples = _samples(child, read_bytes)
+        printed = printing.result()
     if child.returncode:
         raise ChildFailed(f"the mix ended with {child.returncode}")
     figures = json.loads(printed)
@@ -69,6 +69,16 @@ def run_mix(
     drawn = _chart(samples, figures["events"], title, workload.budget_bytes)
     picture.write_text(memory_svg(drawn), encoding="utf-8")
     return {**figures, "samples": samples, "picture": picture, "slots": slots, "agents": agents}
+
+
+def _samples(child: subprocess.Popen[str], read_bytes: Callable[[int], int]) -> list[tuple[float, int]]:
+    """What its process used, and when, until it has ended."""
+    samples: list[tuple[float, int]] = []
+    while child.poll() is None:
+        if used := read_bytes(child.pid):
+            samples.append((time.time(), used))
+        time.sleep(_SAMPLE_EVERY_S)
+    return samples
 
 
 def _chart(samples: list[tuple[float, int]], events: list[list[Any]], title: str, budget_bytes: int) -> MemoryChart:

@@ -14,6 +14,7 @@ from benchmarks.engine_mixes import (
     DESIGNS_STEADY,
     SWELLING,
     SWELLING_DECLARED,
+    SWELLING_LENT,
     Workload,
     below_floor,
     floor_bytes,
@@ -41,13 +42,15 @@ def measure(bench: Bench) -> Table:
             *_mix_lines(bench, "mix", mix),
             *_mix_lines(bench, "mix, two slots", two_slots),
             *_designs_lines(bench, "50-150 MB", CRUNCHING, two_slots),
-            *_designs_lines(bench, "200-390 MB, declared", SWELLING_DECLARED),
+            *_designs_lines(bench, "200-390 MB, most declared", SWELLING_DECLARED),
+            *_designs_lines(bench, "200-390 MB, average declared", SWELLING_LENT),
             *_designs_lines(bench, "200-390 MB, undeclared", SWELLING),
         ],
         [
             "peers of two slots: what a process pool, streaming, and a priority queue aim at, peak and steady",
             "steady is the median while agents run; memory is PSS of controller, warden and workers",
             "50-150 MB in a budget of 512 MB; 200 MB on average and 390 MB at the most in 1,000 MB, the designs' sizes",
+            "all of these swell at the same step: two that begin together reach their tops together, unless staggered",
             "floor: the largest agent and the idle tree of processes; one: slots=1; both: slots=2",
             f"drawn in {mix['picture']} and {two_slots['picture']}",
             loops([loop_ms()]),
@@ -79,8 +82,12 @@ def _designs_lines(bench: Bench, name: str, workload: Workload, both: dict[str, 
         ),
         Line(f"{name}, one and both: until all agents ended", f"{_agents_s(one):.1f} s, {_agents_s(both):.1f} s"),
         Line(f"{name}, one and both: right", right, "all", one["right"] == both["right"] == one["agents"]),
-        Line(f"{name}, one and both: out of memory", f"{one['shortages']}, {both['shortages']}"),
+        Line(f"{name}, one and both: preempted, out of memory", f"{_stopped(one)}; {_stopped(both)}"),
     ]
+
+
+def _stopped(mix: dict[str, Any]) -> str:
+    return f"{mix['preemptions']}, {mix['shortages']}"
 
 
 def _agents_s(mix: dict[str, Any]) -> float:
