@@ -43,7 +43,7 @@ def measure(bench: Bench) -> Table:
             *_mix_lines(bench, "mix, two slots", two_slots),
             *_designs_lines(bench, "50-150 MB", CRUNCHING, two_slots),
             *_designs_lines(bench, "200-390 MB, most declared", SWELLING_DECLARED),
-            *_designs_lines(bench, "200-390 MB, average declared", SWELLING_LENT),
+            *_designs_lines(bench, "200-390 MB, average declared, in 628 MB", SWELLING_LENT),
             *_designs_lines(bench, "200-390 MB, undeclared", SWELLING),
         ],
         [
