@@ -207,7 +207,8 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     a level that is full keeps no other out. A run that ran out of memory is tried again with `oom_retry_bytes`, None
     for twice a slot's memory; where it needs more than others leave, these start before it for `passed_over_s`. A slot
     whose runs all wait is charged what it uses and `wait_margin_bytes`. `most_run_bytes` is the most that a run gets
-    on its first try, where it does not declare more.
+    on its first try, where it does not declare more. Where a slot is a share, its memory is what slots have beside each
+    other.
     """
 
     queue_depth: int = 5
@@ -217,6 +218,7 @@ class QueueLimits(msgspec.Struct, frozen=True, kw_only=True):
     passed_over_s: float = 30.0
     oom_retry_bytes: int | None = None
     most_run_bytes: int | None = None
+    is_slot_a_share: bool = False
     most_losses: int = 2
     heartbeats_at_once: int = 2
     wait_margin_bytes: int = 8 << 20

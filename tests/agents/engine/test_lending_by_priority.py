@@ -134,3 +134,15 @@ async def test_a_run_that_more_memory_does_not_help_is_not_tried_again(tmp_path,
         with pytest.raises(RunFailed, match=r"60 MB it may, in step 'take'; it was not tried again.*oom_retry=False"):
             await result_of(run)
         assert len(starts) == run.status().attempts == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"slots": 3}, {"slot_memory": "130MB"}])
+async def test_slots_are_as_many_as_they_are_called_also_for_new_kinds_of_unknown_need(tmp_path, options):
+    until = tmp_path / "until"
+    async with Engine(tmp_path / "a.run", memory="+420MB", **options) as engine:
+        waiting = [await engine.submit(functions.waiting, str(until), 0, key="0")]
+        if "slots" in options:
+            waiting.append(await engine.submit(functions.modest, 1))
+        assert await result_of(await engine.submit(functions.counting, str(tmp_path / "log"), 3), 9) == 3
+        until.touch()
+        assert [await result_of(run) for run in waiting] == [0, 1][: len(waiting)]

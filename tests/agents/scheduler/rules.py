@@ -182,7 +182,8 @@ class CheckedWorld(World):
         there = int(host.read_budget * LIMITS.emergency_at) - host.highest_base - KEPT_BACK - 2 * PERMIT_BYTES
         if run.declared is None and run.kind not in self.known_kinds:
             has_waited = self.now_s - run.submitted_s >= LIMITS.calm_s
-            promised = min(QUEUE.slot_memory_bytes, there // (host.slot_count if has_waited else 1))
+            share = int(((there + KEPT_BACK) // host.slot_count - KEPT_BACK) * 0.95)
+            promised = min(QUEUE.slot_memory_bytes, share if has_waited else there)
             check(command.memory_bytes >= promised, "of a new kind it is promised a slot's memory")
         if self._has_died(run):
             promised = min(2 * QUEUE.slot_memory_bytes, there)

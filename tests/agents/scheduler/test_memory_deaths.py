@@ -119,3 +119,16 @@ def test_an_equal_stops_only_for_who_has_not_used_what_it_is_owed(used):
     lendable(driver, 900, used=800, **{f"r{first}": used, f"r{second}": 380})
     stopped = preempts(driver.tell(MemoryWanted(now_s=0.0, id=first, epoch=driver.epochs[first])))
     assert stopped == ([second] if used < 400 else [])
+
+
+def test_a_lower_run_that_has_just_come_back_is_stopped_before_a_higher_one():
+    driver = Driver(slots=2)
+    high, low = driver.submit(Priority.HIGH, memory=300), driver.submit(Priority.LOW, memory=300)
+    driver.step(high)
+    driver.step(low)
+    assert preempts(driver.read(880)) == [low]
+    driver.end(low, ExitCause.PREEMPTED)
+    driver.wait(10.0, used=400)
+    assert driver.epochs[low] == 2  # it is back, and has not run for its minimum time
+    driver.step(low)
+    assert preempts(driver.read(880)) == [low]

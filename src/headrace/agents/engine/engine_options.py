@@ -131,6 +131,7 @@ def _queue_limits(
         queue_depth=queue_depth,
         slot_memory_bytes=given,
         most_run_bytes=None if slot_memory is None else given,
+        is_slot_a_share=slot_memory is None,
         least_run_bytes=least,
         oom_retry_bytes=_checked_retry(oom_retry_memory, limits.budget_bytes, None if slot_memory is None else given),
     )

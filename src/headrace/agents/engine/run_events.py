@@ -163,6 +163,8 @@ class RunEvents:
             self._log.record("lost", event.reason, run=run.id)
         elif event.cause is ExitCause.OUT_OF_MEMORY:
             self._log.record("out of memory", event.reason, run=run.id)
+        elif event.cause is ExitCause.PREEMPTED and event.reason:
+            self._log.record("put off", event.reason, run=run.id)
         if event.cause in (ExitCause.PREEMPTED, ExitCause.LOST) and run.stop is not None:
             self._reclaim(run)
         report_exit(self._parts, run, event.cause)

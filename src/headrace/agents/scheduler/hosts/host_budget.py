@@ -28,6 +28,7 @@ from headrace.memory.governor import Governor
 from headrace.workers.lending import LITTLE_SHARE, NEARLY_FULL
 
 _IN_FORCE = 0.9
+_LEFT_BY_GROWTH = 0.95
 
 
 class HostBudget:
@@ -70,6 +71,16 @@ class HostBudget:
     def room_beside_surveys_bytes(self) -> int:
         """What a run could have here beside surveys with one permit each."""
         return self.room_alone_bytes() - self._surveys.least_bytes
+
+    def share_bytes(self, slot_count: int) -> int:
+        """An equal share of what runs can have here, such that so many fit beside each other: what is kept back for
+        each worker is left out, and a little by which the controller may grow between two starts.
+        """
+        room_bytes = max(0, self.room_beside_surveys_bytes())
+        if self._lendable_bytes is None:
+            return room_bytes // slot_count
+        share_bytes = (room_bytes + self.kept_back_bytes) // slot_count - self.kept_back_bytes
+        return max(0, int(share_bytes * _LEFT_BY_GROWTH))
 
     def room_beside_others_bytes(self, *, is_estimate: bool) -> int:
         """What a run could have beside those that run now: not the part that surveys are owed, and for a run whose need

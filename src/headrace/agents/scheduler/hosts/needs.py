@@ -73,7 +73,9 @@ def is_enough_seen(reservations: Reservations, run: ScheduledRun, host: Host, no
 
 
 def _promised_bytes(limits: QueueLimits, run: ScheduledRun, host: Host, now_s: float) -> int:
-    """A slot's memory. Others may run for hours and leave a little less: having waited, a run takes an equal share."""
-    if now_s - run.submitted_s < host.limits.calm_s:
+    """A slot's memory. Others may run for hours and leave a little less: having waited, a run takes an equal share;
+    at once where nobody has said what a slot's memory is.
+    """
+    if not limits.is_slot_a_share and now_s - run.submitted_s < host.limits.calm_s:
         return limits.slot_memory_bytes
-    return min(limits.slot_memory_bytes, max(0, host.memory.room_beside_surveys_bytes()) // host.slot_count)
+    return min(limits.slot_memory_bytes, host.memory.share_bytes(host.slot_count))
