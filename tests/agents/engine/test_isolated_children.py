@@ -105,8 +105,7 @@ async def test_a_parent_finds_its_isolated_child_after_a_kill_of_the_engine(tmp_
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "a.run"), str(log), str(flag)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as killed:
-        await until(lambda: "child began" in lines(log))
-        await asyncio.sleep(0.2)  # its step is journaled
+        await until(lambda: lines(f"{log}.journaled"))
         killed.kill()
     flag.touch()
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONG_S, check=True)

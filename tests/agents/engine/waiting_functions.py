@@ -115,6 +115,7 @@ async def parent_of_a_dying_child(ctx, log):
 @task(memory="20MB")
 async def patient_child(ctx, log, flag):
     await ctx.step("began", logged, log, "child began")
+    logged(f"{log}.journaled", "child began")
     while not Path(flag).exists():
         await asyncio.sleep(0.02)
     return await ctx.step("ends", logged, log, "child ends")

@@ -14,6 +14,9 @@ loan to its return; `engine_workers` owns the processes of an engine and the mem
 and acknowledging events, is `workers.hosting`. An attempt at a run has an epoch; late messages of an earlier one are
 refused.
 
+While all runs of a slot wait for models, programs or children, the limit of its worker comes down; what makes it
+compute again, an answer or a child's start, is sent to it when the limit is up.
+
 What follows from a death (`workers.deaths` has the causes, `agent_deaths` the words): a run that was out of memory is
 tried once more with more memory, then set aside with both readings, the step and the advice; but where its limit was
 below what it was owed, it just comes back (`scheduler.exits`). Any other death is tried again a few times and counts,
