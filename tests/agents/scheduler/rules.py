@@ -82,7 +82,9 @@ class CheckedWorld(World):
             case ReserveLess():
                 slot = self.runs[command.id].slot
                 check(slot and slot.root.declared is None, "what is declared stays reserved")
-                check(slot.read_bytes <= command.memory_bytes < slot.reserved, "what is in use stays reserved")
+                is_measured = self.hosts[slot.host].lendable is not None  # by itself
+                in_use = slot.read_bytes if is_measured else 0
+                check(in_use <= command.memory_bytes < slot.reserved, "what is in use stays reserved")
             case SetPriority():
                 run = self.runs.get(command.id)
                 check(run and run.priority < command.priority, "a priority is raised, never lowered")
@@ -224,7 +226,7 @@ class CheckedWorld(World):
         for level in (Priority.NORMAL, Priority.HIGH):
             pushed_out = [other for other in others if other.priority is level and other.pushed_out_by in _PUSHES_OUT]
             first = min(pushed_out, key=place, default=None)
-            if first is not None and latest_place(first) < place(run):
+            if first is not None and latest_place(first) < place(run) and not self._may_be_aside(first):
                 check(not self._was_out_too_long(first), "what was pushed out is not passed for ever")
 
     def _was_out_too_long(self, run: Run) -> bool:
@@ -362,7 +364,9 @@ class CheckedWorld(World):
             return
         first, level = min(in_line, key=place), max(run.priority for run in in_line)
         is_plain = all(
-            run.kind not in self.open_kinds and run.declared and not (run.deaths or run.preemptions or run.is_isolated)
+            run.kind not in self.open_kinds
+            and run.declared
+            and not (run.preemptions or run.is_isolated or self._has_died(run))
             for run in in_line
         )
         # Below that line, no level lasts and no floor counts as the zero.
@@ -388,7 +392,9 @@ class CheckedWorld(World):
         if not in_line or host is None or len(self.hosts) > 1 or self.granted:
             return
         first = min(in_line, key=place)
+        # Where runs are not measured one by one, what a slot was last seen to use may be long ago.
         is_plain = not first.epoch and not first.is_isolated and first.kind not in self.open_kinds
+        is_plain = is_plain and host.lendable is not None
         is_calm = host.pressure is Pressure.NORMAL and host.used < LIMITS.shrink_until * host.budget
         slots = host.slots.values()
         if not is_plain or not is_calm or host.zero or any(slot.is_alone or slot.resuming for slot in slots):

@@ -217,6 +217,12 @@ MUTATIONS = {
     "the first reading is believed": Mutation(
         relief, "_is_steady", lambda *_: True, "what goes on is measured once it is steady"
     ),
+    "what is in use is given back": Mutation(
+        relief,
+        "_kept_bytes",
+        lambda *_: 1,
+        "what is in use stays reserved",
+    ),
     "who waits aside keeps others out": Mutation(
         placing, "has_its_turn", lambda *_: True, "nobody waits for memory that is free"
     ),

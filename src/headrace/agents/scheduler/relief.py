@@ -101,11 +101,15 @@ def _note_steady(state: SchedulerState, host: Host, slot: Slot) -> None:
         state.commands.append(RecordNotice(notice=Notice.MEASURED, subject=kind, reading=host.reading))
     state.reservations.goes_on(kind, slot.number, slot.peak_bytes)
     if not slot.is_after_death:  # it may have been promised more than its kind needs
-        needed_bytes = max(slot.peak_bytes, state.reservations.needed_bytes(kind) or 0)
+        needed_bytes = _kept_bytes(state, slot)
         if needed_bytes < slot.reserved_bytes:
             slot.reserved_bytes, leader = needed_bytes, slot.leader
             host.memory.charge_anew(slot)
             state.commands.append(ReserveLess(id=leader.id, epoch=leader.epoch, memory_bytes=needed_bytes))
+
+
+def _kept_bytes(state: SchedulerState, slot: Slot) -> int:
+    return max(slot.peak_bytes, state.reservations.needed_bytes(slot.root.kind) or 0)
 
 
 def relieve(state: SchedulerState, host: Host, now_s: float) -> None:
