@@ -20,7 +20,6 @@ from headrace.priority import Priority
 _LEVELS = len(Priority)
 _PARTS = (0, _LEVELS, 2 * _LEVELS)  # of the list of deques: plain, stopped by pressure, aside
 _AHEAD_OF_ALL_S = 1e9  # finite, so that CRITICAL runs have an order among themselves
-_ABOVE = [[other for other in Priority if other > level] for level in Priority]
 Entry: TypeAlias = tuple[float, int, ScheduledRun]  # `queued_s` with its head start; then the arrival, which is unique
 
 
@@ -34,16 +33,18 @@ class RunQueue:
         self._head_starts = [(Priority.HIGH - level) * aging_s for level in Priority]
         self._head_starts[Priority.CRITICAL] = -_AHEAD_OF_ALL_S
         self.total = 0
+        self._counts = [0] * _LEVELS
+        self._aside = 0
         self.skipped_runs = SkippedRuns()
 
     def count(self, level: Priority) -> int:
-        return sum(len(self._lines[level + part]) for part in _PARTS)
+        return self._counts[level]
 
     def has_above(self, level: Priority) -> bool:
-        return any(self.count(other) for other in _ABOVE[level])
+        return any(self._counts[level + 1 :])
 
     def has_aside(self) -> bool:
-        return any(self._lines[2 * _LEVELS :])
+        return self._aside > 0
 
     def add(self, run: ScheduledRun) -> None:
         run.phase = WAITING
@@ -53,6 +54,8 @@ class RunQueue:
         else:
             insort(line, entry)
         self.total += 1
+        self._counts[run.priority] += 1
+        self._aside += run.is_aside
         self.skipped_runs.came(run)
 
     def remove(self, run: ScheduledRun) -> None:
@@ -64,6 +67,8 @@ class RunQueue:
         else:
             del line[bisect_left(line, self._entry(run))]
         self.total -= 1
+        self._counts[run.priority] -= 1
+        self._aside -= run.is_aside
         self.skipped_runs.left(run)
 
     def heads(self) -> list[Entry]:
