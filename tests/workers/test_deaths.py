@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from headrace.agents.workers.agent_deaths import exit_after_death
+from headrace.agents.workers.agent_deaths import exit_after_death, set_aside_in_words
 from headrace.exit_causes import ExitCause
 from headrace.interviews.workers.interview_deaths import death_in_words, failure_cause
 from headrace.survey.record import Cause
@@ -97,7 +97,9 @@ def assert_both_agree(ending: TaskEnd, cause: DeathCause) -> None:
     is_memory = cause is OUT_OF_MEMORY
     exit_cause, words = exit_after_death(ending, "a step")
     assert exit_cause is (ExitCause.OUT_OF_MEMORY if is_memory else ExitCause.LOST)
-    assert ("slot_memory=" in words) is is_memory
+    if is_memory:
+        assert "'a step'" in words
+        assert "slot_memory=" in set_aside_in_words("", words, is_tried_again=True)
     assert failure_cause(ending) is (Cause.OUT_OF_MEMORY if is_memory else Cause.CRASHED)
     assert ("also alone" in death_in_words(ending)) is is_memory
     assert may_need_more_memory(ending) or not is_memory
