@@ -314,7 +314,9 @@ def _raise(state: SchedulerState, run: ScheduledRun, priority: Priority, now_s: 
     is_in_queue = run.phase is WAITING
     if is_in_queue:
         state.queue.remove(run)
-    run.priority = priority
+    before, run.priority = run.priority, priority
+    if run.slot is not None and run.slot.root is run:
+        state.hosts[run.slot.host].note_priority(run.slot, before)
     if priority is Priority.CRITICAL:  # the pressure that stopped it does not keep CRITICAL runs out
         run.returns_below = max(run.returns_below, Pressure.EMERGENCY)
     state.commands.append(SetPriority(id=run.id, epoch=run.epoch, priority=priority))

@@ -42,16 +42,22 @@ def make_room(state: SchedulerState, host: Host, run: ScheduledRun, need: Need, 
     may_go = _who_may_go(host, level, now_s)
     if run.is_aside:
         may_go += [slot for slot in host.slots.values() if slot not in may_go and _is_equal(slot, run, host, now_s)]
-    leaving = may_go + [slot for slot in host.slots.values() if slot.is_stopping() and slot not in may_go]
+    leaving = may_go + [slot for slot in host.stopping.values() if slot not in may_go]
     if not leaving or not host.fits(run, need, leaving):
         return False
-    if need.is_alone or need.memory_bytes > host.memory.room_beside_others_bytes(is_estimate=need.is_estimate):
-        is_busy = not may_preempt_another(host, now_s, is_patient=is_patient)
-    else:
-        is_busy = is_one_stopping(host, now_s, is_patient=is_patient)  # only a slot is lacking: no reading shows that
-    if not is_busy:
+    if may_stop_one(host, need, level, now_s):
         _stop_one(state, may_go if host.has_free_slot() else _computing(may_go), now_s, is_patient=is_patient)
     return True
+
+
+def may_stop_one(host: Host, need: Need, level: Priority, now_s: float) -> bool:
+    """Whether a slot may be told to stop: none is stopping, and where memory is lacking, a reading shows what the last
+    one has left.
+    """
+    is_patient = level is not CRITICAL
+    if need.is_alone or need.memory_bytes > host.memory.room_beside_others_bytes(is_estimate=need.is_estimate):
+        return may_preempt_another(host, now_s, is_patient=is_patient)
+    return not is_one_stopping(host, now_s, is_patient=is_patient)
 
 
 def _is_equal(slot: Slot, run: ScheduledRun, host: Host, now_s: float) -> bool:
@@ -78,6 +84,8 @@ def _stop_one(state: SchedulerState, slots: list[Slot], now_s: float, *, is_pati
 
 def _who_may_go(host: Host, level: Priority, now_s: float) -> list[Slot]:
     """As many as there are slots."""
+    if not host.has_below(level):
+        return []
     is_patient = level is not CRITICAL
     return [slot for slot in host.slots.values() if _makes_room(slot, level, now_s, is_patient=is_patient)]
 

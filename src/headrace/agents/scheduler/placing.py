@@ -8,19 +8,23 @@ Does not cover: what happens to runs afterwards (`lifecycle`).
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from headrace.agents.scheduler.child_runs import enter_slot
 from headrace.agents.scheduler.events import SkipRun, StopReason
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.needs import Need, need_of
 from headrace.agents.scheduler.hosts.survey_permits import SurveyThrottle
 from headrace.agents.scheduler.lifecycle import age_from, settle
-from headrace.agents.scheduler.making_room import highest_in_line, make_room, make_room_to_resume
+from headrace.agents.scheduler.making_room import highest_in_line, make_room, make_room_to_resume, may_stop_one
 from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.agents.scheduler.waiting_slots import resume_next, stop_waiting_parents
 from headrace.exit_causes import ExitCause
-from headrace.priority import CRITICAL, Priority
+from headrace.priority import Priority
+
+Place: TypeAlias = tuple[Host, Need]  # where a run could start, and what it needs there
 
 
 def dispatch(state: SchedulerState, now_s: float) -> None:
@@ -45,13 +49,20 @@ def _resume_or_start(state: SchedulerState, now_s: float) -> bool:
     """Let one slot whose wait is over go on, or start one run: the first goes ahead, unless a higher priority can
     start.
     """
-    may_resume = any(host.resuming for host in state.hosts.values())
+    may_resume = _may_resume_any(state)
     heads = state.queue.heads() if may_resume else ()
     if may_resume and resume_next(state, ahead_of=heads[0] if heads else None):
         return True
     if _may_start_any(state) and _start_next(state, now_s):
         return True
     return may_resume and resume_next(state, ahead_of=None)
+
+
+def _may_resume_any(state: SchedulerState) -> bool:
+    for host in state.hosts.values():  # noqa: SIM110 - any() takes thrice the time, and every event asks
+        if host.resuming:
+            return True
+    return False
 
 
 def _start_next(state: SchedulerState, now_s: float) -> bool:
@@ -63,14 +74,14 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
             state.queue.remove(run)
             state.circuits.hold(run)
             return True
-        hosts = [host for host in state.hosts.values() if host.admits(run)]
-        if hosts:
+        places = _places_for(state, run, now_s)
+        if places:
             is_any_admitted, is_turn = True, not run.is_aside or has_its_turn(state, run, now_s)
-            if _start_or_give_up(state, run, hosts, heads[number:], now_s):
+            if _start_or_give_up(state, run, places, heads[number:], now_s):
                 return True
-            _throttle_surveys(state, run, hosts, now_s, only_where_idle=not is_turn)
+            _throttle_surveys(places, now_s, only_where_idle=not is_turn)
             if is_turn:
-                _make_room(state, run, hosts, heads[number:], now_s)
+                _make_room(state, run, places, heads[number:], now_s)
                 return False
         elif _is_passed_no_more(state, run, now_s):
             break
@@ -79,6 +90,12 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
     if not is_any_admitted:
         _make_surveys_rest(state)
     return False
+
+
+def _places_for(state: SchedulerState, run: ScheduledRun, now_s: float) -> list[Place]:
+    """The hosts that admit the run, each with what it needs there."""
+    hosts = state.hosts.values()
+    return [(host, _need_of(state, run, host, now_s)) for host in hosts if host.admits(run)]
 
 
 def has_its_turn(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
@@ -105,21 +122,18 @@ def _may_start_any(state: SchedulerState) -> bool:
     """Whether any run may start: there is a free slot, or one waits that may make room for itself."""
     if not state.queue.total:
         return False
-    lowest = CRITICAL
+    highest = state.queue.highest()
     for host in state.hosts.values():
-        if host.computing < host.slot_count:
+        if host.computing < host.slot_count or host.has_below(highest):
             return True
-        for slot in host.slots.values():
-            lowest = min(lowest, slot.priority)
-    return state.queue.has_above(lowest) or state.queue.has_aside()
+    return state.queue.has_aside()
 
 
 def _start_or_give_up(
-    state: SchedulerState, run: ScheduledRun, hosts: list[Host], behind: list[Entry], now_s: float
+    state: SchedulerState, run: ScheduledRun, places: list[Place], behind: list[Entry], now_s: float
 ) -> bool:
-    best: tuple[Host, Need] | None = None
-    for host in hosts:
-        need = _need_of(state, run, host, now_s)
+    best: Place | None = None
+    for host, need in places:
         has_room = host.fits(run, need) and _surveys_allow(host, need, now_s)
         if has_room and (best is None or host.memory.room_bytes() > best[0].memory.room_bytes()):
             best = host, need
@@ -137,19 +151,22 @@ def _start_or_give_up(
     return False
 
 
-def _throttle_surveys(
-    state: SchedulerState, run: ScheduledRun, hosts: list[Host], now_s: float, *, only_where_idle: bool
-) -> None:
-    for host in hosts:
+def _throttle_surveys(places: list[Place], now_s: float, *, only_where_idle: bool) -> None:
+    for host, need in places:
         if not only_where_idle or not host.slots:
-            throttle = _throttle_for(host, _need_of(state, run, host, now_s), now_s)
-            host.throttle = max(host.throttle, throttle)
+            host.throttle = max(host.throttle, _throttle_for(host, need, now_s))
 
 
-def _make_room(state: SchedulerState, run: ScheduledRun, hosts: list[Host], behind: list[Entry], now_s: float) -> None:
+def _make_room(
+    state: SchedulerState, run: ScheduledRun, places: list[Place], behind: list[Entry], now_s: float
+) -> None:
     """Have others make room on the first host where that helps."""
     level = highest_in_line(state, run, behind)
-    any(make_room(state, host, run, _need_of(state, run, host, now_s), level, now_s) for host in hosts if host.slots)
+    for host, need in places:
+        if len(places) == 1 and not may_stop_one(host, need, level, now_s):
+            return  # mostly because one is stopping: spares the search for who could stop next
+        if host.slots and make_room(state, host, run, need, level, now_s):
+            return
 
 
 def _need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> Need:

@@ -83,9 +83,11 @@ def may_preempt_another(host: Host, now_s: float, *, is_patient: bool = False) -
 
 def is_one_stopping(host: Host, now_s: float, *, is_patient: bool = False) -> bool:
     """Whether a slot was told to stop and still has time; one that stops patiently keeps only patient ones waiting."""
+    if not host.stopping:
+        return False
     return any(
         _still_has_time(slot, host.limits, now_s) and (is_patient or not slot.is_patient)
-        for slot in host.slots.values()
+        for slot in host.stopping.values()
     )
 
 

@@ -50,7 +50,8 @@ def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> Non
     if host.pressure > before:
         state.commands.append(Reclaim(host=host.name))
     relieve(state, host, read.now_s)
-    _learn(state, host, read.now_s)
+    if host.memory.has_undeclared():
+        _learn(state, host, read.now_s)
     if host.is_stuck() and _is_wanted(state, host):
         _start_over(state, host)
 

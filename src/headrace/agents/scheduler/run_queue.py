@@ -19,6 +19,7 @@ from headrace.priority import Priority
 
 _LEVELS = len(Priority)
 _PARTS = (0, _LEVELS, 2 * _LEVELS)  # of the list of deques: plain, stopped by pressure, aside
+_HIGHEST_FIRST = tuple(reversed(Priority))
 _AHEAD_OF_ALL_S = 1e9  # finite, so that CRITICAL runs have an order among themselves
 Entry: TypeAlias = tuple[float, int, ScheduledRun]  # `queued_s` with its head start; then the arrival, which is unique
 
@@ -40,8 +41,12 @@ class RunQueue:
     def count(self, level: Priority) -> int:
         return self._counts[level]
 
-    def has_above(self, level: Priority) -> bool:
-        return any(self._counts[level + 1 :])
+    def highest(self) -> Priority:
+        """The highest priority that waits; LOW where none does."""
+        for level in _HIGHEST_FIRST:
+            if self._counts[level]:
+                return level
+        return Priority.LOW
 
     def has_aside(self) -> bool:
         return self._aside > 0

@@ -122,4 +122,7 @@ class Slot(Struct, eq=False):
         return self.stop_sent_s is not None
 
     def is_inside_effect(self) -> bool:
-        return any(run.side_effects for run in self.running.values())
+        for run in self.running.values():  # noqa: SIM110 - any() takes thrice the time where there is one run
+            if run.side_effects:
+                return True
+        return False

@@ -217,7 +217,7 @@ class Scheduler:
             return
         host.is_lost = True
         for slot in list(host.slots.values()):
-            slot.stop_sent_s = now_s  # no child enters it any more
+            host.note_stop(slot, now_s)  # no child enters it any more
             for run in reversed(list(slot.running.values())):  # children first: a parent's end would stop its children
                 run.stopping = (
                     run.stopping if run.stopping in FINAL else StopReason.HOST_LOST

@@ -38,6 +38,9 @@ class Host:
         self.slots: dict[int, Slot] = {}  # by number; at most `slot_count` of them compute, the others wait
         self.computing = 0
         self.resuming: dict[int, Slot] = {}  # of those that wait, the ones that could go on
+        # Kept beside `slots`, since most events ask for them and a look at each slot takes microseconds:
+        self.stopping: dict[int, Slot] = {}  # those that were told to stop
+        self._per_priority = [0] * len(Priority)  # how many there are of each
         self.idle_since_s: float | None = None  # since when slots wait and none computes
         self.surveys = HostSurveys(name, queue_limits.aging_s)
         self.memory = HostBudget(limits, self.slots, self.surveys, queue_limits.wait_margin_bytes, kept_back_bytes)
@@ -96,11 +99,19 @@ class Host:
             return False
         return need_bytes <= self.memory.room_beside_others_bytes(is_estimate=need.is_estimate)
 
+    def has_below(self, level: Priority) -> bool:
+        """Whether a slot of a lower priority is here."""
+        return any(self._per_priority[:level])
+
     def has_free_slot(self, leaving: Sequence[Slot] = ()) -> bool:
-        return self.computing - sum(not slot.is_waiting for slot in leaving) < self.slots_now()
+        computing = self.computing
+        for slot in leaving:
+            computing -= not slot.is_waiting
+        return computing < self.slots_now()
 
     def enter(self, slot: Slot) -> None:
         self.slots[slot.number] = slot
+        self._per_priority[slot.priority] += 1
         self.computing += 1
         self.memory.charge(slot)
         self._alone += slot.is_alone
@@ -126,14 +137,25 @@ class Host:
 
     def leave(self, slot: Slot, now_s: float) -> None:
         del self.slots[slot.number]
+        self._per_priority[slot.priority] -= 1
         self.resuming.pop(slot.number, None)
         self.computing -= not slot.is_waiting
         self.memory.release(slot)
         self._alone -= slot.is_alone
         if slot.pauses_surveys:
             self.surveys.pause_ended(now_s)
-        if slot.is_stopping():
+        if self.stopping.pop(slot.number, None):
             self.preempted_at_s = now_s
+
+    def note_stop(self, slot: Slot, now_s: float) -> None:
+        """The slot is told to stop."""
+        slot.stop_sent_s = now_s
+        self.stopping[slot.number] = slot
+
+    def note_priority(self, slot: Slot, before: Priority) -> None:
+        """The slot had another priority before."""
+        self._per_priority[before] -= 1
+        self._per_priority[slot.priority] += 1
 
     def is_stuck(self) -> bool:
         """Whether pressure is high with nothing running and is not about to fall."""

@@ -50,6 +50,7 @@ class HostBudget:
         self._surveys = surveys
         self._wait_margin_bytes = wait_margin_bytes
         self._charged_bytes = 0  # to slots
+        self._undeclared = 0  # slots whose first run has not declared what it needs
         self.kept_back_bytes = kept_back_bytes  # for each worker, beside its limit
         self._lendable_bytes: int | None = None  # to all workers together
         self._most_to_lend_bytes: int | None = None  # to one, if nothing else ran
@@ -120,6 +121,7 @@ class HostBudget:
     def charge(self, slot: Slot) -> None:
         slot.charged_bytes = slot.reserved_bytes
         self._charged_bytes += slot.charged_bytes
+        self._undeclared += slot.root.declared_bytes is None
         self._was_reclaimed = False
 
     def charge_anew(self, slot: Slot) -> None:
@@ -134,6 +136,7 @@ class HostBudget:
 
     def release(self, slot: Slot) -> None:
         self._charged_bytes -= slot.charged_bytes
+        self._undeclared -= slot.root.declared_bytes is None
 
     def reserve_more(self, slot: Slot, slot_memory_bytes: int) -> None:
         """The slot has outgrown its reservation: reserve twice what it uses, at most a slot's memory."""
@@ -151,6 +154,10 @@ class HostBudget:
         self._note_floor(read.used_bytes)
         self._note_slots(read.by_run)
         governor.observe(read.used_bytes, read.now_s)
+
+    def has_undeclared(self) -> bool:
+        """Whether there is a slot whose first run has not declared what it needs: something to learn from."""
+        return self._undeclared > 0
 
     def is_held_by_one_slot(self) -> bool:
         """Whether a single slot holds all memory above the floor."""
@@ -192,12 +199,21 @@ class HostBudget:
                 self._note_use(slot, sum(used.get(member, 0) for member in slot.running))
         elif self.is_held_by_one_slot():  # runs are not measured one by one here, but there is only one
             self._note_use(next(iter(slots)), self.used_bytes - self.floor_bytes)
-        elif any(slot.root.declared_bytes is None for slot in slots):
+        elif self._undeclared:
             self._note_together(self.used_bytes - self.floor_bytes - self._surveys.in_use_bytes)
         else:  # each run has declared its need: there is nothing to learn
-            for slot in slots:
-                slot.charged_bytes = self._charge_of(slot)
-        self._charged_bytes = sum(slot.charged_bytes for slot in slots)
+            self._charge_all_anew()
+            return
+        self._charged_bytes = sum([slot.charged_bytes for slot in slots])
+
+    def _charge_all_anew(self) -> None:
+        charged_bytes = 0
+        for slot in self._slots.values():
+            # The usual case first, without a call: each reading looks at all slots.
+            is_usual = not slot.in_use_bytes and not slot.is_waiting
+            slot.charged_bytes = slot.reserved_bytes if is_usual else self._charge_of(slot)
+            charged_bytes += slot.charged_bytes
+        self._charged_bytes = charged_bytes
 
     def _note_together(self, in_use_bytes: int) -> None:
         """Runs that are not measured one by one, and together use more than is reserved for them, use more each on
