@@ -72,6 +72,7 @@ WANTED = 40
 KINDS = ("a", "b", "c")
 _MAKES_WAY = (StopReason.PRESSURE, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
+_COMES_BACK = (ExitCause.PREEMPTED, ExitCause.LOST, ExitCause.OUT_OF_MEMORY)
 _SHOWS_NEED = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY, ExitCause.PARKED)
 UNBROKEN = "c"  # the kind that has no breaker
 
@@ -91,6 +92,7 @@ class Slot:
     resuming: dict[int, "Run"] = field(default_factory=dict)  # of its runs, those that want to compute again
     wait_over_s: float = 0.0
     read_bytes: int = 0  # at the last reading
+    is_second_try: bool = False  # of a run in it that ran out of memory
     is_patient: bool = False
     keeps_until_s: float = 0.0
 
@@ -313,7 +315,7 @@ class World:
         slot = run.slot
         if slot and run is slot.root and cause in _SHOWS_NEED:
             self.known_kinds.add(run.kind)
-        self.stopped(run)
+        self.stopped(run, comes_back=cause in _COMES_BACK)
         ended = AttemptEnded(now_s=self.now_s, id=run.id, epoch=epoch, cause=cause, peak_bytes=peak, limit_bytes=limit)
         self.tell(ended)
 
@@ -322,10 +324,10 @@ class World:
 
     def owed(self, slot: Slot) -> int:
         """What its runs may use before their death is their own."""
-        host, is_second_try = self.hosts[slot.host], any(run.deaths for run in slot.members.values())
-        if slot.root.declared is not None and not is_second_try:
-            return slot.reserved
-        return min(slot.reserved if is_second_try else QUEUE.slot_memory_bytes, int(host.most_for_one * 0.9))
+        least, most = QUEUE.least_run_bytes, int(self.hosts[slot.host].most_for_one * 0.9)
+        if slot.root.declared is not None and not slot.is_second_try:
+            return max(least, slot.reserved)
+        return max(least, min(slot.reserved if slot.is_second_try else QUEUE.slot_memory_bytes, most))
 
     def _used_its_share(self, run: Run, limit: int) -> bool:
         """Whether it had all that it was owed; of hosts without limits nobody knows."""
@@ -334,7 +336,7 @@ class World:
             return slot is not None
         return (limit or max(run.memory, slot.read_bytes)) >= self.owed(slot)
 
-    def stopped(self, run: Run) -> None:
+    def stopped(self, run: Run, *, comes_back: bool = True) -> None:
         slot, run.slot = run.slot, None
         run.last_slot = slot if slot and slot.root is run else None
         run.home = slot if slot and slot.root is not run else None
@@ -342,7 +344,7 @@ class World:
         run.out_since_s = self.now_s
         if run.stop is not None and run.stop.why in _FOR_MEMORY:
             run.preemptions += 1
-        if slot and run.stop is not None and run.stop.why is StopReason.MAKES_ROOM:
+        if comes_back and slot and run.stop is not None and run.stop.why is StopReason.MAKES_ROOM:
             ran_s = self.now_s - slot.started_s
             self._age_from(run, run.queued_s + ran_s, run.latest_queued_s + ran_s)
         run.stop, run.memory, run.effects, run.has_progress = None, 0, 0, False
@@ -526,6 +528,7 @@ class World:
         if run.slot.root is run and not run.slot.members:
             self._note_turn(run, run.slot)
         run.slot.members[run.id] = run
+        run.slot.is_second_try |= run.deaths > 0
         run.slot.is_waiting = False  # a child that starts there computes
         self.scheduler.handle(AttemptStarted(now_s=self.now_s, id=run.id, epoch=run.epoch))
 

@@ -51,6 +51,7 @@ def decide_after_exit(
     cause = event.cause
     if cause is _DONE:
         return _DONE
+    owed_bytes = max(owed_bytes, limits.least_run_bytes)  # a host that has nothing left proves nothing
     if run.stopping in FINAL_CAUSES:
         return FINAL_CAUSES[run.stopping]
     match cause:

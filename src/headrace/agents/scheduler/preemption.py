@@ -42,8 +42,12 @@ def to_preempt_for(host: Host, short: Slot, owed_bytes: int, now_s: float) -> Sl
     return lowest_of([slot for slot in equals if may_be_preempted(slot, host.limits, now_s)])
 
 
-def to_kill_for(host: Host, short: Slot) -> Slot | None:
-    """The slot that was told to stop, goes behind one that is about to meet its limit, and has not been killed yet."""
+def to_kill_for(host: Host, short: Slot, now_s: float) -> Slot | None:
+    """The slot that was told to stop, and goes behind one that is about to meet its limit; None while one is being
+    killed and still has time to end.
+    """
+    if any(_is_being_killed(slot, host.limits, now_s) for slot in host.slots.values()):
+        return None
     stopping = [slot for slot in host.slots.values() if slot.is_stopping() and not slot.was_killed]
     return lowest_of([slot for slot in stopping if slot.priority < short.priority and not slot.is_inside_effect()])
 

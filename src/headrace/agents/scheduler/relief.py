@@ -65,7 +65,7 @@ def make_memory(state: SchedulerState, wanted: MemoryWanted) -> None:
         return
     short, host, why = run.slot, state.hosts[run.slot.host], StopReason.OTHERS_NEED_IT
     if is_one_stopping(host, wanted.now_s):
-        if wanted.is_urgent and (slot := to_kill_for(host, short)):
+        if wanted.is_urgent and (slot := to_kill_for(host, short, wanted.now_s)):
             state.stop_slot(slot, KillRun, why, wanted.now_s)
         return
     owed_bytes = host.memory.owed_bytes(short, state.limits.slot_memory_bytes)
