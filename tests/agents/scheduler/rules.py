@@ -282,7 +282,8 @@ class CheckedWorld(World):
     def _check_gives_memory(self, slot: Slot, wants: Slot, command: PreemptRun | KillRun, event: MemoryWanted) -> None:
         check(not any(member.effects for member in slot.members.values()), "never inside a side effect")
         others = [other for other in self.hosts[slot.host].slots.values() if other is not slot]
-        check(not any(self._is_stopping(other) for other in others), "one at a time")
+        stopping = [other for other in others if self._is_stopping(other)]
+        check(all(other.is_patient for other in stopping), "one at a time")
         check(slot.priority <= wants.priority, "only who goes before is made memory for")
         if isinstance(command, KillRun):
             check(event.is_urgent and slot.priority < wants.priority, "killed for memory only before a higher one dies")
@@ -450,7 +451,7 @@ class CheckedWorld(World):
         room = host.budget - host.used - 2 * PERMIT_BYTES
         if host.lendable is not None:
             room = min(room, host.lendable - KEPT_BACK - 2 * PERMIT_BYTES)
-        return any(max(run.declared or QUEUE.least_run_bytes, int(run.had * 0.9)) > room for run in self.runs.values())
+        return any(max(run.declared or QUEUE.least_run_bytes, int(run.had * 0.9)) > room or run.kills for run in self.runs.values())
 
     def _check_note(self, note: RecordNotice) -> None:
         if note.notice is Notice.LEVEL and note.reading is not None:

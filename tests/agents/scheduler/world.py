@@ -325,6 +325,8 @@ class World:
     def owed(self, slot: Slot) -> int:
         """What its runs may use before their death is their own."""
         least, most = QUEUE.least_run_bytes, int(self.hosts[slot.host].most_for_one * 0.9)
+        if slot.is_second_try and self.hosts[slot.host].lendable is not None:
+            return max(least, int(slot.reserved * 0.9))
         if slot.root.declared is not None and not slot.is_second_try:
             return max(least, slot.reserved)
         return max(least, min(slot.reserved if slot.is_second_try else QUEUE.slot_memory_bytes, most))
@@ -339,7 +341,8 @@ class World:
     def stopped(self, run: Run, *, comes_back: bool = True) -> None:
         slot, run.slot = run.slot, None
         run.last_slot = slot if slot and slot.root is run else None
-        run.home = slot if slot and slot.root is not run else None
+        may_return = slot is not None and slot.root is not run and not slot.is_waiting and not run.deaths
+        run.home = slot if may_return else None
         run.pushed_out_by = run.stop.why if run.stop else None
         run.out_since_s = self.now_s
         if run.stop is not None and run.stop.why in _FOR_MEMORY:
@@ -516,7 +519,7 @@ class World:
         run.is_live = False
         for child in self.runs.values():
             if child.parent is run:
-                child.parent = run.parent
+                child.parent = None if run.is_isolated or child.is_isolated else run.parent
             if child.origin is run:
                 child.origin = None
 

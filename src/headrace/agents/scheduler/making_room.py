@@ -62,7 +62,7 @@ def may_stop_one(host: Host, need: Need, level: Priority, now_s: float) -> bool:
 
 def _is_equal(slot: Slot, run: ScheduledRun, host: Host, now_s: float) -> bool:
     """Whether the slot makes room for an equal: not one that has waited for its own turn."""
-    if slot.priority > run.priority or slot.is_after_death or slot.is_stopping():
+    if slot.priority > run.priority or slot.is_after_death or slot.is_stopping() or now_s < slot.keeps_until_s:
         return False
     return may_be_preempted(slot, host.limits, now_s)
 

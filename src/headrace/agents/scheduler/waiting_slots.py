@@ -64,8 +64,9 @@ def stop_waiting_parents(state: SchedulerState, now_s: float) -> None:
 
 
 def _resume(state: SchedulerState, host: Host, slot: Slot) -> None:
-    if not slot.resuming and not any(run.children for run in slot.running.values()):
-        # The run whose wait was over has ended: the others in its slot still wait.
+    if not slot.resuming and (slot.is_stopping() or not any(run.children for run in slot.running.values())):
+        # The run whose wait was over has ended, or the child that was to start there starts later, with its parent: the
+        # others in the slot still wait.
         del host.resuming[slot.number]
         slot.wait_over_s = 0.0
         return

@@ -102,8 +102,8 @@ class HostBudget:
         owed_bytes, most_bytes = slot.reserved_bytes if is_promised else slot_memory_bytes, self._most_to_lend_bytes
         if most_bytes is None:
             most_bytes = self.governor.bytes_at(self._limits.emergency_at) - self.floor_bytes
-        elif is_promised and not slot.is_after_death:
-            return owed_bytes  # it was there when the slot was entered
+        elif is_promised:  # it was there when the slot was entered, whatever has come since
+            return int(owed_bytes * _IN_FORCE) if slot.is_after_death else owed_bytes
         return min(owed_bytes, int(most_bytes * _IN_FORCE))
 
     def _unreserved_bytes(self) -> int:
