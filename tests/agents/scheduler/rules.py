@@ -451,7 +451,10 @@ class CheckedWorld(World):
         room = host.budget - host.used - 2 * PERMIT_BYTES
         if host.lendable is not None:
             room = min(room, host.lendable - KEPT_BACK - 2 * PERMIT_BYTES)
-        return any(max(run.declared or QUEUE.least_run_bytes, int(run.had * 0.9)) > room or run.kills for run in self.runs.values())
+        return any(
+            max(run.declared or QUEUE.least_run_bytes, int(run.had * 0.9)) > room or run.kills
+            for run in self.runs.values()
+        )
 
     def _check_note(self, note: RecordNotice) -> None:
         if note.notice is Notice.LEVEL and note.reading is not None:

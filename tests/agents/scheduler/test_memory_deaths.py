@@ -2,7 +2,14 @@
 
 import pytest
 
-from headrace.agents.scheduler.events import AttemptEnded, MemoryMeasured, MemoryWanted, StartRun, StopReason
+from headrace.agents.scheduler.events import (
+    AttemptEnded,
+    Cancelled,
+    MemoryMeasured,
+    MemoryWanted,
+    StartRun,
+    StopReason,
+)
 from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
 from tests.agents.scheduler.driver import Driver, kills, preempts, settled, starts
@@ -132,3 +139,29 @@ def test_a_lower_run_that_has_just_come_back_is_stopped_before_a_higher_one():
     assert driver.epochs[low] == 2  # it is back, and has not run for its minimum time
     driver.step(low)
     assert preempts(driver.read(880)) == [low]
+
+
+def test_a_second_try_on_a_host_that_has_grown_over_its_promise_sets_nobody_aside():
+    driver = Driver()
+    lendable(driver, 900)
+    run = driver.submit(memory=200)
+    assert starts(died(driver, run, limit=200)) == [run]
+    lendable(driver, 100, used=990, **{f"r{run}": 300})
+    assert settled(driver.end(run, ExitCause.LOST)) == []  # it was killed for what its host holds
+
+
+def test_a_host_that_has_nothing_left_proves_nothing():
+    driver = Driver()
+    lendable(driver, 900)
+    run = driver.submit(memory=None, retries_oom=False)
+    lendable(driver, -20, used=990, **{f"r{run}": 0})
+    assert settled(driver.end(run, ExitCause.LOST)) == []
+
+
+def test_no_second_run_is_killed_for_memory_while_one_is_being_killed():
+    driver = Driver(slots=3)
+    low, other, high = (driver.submit(level, memory=200) for level in (Priority.LOW, Priority.LOW, Priority.HIGH))
+    driver.tell(MemoryWanted(now_s=0.0, id=high, epoch=1))
+    assert preempts(driver.sent) == [other]
+    assert kills(driver.tell(Cancelled(now_s=0.0, id=low))) == [low]
+    assert kills(driver.tell(MemoryWanted(now_s=0.0, id=high, epoch=1, is_urgent=True))) == []

@@ -10,7 +10,7 @@ from headrace.agents.scheduler.events import (
 )
 from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
-from tests.agents.scheduler.driver import Driver, kills, settled, starts
+from tests.agents.scheduler.driver import Driver, kills, preempts, settled, starts
 
 MARGIN = 10
 
@@ -170,3 +170,16 @@ def test_a_parent_that_holds_the_memory_of_its_isolated_child_is_preempted_for_i
     assert [(stop.id, stop.why) for stop in stops] == [(parent, StopReason.FOR_ISOLATED_CHILD)]
     assert starts(driver.end(parent, ExitCause.PREEMPTED) + driver.read(0)) == [50]
     assert starts(driver.end(50)) == [parent]
+
+
+def test_a_slot_that_stops_while_a_child_is_to_start_there_does_not_compute():
+    driver = Waits(slots=2)
+    low = driver.submit(Priority.LOW, memory=500)
+    driver.read(500, r1=500)
+    driver.wait_begins(low)
+    driver.submit(memory=100)
+    other = driver.submit(memory=100)
+    driver.tell(Submitted(now_s=driver.now_s, id=50, kind="known", parent=low))  # no slot is free: it waits
+    assert preempts(driver.read(880, r1=500)) == [low]
+    assert starts(driver.end(other)) == []
+    assert driver.scheduler.snapshot().awaiting_count == 1
