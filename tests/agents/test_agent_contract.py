@@ -368,7 +368,7 @@ def test_every_message_can_be_sent_as_bytes():
         contract.SlotWanted(**common, step="s"),
         contract.Emitted(**common, payload=b"p"),
         contract.MemoryUsed(**common, memory_bytes=5),
-        contract.MemoryWanted(**common),
+        contract.NearlyFull(**common),
         contract.LoopStuck(**common, seconds=1.5, stack="s"),
         contract.RunEnded(**common, cause=ExitCause.LOST, reason="gone"),
     ]

@@ -183,7 +183,7 @@ class MemoryUsed(ExecutorEvent):
     memory_bytes: int
 
 
-class MemoryWanted(ExecutorEvent):
+class NearlyFull(ExecutorEvent):
     """The worker of an agent run is nearly full, and there is nothing left to lend to it. `is_urgent`: it is about to
     meet its limit.
     """
@@ -228,7 +228,7 @@ AgentEvent: TypeAlias = (
     | SlotWanted
     | Emitted
     | MemoryUsed
-    | MemoryWanted
+    | NearlyFull
     | LoopStuck
     | RunEnded
 )

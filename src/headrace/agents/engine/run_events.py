@@ -7,6 +7,7 @@
     requests (results, messages, replies,    the step's result,      StepJournaled, after COMMIT
       programs, children)                    then the answer
     SlotWaits, SlotWanted                    nothing                 WaitBegan, WaitOver, by held_answers
+    NearlyFull                               nothing                 MemoryWanted
     Emitted, Reading, LoopStuck, StepDiffers passed on or recorded
 
 An event of an attempt that was replaced or has ended is refused. Does not cover: answering requests (agent_requests).
@@ -97,7 +98,7 @@ class RunEvents:
             case contract.MemoryUsed():
                 run.used_bytes = event.memory_bytes
                 run.peak_bytes = max(run.peak_bytes, event.memory_bytes)
-            case contract.MemoryWanted():
+            case contract.NearlyFull():
                 now_s, is_urgent = time.monotonic(), event.is_urgent
                 self._parts.driver.send(MemoryWanted(now_s=now_s, id=run.id, epoch=run.epoch, is_urgent=is_urgent))
             case contract.LoopStuck():

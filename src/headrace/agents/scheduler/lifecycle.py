@@ -87,7 +87,7 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
         return
     now_s, slot = event.now_s, run.slot
     host = state.hosts[slot.host]
-    was_alone = run.stopping is not None and host.memory.is_held_by_one_slot()
+    was_alone = run.stopping is not None and host.memory.is_held_by_one_slot
     del slot.running[run.id]
     slot.resuming.pop(run.id, None)
     _count(state, run, slot, event)

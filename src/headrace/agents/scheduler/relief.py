@@ -52,7 +52,7 @@ def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> Non
     relieve(state, host, read.now_s)
     if host.memory.has_undeclared():
         _learn(state, host, read.now_s)
-    if host.is_stuck() and _is_wanted(state, host):
+    if host.is_stuck and _is_wanted(state, host):
         _start_over(state, host)
 
 

@@ -24,7 +24,7 @@ from headrace.agents.contract import (
     Emitted,
     LoopStuck,
     MemoryUsed,
-    MemoryWanted,
+    NearlyFull,
     RemoteError,
     RunEnded,
     SlotWaits,
@@ -441,4 +441,4 @@ class IsolatedAgents:
             if is_due and slot.runs and slot.loan is not None and slot.loan.is_short:
                 slot.wanted_memory_s = now_s
                 run = next(iter(slot.runs.values()))  # stands for all in the slot
-                self._outbox.add(MemoryWanted(id=run.id, epoch=run.epoch, seq=0, is_urgent=slot.loan.is_urgent))
+                self._outbox.add(NearlyFull(id=run.id, epoch=run.epoch, seq=0, is_urgent=slot.loan.is_urgent))

@@ -157,6 +157,7 @@ class Host:
         self._per_priority[before] -= 1
         self._per_priority[slot.priority] += 1
 
+    @property
     def is_stuck(self) -> bool:
         """Whether pressure is high with nothing running and is not about to fall."""
         is_idle = not self.slots and self.surveys.are_at_rest
@@ -166,7 +167,7 @@ class Host:
         """Set the surveys' permits by the last reading: they leave free what is above `preempt_at`."""
         if not self.surveys.by_id:
             return []
-        room_bytes = self.memory.room_bytes() - self.memory.kept_free_bytes()
+        room_bytes = self.memory.room_bytes() - self.memory.kept_free_bytes
         return self.surveys.regrant(self.pressure, self._throttled(), room_bytes)
 
     def _is_waited_for(self, run: ScheduledRun) -> bool:

@@ -87,9 +87,10 @@ class HostBudget:
         """What a run could have beside those that run now: not the part that surveys are owed, and for a run whose need
         is an estimate, not the part above `preempt_at`, since it may need more than was seen.
         """
-        unreserved_bytes = self._unreserved_bytes() - (self.kept_free_bytes() if is_estimate else 0)
+        unreserved_bytes = self._unreserved_bytes() - (self.kept_free_bytes if is_estimate else 0)
         return min(unreserved_bytes, self._left_to_lend_bytes()) - self._surveys.owed_bytes
 
+    @property
     def kept_free_bytes(self) -> int:
         return int(self.governor.budget_bytes * (1 - self._limits.preempt_at))
 
@@ -159,6 +160,7 @@ class HostBudget:
         """Whether there is a slot whose first run has not declared what it needs: something to learn from."""
         return self._undeclared > 0
 
+    @property
     def is_held_by_one_slot(self) -> bool:
         """Whether a single slot holds all memory above the floor."""
         return len(self._slots) == 1 and self._surveys.are_at_rest
@@ -197,7 +199,7 @@ class HostBudget:
             used = dict(by_run)
             for slot in slots:
                 self._note_use(slot, sum(used.get(member, 0) for member in slot.running))
-        elif self.is_held_by_one_slot():  # runs are not measured one by one here, but there is only one
+        elif self.is_held_by_one_slot:  # runs are not measured one by one here, but there is only one
             self._note_use(next(iter(slots)), self.used_bytes - self.floor_bytes)
         elif self._undeclared:
             self._note_together(self.used_bytes - self.floor_bytes - self._surveys.in_use_bytes)
