@@ -103,3 +103,18 @@ def test_pressure_shrinks_the_buffers():
     made.observe(90_000_000, Pressure.PREEMPTING, 0.0)
     assert made.buffer_bytes < before
     assert window().buffer_bytes >= 250_000
+
+
+def test_where_large_replies_are_held_back_an_interview_counts_for_what_is_on_the_way_to_it():
+    made = opened(Window(MemoryLimits(budget_bytes=100_000_000), 100), 67_000_000)
+    made.ended(2_000_000)
+    assert made.width == 1  # 10 MB beside what a run loads
+    made.is_held_back = True
+    assert made.width == 20
+    assert made.interview_bytes == 500_000
+    made.answered(1_000_000)  # an interview that goes on holds its answer
+    assert made.width == 2
+    assert made.interview_bytes == 4_000_000
+    for _ in range(100):
+        made.ended(500)
+    assert made.width == 100

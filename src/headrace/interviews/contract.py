@@ -66,11 +66,14 @@ class Chunk(msgspec.Struct):
 class Lease(msgspec.Struct, frozen=True):
     """What the executor may use: interviews at once, and bytes of finished work that wait for an ack. The job's budget
     has room for `affordable` interviews, those in flight among them: none that was lost is conducted again beyond it.
+    An executor in the controller's process holds large replies back that would make that larger than
+    `most_resident_bytes`.
     """
 
     interviews: int
     buffer_bytes: int
     affordable: int | None = None
+    most_resident_bytes: int | None = None
 
 
 class Rows(ExecutorEvent):
@@ -117,6 +120,11 @@ class InterviewExecutor(Executor[InterviewEvent], Protocol):
     @property
     def ahead(self) -> int:
         """How many interviews it would have wait beside those it may conduct at once; known once it is open."""
+        ...
+
+    @property
+    def holds_replies_back(self) -> bool:
+        """Whether large replies wait outside this process's memory until it has room; known once it is open."""
         ...
 
     async def open(self, spec: Spec) -> None: ...

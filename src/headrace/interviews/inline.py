@@ -19,13 +19,16 @@ from headrace.interviews.contract import Chunk, Interview, InterviewEvent, Lease
 from headrace.interviews.interview import Interviewer, InterviewInProgress
 from headrace.interviews.interview_outbox import InterviewOutbox
 from headrace.interviews.job_functions import Functions, agent_settings_with, models_with, survey_with
+from headrace.memory.measure.os_limits import ON_LINUX
 from headrace.models.calls import CallLimiter, ModelCalls, OnCharged, PlainCalls, ReplyCache, ServiceCalls
+from headrace.models.http_client.reply_room import WITHIN_BUDGETS
 from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider
 from headrace.models.response_cache import ResponseCache
 from headrace.models.services import provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.store.run_file.rows import DetailPacker, Row
+from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
 from headrace.survey.people.agent_functions import AgentFunctions
 from headrace.survey.people.agent_settings import SettingsTable
@@ -123,6 +126,7 @@ class InlineExecutor:
         self._models: list[ModelCalls] = []
         self._listening: list[tuple[CallLimiter, Callable[[EndpointState, str], None]]] = []
         self._providers: list[Provider] = []
+        self._holds_replies_back = False
         self._interviewer: Interviewer | None = None
         self._outbox = InterviewOutbox()
         self._most_workers = 1
@@ -136,6 +140,7 @@ class InlineExecutor:
     async def open(self, spec: Spec) -> None:
         models = models_with(spec, self._functions)
         self._providers = [provider_for(model) for model in models]
+        self._holds_replies_back = ON_LINUX and all(model.service_name in SERVICES for model in models)
         self._models = [self._calls(position, model, spec) for position, model in enumerate(models)]
         self._outbox.compress = DetailPacker(spec.dictionary).compress
         survey = survey_with(spec, self._functions)
@@ -166,11 +171,17 @@ class InlineExecutor:
     def ahead(self) -> int:
         return 0  # what would wait here waits as well where it is
 
+    @property
+    def holds_replies_back(self) -> bool:
+        return self._holds_replies_back
+
     def lease(self, lease: Lease) -> None:
         # A model that never waits keeps one worker busy, gains nothing from others, and gathers rows by itself.
         self._most_workers = 1 if self._opened.is_instant else lease.interviews
         self._endpoints.allow(lease.interviews)
         self._outbox.bound(lease.buffer_bytes)
+        if lease.most_resident_bytes is not None:
+            WITHIN_BUDGETS.bound(self, lease.most_resident_bytes)
         self._outbox.enough_rows = max(1, self._most_workers // _GATHERED_PART)
         self._staff()  # a wider lease serves what already waits
 
@@ -204,6 +215,7 @@ class InlineExecutor:
         self._outbox.ack(upto)
 
     async def close(self) -> None:
+        WITHIN_BUDGETS.unbound(self)
         for handle in self._later:
             handle.cancel()
         workers = list(self._workers)

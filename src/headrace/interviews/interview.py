@@ -373,7 +373,9 @@ class Interviewer:
             Status.FAILED if failures else Status.DONE, answers, more, detail, failures, usage,
         )  # fmt: skip
 
-    def _detail(self, interview: InterviewInProgress, records: list[AnswerRecord], *, is_failed: bool) -> bytes:
+    def _detail(
+        self, interview: InterviewInProgress, records: list[AnswerRecord], *, is_failed: bool
+    ) -> bytes | bytearray:
         if self._details is _WHOLE:
             return encode_detail(Detail(interview.system, interview.started_at, records))
         if self._details is DetailShape.OF_FAILED and not is_failed:

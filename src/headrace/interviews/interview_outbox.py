@@ -63,7 +63,7 @@ class InterviewOutbox(Outbox[InterviewEvent]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.compress: Callable[[bytes], bytes] = bytes
+        self.compress: Callable[[bytes | bytearray], bytes] = bytes
         self.enough_rows = 1
         self._rows: dict[int, _ChunkRows] = {}
         self._answers: dict[int, tuple[Chunk, list[AnswerRecord]]] = {}

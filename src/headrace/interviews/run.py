@@ -40,6 +40,7 @@ from headrace.interviews.window import Window
 from headrace.limits import Keep, RunOptions
 from headrace.memory.governed import GovernedMemory
 from headrace.memory.measure.os_limits import expect_blocks_of
+from headrace.memory.measure.process import own_resident_bytes
 from headrace.plan.job import Job
 from headrace.plan.portion import Portion
 from headrace.priority import Priority
@@ -100,6 +101,7 @@ class SurveyRun:
         self._stop = RunStop(self._admission, self._chunks, executor, self._changed)
         self._ahead = 0  # interviews that wait in the executor, beside those in flight
         self._undelivered = 0
+        self._elsewhere_bytes = 0  # in use outside this process, at the last reading
         memory.read(time.monotonic())  # what there is before any work
 
     @property
@@ -132,6 +134,8 @@ class SurveyRun:
         """
         self.read_memory()
         await self._executor.open(spec_of(self._job, self._file, self._details(), self._priority))
+        # Rows that a listener has not taken yet stay in memory: then each interview counts as if it had its reply.
+        self._window.is_held_back = self._executor.holds_replies_back and self._listener is None
         self._ahead = self._executor.ahead
         self._window.tune(self._window.concurrency + self._ahead)
         self._lease()
@@ -188,6 +192,7 @@ class SurveyRun:
         now_s = time.monotonic()
         self._memory.read(now_s)
         self._window.observe(self._memory.used_bytes, self._memory.pressure, now_s)
+        self._elsewhere_bytes = self._memory.used_bytes - own_resident_bytes()
         self._file.journal.note_memory(self._memory)
         self._changed.set()
 
@@ -320,11 +325,19 @@ class SurveyRun:
         self._admission.release(count)
         self._changed.set()
 
+    def _most_resident_bytes(self) -> int | None:
+        """How large this process may become before nothing more is admitted; None where no reply has to wait for it."""
+        if not self._window.is_held_back:
+            return None
+        memory = self._memory
+        return int(memory.budget_bytes * memory.limits.preempt_at) - self._elsewhere_bytes
+
     def _lease(self) -> None:
         self._executor.lease(
             Lease(
                 interviews=self.concurrency,
                 buffer_bytes=self._window.buffer_bytes,
                 affordable=self.tally.spending.affordable(),
+                most_resident_bytes=self._most_resident_bytes(),
             )
         )

@@ -8,6 +8,9 @@ The window opens from two interviews to `concurrency`, doubling with each calm r
 because nothing tells beforehand how large answers are. Under pressure it halves with each reading, down to an eighth;
 at PREEMPTING one interview at a time goes on. It is never wider than what fits of the sizes seen lately beside the rest
 of the process, which is the lowest of the latest readings.
+
+Where large replies are held back (models.http_client.reply_room), one at a time becomes a row, when memory is there for
+it; an interview that waits for its reply holds only what is on the way, and the answers that it has before.
 Does not cover: which interview is next (interviews.cursors), or who holds a permit (interviews.admission).
 """
 
@@ -26,6 +29,8 @@ _COPIES = 4
 # What a run loads while it begins, and keeps: modules, SQLite's pages, compression. Of small budgets a part.
 _WARM_UP_BYTES = 8_000_000
 _WARM_UP_SHARE = 0.08
+# What an interview holds of a reply on its way to it: what is not on disk yet, and the connection's buffers.
+_ON_THE_WAY_BYTES = 500_000
 # A slow service's first answer comes when the window has long opened; until then an interview may hold as much as this.
 _UNSEEN_BYTES = 2_000_000
 _NARROWEST_PART = 8
@@ -38,12 +43,14 @@ class Window:
     def __init__(self, limits: MemoryLimits, concurrency: int) -> None:
         self._limits = limits
         self.concurrency = concurrency
+        self.is_held_back = False
         self._narrowest = concurrency // _NARROWEST_PART
         self._opened = min(concurrency, _FIRST_WIDTH)
         self._pressure = Pressure.NORMAL
         self._rest = LowestReading(limits.calm_s)
         self._warm_bytes = 0
         self._largest_bytes = 0.0  # of the interviews seen lately
+        self._answered_bytes = 0.0  # of answers seen lately whose interviews went on
         self._rows = 0  # since the last reading
         self._read_at_s = 0.0
 
@@ -57,7 +64,7 @@ class Window:
     @property
     def interview_bytes(self) -> int:
         """What one interview in flight holds, by the answers seen lately; 0 before the first."""
-        return int(_COPIES * self._largest_bytes)
+        return int(self._each_bytes(self._largest_bytes))
 
     @property
     def buffer_bytes(self) -> int:
@@ -91,12 +98,14 @@ class Window:
     def answered(self, largest_bytes: int) -> None:
         """Answers of interviews in flight came, the largest with so many bytes to keep."""
         self._largest_bytes = max(1.0, largest_bytes, self._largest_bytes)
+        self._answered_bytes = max(largest_bytes, self._answered_bytes)
 
     def ended(self, largest_bytes: int) -> None:
         """Interviews ended, the largest with so many bytes. Only these forget: a short answer may follow a long one
         that its interview still holds.
         """
         self._largest_bytes = max(1.0, largest_bytes, self._largest_bytes * _FORGET)
+        self._answered_bytes *= _FORGET
 
     def tune(self, concurrency: int) -> None:
         """Let it become so wide. Narrower takes effect as interviews in flight end; wider opens step by step."""
@@ -108,7 +117,12 @@ class Window:
         limits = self._limits
         rest_bytes = max(self._rest.used_bytes, self._warm_bytes)
         room_bytes = limits.budget_bytes * limits.preempt_at - rest_bytes
-        return int(room_bytes / (_COPIES * (self._largest_bytes or _UNSEEN_BYTES)))
+        return int(room_bytes / self._each_bytes(self._largest_bytes or _UNSEEN_BYTES))
+
+    def _each_bytes(self, largest_bytes: float) -> float:
+        if not self.is_held_back:
+            return _COPIES * largest_bytes
+        return max(min(_COPIES * largest_bytes, _ON_THE_WAY_BYTES), _COPIES * self._answered_bytes)
 
 
 class LowestReading:

@@ -36,6 +36,11 @@ def reclaim_memory() -> None:
     return_large_blocks()
     _drop_caches()
     gc.collect()
+    return_free_heap()
+
+
+def return_free_heap() -> None:
+    """Hand pages of the heap that hold nothing back to the system: a millisecond or less."""
     if sys.platform.startswith("linux"):
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
         if trim is not None:

@@ -14,6 +14,7 @@ from headrace.encoding import encode_with
 
 MOST_RECORDS = 100_000
 _LARGE_BYTES = 1_000_000
+_LARGE_RAW_BYTES = 256_000
 # Checked where one is decoded: a record may come from a file, and what is below zero would lift a budget.
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Cost: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
@@ -147,10 +148,24 @@ def without_answer(record: AnswerRecord) -> AnswerRecord:
     return msgspec.structs.replace(record, prompt="", raw=b"", system="", value=None)
 
 
-encode_detail = encode_with(msgspec.msgpack.Encoder())
+_detail_encoder = msgspec.msgpack.Encoder()
+_encode_small_detail = encode_with(_detail_encoder)
 encode_record = msgspec.msgpack.Encoder().encode
 decode_record = msgspec.msgpack.Decoder(AnswerRecord).decode
 _decode_detail = msgspec.msgpack.Decoder(Detail).decode
+
+
+def encode_detail(detail: Detail) -> bytes | bytearray:
+    """Encode for compression. A large detail stays in its buffer, which has the right size from the start: growing by
+    halves and copied at the end it would be in memory two and a half times.
+    """
+    raw_bytes = sum([len(record.raw) for record in detail.records])
+    if raw_bytes < _LARGE_RAW_BYTES:
+        return _encode_small_detail(detail)
+    texts = sum([record.held_bytes() + len(record.prompt) for record in detail.records])
+    buffer = bytearray(texts + _LARGE_RAW_BYTES // 16)
+    _detail_encoder.encode_into(detail, buffer)
+    return buffer
 
 
 def decode_detail(encoded: bytes) -> Detail:

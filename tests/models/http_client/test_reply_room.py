@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from headrace.models.http_client import reply_room
-from headrace.models.http_client.reply_room import ReplyRoom, free_bytes
+from headrace.models.http_client.reply_room import BudgetRoom, ReplyRoom, free_bytes
 
 MB = 1 << 20
 
@@ -37,10 +36,9 @@ async def test_without_a_limit_nothing_waits():
     assert len(done) == 100
 
 
-async def test_a_reply_waits_until_those_before_it_have_given_memory_back(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(reply_room, "_QUIET_LOOKS", 10_000)
+async def test_a_reply_waits_until_those_before_it_have_given_memory_back():
     memory = Memory(100 * MB)
-    room = ReplyRoom(memory)
+    room = ReplyRoom(memory, quiet_looks=10_000)
     await room.wait_for(10 * MB)
     second = asyncio.create_task(room.wait_for(10 * MB))
     await asyncio.sleep(0.05)
@@ -52,21 +50,43 @@ async def test_a_reply_waits_until_those_before_it_have_given_memory_back(monkey
     await asyncio.wait_for(second, 10)
 
 
-async def test_what_never_fits_is_read_when_nobody_else_is_busy(monkeypatch: pytest.MonkeyPatch):
+async def test_what_never_fits_is_read_when_nobody_else_is_busy():
     memory = Memory(100 * MB)
     room = ReplyRoom(memory)
     await room.wait_for(MB)  # so that the room knows how much there can be
     memory.free = 10 * MB
-    monkeypatch.setattr(reply_room, "_QUIET_LOOKS", 10_000)
+    room.quiet_looks = 10_000
     waiting = [asyncio.create_task(room.wait_for(100 * MB)) for _ in range(2)]
     await looks(memory, 20)
     assert not any(each.done() for each in waiting)
-    monkeypatch.setattr(reply_room, "_QUIET_LOOKS", 5)
+    room.quiet_looks = 5
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     assert [each.done() for each in waiting].count(True) == 1  # being read: the other gives it a moment too
     before = memory.looks
     await asyncio.wait(waiting)
     assert memory.looks - before >= 5
+
+
+async def test_a_reply_waits_until_the_smallest_budget_of_the_process_has_room():
+    resident = [70 * MB]
+    room = BudgetRoom(lambda: resident[0])
+    room.quiet_looks = 10_000
+    await room.wait_for(500 * MB)  # no survey is running
+    room.bound("large", 500 * MB)
+    room.bound("small", 100 * MB)
+    await room.wait_for(4 * MB)
+    resident[0] = 90 * MB
+    waiting = asyncio.create_task(room.wait_for(4 * MB))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    room.unbound("small")
+    await asyncio.wait_for(waiting, 10)
+
+
+async def test_a_reply_that_no_budget_has_room_for_is_read_after_a_moment():
+    room = BudgetRoom(lambda: 90 * MB)
+    room.bound("small", 80 * MB)
+    await asyncio.wait_for(room.wait_for(4 * MB), 10)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA and /proc")

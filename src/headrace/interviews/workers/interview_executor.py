@@ -96,6 +96,10 @@ class IsolatedExecutor:
         interview that was accepted is conducted."""
         return MOST_WAITING * _CHUNK if all(slot.is_instant for slot in self._slots) else 0
 
+    @property
+    def holds_replies_back(self) -> bool:
+        return False  # each worker does, within its limit
+
     async def open(self, spec: Spec) -> None:
         models = [Model.from_row(row) for row in spec.models]
         limiters = [self._limiter(position, model) for position, model in enumerate(models)]

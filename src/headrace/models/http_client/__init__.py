@@ -10,8 +10,9 @@ httpx 1.9 to 18 ms and the openai client 1.3 to 5 ms.
 - It asks the least busy address, adds the key, states the schema in words where an endpoint does not take one, and
   turns every failure into one kind of ProviderError (`failures` reads status codes such as 429, `rate_headers` the
   headers about rates).
-- Bodies above 1 MiB wait on disk while they come (`bodies`); above `max_response_bytes` they are an error. In a worker,
-  a large reply stays on disk until there is room to read it (`reply_room`): calls made together are answered together.
+- Bodies above 256 KiB wait on disk while they come (`bodies`); above `max_response_bytes` they are an error. A large
+  reply stays on disk until a worker's limit, or the budget of a survey, has room for it (`reply_room`): calls made
+  together are answered together.
 - A kept connection never hands one call's bytes to another (`kept_connections`): bytes that arrive while no request is
   in flight, behind a response's own end, or before a request's bytes have left close the connection, and that server's
   connections are used once each from then on. A server is watched before its connections are used twice.

@@ -10,16 +10,17 @@ import codecs
 from collections.abc import Callable
 from contextlib import suppress
 from tempfile import SpooledTemporaryFile
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import msgspec
 from aiohttp import ClientResponse
 
 from headrace.memory.measure.os_limits import expect_blocks_of
 from headrace.models.http_client.decoding import BadReply
-from headrace.models.http_client.reply_room import ReplyRoom
+from headrace.models.http_client.reply_room import WITHIN_BUDGETS, ReplyRoom
 
-_IN_RAM_BYTES = 1 << 20
+# More than this of a body that comes is on disk: it may come slowly, and many with it.
+IN_RAM_BYTES = 256 << 10
 _LONGEST_LINE = 1 << 20
 _BEGIN_EVENTS = (b"data", b"event:", b"id:", b"retry:", b":")
 _MOST_OF_AN_ERROR = 64 << 10
@@ -30,7 +31,7 @@ async def read_body(response: ClientResponse, most_bytes: int) -> bytes:
     """Reads the whole body; BadReply above the cap. Of a refusal it reads only the beginning, which says why."""
     length = response.content_length
     expect_blocks_of(length or 0)
-    if length is not None and length <= _IN_RAM_BYTES and "Content-Encoding" not in response.headers:
+    if length is not None and length <= IN_RAM_BYTES and "Content-Encoding" not in response.headers:
         return await response.read()
     if response.status >= 300:
         return await _beginning(response, _MOST_OF_AN_ERROR)
@@ -152,21 +153,28 @@ class EventLines:
 
 
 async def _spooled(response: ClientResponse, most_bytes: int, is_last: Callable[[bytes], bool]) -> bytes:
-    """Holds a body while it comes; beyond a mebibyte on disk, because many may be coming at once, and slowly."""
-    size = 0
-    with SpooledTemporaryFile(max_size=_IN_RAM_BYTES) as held:
-        async for piece in response.content.iter_any():
-            size += len(piece)
-            if size > most_bytes:
-                raise _too_large(most_bytes)
-            expect_blocks_of(size)
-            held.write(piece)
-            if is_last(piece):
-                break
-        if size > _IN_RAM_BYTES:
+    """Holds a body while it comes; a large one on disk, and there until memory has room for it."""
+    with SpooledTemporaryFile(max_size=IN_RAM_BYTES) as held:
+        size = await _receive(response, most_bytes, is_last, held)
+        if size > IN_RAM_BYTES:
             await _room.wait_for(size)
+            await WITHIN_BUDGETS.wait_for(size)
         held.seek(0)
         return held.read()
+
+
+async def _receive(response: ClientResponse, most_bytes: int, is_last: Callable[[bytes], bool], into: IO[bytes]) -> int:
+    """Writes a body into a file and returns its size. Its last piece goes with this call: it may be large."""
+    size = 0
+    async for piece in response.content.iter_any():
+        size += len(piece)
+        if size > most_bytes:
+            raise _too_large(most_bytes)
+        expect_blocks_of(size)
+        into.write(piece)
+        if is_last(piece):
+            break
+    return size
 
 
 async def _beginning(response: ClientResponse, most_bytes: int) -> bytes:

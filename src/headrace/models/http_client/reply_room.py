@@ -1,11 +1,14 @@
-"""Keeps a large reply on disk until it fits into the memory that a process with a hard limit has left.
+"""Keeps a large reply on disk until it fits into the memory that its process has left.
 
 Replies that were asked for together arrive together, and each exists several times at once while it is decoded, kept
-and sent on. In a worker that is death, and all of them are paid again. So a body that has come whole stays in its file
-until the memory for it is there: as much as it will take, or nearly all that there ever was. Once no other reply has
-been read for a moment nobody is left who could give memory back, and it is read anyway.
+and sent on. In a worker that is death, and all of them are paid again; in a survey's own process it passes the budget.
+So a body that has come whole stays in its file until the memory for it is there: as much as it will take, or nearly all
+that there ever was. Once no other reply has been read for a moment nobody is left who could give memory back, and it is
+read anyway.
 
-Does not cover: processes without a limit, which wait for nothing (interviews.admission bounds them).
+There are two rooms: what the hard limit of a worker leaves (`ReplyRoom`), and what the budgets of the surveys in this
+process leave (`BudgetRoom`). While replies are held back, an interview that waits for one holds next to nothing, and
+many may wait (interviews.window). Does not cover: processes with neither, in which no reply waits.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from headrace.memory.measure.process import own_data_bytes
+from headrace.memory.measure.process import own_data_bytes, own_resident_bytes
+from headrace.memory.reclaiming import return_free_heap
 
 try:
     import resource
@@ -29,6 +33,11 @@ _LOOK_EVERY_S = 0.01
 _QUIET_LOOKS = 100
 _SETTLED_AFTER_LOOKS = 25  # by then what was let through shows in what is in use
 _SETTLED_AFTER_S = 5.0  # where nobody was looking
+# In a process that writes rows itself a reply becomes a row before another one is looked at, and the row shows in what
+# is resident. It exists as it came, as text, and both of them encoded; then compressed, beside what is being written.
+_BUDGET_COPIES = 6
+_BUDGET_QUIET_LOOKS = 10
+_BUDGET_SETTLED_AFTER_LOOKS = 1
 
 
 def free_bytes() -> int | None:
@@ -43,8 +52,20 @@ def free_bytes() -> int | None:
 
 
 class ReplyRoom:
-    def __init__(self, free: Callable[[], int | None] = free_bytes) -> None:
+    """`free` tells how much memory there is now, None for any amount. A reply takes `copies` times its size."""
+
+    def __init__(
+        self,
+        free: Callable[[], int | None] = free_bytes,
+        *,
+        copies: int = _COPIES,
+        quiet_looks: int = _QUIET_LOOKS,
+        settled_after_looks: int = _SETTLED_AFTER_LOOKS,
+    ) -> None:
         self._free = free
+        self._copies = copies
+        self.quiet_looks = quiet_looks
+        self._settled_after_looks = settled_after_looks
         self._most_bytes = 0
         self._looks = self._quiet_looks = 0
         self._looked_s = 0.0
@@ -52,31 +73,76 @@ class ReplyRoom:
 
     async def wait_for(self, reply_bytes: int) -> None:
         """Waits until a reply of this size may be read."""
-        needed_bytes = _COPIES * reply_bytes
-        while not self._has_room(needed_bytes) and self._quiet_looks < _QUIET_LOOKS:  # noqa: ASYNC110 - polled
+        needed_bytes = self._copies * reply_bytes
+        while not self._has_room(needed_bytes) and self._quiet_looks < self.quiet_looks:  # noqa: ASYNC110 - polled
             await asyncio.sleep(_LOOK_EVERY_S)
         self._quiet_looks = 0
         self._let_through.append((self._looks, time.monotonic(), needed_bytes))
+
+    def _gain(self) -> int:
+        """Make room, where that is possible; how many bytes that gave."""
+        return 0
 
     def _has_room(self, needed_bytes: int) -> bool:
         free_bytes = self._free()
         if free_bytes is None:
             self._let_through.clear()
             return True
-        self._count_look()
+        is_new = self._count_look()
         self._most_bytes = max(self._most_bytes, free_bytes)
-        taken_bytes = sum(each for _, _, each in self._let_through)
-        return free_bytes - taken_bytes >= min(needed_bytes, self._most_bytes * _NEARLY_ALL)
+        missing_bytes = min(needed_bytes, self._most_bytes * _NEARLY_ALL) - (free_bytes - self._taken_bytes())
+        if missing_bytes > 0 and is_new:
+            missing_bytes -= self._gain()
+        return missing_bytes <= 0
 
-    def _count_look(self) -> None:
-        """Reads memory once for each turn of the loop, however many replies wait."""
+    def _taken_bytes(self) -> int:
+        return sum(each for _, _, each in self._let_through)
+
+    def _count_look(self) -> bool:
+        """Counts one look for each turn of the loop, however many replies wait; whether this is the turn's first."""
         now_s = time.monotonic()
-        if now_s - self._looked_s >= _LOOK_EVERY_S / 2:
+        is_new = now_s - self._looked_s >= _LOOK_EVERY_S / 2
+        if is_new:
             self._looks += 1
             self._quiet_looks += 1
             self._looked_s = now_s
         while self._let_through and (
-            self._looks - self._let_through[0][0] > _SETTLED_AFTER_LOOKS
+            self._looks - self._let_through[0][0] > self._settled_after_looks
             or now_s - self._let_through[0][1] > _SETTLED_AFTER_S
         ):
             self._let_through.popleft()
+        return is_new
+
+
+class BudgetRoom(ReplyRoom):
+    """The room that memory budgets leave. Each is of the whole process, so the smallest counts."""
+
+    def __init__(self, resident: Callable[[], int] = own_resident_bytes) -> None:
+        super().__init__(
+            self._left,
+            copies=_BUDGET_COPIES,
+            quiet_looks=_BUDGET_QUIET_LOOKS,
+            settled_after_looks=_BUDGET_SETTLED_AFTER_LOOKS,
+        )
+        self._resident = resident
+        self._bounds: dict[object, int] = {}  # by who runs within them
+
+    def bound(self, owner: object, most_resident_bytes: int) -> None:
+        """Hold replies back that would make this process larger than so many bytes, until `unbound`."""
+        self._bounds[owner] = most_resident_bytes
+
+    def unbound(self, owner: object) -> None:
+        self._bounds.pop(owner, None)
+
+    def _left(self) -> int | None:
+        bounds = list(self._bounds.values())  # at once: surveys on other threads begin and end
+        return min(bounds) - self._resident() if bounds else None
+
+    def _gain(self) -> int:
+        # The pieces that bodies came in leave holes, which the C library would keep.
+        before_bytes = self._resident()
+        return_free_heap()
+        return before_bytes - self._resident()
+
+
+WITHIN_BUDGETS = BudgetRoom()

@@ -39,7 +39,7 @@ _OF_THE_PLAN = (
 )
 
 
-def interview_checksum(values: Sequence[Any], detail: bytes) -> int:
+def interview_checksum(values: Sequence[Any], detail: bytes | bytearray) -> int:
     """The checksum of an interview; `values` are its columns up to `more`."""
     return (crc32(_encode(values)) << _HALF | crc32(detail)) - _SIGNED
 

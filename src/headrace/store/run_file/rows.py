@@ -50,7 +50,7 @@ class Row(msgspec.Struct, array_like=True, gc=False):
     status: Status
     answers: list[Any]  # of SqlValue: msgspec decodes no union of text and bytes
     more: str | None
-    detail: bytes
+    detail: bytes | bytearray
     failures: list[Failure]
     usage: Usage
 
@@ -120,7 +120,7 @@ def row_batch(rows: list[Row]) -> RowBatch:
     """Make a batch of at least one row."""
     return RowBatch(
         list(chain.from_iterable([_values(row) for row in rows])),
-        [row.detail for row in rows],
+        [bytes(row.detail) for row in rows],
         [(row.ordinal, f.question, f.cause.value, f.message) for row in rows for f in row.failures],
         _total([row.usage for row in rows]),
         max([row.held_bytes() for row in rows[:_SIZES_LOOKED_AT]]),
@@ -151,7 +151,7 @@ class DetailPacker:
         self._decompress = zstandard.ZstdDecompressor(dict_data=held, max_window_size=_MOST_DETAIL_BYTES).decompress
         self._one_at_a_time = threading.Lock()  # results of one file may be read from several threads
 
-    def compress(self, encoded: bytes) -> bytes:
+    def compress(self, encoded: bytes | bytearray) -> bytes:
         return self._compress_short(encoded) if len(encoded) < _LONG_BYTES else self._compress_long(encoded)
 
     def unpack(self, packed: bytes) -> Detail:
@@ -164,7 +164,7 @@ class DetailPacker:
         return decode_detail(encoded)
 
 
-def _compressor(dictionary: bytes, level: int) -> Callable[[bytes], bytes]:
+def _compressor(dictionary: bytes, level: int) -> Callable[[bytes | bytearray], bytes]:
     held = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
     held.precompute_compress(level=level)  # pyright: ignore[reportUnknownMemberType]
     return zstandard.ZstdCompressor(level=level, dict_data=held, write_checksum=True).compress

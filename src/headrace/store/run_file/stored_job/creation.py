@@ -161,7 +161,7 @@ def detail_dictionary(job: Job) -> bytes:
     except CannotRender:  # that agent's interviews will say so
         system = ""
     encoded = encode_detail(Detail(system, time.time(), records))
-    return encoded[-_MOST_DICTIONARY_BYTES:]
+    return bytes(encoded[-_MOST_DICTIONARY_BYTES:])
 
 
 def _lists_stored(job: Job, plan: Plan) -> tuple[tuple[str, RowSource, int], ...]:
