@@ -81,8 +81,7 @@ class Circuits:
         probed = self._probes.pop(run.id, None) if self._probes else None
         breaker, is_success = self._breakers.get(run.kind), _IS_SUCCESS.get(cause) if cause else None
         if breaker is None:
-            limits = self._limits_of(run.kind)
-            if is_success is not False or limits is None:
+            if is_success is not False or (limits := self._limits_of(run.kind)) is None:
                 return None
             breaker = self._breakers[run.kind] = Breaker(limits, closes_after=limits.failures)
         before = breaker.circuit

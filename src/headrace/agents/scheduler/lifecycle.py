@@ -33,6 +33,7 @@ from headrace.priority import Priority
 
 _TAKES_CHILDREN_ALONG = (ExitCause.CANCELLED, ExitCause.TIMED_OUT)
 _AHEAD_OF_PARENT_S = 0.001  # in the queue: a parent that was preempted for its isolated child waits for it
+_DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
 _IS_OVER = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY)
 _SHOWS_NEED = (*_IS_OVER, ExitCause.PARKED)
 
@@ -91,8 +92,11 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
     del slot.running[run.id]
     slot.resuming.pop(run.id, None)
     _count(state, run, slot, event)
-    owed_bytes = host.memory.owed_bytes(slot, state.limits.slot_memory_bytes)
-    decided = decide_after_exit(run, event, state.limits, slot, owed_bytes, was_alone=was_alone)
+    if event.cause is _DONE:  # most are, and nothing else need be known then
+        decided = _DONE
+    else:
+        owed_bytes = host.memory.owed_bytes(slot, state.limits.slot_memory_bytes)
+        decided = decide_after_exit(run, event, state.limits, slot, owed_bytes, was_alone=was_alone)
     if not slot.running:
         host.leave(slot, now_s)
     if isinstance(decided, ExitCause):

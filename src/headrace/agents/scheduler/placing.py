@@ -14,7 +14,7 @@ from headrace.agents.scheduler.child_runs import enter_slot
 from headrace.agents.scheduler.events import SkipRun, StopReason
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.needs import Need, need_of
-from headrace.agents.scheduler.hosts.survey_permits import SurveyThrottle
+from headrace.agents.scheduler.hosts.survey_permits import NOT_THROTTLED, SurveyThrottle
 from headrace.agents.scheduler.lifecycle import age_from, settle
 from headrace.agents.scheduler.making_room import highest_in_line, make_room, make_room_to_resume, may_stop_one
 from headrace.agents.scheduler.run_queue import Entry
@@ -36,7 +36,7 @@ def dispatch(state: SchedulerState, now_s: float) -> None:
             state.enqueue(run)
     for host in state.hosts.values():
         if host.throttle:
-            host.throttle = SurveyThrottle.NONE
+            host.throttle = NOT_THROTTLED
     while _resume_or_start(state, now_s):
         pass
     for host in state.hosts.values():
@@ -94,8 +94,11 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
 
 def _places_for(state: SchedulerState, run: ScheduledRun, now_s: float) -> list[Place]:
     """The hosts that admit the run, each with what it needs there."""
-    hosts = state.hosts.values()
-    return [(host, _need_of(state, run, host, now_s)) for host in hosts if host.admits(run)]
+    places: list[Place] = []
+    for host in state.hosts.values():  # a comprehension is a call more, and there is mostly one host
+        if host.admits(run):
+            places.append((host, need_of(state.limits, state.reservations, run, host, now_s)))  # noqa: PERF401
+    return places
 
 
 def has_its_turn(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
@@ -122,9 +125,8 @@ def _may_start_any(state: SchedulerState) -> bool:
     """Whether any run may start: there is a free slot, or one waits that may make room for itself."""
     if not state.queue.total:
         return False
-    highest = state.queue.highest()
     for host in state.hosts.values():
-        if host.computing < host.slot_count or host.has_below(highest):
+        if host.computing < host.slot_count or host.has_below(state.queue.highest()):
             return True
     return state.queue.has_aside()
 
@@ -154,7 +156,9 @@ def _start_or_give_up(
 def _throttle_surveys(places: list[Place], now_s: float, *, only_where_idle: bool) -> None:
     for host, need in places:
         if not only_where_idle or not host.slots:
-            host.throttle = max(host.throttle, _throttle_for(host, need, now_s))
+            throttle = _throttle_for(host, need, now_s)
+            if throttle > host.throttle:
+                host.throttle = throttle
 
 
 def _make_room(
@@ -167,10 +171,6 @@ def _make_room(
             return  # mostly because one is stopping: spares the search for who could stop next
         if host.slots and make_room(state, host, run, need, level, now_s):
             return
-
-
-def _need_of(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> Need:
-    return need_of(state.limits, state.reservations, run, host, now_s)
 
 
 def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_s: float) -> Slot:
@@ -217,23 +217,26 @@ def _throttle_for(host: Host, need: Need, now_s: float) -> SurveyThrottle:
     """How far surveys must give way so that the next run gets its memory."""
     if host.slots:
         has_room = need.memory_bytes <= host.memory.room_beside_others_bytes(is_estimate=need.is_estimate)
-        return (
-            SurveyThrottle.NONE if has_room else SurveyThrottle.HALVE
-        )  # with room, it waits for a slot, or to be alone
+        return NOT_THROTTLED if has_room else SurveyThrottle.HALVE  # with room, it waits for a slot, or to be alone
     if need.memory_bytes <= host.memory.room_bytes() - host.surveys.owed_bytes:
-        return SurveyThrottle.NONE
+        return NOT_THROTTLED
     if _fits_beside_surveys(host, need):
         return SurveyThrottle.ONE_PERMIT
-    return SurveyThrottle.PAUSE if host.surveys.may_pause(now_s) else SurveyThrottle.NONE  # it is their turn
+    return SurveyThrottle.PAUSE if host.surveys.may_pause(now_s) else NOT_THROTTLED  # it is their turn
 
 
 def _is_hopeless(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
     """Whether the run has not fitted on any host, even alone, for `hopeless_after_s`."""
     for host in state.hosts.values():
-        if host.slots or _need_of(state, run, host, now_s).memory_bytes <= host.memory.room_alone_bytes():
+        if host.slots or _has_room_alone(state, run, host, now_s):
             run.hopeless_since_s = None
             return False
     if run.hopeless_since_s is None:
         run.hopeless_since_s = now_s
     patience_s = min(host.limits.hopeless_after_s for host in state.hosts.values())
     return now_s - run.hopeless_since_s >= patience_s
+
+
+def _has_room_alone(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> bool:
+    need = need_of(state.limits, state.reservations, run, host, now_s)
+    return need.memory_bytes <= host.memory.room_alone_bytes()

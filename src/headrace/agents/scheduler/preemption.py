@@ -87,12 +87,10 @@ def may_preempt_another(host: Host, now_s: float, *, is_patient: bool = False) -
 
 def is_one_stopping(host: Host, now_s: float, *, is_patient: bool = False) -> bool:
     """Whether a slot was told to stop and still has time; one that stops patiently keeps only patient ones waiting."""
-    if not host.stopping:
-        return False
-    return any(
-        _still_has_time(slot, host.limits, now_s) and (is_patient or not slot.is_patient)
-        for slot in host.stopping.values()
-    )
+    for slot in host.stopping.values():  # not any(...): there is one, or none
+        if (is_patient or not slot.is_patient) and _still_has_time(slot, host.limits, now_s):
+            return True
+    return False
 
 
 def _still_has_time(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:

@@ -78,7 +78,7 @@ class RunQueue:
 
     def heads(self) -> list[Entry]:
         """The first run of each deque, in order: at most twelve."""
-        found = [line[0] for line in self._lines if line]
+        found = [line[0] for line in filter(None, self._lines)]
         found.sort()
         return found
 

@@ -46,15 +46,19 @@ def need_of(limits: QueueLimits, reservations: Reservations, run: ScheduledRun, 
     else:
         asked_bytes = _promised_bytes(limits, run, host, now_s)
         asked_bytes = max(asked_bytes, reservations.needed_bytes(run.kind) or 0)
-    asked_bytes = max(asked_bytes, limits.least_run_bytes, run.known_need_bytes)
-    if run.has_died:
+    if run.children:
+        known_bytes, has_died = run.known_need_bytes, run.has_died
+    else:  # the same without two calls: every look at the queue asks
+        known_bytes, has_died = run.needs_bytes, run.deaths > 0
+    asked_bytes = max(asked_bytes, limits.least_run_bytes, known_bytes)
+    if has_died:
         had_bytes = max(limits.slot_memory_bytes, run.declared_bytes or 0)
         asked_bytes, is_estimate = max(asked_bytes, limits.oom_retry_bytes or 2 * had_bytes), False
     elif run.declared_bytes is None and limits.most_run_bytes is not None:
         asked_bytes = min(asked_bytes, limits.most_run_bytes)  # a second try that had more has taught more
     is_alone = run.preemptions >= host.limits.most_preemptions
     if asked_bytes > there_bytes:
-        least_bytes = run.known_need_bytes if run.has_died else 0
+        least_bytes = known_bytes if has_died else 0
         asked_bytes = max(there_bytes, run.declared_bytes or limits.least_run_bytes, least_bytes)
         is_alone = is_alone or run.declared_bytes is not None
     return Need(asked_bytes, is_alone, is_estimate)

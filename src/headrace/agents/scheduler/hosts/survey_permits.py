@@ -29,6 +29,9 @@ class SurveyThrottle(IntEnum):
     PAUSE = 3
 
 
+NOT_THROTTLED = SurveyThrottle.NONE  # by itself: see agents.scheduler.scheduled_runs
+
+
 @dataclass(slots=True)
 class SurveyShare:
     id: str
