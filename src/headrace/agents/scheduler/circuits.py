@@ -22,6 +22,7 @@ from headrace.exit_causes import ExitCause
 from headrace.limits import BreakerLimits, KindBreaker
 from headrace.models.endpoint.breaker import Breaker, Circuit
 
+_DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
 _IS_SUCCESS = {ExitCause.DONE: True, ExitCause.PARKED: True, ExitCause.FAILED: False, ExitCause.LOST: False}
 
 
@@ -79,7 +80,10 @@ class Circuits:
         circuit of its kind. Of a circuit that is not closed only its probes count.
         """
         probed = self._probes.pop(run.id, None) if self._probes else None
-        breaker, is_success = self._breakers.get(run.kind), _IS_SUCCESS.get(cause) if cause else None
+        breaker = self._breakers.get(run.kind)
+        if breaker is None and cause is _DONE:
+            return None  # nearly all: first, since to look an enum's member up in a dict takes a call
+        is_success = _IS_SUCCESS.get(cause) if cause else None
         if breaker is None:
             if is_success is not False or (limits := self._limits_of(run.kind)) is None:
                 return None

@@ -49,13 +49,14 @@ def _resume_or_start(state: SchedulerState, now_s: float) -> bool:
     """Let one slot whose wait is over go on, or start one run: the first goes ahead, unless a higher priority can
     start.
     """
-    may_resume = _may_resume_any(state)
-    heads = state.queue.heads() if may_resume else ()
-    if may_resume and resume_next(state, ahead_of=heads[0] if heads else None):
+    if not _may_resume_any(state):
+        return _may_start_any(state) and _start_next(state, now_s)
+    heads = state.queue.heads()
+    if resume_next(state, ahead_of=heads[0] if heads else None):
         return True
     if _may_start_any(state) and _start_next(state, now_s):
         return True
-    return may_resume and resume_next(state, ahead_of=None)
+    return resume_next(state, ahead_of=None)
 
 
 def _may_resume_any(state: SchedulerState) -> bool:
@@ -136,7 +137,7 @@ def _start_or_give_up(
 ) -> bool:
     best: Place | None = None
     for host, need in places:
-        has_room = host.fits(run, need) and _surveys_allow(host, need, now_s)
+        has_room = host.fits(run, need) and (not host.surveys.by_id or _surveys_allow(host, need, now_s))
         if has_room and (best is None or host.memory.room_bytes() > best[0].memory.room_bytes()):
             best = host, need
     if best is not None:
@@ -206,7 +207,7 @@ def _make_surveys_rest(state: SchedulerState) -> None:
 
 def _surveys_allow(host: Host, need: Need, now_s: float) -> bool:
     """Whether a run may start beside the surveys: one for which they must pause waits until they had their turn."""
-    return not host.surveys.by_id or _fits_beside_surveys(host, need) or host.surveys.may_pause(now_s)
+    return _fits_beside_surveys(host, need) or host.surveys.may_pause(now_s)
 
 
 def _fits_beside_surveys(host: Host, need: Need) -> bool:
