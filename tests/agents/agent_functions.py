@@ -137,6 +137,10 @@ async def asking_inside_steps(ctx):
     return await ctx.step("outer", outer)
 
 
+async def asking_beside_a_program(ctx):
+    return await asyncio.gather(ctx.ask("test", "p", name="a"), ctx.command(["true"], name="c"))
+
+
 async def giving_up_an_ask(ctx):
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(ctx.ask("test", "p", name="a"), 0.1)
@@ -172,6 +176,6 @@ KINDS = {
         receiving, sleeping, with_a_long_step, failing, running_out, exhausting, endless, stuck, talkative,
         returning_what_stopped_it, failing_over_what_stopped_it, returning_when_cancelled,
         returning_instead_of_sleeping, asking, stepping_beside_an_ask, asking_inside_steps, giving_up_an_ask, parent,
-        filling_after_an_ask,
+        asking_beside_a_program, filling_after_an_ask,
     )
 }  # fmt: skip

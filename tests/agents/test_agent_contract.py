@@ -351,6 +351,46 @@ async def test_a_run_that_waits_for_its_turn_can_be_stopped(opened, what):
         assert end.cause is (ExitCause.PREEMPTED if what is Signal.PREEMPT else ExitCause.LOST)
 
 
+@pytest.mark.parametrize("deadline_s", [20.0, math.inf])
+async def test_a_run_that_only_waits_for_models_stops_at_once(opened, deadline_s):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "asking", b"[[3],{}]"))
+        await waits_of(executor)
+        await executor.signal(1, 1, Signal.PREEMPT, deadline_s)
+        (end,) = await told(executor)
+        assert end.cause is ExitCause.PREEMPTED
+
+
+async def test_a_step_whose_function_waits_for_a_model_is_not_cut(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "asking_inside_steps", b"[[],{}]"))
+        await waits_of(executor)
+        await executor.signal(1, 1, Signal.PREEMPT, math.inf)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await anext(executor.events())
+        executor.put(1, 1, "a", b'"reply"')
+        inner, outer, _ = await told(executor)
+        assert (inner.step, outer.step) == ("inner", "outer")
+
+
+async def test_a_program_is_not_cut_by_a_call_beside_it_and_the_run_stops_when_it_has_ended(opened):
+    async with opened as executor:
+        executor.start(AgentRun(1, 1, "asking_beside_a_program", b"[[],{}]"))
+        async with asyncio.timeout(20):
+            async for batch in executor.events():
+                executor.ack(batch.upto)
+                if any(isinstance(event, SlotWaits) for event in batch.events):
+                    break
+        await executor.signal(1, 1, Signal.PREEMPT, math.inf)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await anext(executor.events())
+        executor.put(1, 1, "c", b'{"code":0,"signal":null,"output":"","errors":""}')
+        (end,) = await told(executor)
+        assert end.cause is ExitCause.PREEMPTED
+
+
 def test_every_message_can_be_sent_as_bytes():
     common: dict[str, Any] = {"id": 1, "epoch": 2, "seq": 3}
     events: list[AgentEvent] = [

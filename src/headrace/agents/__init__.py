@@ -25,6 +25,8 @@ Steps
 - What a run asks for from outside (a message, a model's reply, a child's result, a program) is an event, answered by
   `put` once the answer is journaled: the same for every executor, and models' limits, breaker and money stay with the
   controller. A large result does not travel with a run: it is fetched when its step is reached.
+- A call to a model outlives its attempt (`calls_in_flight`): its reply is for the run. So a run that only waits for
+  models or children is stopped at once, and nothing is lost or paid for twice.
 - While all runs of a slot wait for models, programs or children (`slot_turns`), another run may compute in their place.
   Their answers are journaled at once and held until the slot has its turn again.
 

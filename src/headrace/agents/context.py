@@ -105,7 +105,7 @@ class AgentContext:
             result = await (self._link.side_effect(name, call, mark) if side_effect else call)
         finally:
             step_key.reset(token)
-            self._link.activity.step_ended(key, outer)
+            self._link.step_ended(key, outer)
         return await self._journal(name, result, mark)
 
     async def checkpoint(self, state: Any) -> None:

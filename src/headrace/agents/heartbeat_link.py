@@ -14,7 +14,7 @@ from typing import Any
 from headrace.agents.agent_outbox import AgentOutbox
 from headrace.agents.contract import ProgramCall
 from headrace.agents.link import AgentLink, Value
-from headrace.agents.model_calls import AgentCalls
+from headrace.agents.model_calls import AgentCalls, ReplyTimeout
 from headrace.agents.slot_turns import SlotTurns
 from headrace.errors import InvalidInput
 from headrace.priority import Priority
@@ -48,7 +48,8 @@ class HeartbeatLink(AgentLink):
     async def ask(
         self, step: str, model: bytes, prompt: str, system: str, mark: bytes, timeout_s: float | None
     ) -> bytes:
-        asked = self._calls.ask(model, prompt, system, self.stopping.is_stopping, Priority.LOW, timeout_s)
+        timeout = ReplyTimeout(timeout_s)
+        asked = self._calls.ask(model, prompt, system, self.stopping.is_stopping, Priority.LOW, timeout)
         return encode_value(await awaited_on(self._engine_loop, asked))
 
     async def run_command(self, step: str, command: ProgramCall, mark: bytes) -> bytes:

@@ -47,7 +47,8 @@ class AgentLink:
         self.activity = slot.enter(id, epoch)
         self._outbox = outbox
         self._answers: dict[str, asyncio.Future[bytes | None]] = {}
-        self._asked: set[str] = set()  # of those, the ones that are being paid for
+        self._asked: set[str] = set()  # of those, the ones that wait for models
+        self._programs: set[str] = set()  # and those that wait for programs, which would end with the attempt
 
     def entering(self, step: str) -> None:
         self._outbox.entering(self.id, self.epoch, step)
@@ -74,8 +75,7 @@ class AgentLink:
         finally:
             self.stopping.effect_ended(step)
             made.close()  # it may not even have begun
-            if self.stopping.signal is not None:
-                self.stop_waiting()
+            self.stop_waiting()
 
     def differs(self, step: str, what: str) -> None:
         self._outbox.add(StepDiffers(id=self.id, epoch=self.epoch, seq=0, step=step, what=what))
@@ -123,16 +123,16 @@ class AgentLink:
     async def ask(
         self, step: str, model: bytes, prompt: str, system: str, mark: bytes, timeout_s: float | None
     ) -> bytes:
-        """Ask a model. A reply that is on its way is paid for: a stop signal does not end the wait for it."""
+        """Ask a model. The controller makes the call, and keeps the reply for the next attempt where this one stops."""
         event = AskWanted(
             id=self.id, epoch=self.epoch, seq=0, step=step, model=model, prompt=prompt, system=system, mark=mark,
             timeout_s=timeout_s,
         )  # fmt: skip
-        return await self._patiently(event)
+        return await self._patiently(event, self._asked)
 
     async def run_command(self, step: str, command: ProgramCall, mark: bytes) -> bytes:
         event = CommandWanted(id=self.id, epoch=self.epoch, seq=0, step=step, command=command, mark=mark)
-        return await self._patiently(event)
+        return await self._patiently(event, self._programs)
 
     def put(self, step: str, data: bytes | None, error: RemoteError | None) -> None:
         self.activity.answered()
@@ -144,20 +144,29 @@ class AgentLink:
         else:
             waiting.set_result(data)
 
+    def step_ended(self, key: str, outer: str | None) -> None:
+        """The function of a step has ended. Its result, if any, goes out before a sibling that is stopped here does."""
+        self.activity.step_ended(key, outer)
+        self.stop_waiting()
+
     def stop_waiting(self) -> None:
-        """Give up waiting for answers after a stop signal: it loses nothing, once no side effect is in flight."""
-        if self.stopping.waits_for_effects():
+        """After a stop signal, give up waiting for answers: it loses nothing, once no side effect is in flight. Replies
+        of models are waited for as long as a step's function or a program goes on beside them, which that would cut.
+        """
+        if self.stopping.signal is None or self.stopping.waits_for_effects():
             return
+        kept = self._programs | self._asked if self._programs or self.activity.is_inside_a_step else frozenset[str]()
         for step, waiting in self._answers.items():
-            if step not in self._asked and not waiting.done():
+            if step not in kept and not waiting.done():
                 waiting.set_exception(self.stopping.stop())
 
-    async def _patiently(self, event: AskWanted | CommandWanted) -> bytes:
-        self._asked.add(event.step)
+    async def _patiently(self, event: AskWanted | CommandWanted, awaited: set[str]) -> bytes:
+        awaited.add(event.step)
         try:
             answer = await self._answer(event)
         finally:
-            self._asked.discard(event.step)
+            awaited.discard(event.step)
+            self.stop_waiting()
         if answer is None:
             raise self.stopping.stop()
         return answer

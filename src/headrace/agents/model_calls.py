@@ -26,6 +26,31 @@ _TEXT = {"type": "string"}
 _LONGEST_S = 1e8  # an event loop's clock takes no more
 
 
+class ReplyTimeout:
+    """How long a caller waits for a reply. Another caller may take its place, and then waits anew."""
+
+    def __init__(self, timeout_s: float | None) -> None:
+        self.timeout_s = timeout_s
+        self._limit: asyncio.Timeout | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self._limit is not None and self._limit.expired()
+
+    def begin(self) -> asyncio.Timeout:
+        self._limit = asyncio.timeout(None if self.timeout_s is None else min(self.timeout_s, _LONGEST_S))
+        return self._limit
+
+    def end(self) -> None:
+        self._limit = None
+
+    def restart(self, timeout_s: float | None) -> None:
+        self.timeout_s = timeout_s
+        if self._limit is not None and not self._limit.expired():
+            now_s = asyncio.get_running_loop().time()
+            self._limit.reschedule(None if timeout_s is None else now_s + min(timeout_s, _LONGEST_S))
+
+
 class AgentCalls:
     """`cache` is asked for when a real model is first called; `count` hears what each reply took."""
 
@@ -52,22 +77,23 @@ class AgentCalls:
         system: str,
         is_stopping: Callable[[], bool],
         priority: Priority,
-        timeout_s: float | None,
+        patience: ReplyTimeout,
     ) -> str:
-        """The model's reply; raises ProviderTimeout after `timeout_s`, and what stays unsent then is never sent."""
+        """The model's reply; raises ProviderTimeout when `patience` ends, and what stays unsent then is never sent."""
         model = self._met.get(row) or Model.from_row(row)
         request = Request("ask", system, prompt, _TEXT, {}, {}, 0, 1, priority=priority)
-        limit = asyncio.timeout(None if timeout_s is None else min(timeout_s, _LONGEST_S))
         try:
-            async with limit:
+            async with patience.begin():
                 return await self._ask(model, request, is_stopping)
         except TimeoutError:
-            if timeout_s is None or not limit.expired():
+            if patience.timeout_s is None or not patience.is_over:
                 raise
-            raise self._took_too_long(model, timeout_s) from None
+            raise self._took_too_long(model, patience.timeout_s) from None
         except ModelUnusable as error:
             again = f"{error.fix} It is asked again when its key has changed, after engine.reopen({model.name!r}),"
             raise ModelUnusable(error.message, fix=f"{again} or after a while.".lstrip()) from error
+        finally:
+            patience.end()
 
     def _took_too_long(self, model: Model, timeout_s: float) -> ProviderTimeout:
         endpoint = "".join(f" {endpoint}." for endpoint in self._endpoints.shown(model))

@@ -37,6 +37,10 @@ class RunActivity:
         self.requests = 0  # out, for models, programs and children
         self._inside: dict[str, int] = {}  # step's functions that run: how many requests and steps each waits for
 
+    @property
+    def is_inside_a_step(self) -> bool:
+        return bool(self._inside)
+
     def waits(self) -> bool:
         return self.requests > 0 and all(self._inside.values())
 

@@ -3,21 +3,22 @@
 import asyncio
 import itertools
 
-from tests.models.behaviours import BEHAVIOURS, Call, Connection, completion, http
+from tests.models.behaviours import BEHAVIOURS, Call, Connection, completion, error, http
 
 _numbers = itertools.count()
 
 
 class Gathering:
     """What a HostileServer does (`server.behave(Gathering(4).name)`). `most` is how many calls were in flight at once;
-    once that was `count`, all are answered, and so is each that comes later.
+    once that was `count`, all are answered, and so is each that comes later: with an error where the service `fails`.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, fails: bool = False) -> None:
         self.name = f"gathering-{next(_numbers)}"
         self.count = count
         self.most = 0
-        self._waiting = 0
+        self.waiting = 0
+        self._fails = fails
         self._all_here = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         BEHAVIOURS[self.name] = self._respond
@@ -29,10 +30,10 @@ class Gathering:
 
     async def _respond(self, call: Call, out: Connection) -> None:
         self._loop = asyncio.get_running_loop()
-        self._waiting += 1
-        self.most = max(self.most, self._waiting)
-        if self._waiting >= self.count:
+        self.waiting += 1
+        self.most = max(self.most, self.waiting)
+        if self.waiting >= self.count:
             self._all_here.set()
         await self._all_here.wait()
-        self._waiting -= 1
-        out.send(http(200, completion(call, call.prompt)))
+        self.waiting -= 1
+        out.send(http(500, error("broken")) if self._fails else http(200, completion(call, call.prompt)))

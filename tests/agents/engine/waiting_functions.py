@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from headrace import Model, task
-from tests.agents.engine.isolated_functions import lines, logged
+from tests.agents.engine.isolated_functions import filled, lines, logged
 
 
 def model(url):
@@ -181,3 +181,49 @@ async def holds_memory_and_asks(ctx, url, log):
 @task(memory="130MB")
 async def large(ctx, log):
     return await ctx.step("large", logged, log, "large")
+
+
+@task(memory="130MB")
+async def large_until(ctx, log, flag):
+    logged(log, "computes")
+    return await ctx.step("computes", _until, flag)
+
+
+@task(memory="20MB")
+async def lingers_and_asks(ctx, url, log, flag):
+    """From its second attempt on it asks when the flag is there."""
+    logged(log, os.getpid())
+    while ctx.attempt > 1 and not Path(flag).exists():
+        await asyncio.sleep(0.02)
+    return await ctx.ask(model(url), "tell")
+
+
+def _slowly(log):
+    logged(log, "begins")
+    time.sleep(1.0)
+    logged(log, "ends")
+    return "ended"
+
+
+@task(memory="20MB")
+async def computes_beside_an_ask(ctx, url, log):
+    return await asyncio.gather(ctx.ask(model(url), "beside"), ctx.step("slow", _slowly, log))
+
+
+@task(memory="20MB")
+async def asks_something_else_each_time(ctx, url, log):
+    logged(log, os.getpid())
+    return await ctx.ask(model(url), f"attempt {ctx.attempt}", name="q"), ctx.attempt
+
+
+def _filled(size_bytes):
+    return len(filled(size_bytes))
+
+
+@task(memory="90MB")
+async def fills_beside_an_ask(ctx, url, size_bytes):
+    async def fill():
+        await asyncio.sleep(0.5)
+        return await ctx.step("filled", _filled, size_bytes)
+
+    return await asyncio.gather(ctx.ask(model(url), "tell", timeout_s=20), fill())

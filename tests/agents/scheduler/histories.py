@@ -314,7 +314,7 @@ def _obey_preempts(world: CheckedWorld) -> None:
 
 
 def stop(world: CheckedWorld, run: Run) -> None:
-    """It stops at its next step; one that waits need not take one."""
+    """It stops at its next step; one that only waits for a model or a child stops at once."""
     if run.slot and run.slot.is_waiting:
         world.end(run, ExitCause.PREEMPTED)
     else:

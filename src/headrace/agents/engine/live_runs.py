@@ -53,6 +53,7 @@ class LiveRun:
     stop: Signal | None = None
     stop_sent_s: float = 0.0
     stop_reason: str = ""  # in words, where it may become the run's error
+    is_given_up: bool = False  # stopped for good: cancelled, or out of time
     first_death: str = ""  # how it ran out of memory before its second try
     ended: RunEnded | None = None
     has_mail: bool = False
@@ -61,8 +62,8 @@ class LiveRun:
     used_bytes: int = 0  # as its executor reported
     peak_bytes: int = 0
     effects: set[str] = field(default_factory=set[str])  # steps whose side effects are in flight
-    marks: dict[str, bytes] = field(default_factory=dict[str, bytes])  # of steps that the controller takes for it
-    requests: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # being answered
+    marks: dict[str, bytes] = field(default_factory=dict[str, bytes])  # of steps that wait for children
+    requests: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # programs that run for it
     slot: int = 0
     answers: int = 0  # given to this attempt
     held: list[HeldAnswer] = field(default_factory=list[HeldAnswer])  # until its slot computes again

@@ -212,12 +212,18 @@ class EngineLoop:
         self.backlog.close()
         self.surveys.stop()
         self._driver.send(Closing(now_s=time.monotonic()))
-        give_up_s = time.monotonic() + _CLOSE_WITHIN_S
-        while (self._runs.by_id or not self.surveys.are_over) and time.monotonic() < give_up_s and not writing.done():
+        began_s = time.monotonic()
+        while not writing.done() and self._is_closing_worth_waiting_for(time.monotonic() - began_s):
             await self._a_moment()
         self._memory.note_sizes()
         if not writing.done():
             await asyncio.wait({asyncio.ensure_future(self._writer.flush()), writing}, return_when="FIRST_COMPLETED")
+
+    def _is_closing_worth_waiting_for(self, closing_s: float) -> bool:
+        is_busy = bool(self._runs.by_id) or not self.surveys.are_over
+        # A reply that comes while a run may reach its next step need not be paid for twice.
+        is_replying = bool(self._run_events.requests.calls_in_flight) and closing_s < self._options.grace_s
+        return (is_busy or is_replying) and closing_s < _CLOSE_WITHIN_S
 
     async def _end(self, tasks: set[asyncio.Task[None]]) -> None:
         error = self._failure or EngineClosed(

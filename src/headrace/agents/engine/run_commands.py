@@ -41,6 +41,7 @@ _TRAVELS_BYTES = 16_000  # larger results are fetched when the step is reached
 _LEAST_PEAK_BYTES = 1_000_000
 _FIRST_RETRY_S = 0.5
 _AT_ONCE = (StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
+_FOR_GOOD = (StopReason.CANCELLED, StopReason.TIMED_OUT)
 _LONGEST_RETRY_S = 60.0
 
 
@@ -62,7 +63,7 @@ class RunCommands:
         if command.deaths and run.ended is not None and not run.first_death:
             run.first_death = run.ended.reason or run.stop_reason
         run.epoch, run.ended, run.stop, run.is_starting = command.epoch, None, None, True
-        run.stop_reason = ""
+        run.stop_reason, run.is_given_up = "", False
         self._measure_alone(run)
         run.used_bytes = run.peak_bytes = 0
         run.effects.clear()
@@ -118,6 +119,7 @@ class RunCommands:
         run.is_starting = False
         if run.stop is not None:  # stopped before it began
             self._parts.answers.ended(run)
+            self._requests.attempt_ended(run, goes_on=True)
             report_exit(self._parts, run, ExitCause.PREEMPTED)
             return
         self._parts.executor.start(work)
@@ -130,6 +132,7 @@ class RunCommands:
         run.stop = Signal.PREEMPT if isinstance(command, PreemptRun) else Signal.KILL
         run.stop_sent_s = time.monotonic()
         run.stop_reason = _stop_reason(command, run.kind.timeout_s)
+        run.is_given_up = command.why in _FOR_GOOD
         self._requests.stop(run)
         self._parts.answers.stopping(run)
         if not run.is_starting:
@@ -173,6 +176,7 @@ class RunCommands:
 
     def _end(self, end: RunEnd, id: int) -> None:
         self.ended_count += 1
+        self._requests.run_ended(id)
         self._writer.write(self._writes.runs.ended(id, end.state, end.result, end.error, time.time()))
         self._writer.after_commit(self._runs.leave(id))
         self._writer.after_commit(partial(self._parts.listeners.ended, id, end))

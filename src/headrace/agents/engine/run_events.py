@@ -37,6 +37,9 @@ from headrace.threads.crossing import CallbackPromise, Promise
 from headrace.threads.stack_dump import frames_in
 from headrace.units import format_bytes
 
+# How an attempt may end after which the run is called again: what it has asked models for is not asked twice.
+_GOES_ON = {ExitCause.PREEMPTED, ExitCause.LOST, ExitCause.OUT_OF_MEMORY, ExitCause.PARKED, ExitCause.UNDECIDED}
+
 _logger = logging.getLogger("headrace")
 
 
@@ -49,7 +52,7 @@ class RunEvents:
 
     def __init__(self, parts: EngineParts, calls: AgentCalls, commands: AgentCommands) -> None:
         self.submit_child: Callable[[LiveRun, contract.ChildWanted, Promise[int]], None] = _no_children
-        self.requests = AgentRequests(parts, calls, commands, self._journal_step)
+        self.requests = AgentRequests(parts, calls, commands, self._journal_answer)
         self.steps_count = 0
         self._parts = parts
         self._runs = parts.runs
@@ -80,10 +83,8 @@ class RunEvents:
             case contract.Receiving():
                 self.requests.receive(run, event)
             case contract.AskWanted():
-                run.marks[event.step] = event.mark
                 self.requests.ask(run, event)
             case contract.CommandWanted():
-                run.marks[event.step] = event.mark
                 self.requests.run_command(run, event)
             case contract.ChildWanted():
                 self._child_wanted(run, event)
@@ -118,9 +119,16 @@ class RunEvents:
 
     # Steps and side effects.
 
-    def _journal_step(self, run: LiveRun, step: str, result: bytes, mark: bytes = b"") -> None:
+    def _journal_answer(self, id: int, epoch: int, step: str, result: bytes, mark: bytes) -> None:
+        run = self._runs.attempt(id, epoch)
+        if run is not None:
+            self._journal_step(run, step, result, mark)
+        else:  # the attempt has ended: written unless another has begun
+            self.steps_count += 1
+            self._writer.write(self._writes.steps.done(id, epoch, step, result, time.time(), mark))
+
+    def _journal_step(self, run: LiveRun, step: str, result: bytes, mark: bytes) -> None:
         self.steps_count += 1
-        mark = mark or run.marks.pop(step, b"")
         self._writer.write(self._writes.steps.done(run.id, run.epoch, step, result, time.time(), mark))
         if step in run.effects:
             self._writer.after_commit(partial(self._effect_ended, run, run.epoch, step))
@@ -156,7 +164,7 @@ class RunEvents:
 
     def _ended(self, run: LiveRun, event: contract.RunEnded) -> None:
         run.ended = event
-        self.requests.forget(run)
+        self.requests.attempt_ended(run, goes_on=event.cause in _GOES_ON and not run.is_given_up)
         self._parts.answers.ended(run)
         if event.cause is ExitCause.FAILED or (event.cause is ExitCause.LOST and run.stop is None):
             self._runs.last_failures[run.kind.name] = (run.name, event.reason)
