@@ -3,6 +3,7 @@
 import asyncio
 import resource
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -99,3 +100,16 @@ def test_what_is_free_is_read_from_the_limit_of_this_process():
         assert 0 < (free_bytes() or 0) < 1 << 40
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def test_surveys_on_several_threads_share_the_room_of_their_process():
+    room = BudgetRoom(lambda: 50 * MB)
+    room.bound("survey", 100 * MB)
+
+    async def ask_many() -> None:
+        for _ in range(5):
+            await asyncio.gather(*(room.wait_for(MB) for _ in range(20)))
+
+    with ThreadPoolExecutor(4) as threads:
+        for each in [threads.submit(asyncio.run, ask_many()) for _ in range(4)]:
+            each.result(60)

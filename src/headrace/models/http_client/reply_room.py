@@ -14,6 +14,8 @@ many may wait (interviews.window). Does not cover: processes with neither, in wh
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -74,10 +76,15 @@ class ReplyRoom:
     async def wait_for(self, reply_bytes: int) -> None:
         """Waits until a reply of this size may be read."""
         needed_bytes = self._copies * reply_bytes
-        while not self._has_room(needed_bytes) and self._quiet_looks < self.quiet_looks:  # noqa: ASYNC110 - polled
+        while not self._lets_through(needed_bytes):  # noqa: ASYNC110 - polled
             await asyncio.sleep(_LOOK_EVERY_S)
+
+    def _lets_through(self, needed_bytes: int) -> bool:
+        if not self._has_room(needed_bytes) and self._quiet_looks < self.quiet_looks:
+            return False
         self._quiet_looks = 0
         self._let_through.append((self._looks, time.monotonic(), needed_bytes))
+        return True
 
     def _gain(self) -> int:
         """Make room, where that is possible; how many bytes that gave."""
@@ -125,7 +132,12 @@ class BudgetRoom(ReplyRoom):
             settled_after_looks=_BUDGET_SETTLED_AFTER_LOOKS,
         )
         self._resident = resident
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: in a fork no survey goes on, and no thread is left that would release the lock."""
         self._bounds: dict[object, int] = {}  # by who runs within them
+        self._one_at_a_time = threading.Lock()  # surveys run on threads of their own
 
     def bound(self, owner: object, most_resident_bytes: int) -> None:
         """Hold replies back that would make this process larger than so many bytes, until `unbound`."""
@@ -133,6 +145,10 @@ class BudgetRoom(ReplyRoom):
 
     def unbound(self, owner: object) -> None:
         self._bounds.pop(owner, None)
+
+    def _lets_through(self, needed_bytes: int) -> bool:
+        with self._one_at_a_time:
+            return super()._lets_through(needed_bytes)
 
     def _left(self) -> int | None:
         bounds = list(self._bounds.values())  # at once: surveys on other threads begin and end
@@ -146,3 +162,5 @@ class BudgetRoom(ReplyRoom):
 
 
 WITHIN_BUDGETS = BudgetRoom()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=WITHIN_BUDGETS.forget)
