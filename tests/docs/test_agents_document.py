@@ -24,7 +24,7 @@ def test_its_program_runs_and_runs_again(tmp_path: Path):
 def test_it_names_everything_that_a_run_can_do():
     (rows,) = tables(SECTIONS["What a run can do"])
     named = set(re.findall(r"`ctx\.(\w+)", " ".join(row[0] + row[1] for row in rows)))
-    for_executors = {"close", "function_returned"}
+    for_executors = {"close", "function_returned", "function_raised"}
     assert named == {name for name in vars(AgentContext) if not name.startswith("_")} - for_executors
     calls = dict(re.findall(r"`ctx\.(\w+)\((.*?)\)`", " ".join(row[0] for row in rows)))
     for name, written in calls.items():

@@ -197,3 +197,24 @@ def test_a_mistyped_model_is_met_with_the_name_that_was_meant(name, meant):
 def test_a_mistyped_service_is_met_with_the_name_that_was_meant():
     with pytest.raises(ListError, match=r"there is no service 'opnai'\. Did you mean 'openai'\? There are anthropic, "):
         provider_for(Model("gpt-4o", service_name="opnai"))
+
+
+def test_an_engine_imports_the_http_client_in_a_thread():
+    program = """
+import asyncio, sys, threading
+from headrace.models.services import load_service
+from headrace.survey.model import Model
+
+importing = set()
+
+class Recorder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "aiohttp":
+            importing.add(threading.current_thread() is threading.main_thread())
+
+sys.meta_path.insert(0, Recorder())
+asyncio.run(load_service(Model("gpt-4o")))
+print(importing, "aiohttp" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert ran.stdout == "{False} True\n"

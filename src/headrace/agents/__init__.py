@@ -22,6 +22,7 @@ Steps
   emergency, a timeout or cancelling ends the attempt (`stopping`).
 - Each step is journaled with its mark (`step_marks`: digests of function and arguments, 3 us), which a replay compares
   (`replay`). Code counts rather than source: a file may be edited while a process still runs the old one.
+- What a run emitted before a journaled step is not sent again when it is called from its beginning (`emits`).
 - What a run asks for from outside (a message, a model's reply, a child's result, a program) is an event, answered by
   `put` once the answer is journaled: the same for every executor, and models' limits, breaker and money stay with the
   controller. A large result does not travel with a run: it is fetched when its step is reached.

@@ -19,6 +19,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, cast
 
 from headrace.agents.contract import AgentRun, ProgramCall
+from headrace.agents.emits import Emits
 from headrace.agents.kept_values import encode_arguments, encode_kept
 from headrace.agents.link import AgentLink
 from headrace.agents.replay import Replay
@@ -36,6 +37,7 @@ from headrace.units import parse_bytes
 from headrace.workers.command_result import CommandEnd
 
 _LONGEST_NAME = 200
+_WAITED = "$waited-"  # journaled where a run that has emitted waits for a message: those emits are not repeated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ class AgentContext:
         self._surroundings = surroundings
         self._spools: list[IO[bytes]] = []
         self._replay = Replay(work)
+        self._emits = Emits(link.emit, self._replay.steps)
         self._began_behind = 0
         self._seen: set[str] = set()
         self._checkpoints = 0
@@ -114,8 +117,13 @@ class AgentContext:
         encoded = encode_kept(state, "The state of a checkpoint")
         self._checkpoints += 1
         self._counted.clear()
+        if self._checkpoints > self._work.checkpoints:
+            self._emits.passed_journal()
+        else:
+            self._emits.passed_journaled()
         await self._link.checkpoint(self._checkpoints, encoded)
         self._state = encoded
+        self._emits.is_unjournaled = False
         self._link.stopping.pass_or_stop()
 
     async def ask(
@@ -227,17 +235,29 @@ class AgentContext:
     async def receive(self, *, name: str | None = None) -> Any:
         """The next message that was sent to this run; where there is none, wait for it on disk."""
         step = name or self._numbered("receive")
+        waited = _WAITED + step
         kept = await self._earlier(step)
+        if self._replay.steps.pop(waited, None) is not None:
+            self._emits.passed_journaled()
         if kept is None:
             self._begin(step)
             kept = await self._link.receive(step)
         if kept is None:
+            if self._emits.is_unjournaled:
+                await self._journal(waited, result=True)
             raise await self._stop(ExitCause.PARKED)
         return decode_value(kept)
 
     def emit(self, event: Any) -> None:
-        """Send an event to those who read `run.events()`. Never waits; dropped where they do not keep up."""
-        self._link.emit(encode_kept(event, "An emitted event"))
+        """Send an event to those who read `run.events()`. Never waits; dropped where they do not keep up.
+
+        Not repeated when the run is called from its beginning again, if a step behind it is journaled.
+        """
+        payload = encode_kept(event, "An emitted event")
+        if self.step_key is None:
+            self._emits.add(payload)
+        else:  # a step that is run, not read from the journal
+            self._link.emit(payload)
 
     def spool(self) -> IO[bytes]:
         """A file to hold large output outside RAM: read and written like any other, gone when the attempt ends."""
@@ -247,8 +267,13 @@ class AgentContext:
 
     def function_returned(self) -> None:
         """The function has returned: report the journaled side effects that it did not reach."""
+        self._emits.send_held()
         for name, difference in self._replay.unreached(self._began_behind):
             self._note(name, difference)
+
+    def function_raised(self) -> None:
+        """The function has raised an error of its own: send what it emitted last."""
+        self._emits.send_held()
 
     def close(self) -> None:
         for file in self._spools:
@@ -266,6 +291,7 @@ class AgentContext:
             self._link.stopping.pass_or_stop()
             self._seen.add(name)
             kept = self._replay.steps.pop(name)
+            self._emits.passed_journaled()
             return kept if kept is not None else await self._link.fetch(name)
         if name in self._replay.started:
             raise await self._stop(ExitCause.UNDECIDED, step=name)
@@ -287,11 +313,13 @@ class AgentContext:
         if not name or len(name) > _LONGEST_NAME:
             raise InvalidInput(f"{name[:50]!r} cannot be a step's name.", fix="Use 1 to 200 characters.")
         self._seen.add(name)
+        self._emits.passed_journal()
         self._link.entering(name)
 
     async def _journal(self, name: str, result: object, mark: bytes = b"") -> Any:
         encoded = encode_kept(result, f"The result of step {name!r}")
         await self._link.step_done(name, encoded, mark)
+        self._emits.is_unjournaled = False
         return decode_value(encoded)
 
     async def _call(self, function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -137,6 +137,7 @@ class InlineAgents:
         except GeneratorExit:
             raise  # the loop is gone: the end cannot be reported
         except BaseException as error:  # noqa: BLE001 - even SystemExit is recorded with its run; the others go on
+            context.function_raised()
             reason, cause = _reason(error), ExitCause.OUT_OF_MEMORY if is_out_of_memory(error) else ExitCause.FAILED
             forget_frames(error)
             self.end(link, cause, reason=reason)

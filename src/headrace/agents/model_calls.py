@@ -15,7 +15,7 @@ from headrace.models.calls import ModelCalls, PlainCalls, ServiceCalls
 from headrace.models.endpoint.retry import wait_before_retry_s
 from headrace.models.provider import Finish, Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache
-from headrace.models.services import provider_for
+from headrace.models.services import load_service, provider_for
 from headrace.models.shared_limiters import SharedLimiters
 from headrace.plan.prices import Price, price_of
 from headrace.priority import Priority
@@ -144,6 +144,7 @@ class AgentCalls:
         if key not in self._calls:
             async with self._looking_up:  # once: the list of prices takes memory, and a second provider would stay open
                 if key not in self._calls:
+                    await load_service(model)
                     self._calls[key] = self._made(model, await _price(model))
         return self._calls[key][1]
 

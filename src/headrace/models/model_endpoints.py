@@ -32,13 +32,13 @@ class ModelEndpoint:
     retry_in_s: float | None
 
     @classmethod
-    def of(cls, model: str, service: str, status: EndpointStatus, now_s: float) -> ModelEndpoint:
-        since_s, until_s = status.since_s, status.paused_until_s
+    def of(cls, model: str, service: str, status: EndpointStatus, now_s: float, since: float | None) -> ModelEndpoint:
+        until_s = status.paused_until_s
         return cls(
             model=model,
             service=service,
             state=status.condition.value,
-            since=None if since_s is None else time.time() - (now_s - since_s),
+            since=since,
             reason=status.reason,
             waiting=status.waiting,
             in_flight=status.in_flight,

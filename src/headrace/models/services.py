@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from importlib import import_module
 
 from headrace.errors import ListError, Spelled, nearest
@@ -17,8 +19,21 @@ _IN_PROCESS = {
 }
 
 
+async def load_service(model: Model) -> None:
+    """Import what `provider_for` needs in a thread: importing an HTTP client would block an event loop for a while."""
+    module, _ = _maker(model)
+    if module not in sys.modules:
+        await asyncio.to_thread(import_module, module)
+
+
 def provider_for(model: Model) -> Provider:
     """The provider, with its parameters checked; nothing is opened yet."""
+    module, maker = _maker(model)
+    return getattr(import_module(module), maker)(model)
+
+
+def _maker(model: Model) -> tuple[str, str]:
+    """The module of the model's service, and the name of what makes its provider there."""
     name = model.service_name
     if name in SERVICES:
         # A protocol over HTTP: its module has a function of the same name.
@@ -27,7 +42,7 @@ def provider_for(model: Model) -> Provider:
         module, maker = _IN_PROCESS[name]
     else:
         raise _unknown(model)
-    return getattr(import_module(f"headrace.models.protocols.{module}"), maker)(model)
+    return f"headrace.models.protocols.{module}", maker
 
 
 def _unknown(model: Model) -> ListError:

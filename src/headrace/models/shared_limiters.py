@@ -38,6 +38,7 @@ class SharedLimiters:
     def __init__(self, on_reach: Callable[[Reach, str], None] | None = None) -> None:
         self._on_reach = on_reach
         self._limiters: dict[bytes, tuple[Model, Limiter]] = {}  # as many as there are models
+        self._since: dict[bytes, tuple[float, float]] = {}  # by endpoint: on the limiter's clock, and since 1970
 
     def limiter(self, model: Model) -> Limiter:
         key = endpoint_key(model)
@@ -57,10 +58,19 @@ class SharedLimiters:
         """Each endpoint as people see it, or that of one model: none where it was not called yet."""
         now_s, key = time.monotonic(), None if of is None else endpoint_key(of)
         return [
-            ModelEndpoint.of(model.name, model.service_name, limiter.status(), now_s)
+            self._shown(each, model, limiter.status(), now_s)
             for each, (model, limiter) in self._limiters.items()
             if key is None or each == key
         ]
+
+    def _shown(self, key: bytes, model: Model, status: EndpointStatus, now_s: float) -> ModelEndpoint:
+        since_s, since = status.since_s, None
+        if since_s is not None:
+            # Kept: computed anew it would differ by microseconds, or by what the clock was set by meanwhile.
+            if self._since.get(key, (None, 0.0))[0] != since_s:
+                self._since[key] = since_s, time.time() - (now_s - since_s)
+            since = self._since[key][1]
+        return ModelEndpoint.of(model.name, model.service_name, status, now_s, since)
 
     def reopen(self, model: Model | str | None) -> None:
         """Let calls to this model go at once, whatever held them back; None is all models."""

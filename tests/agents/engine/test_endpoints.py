@@ -82,6 +82,7 @@ async def test_a_new_key_in_the_environment_reopens_a_model_that_refused_the_old
             assert 0 < (endpoint.retry_in_s or 0) <= 30
             assert time.time() - 60 < (endpoint.since or 0) <= time.time()
             assert "m is closed since " in str(engine.status())
+            assert {engine.status().endpoints[0].since for _ in range(20)} == {endpoint.since}
             set_key("right-key-of-the-test")
             assert await asked(engine, model) == "Good"
             assert engine.status().endpoints[0].state == "open"

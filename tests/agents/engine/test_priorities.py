@@ -62,3 +62,25 @@ async def test_critical_work_waits_for_no_step_of_low_work(tmp_path):
         await asyncio.wait_for(critical.result(), 30)
         await low.cancel()
     assert "low 0" not in Path(log).read_text().splitlines()
+
+
+async def test_a_preemption_that_gets_a_deadline_is_one_event_and_is_counted_in_the_run_s_status(tmp_path):
+    log = str(tmp_path / "log")
+    async with Engine(tmp_path / "a.run", memory="+400MB", slots=1, grace_s=0.05) as engine:
+        low = await engine.submit(stepping, log, 60.0, priority=Priority.LOW)
+        await begun(log, "low 0 begins")
+        assert low.status().preemptions == 0
+        await engine.submit(quick, log, "high", priority=Priority.HIGH)  # patiently: at the next step
+        await preempted(engine)
+        critical = await engine.submit(quick, log, "critical", priority=Priority.CRITICAL)  # after grace_s
+        await asyncio.wait_for(critical.result(), 30)
+        assert await preempted(engine) == [low.id]
+        assert low.status().preemptions == 1
+        await low.cancel()
+
+
+async def preempted(engine):
+    async with asyncio.timeout(30):
+        while not (found := [event.run for event in await engine.events() if event.what == "preempted"]):
+            await asyncio.sleep(0.01)
+    return found

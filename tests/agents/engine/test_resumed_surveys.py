@@ -186,7 +186,7 @@ async def test_an_engine_file_from_before_opens_and_remembers_surveys_from_then_
     async with Engine(path, isolation="inline"):
         pass
     with contextlib.closing(apsw.Connection(os.fspath(path))) as connection:
-        connection.execute("DROP TABLE surveys")
+        connection.execute("DROP TABLE surveys; ALTER TABLE runs DROP COLUMN preempted")
     async with Engine(path, isolation="inline") as engine:
         assert engine.status().surveys == ()
         assert await engine.resume_surveys() == []

@@ -126,9 +126,8 @@ class RunCommands:
         self._parts.driver.send(AttemptStarted(now_s=time.monotonic(), id=run.id, epoch=run.epoch))
 
     def stop(self, command: PreemptRun | KillRun) -> None:
-        what = "preempted" if isinstance(command, PreemptRun) else "killed"
-        self._parts.log.record(what, command.why.value, run=command.id, reading=command.reading)
         run = self._runs.by_id[command.id]
+        self._record_stop(command, run)
         run.stop = Signal.PREEMPT if isinstance(command, PreemptRun) else Signal.KILL
         run.stop_sent_s = time.monotonic()
         run.stop_reason = _stop_reason(command, run.kind.timeout_s)
@@ -138,6 +137,15 @@ class RunCommands:
         if not run.is_starting:
             signal = self._parts.executor.signal(run.id, command.epoch, run.stop, self._deadline_s(command))
             self._parts.spawn(signal)
+
+    def _record_stop(self, command: PreemptRun | KillRun, run: LiveRun) -> None:
+        what = "killed"
+        if isinstance(command, PreemptRun):
+            if run.stop is not None:
+                return  # it was told before, and has a deadline now
+            what = "preempted"
+            self._writer.write(self._writes.runs.preempted(run.id))
+        self._parts.log.record(what, command.why.value, run=command.id, reading=command.reading)
 
     def _deadline_s(self, command: PreemptRun | KillRun) -> float:
         if isinstance(command, PreemptRun) and command.is_patient:

@@ -49,7 +49,7 @@ class RunStatus:
             state=row.state,
             priority=Priority(row.priority),
             attempts=row.epoch,
-            preemptions=row.preemptions,
+            preemptions=row.preempted,
             failures=row.failures,
             error=row.error,
         )

@@ -14,7 +14,7 @@ import apsw
 
 from headrace.store.formats import ENGINE_FILE, check_format
 from headrace.store.live_file import LiveFile
-from headrace.store.schema_check import accepted_tables, check_schema
+from headrace.store.schema_check import accepted_tables, check_schema, one_line
 from headrace.store.transactions import transaction
 
 MOST_ROW_BYTES = 256_000  # beyond that a value is a blob of its own
@@ -28,7 +28,8 @@ CREATE TABLE runs(id INTEGER PRIMARY KEY, parent INTEGER, key BLOB, name TEXT NO
                   preemptions INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
                   failures INTEGER NOT NULL DEFAULT 0, executed_s REAL NOT NULL DEFAULT 0,
                   resume_at REAL NOT NULL DEFAULT 0, result BLOB,
-                  result_blob INTEGER, error TEXT NOT NULL DEFAULT '', submitted_at REAL NOT NULL, ended_at REAL);
+                  result_blob INTEGER, error TEXT NOT NULL DEFAULT '', submitted_at REAL NOT NULL, ended_at REAL,
+                  preempted INTEGER NOT NULL DEFAULT 0);
 CREATE UNIQUE INDEX runs_by_key ON runs(key) WHERE key IS NOT NULL;
 CREATE INDEX unfinished ON runs(state, priority, id) WHERE ended_at IS NULL;
 CREATE TABLE steps(run INTEGER NOT NULL, name TEXT NOT NULL, result BLOB, blob INTEGER,
@@ -48,8 +49,10 @@ CREATE TABLE surveys(path TEXT PRIMARY KEY, plan TEXT NOT NULL, priority INTEGER
                      state TEXT NOT NULL, done INTEGER NOT NULL, total INTEGER NOT NULL, error TEXT NOT NULL,
                      begun_at REAL NOT NULL) WITHOUT ROWID
 """
-_WITHOUT_MARKS = _TABLES.replace(" mark BLOB,", "")  # as files were made first; the column is added when one is opened
-_ACCEPTED = accepted_tables(_TABLES, _WITHOUT_MARKS, _SURVEYS)
+_PREEMPTED = "preempted INTEGER NOT NULL DEFAULT 0"
+# As files were made first; the columns are added when one is opened.
+_FIRST = one_line(_TABLES).replace(" mark BLOB,", "").replace(f", {_PREEMPTED}", "")
+_ACCEPTED = accepted_tables(_TABLES, _FIRST, _SURVEYS)
 _LATER_TABLES = frozenset({"surveys"})
 
 
@@ -95,12 +98,17 @@ def check_is_engine_file(connection: apsw.Connection, path: Path) -> None:
 
 def add_what_came_later(live: LiveFile) -> None:
     """Add the columns and tables that a file lacks because an older version made it."""
-    if "mark" not in {name for _, name, *_ in live.connection.execute("PRAGMA table_info(steps)")}:
-        with live.transaction():
-            live.connection.execute("ALTER TABLE steps ADD COLUMN mark BLOB")
+    _add_column(live, "steps", "mark BLOB")
+    _add_column(live, "runs", _PREEMPTED)
     if not live.connection.execute("PRAGMA table_info(surveys)").fetchall():
         with live.transaction():
             live.connection.execute(_SURVEYS)
+
+
+def _add_column(live: LiveFile, table: str, column: str) -> None:
+    if column.split()[0] not in {name for _, name, *_ in live.connection.execute(f"PRAGMA table_info({table})")}:
+        with live.transaction():
+            live.connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
 
 
 def create_engine_tables(connection: apsw.Connection) -> None:

@@ -18,15 +18,18 @@ from headrace.survey.values import SqlValue
 
 _COLUMNS = (
     "parent, id, name, kind, arguments, priority, state,"
-    " epoch, preemptions, deaths, failures, executed_s, resume_at, error"
+    " epoch, preemptions, deaths, failures, executed_s, resume_at, error,"
+    " preempted"
 )
-_Types = tuple[Id | None, Id, str, str, bytes, Priority, RunState, Count, Count, Count, Count, float, float, str]
+_Types = tuple[Id | None, Id, str, str, bytes, Priority, RunState, Count, Count, Count, Count, float, float, str, Count]
 # A run and its descendants.
 _BELOW = "WITH RECURSIVE below(id) AS (SELECT ? UNION SELECT runs.id FROM runs JOIN below ON runs.parent = below.id)"
 
 
 class RunRow(msgspec.Struct, frozen=True):
-    """One agent run as it is on disk, without its result."""
+    """One agent run as it is on disk, without its result. `preempted` counts how often it was; `preemptions` those that
+    protect it from more (agents.scheduler.preemption).
+    """
 
     parent: int | None
     id: int
@@ -42,6 +45,7 @@ class RunRow(msgspec.Struct, frozen=True):
     executed_s: float
     resume_at: float
     error: str
+    preempted: int
 
 
 class StoredRuns:
@@ -157,6 +161,9 @@ class RunWrites:
             " WHERE id = ?"
         )
         return [(sql, (state.value, resume_at, preemptions, deaths, executed_s, error, id))]
+
+    def preempted(self, id: int) -> list[Write]:
+        return [("UPDATE runs SET preempted = preempted + 1 WHERE id = ?", (id,))]
 
     def failed_attempt(self, id: int, failures: int) -> list[Write]:
         return [("UPDATE runs SET failures = ? WHERE id = ?", (failures, id))]
