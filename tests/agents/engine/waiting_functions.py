@@ -77,6 +77,11 @@ async def tells_its_worker_and_asks(ctx, url, log):
 
 
 @task(memory="20MB")
+async def child_tells_and_asks(ctx, url, log):
+    return await ctx.run(tells_its_worker_and_asks, url, log)
+
+
+@task(memory="20MB")
 async def grandparent(ctx, log):
     return await ctx.run(isolating_parent, log, isolated=True)
 
@@ -190,12 +195,12 @@ async def large_until(ctx, log, flag):
 
 
 @task(memory="20MB")
-async def lingers_and_asks(ctx, url, log, flag):
+async def lingers_and_asks(ctx, url, log, flag, timeout_s=None):
     """From its second attempt on it asks when the flag is there."""
     logged(log, os.getpid())
     while ctx.attempt > 1 and not Path(flag).exists():
         await asyncio.sleep(0.02)
-    return await ctx.ask(model(url), "tell")
+    return await ctx.ask(model(url), "tell", timeout_s=timeout_s)
 
 
 def _slowly(log):
