@@ -272,7 +272,8 @@ class CheckedWorld(World):
             self._check_preempt(run, run.slot, command)
         if command.why is StopReason.FOR_ISOLATED_CHILD:
             is_idle = not _computing(self.hosts[run.slot.host])
-            check(is_idle and self.is_waited_for(run.waits_for), "a parent stops for its child where nothing computes")
+            is_parent = any(self.is_waited_for(member.waits_for) for member in run.slot.members.values())
+            check(is_idle and is_parent, "a parent stops for its child where nothing computes")
         if command.why is StopReason.EMERGENCY:
             self._check_kill(run.slot, command)
         if command.why is StopReason.OTHERS_NEED_IT:

@@ -16,8 +16,8 @@ MARGIN = 10
 
 
 class Waits(Driver):
-    def __init__(self, slots: int = 2) -> None:
-        super().__init__(slots, wait_margin_bytes=MARGIN)
+    def __init__(self, slots: int = 2, **queue: float) -> None:
+        super().__init__(slots, wait_margin_bytes=MARGIN, **queue)
 
     def wait_begins(self, run: int) -> list[SchedulerCommand]:
         return self.tell(WaitBegan(now_s=self.now_s, id=run, epoch=self.epochs[run]))
@@ -183,3 +183,22 @@ def test_a_slot_that_stops_while_a_child_is_to_start_there_does_not_compute():
     assert preempts(driver.read(880, r1=500)) == [low]
     assert starts(driver.end(other)) == []
     assert driver.scheduler.snapshot().awaiting_count == 1
+
+
+def test_where_all_wait_for_the_queue_nothing_is_waited_for_but_a_reading():
+    driver = Waits(slots=2)
+    parent = driver.submit(memory=800)
+    driver.read(800, r1=800)
+    driver.isolated_child(parent, 50, memory=500)
+    driver.wait_begins(parent)
+    driver.now_s += 1.0
+    assert preempts(driver.read(800, r1=800)) == [parent]
+
+
+def test_a_slot_that_waits_is_charged_at_least_the_smallest_worker():
+    driver = Waits(slots=1, least_run_bytes=100)
+    first, second = driver.submit(memory=600), driver.submit(memory=900)
+    driver.read(1, r1=1)
+    driver.submit(memory=901)
+    assert starts(driver.wait_begins(first)) == [second]
+    assert starts(driver.end(second)) == []  # the next one does not fit beside it

@@ -2,8 +2,8 @@
 
 A run that waits for a model, a program or an isolated child computes nothing, so its slot is free for another; its
 worker stays, charged for what it uses. When its wait is over it stands in line ahead of new starts, by priority and
-age. An isolated child that finds no memory because its parents hold it would never start: after a while in which
-nothing computes, the lowest and newest parent that waits for such a child is preempted, and comes back later.
+age. An isolated child that finds no memory because its parents hold it would never start: where nothing computes, the
+lowest and newest parent that waits for such a child is preempted, and comes back later.
 
 Does not cover: new starts (`placing`), what waiting slots are charged (`hosts.host_budget`).
 """
@@ -16,6 +16,8 @@ from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import WAITING, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
+
+_UNTIL_THE_NEXT_READING_S = 0.5  # which shows what those that have begun to wait use now
 
 
 def wait_began(state: SchedulerState, event: WaitBegan) -> None:
@@ -52,15 +54,22 @@ def resume_next(state: SchedulerState, ahead_of: Entry | None) -> bool:
 
 
 def stop_waiting_parents(state: SchedulerState, now_s: float) -> None:
-    """Preempt one slot that waits for a run in the queue, where nothing has computed for `hopeless_after_s`."""
+    """Preempt one slot that waits for a run in the queue, where nothing has computed for a while: for long where others
+    wait for models or programs, since they go on by themselves.
+    """
     for host in state.hosts.values():
         if host.computing or not host.slots or host.resuming:
             host.idle_since_s = None
         elif host.idle_since_s is None:
             host.idle_since_s = now_s
-        elif now_s - host.idle_since_s >= host.limits.hopeless_after_s and (slot := _parent_in_the_way(host)):
+        elif now_s - host.idle_since_s >= _patience_s(host) and (slot := _parent_in_the_way(host)):
             state.stop_slot(slot, PreemptRun, StopReason.FOR_ISOLATED_CHILD, now_s)
             host.idle_since_s = None
+
+
+def _patience_s(host: Host) -> float:
+    go_on_by_themselves = any(not _waits_for_the_queue(slot) for slot in host.slots.values())
+    return host.limits.hopeless_after_s if go_on_by_themselves else _UNTIL_THE_NEXT_READING_S
 
 
 def _resume(state: SchedulerState, host: Host, slot: Slot) -> None:

@@ -43,7 +43,7 @@ class Host:
         self._per_priority = [0] * len(Priority)  # how many there are of each
         self.idle_since_s: float | None = None  # since when slots wait and none computes
         self.surveys = HostSurveys(name, queue_limits.aging_s)
-        self.memory = HostBudget(limits, self.slots, self.surveys, queue_limits.wait_margin_bytes, kept_back_bytes)
+        self.memory = HostBudget(limits, self.slots, self.surveys, queue_limits, kept_back_bytes)
         self.governor = self.memory.governor
         self.throttle = SurveyThrottle.NONE
         self.preempted_at_s: float | None = None

@@ -23,7 +23,7 @@ from __future__ import annotations
 from headrace.agents.scheduler.events import MemoryMeasured
 from headrace.agents.scheduler.hosts.survey_permits import HostSurveys
 from headrace.agents.scheduler.scheduled_runs import Slot
-from headrace.limits import MemoryLimits
+from headrace.limits import MemoryLimits, QueueLimits
 from headrace.memory.governor import Governor
 from headrace.workers.lending import LITTLE_SHARE, NEARLY_FULL
 
@@ -39,7 +39,7 @@ class HostBudget:
         limits: MemoryLimits,
         slots: dict[int, Slot],
         surveys: HostSurveys,
-        wait_margin_bytes: int,
+        queue_limits: QueueLimits,
         kept_back_bytes: int = 0,
     ) -> None:
         self.governor = Governor(limits)
@@ -48,7 +48,8 @@ class HostBudget:
         self._limits = limits
         self._slots = slots
         self._surveys = surveys
-        self._wait_margin_bytes = wait_margin_bytes
+        self._wait_margin_bytes = queue_limits.wait_margin_bytes
+        self._least_bytes = queue_limits.least_run_bytes
         self._charged_bytes = 0  # to slots
         self._undeclared = 0  # slots whose first run has not declared what it needs
         self.kept_back_bytes = kept_back_bytes  # for each worker, beside its limit
@@ -244,7 +245,8 @@ class HostBudget:
             return full_bytes
         # Where runs are not measured one by one: a slot uses at most what all of them use.
         used_bytes = slot.in_use_bytes or max(0, self.used_bytes - self.floor_bytes)
-        return min(full_bytes, used_bytes + max(self._wait_margin_bytes, used_bytes // LITTLE_SHARE))
+        enough_bytes = used_bytes + max(self._wait_margin_bytes, used_bytes // LITTLE_SHARE)
+        return min(full_bytes, max(enough_bytes, self._least_bytes))  # no worker's limit comes down below the least
 
     def _charge_in_full(self, slot: Slot) -> int:
         """What is reserved, and no less than what the lender leaves to the slot when it lends to another."""
