@@ -4,11 +4,12 @@ import inspect
 import re
 from pathlib import Path
 
-from headrace import Engine
+from headrace import task
 from headrace.agents.context import AgentContext
-from headrace.limits import MemoryLimits
-from headrace.workers.limit_mechanisms import enforcement_layers
-from tests.docs.documents import DOCS, files, run_program, sections, tables
+from headrace.agents.engine.run_handle import Run, RunStatus
+from headrace.limits import QueueLimits
+from headrace.store.engine_file.engine_schema import RunState
+from tests.docs.documents import DOCS, code_names, files, run_program, sections, tables
 
 DOCUMENT = (DOCS / "agents.md").read_text("utf-8")
 SECTIONS = {section.title: section.text for section in sections(DOCUMENT)}
@@ -32,24 +33,22 @@ def test_it_names_everything_that_a_run_can_do():
         assert set(re.findall(r"(\w+)=", written)) <= set(known), name
 
 
-def test_it_names_every_option_of_an_engine():
-    (rows,) = tables(SECTIONS["The engine"])
-    assert [row[0].strip("`") for row in rows] == list(inspect.signature(Engine).parameters)[1:]
+def test_its_conversation_runs(tmp_path: Path):
+    (tmp_path / "chat.py").write_text(files(DOCUMENT)["chat.py"], "utf-8")
+    assert run_program(tmp_path / "chat.py", tmp_path) == "2 turns\n"
+    assert (tmp_path / "sent.log").read_text("utf-8") == "to ann: You are welcome.\n" * 2
 
 
-def test_its_levels_are_the_governors():
-    limits = MemoryLimits(budget_bytes=1)
-    rows, _ = tables(SECTIONS["When memory is short"])
-    told = [[int(number) for number in re.findall(r"(\d+) %", row[0])] for row in rows]
-    levels = [
-        [limits.shrink_at, limits.shrink_until],
-        [limits.preempt_at, limits.preempt_until],
-        [limits.emergency_at, limits.emergency_until],
-    ]
-    assert told == [[70], *[[round(share * 100) for share in level] for level in levels]]
-    assert f"{limits.calm_s:.0f} s below" in SECTIONS["When memory is short"]
+def test_it_names_every_option_of_a_function():
+    (rows,) = tables(SECTIONS["Options of a function"])
+    assert sorted(row[0].strip("`") for row in rows) == sorted(set(inspect.signature(task).parameters) - {"function"})
+    assert f"dies {['', 'once', 'twice', 'three times'][QueueLimits().most_losses + 1]}" in DOCUMENT
 
 
-def test_its_layers_are_the_engines():
-    (rows,) = tables(SECTIONS["What holds a worker to its memory"])
-    assert [row[0] for row in rows] == [name for name, _ in enforcement_layers()]
+def test_it_names_what_a_handle_has():
+    section = SECTIONS["The handle of a run"]
+    (rows,) = tables(section)
+    named = set(re.findall(r"run\.(\w+)\(", " ".join(row[0] for row in rows)))
+    assert named == {name for name in vars(Run) if not name.startswith("_")}
+    assert set(code_names(section)) >= {state.name for state in RunState}
+    assert set(code_names(rows[1][1])) == set(RunStatus.__dataclass_fields__) | {"RunStatus"}

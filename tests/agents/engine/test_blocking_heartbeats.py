@@ -222,3 +222,13 @@ async def test_another_function_of_the_name_starts_on_the_engines_loop_again(tmp
         await until(lambda: engine.status().heartbeats[2].runs > 2)
         engine.stop_beating("gone")
     assert len(set(threads)) == 1
+
+
+async def test_a_heartbeat_that_takes_longer_than_its_time_limit_has_failed_and_says_so(tmp_path):
+    async def slow() -> None:
+        await asyncio.sleep(60)
+
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        engine.every(0.2, slow, name="slow", timeout_s=0.3)
+        await until(lambda: engine.status().heartbeats[0].failures)
+        assert engine.status().heartbeats[0].last_error == "it took longer than its time limit, timeout_s=0.3"

@@ -175,7 +175,9 @@ class Engine:
         """Call a function in a rhythm, at LOW priority: skipped above 70 % of the budget, and that is no failure.
 
         A function that takes an argument gets a `ctx`, whose steps are not journaled. A `name` that is given again
-        replaces its function.
+        replaces its function. A call that takes longer than `timeout_s` (by default its period, at least 1 s) is
+        stopped and counts as failed. The first call comes within `jitter` of a period, at a random moment. After
+        `max_skips` skipped calls in a row, an event says that nobody watches.
         """
         shown = checked_name(name) or getattr(function, "__qualname__", repr(function))
         if name is None and self._heartbeats.get(shown, function) is not function:
@@ -193,6 +195,7 @@ class Engine:
         self._heartbeats[shown] = function
 
     def stop_beating(self, name: str) -> None:
+        """Call a heartbeat no more, by its `name`, or by its function's where none was given."""
         if name not in self._heartbeats:
             raise OptionError(f"No heartbeat is called {name!r}.", fix=nearest(str(name), self._heartbeats))
         self._access.tell(lambda loop: loop.heartbeats.remove(name))

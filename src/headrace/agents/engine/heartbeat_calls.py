@@ -140,7 +140,12 @@ class EngineHeartbeats:
         self._tasks[command.name] = self._turns.watched(work, lambda took_s: self._blocked(heartbeat, took_s))
 
     def kill(self, command: KillHeartbeat) -> None:
-        self._log.record("heartbeat stopped", f"{command.name}: it took longer than its time limit")
+        words = "it took longer than its time limit"
+        if heartbeat := self.by_name.get(command.name):
+            words += f", timeout_s={heartbeat.timeout_s:g}"
+            heartbeat.failures += 1
+            heartbeat.last_error = words
+        self._log.record("heartbeat stopped", f"{command.name}: {words}")
         if task := self._tasks.get(command.name):
             stop_firmly(task, every_s=_CANCEL_EVERY_S)
 
@@ -189,13 +194,14 @@ class EngineHeartbeats:
     async def _run(self, heartbeat: Heartbeat, epoch: int) -> None:
         heartbeat.runs += 1
         heartbeat.skips_in_a_row = 0
-        heartbeat.last_run_at, heartbeat.last_error = time.time(), ""
+        heartbeat.last_run_at = time.time()
         try:
             await self._call(heartbeat, epoch)
+            heartbeat.last_error = ""
         except asyncio.CancelledError:
-            heartbeat.last_error = "stopped"
+            heartbeat.last_error = heartbeat.last_error or "stopped"
         except RunStopped as stopped:
-            heartbeat.last_error = "stopped"
+            heartbeat.last_error = heartbeat.last_error or "stopped"
             if stopped.cause is ExitCause.PARKED:
                 self._failed(
                     heartbeat, "A heartbeat cannot wait on disk. Use asyncio.sleep, or submit a run that waits."

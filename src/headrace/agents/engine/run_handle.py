@@ -83,6 +83,7 @@ class Run:
             return decode_value(stored or b"null")
 
     def status(self) -> RunStatus:
+        """The run's state, attempts and error as they are on disk now. Not awaited: it does not wait for the engine."""
         return RunStatus.from_row(self._access.look(lambda loop: loop.requests.row_now(self.id)))
 
     async def cancel(self) -> None:
