@@ -48,6 +48,7 @@ TABLE = [
     (killed(DeathKind.HUNG), at_limit_or(HUNG)),
     (killed(DeathKind.STOPPED), always(LOST)),
     (killed(DeathKind.LOST), always(LOST)),
+    (killed(DeathKind.WARDEN_ENDED), always(LOST)),
     (killed(DeathKind.TOO_MUCH_OUTPUT), always(CRASHED)),
     (exited(MEMORY_EXIT_CODE), always(OUT_OF_MEMORY)),
     (exited(1), at_limit_or(CRASHED)),

@@ -203,6 +203,7 @@ class LoopStuck(ExecutorEvent):
 class RunEnded(ExecutorEvent):
     """The last event of an attempt: its `result`; where the run sleeps, until when; where it is undecided, `step` says
     which side effect it met; where it ran out of memory, `limit_bytes` is what its worker was held to, 0 for nothing.
+    Where its worker ended with the warden, the loss is not `is_own`: it says nothing about the run.
     """
 
     cause: ExitCause
@@ -211,6 +212,7 @@ class RunEnded(ExecutorEvent):
     resume_at: float | None = None
     step: str = ""
     limit_bytes: int = 0
+    is_own: bool = True
 
 
 AgentEvent: TypeAlias = (

@@ -66,7 +66,7 @@ class CommandResult:
                 ended = f"was killed by {signal_name(self.signal)}"
             case DeathKind.OUT_OF_MEMORY:
                 ended = f"used {self.peak_bytes:,} bytes of the {self.limit_bytes:,} it may"
-            case DeathKind.HUNG | DeathKind.STOPPED | DeathKind.TOO_MUCH_OUTPUT | DeathKind.LOST:
+            case _:
                 ended = f"was ended: {self._reason}"
         return f"{ended}; it said: {self.error_tail.strip()}" if self.error_tail.strip() else ended
 

@@ -109,7 +109,7 @@ def _cause_of(death: Death) -> DeathCause:
             return DeathCause.LOST
         case DeathKind.HUNG:
             return DeathCause.OUT_OF_MEMORY if is_at_limit else DeathCause.HUNG
-        case DeathKind.STOPPED | DeathKind.LOST:
+        case DeathKind.STOPPED | DeathKind.WARDEN_ENDED | DeathKind.LOST:
             return DeathCause.LOST
         case DeathKind.EXITED | DeathKind.SIGNALLED | DeathKind.TOO_MUCH_OUTPUT:
             return DeathCause.CRASHED

@@ -184,7 +184,7 @@ class WorkerPool:
         """A program that is not Python; `order.worker` comes from `next_number`."""
         program = LimitedProcess(order.worker, order.limit_bytes, self.order)
         if self._control is None or not self._control.is_open:
-            program.has_ended(Death(order.worker, DeathKind.LOST, reason="the warden has ended"))
+            program.has_ended(Death(order.worker, DeathKind.WARDEN_ENDED, reason="the warden has ended"))
             return program
         self._programs[order.worker] = program
         self._control.send(order, streams)
@@ -345,7 +345,7 @@ class WorkerPool:
             with suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
         for number in [*self._workers, *self._programs]:
-            self._has_ended(Death(number, DeathKind.LOST, reason=f"the warden has ended: {reason}"))
+            self._has_ended(Death(number, DeathKind.WARDEN_ENDED, reason=f"the warden has ended: {reason}"))
         if self._ready is not None and not self._ready.done():
             self._ready.set_exception(
                 HeadraceError("The process that starts workers has ended at its start.", fix="It says why on stderr.")
@@ -358,7 +358,7 @@ class WorkerPool:
         if process is not None:
             await _reaped(process, self._warden_pid)
         for number in [*self._workers, *self._programs]:
-            self._has_ended(Death(number, DeathKind.LOST, reason="the pool was closed"))
+            self._has_ended(Death(number, DeathKind.WARDEN_ENDED, reason="the pool was closed"))
         self._idle.clear()
 
 

@@ -77,7 +77,8 @@ class DeathKind(Enum):
     HUNG = "hung"
     STOPPED = "stopped"  # by SIGSTOP, for longer than the warden waits
     TOO_MUCH_OUTPUT = "too much output"
-    LOST = "lost"  # the cause is unknown: the warden is gone, or never started it
+    WARDEN_ENDED = "warden ended"  # and all workers with it
+    LOST = "lost"  # the cause is unknown: the warden never started it, or it left its channel
 
 
 class Setup(msgspec.Struct, tag=True, array_like=True):

@@ -45,7 +45,7 @@ class CircuitRules:
         run = self._world.runs.get(event.id)
         if run is None or run.epoch != event.epoch:
             return  # news of an attempt that was replaced
-        has_succeeded, has_failed = _has_succeeded(run, event.cause), _has_failed(run, event.cause)
+        has_succeeded, has_failed = _has_succeeded(run, event.cause), _has_failed(run, event)
         book = self._book(run.kind)
         if not (has_succeeded or has_failed) or (book.is_open and run.id not in book.probes):
             return
@@ -106,7 +106,7 @@ def _has_succeeded(run: Run, cause: ExitCause) -> bool:
     return cause is ExitCause.DONE or (cause is ExitCause.PARKED and run.pushed_out_by not in _FINAL)
 
 
-def _has_failed(run: Run, cause: ExitCause) -> bool:
-    if cause is ExitCause.LOST:
-        return run.pushed_out_by is None
-    return cause is ExitCause.FAILED and run.pushed_out_by not in _FINAL
+def _has_failed(run: Run, ended: AttemptEnded) -> bool:
+    if ended.cause is ExitCause.LOST:
+        return run.pushed_out_by is None and ended.is_own
+    return ended.cause is ExitCause.FAILED and run.pushed_out_by not in _FINAL

@@ -246,7 +246,7 @@ def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float)
             if run.slot and world.hosts[run.slot.host].lendable is not None:
                 world.want_memory(run, is_urgent=who % 5 > 2)
         case "lost":
-            world.end(run, ExitCause.LOST)
+            world.end(run, ExitCause.LOST, with_warden=who % 5 in (1, 2))
         case "park":
             world.end(run, ExitCause.PARKED)
         case "child":

@@ -438,6 +438,8 @@ class CheckedWorld(World):
             deaths = run.deaths + run.kills
             check(deaths > 0, "only what used all that it was owed is set aside")
             check(deaths > 1 or not run.retries_oom, "retried once before it is set aside")
+        if command.cause is ExitCause.LOST:
+            check(run.losses > QUEUE.most_losses, "only what lost its own worker again and again is lost")
 
     def _check_grant(self, command: GrantPermits) -> None:
         host = self.hosts[command.host]

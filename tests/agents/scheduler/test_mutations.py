@@ -196,6 +196,9 @@ MUTATIONS = {
     "a death while it makes way is its own": Mutation(
         exits, "_MAKES_WAY", (), "only what used all that it was owed is set aside"
     ),
+    "a killed warden is the fault of its runs": Mutation(
+        exits, "_is_counted", lambda run, event: True, "only what lost its own worker again and again is lost"
+    ),
     "everything is tried again with more memory": Mutation(
         exits, "_is_tried_again", lambda run: run.deaths < 2, "what more memory does not help is not tried again"
     ),

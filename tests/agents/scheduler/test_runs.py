@@ -136,6 +136,16 @@ def test_a_lost_worker_costs_an_attempt_and_too_many_cost_the_run():
     assert settled(driver.end(run, ExitCause.LOST)) == [(run, "LOST")]
 
 
+def test_workers_that_end_with_the_warden_cost_a_run_none_of_its_losses():
+    driver = Driver()
+    run = driver.submit()
+    for _ in range(5):
+        assert driver.end(run, ExitCause.LOST, is_own=False) == driver.sent[-1:]  # no circuit opens
+        assert starts(driver.sent[-1:]) == [run]
+    assert [starts(driver.end(run, ExitCause.LOST)) for _ in range(2)] == [[run], [run]]
+    assert settled(driver.end(run, ExitCause.LOST)) == [(run, "LOST")]
+
+
 def test_a_lost_host_costs_a_run_none_of_its_losses():
     driver = Driver()
     run = driver.submit()

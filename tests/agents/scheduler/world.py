@@ -129,6 +129,7 @@ class Run:
     others_had_it: int = 0  # how often it ran out of memory before it used what it was owed
     had: int = 0  # the highest limit that it died at
     kills: int = 0  # for the same, when memory was nearly exhausted
+    losses: int = 0  # of its worker, not of all workers with the warden
     began_s: float = 0.0
     pushed_out_by: StopReason | None = None
     out_since_s: float = 0.0
@@ -303,7 +304,7 @@ class World:
         run.effects += 1
         self.tell(EffectStarting(now_s=self.now_s, id=run.id, epoch=run.epoch))
 
-    def end(self, run: Run, cause: ExitCause, limit: int = 0) -> None:
+    def end(self, run: Run, cause: ExitCause, limit: int = 0, *, with_warden: bool = False) -> None:
         """`limit` is what its worker was held to, where it ran out of memory there."""
         peak, epoch = run.memory, run.epoch
         makes_way = run.stop is not None and run.stop.why in _MAKES_WAY
@@ -312,12 +313,22 @@ class World:
         run.deaths += is_own and cause is ExitCause.OUT_OF_MEMORY
         run.others_had_it += not is_own and cause is ExitCause.OUT_OF_MEMORY
         run.kills += is_own and run.stop is not None and run.stop.why is StopReason.EMERGENCY
+        run.losses += cause is ExitCause.LOST and run.stop is None and not with_warden
         slot = run.slot
         if slot and run is slot.root and cause in _SHOWS_NEED:
             self.known_kinds.add(run.kind)
         self.stopped(run, comes_back=cause in _COMES_BACK)
-        ended = AttemptEnded(now_s=self.now_s, id=run.id, epoch=epoch, cause=cause, peak_bytes=peak, limit_bytes=limit)
-        self.tell(ended)
+        self.tell(
+            AttemptEnded(
+                now_s=self.now_s,
+                id=run.id,
+                epoch=epoch,
+                cause=cause,
+                peak_bytes=peak,
+                limit_bytes=limit,
+                is_own=not with_warden,
+            )
+        )
 
     def want_memory(self, run: Run, *, is_urgent: bool) -> None:
         self.tell(MemoryWanted(now_s=self.now_s, id=run.id, epoch=run.epoch, is_urgent=is_urgent))

@@ -52,7 +52,7 @@ async def test_a_killed_heir_is_missed_and_everything_ends():
         standby_pid = int(Path(f"/proc/{warden}/stat").read_text().rpartition(")")[2].split()[1])
         assert standby_pid != os.getpid()
         os.kill(standby_pid, signal.SIGKILL)
-        assert (await asyncio.wait_for(running, 10)).kind in {DeathKind.LOST, DeathKind.SIGNALLED}
+        assert (await asyncio.wait_for(running, 10)).kind in {DeathKind.WARDEN_ENDED, DeathKind.SIGNALLED}
         assert gone_within([warden, worker.pid], 2) == []
 
 
@@ -64,7 +64,7 @@ async def test_a_warden_that_is_stopped_when_its_pool_closes_is_ended(monkeypatc
         warden = pool.warden_pid
         os.kill(warden, signal.SIGSTOP)
     assert gone_within([warden, worker.pid], 2) == []
-    assert (await running).kind is DeathKind.LOST
+    assert (await running).kind is DeathKind.WARDEN_ENDED
 
 
 async def test_a_daemon_of_a_worker_ends_with_a_killed_warden():
@@ -86,7 +86,7 @@ async def test_a_killed_warden_is_told_and_its_workers_end():
         os.kill(pool.warden_pid, signal.SIGKILL)
         death = await asyncio.wait_for(running, 10)
         assert isinstance(death, Death)
-        assert death.kind is DeathKind.LOST
+        assert death.kind is DeathKind.WARDEN_ENDED
         assert "warden" in death.reason
         assert gone_within([worker.pid, int(said[0])], 2) == []
         assert isinstance(await run_in(pool, entries.echo, b"a new warden", LIMIT), TaskDone)
@@ -97,7 +97,7 @@ async def test_closing_ends_a_busy_worker():
         worker = await pool.worker(LIMIT)
         running = asyncio.ensure_future(run_task(worker, entries.wait))
         await asyncio.sleep(0.05)
-    assert (await running).kind is DeathKind.LOST
+    assert (await running).kind is DeathKind.WARDEN_ENDED
     assert not is_alive(worker.pid)
 
 
@@ -126,7 +126,7 @@ async def test_a_worker_that_stops_its_warden_gets_no_further_than_its_limit(sto
         worker = await pool.worker(LIMIT)
         running = asyncio.ensure_future(run_task(worker, entries.stop_the_warden_and_take, stops))
         highest = await asyncio.wait_for(highest_until(running, worker.pid), 20)
-        assert running.result().kind in {DeathKind.OUT_OF_MEMORY, DeathKind.LOST}
+        assert running.result().kind in {DeathKind.OUT_OF_MEMORY, DeathKind.WARDEN_ENDED, DeathKind.LOST}
         assert highest <= 2 * LIMIT
         assert isinstance(await asyncio.wait_for(run_in(pool, entries.echo, b"on", LIMIT), 20), TaskDone)
 
@@ -149,7 +149,7 @@ async def test_a_standby_that_is_stopped_is_continued_by_the_warden():
         os.kill(standby_pid, signal.SIGSTOP)
         assert await soon(lambda: pool.halts == 1)  # the warden has continued it
         os.kill(warden, signal.SIGKILL)
-        assert (await asyncio.wait_for(running, 10)).kind is DeathKind.LOST
+        assert (await asyncio.wait_for(running, 10)).kind is DeathKind.WARDEN_ENDED
 
 
 def looks(check: standby.LivenessCheck, first_s: float, seconds: float) -> float:

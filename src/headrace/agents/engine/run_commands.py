@@ -243,6 +243,7 @@ def report_exit(parts: EngineParts, run: LiveRun, cause: ExitCause) -> None:
         cause=cause,
         peak_bytes=_peak_bytes(parts, run),
         limit_bytes=run.ended.limit_bytes if run.ended is not None else 0,
+        is_own=run.ended is None or run.ended.is_own,
     )
     parts.driver.send(event)
 

@@ -166,7 +166,7 @@ class RunEvents:
         run.ended = event
         self.requests.attempt_ended(run, goes_on=event.cause in _GOES_ON and not run.is_given_up)
         self._parts.answers.ended(run)
-        if event.cause is ExitCause.FAILED or (event.cause is ExitCause.LOST and run.stop is None):
+        if event.cause is ExitCause.FAILED or (event.cause is ExitCause.LOST and run.stop is None and event.is_own):
             self._runs.last_failures[run.kind.name] = (run.name, event.reason)
         if event.cause is ExitCause.LOST and event.reason:
             self._log.record("lost", event.reason, run=run.id)

@@ -195,7 +195,8 @@ class StepJournaled(_TimedEvent, frozen=True, kw_only=True):
 
 class AttemptEnded(_TimedEvent, frozen=True, kw_only=True):
     """`peak_bytes` is the most memory that the attempt was seen to use, 0 where it was not measured; `limit_bytes` the
-    limit that its worker had when it ran out of memory, 0 where it had none.
+    limit that its worker had when it ran out of memory, 0 where it had none. A loss that is not `is_own` says nothing
+    about the run: all workers ended with the warden.
     """
 
     id: int
@@ -203,6 +204,7 @@ class AttemptEnded(_TimedEvent, frozen=True, kw_only=True):
     cause: ExitCause
     peak_bytes: int = 0
     limit_bytes: int = 0
+    is_own: bool = True
 
 
 class MemoryMeasured(_TimedEvent, frozen=True, kw_only=True):

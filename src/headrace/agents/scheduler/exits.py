@@ -10,7 +10,8 @@
                                             that is not to be tried again ends at once
     out of memory, or killed alone,         it starts again, and reserves more: others had that memory, and this counts
       and it used less than it was owed     as a preemption
-    lost                                    it starts again a few times, as the fault may be its own; then ends as lost
+    lost                                    it starts again a few times, as the fault may be its own; then ends as lost.
+                                            One whose worker ended with the warden starts again: that does not count
     parked, undecided                       it waits on disk for its time, its message or a decision
 
 What a run is owed is what it declares, else a slot's memory as far as the host has it; on its second try, what it
@@ -65,6 +66,8 @@ def decide_after_exit(
         case ExitCause.PREEMPTED | ExitCause.LOST:
             if run.stopping is StopReason.EMERGENCY and was_alone:  # no other run held that memory
                 return _out_of_memory(run, max(event.peak_bytes, slot.in_use_bytes), owed_bytes)
+            if not _is_counted(run, event):
+                return ComesBack.AGAIN
             return _stopped(run, cause, limits)
         case _:
             return cause
@@ -86,6 +89,11 @@ def _is_tried_again(run: ScheduledRun) -> bool:
 def _is_its_own(had_bytes: int, owed_bytes: int) -> bool:
     """Whether a run that ran out of memory had all that it was owed."""
     return had_bytes >= owed_bytes
+
+
+def _is_counted(run: ScheduledRun, event: AttemptEnded) -> bool:
+    """Whether a stop or a loss counts: not where all workers ended with the warden."""
+    return event.is_own or run.stopping is not None
 
 
 def _stopped(run: ScheduledRun, cause: ExitCause, limits: QueueLimits) -> ExitCause | ComesBack:

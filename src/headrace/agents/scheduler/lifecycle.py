@@ -240,7 +240,7 @@ def _count(state: SchedulerState, run: ScheduledRun, slot: Slot, event: AttemptE
 
 def _note_crash(state: SchedulerState, run: ScheduledRun, event: AttemptEnded) -> None:
     """Count a crash of the run's worker as a failure of its kind, though the run is started again."""
-    is_crash = event.cause is ExitCause.LOST and run.stopping is None
+    is_crash = event.cause is ExitCause.LOST and run.stopping is None and event.is_own
     if is_crash and (note := state.circuits.count(run, event.cause, event.now_s)):
         state.commands.append(note)
 

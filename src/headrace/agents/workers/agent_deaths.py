@@ -41,6 +41,11 @@ def exit_after_death(ending: TaskEnd, step: str) -> tuple[ExitCause, str]:
             return ExitCause.LOST, "its worker has left"
 
 
+def is_own_death(ending: TaskEnd) -> bool:
+    """Whether the runs in a worker may be why it ended: not where the warden ended, and every worker with it."""
+    return not (isinstance(ending, Death) and ending.kind is DeathKind.WARDEN_ENDED)
+
+
 def memory_error_in_words(reason: str, worker: Worker, peak_bytes: int, step: str) -> str:
     """Say of a run that met a MemoryError itself what it used. A large request that is refused does not show there."""
     used_bytes = max(peak_bytes, worker.used_bytes)

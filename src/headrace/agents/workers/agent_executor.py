@@ -33,7 +33,7 @@ from headrace.agents.contract import (
     StepStarting,
 )
 from headrace.agents.task import TaskKind
-from headrace.agents.workers.agent_deaths import exit_after_death, memory_error_in_words
+from headrace.agents.workers.agent_deaths import exit_after_death, is_own_death, memory_error_in_words
 from headrace.agents.workers.agent_wire import (
     BeginRun,
     EffectRaised,
@@ -250,7 +250,8 @@ class IsolatedAgents:
             slot.loan.priority = slot.priority  # it may have been raised meanwhile
             ending = await self._hosted(slot)
             for run in list(slot.runs.values()):
-                self._end_with(slot, run, *exit_after_death(ending, run.step))
+                cause, reason = exit_after_death(ending, run.step)
+                self._end_with(slot, run, cause, reason, is_own=is_own_death(ending))
         except NoRoomError:  # it waits in the queue again
             for run in list(slot.runs.values()):
                 self._end_with(slot, run, ExitCause.PREEMPTED, "the memory it was promised is in use again")
@@ -368,17 +369,19 @@ class IsolatedAgents:
             for message in messages or ():
                 slot.send(message)
 
-    def _end_with(self, slot: _AgentSlot, run: _Attempt, cause: ExitCause, reason: str) -> None:
+    def _end_with(self, slot: _AgentSlot, run: _Attempt, cause: ExitCause, reason: str, *, is_own: bool = True) -> None:
         """End a run whose worker has ended. A run that had been signalled has stopped as asked."""
         if run.signal is not None and cause is ExitCause.LOST:
             cause = _STOPPED_AS[run.signal]
             reason = ""
-        self._add_end(run, cause, reason, slot.limit_lately())
+        self._add_end(run, cause, reason, slot.limit_lately(), is_own=is_own)
         self._forget(slot, run)
 
-    def _add_end(self, run: _Attempt, cause: ExitCause, reason: str, limit_bytes: int = 0) -> None:
+    def _add_end(
+        self, run: _Attempt, cause: ExitCause, reason: str, limit_bytes: int = 0, *, is_own: bool = True
+    ) -> None:
         ended = RunEnded(id=run.id, epoch=run.epoch, seq=0, cause=cause, reason=reason, step=run.step)
-        ended.limit_bytes = limit_bytes
+        ended.limit_bytes, ended.is_own = limit_bytes, is_own
         self._outbox.add(ended)
 
     def _forget(self, slot: _AgentSlot, run: _Attempt) -> None:
