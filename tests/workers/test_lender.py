@@ -158,3 +158,15 @@ async def test_a_limit_that_has_just_risen_may_not_be_the_one_that_was_met():
     assert loan.limit_bytes == 400 * MB
     assert loan.limit_lately(asyncio.get_running_loop().time()) <= 100 * MB
     assert loan.limit_lately(asyncio.get_running_loop().time() + 1) == 400 * MB
+
+
+async def test_what_is_not_worth_moving_adds_up_for_one_that_starts(monkeypatch):
+    monkeypatch.setattr("headrace.workers.lender._STARTS_WITHIN_S", 0.0)
+    lender = Lender(400 * MB, 100 * MB)
+    waiting = [await lender.lend(16 * MB, started(lender)) for _ in range(16)]
+    for loan in waiting:
+        loan.is_waiting, loan.holder.counted_bytes = True, 1 * MB
+        loan.now_has(12 * MB, 0.0)  # 3 MB above what it needs: not worth moving by itself
+    lender.room_bytes = 17 * 8 * MB + 16 * 9 * MB + 30 * MB
+    loan = await lender.lend(30 * MB, started(lender), is_promised=True)
+    assert loan.limit_bytes >= 30 * MB

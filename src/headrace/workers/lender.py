@@ -172,8 +172,11 @@ class Lender:
         loans = list(self._loans)
         room_bytes = max(0, self.room_bytes - self._abandoned_bytes() - KEPT_BACK_BYTES * len(loans))
         targets = limits_within(room_bytes, [loan.borrower() for loan in loans])
+        # A worker that starts gets all that it was promised: what is not worth moving adds up with many that wait.
+        is_starting = any(loan.is_promised and loan.holder is None for loan in loans)
+        worth_moving_bytes = 1 if is_starting else _WORTH_MOVING_BYTES
         for loan, target in zip(loans, targets, strict=True):
-            if target <= loan.limit_bytes - _WORTH_MOVING_BYTES:
+            if target <= loan.limit_bytes - worth_moving_bytes:
                 await self._set(loan, target)
         for loan, target in zip(loans, targets, strict=True):
             free = room_bytes - sum(each.limit_bytes for each in self._loans)
