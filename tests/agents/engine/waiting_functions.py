@@ -45,6 +45,39 @@ async def waits_for_a_program(ctx, log, other):
     return (await ctx.command(["sh", "-c", f"echo other >> {log}; {script}"], memory="50MB")).code
 
 
+def _slow_effect(log, name, seconds):
+    logged(log, f"{name} begins")
+    time.sleep(seconds)
+    logged(log, f"{name} ends")
+
+
+@task(memory="20MB")
+async def with_effects(ctx, log, seconds, count):
+    for number in range(count):
+        await ctx.step(f"e{number}", _slow_effect, log, f"e{number}", seconds, side_effect=True)
+    return "with effects"
+
+
+@task(memory="20MB")
+async def parent_of_effects(ctx, log, seconds, count, isolated):
+    return await ctx.run(with_effects, log, seconds, count, isolated=isolated)
+
+
+async def _blocks(log, seconds):
+    logged(log, "blocks")
+    time.sleep(seconds)
+
+
+@task(memory="20MB")
+async def blocks_beside_an_effect(ctx, log):
+    async def later():
+        while "e0 begins" not in lines(log):
+            await asyncio.sleep(0.01)
+        return await ctx.step("blocks", _blocks, log, 3)
+
+    return await asyncio.gather(ctx.run(with_effects, log, 2.5, 1), later())
+
+
 def _computed(log, name):
     logged(log, f"{name} begins")
     time.sleep(0.05)

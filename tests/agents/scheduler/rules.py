@@ -5,6 +5,7 @@
 from typing import assert_never
 
 from headrace.agents.scheduler.events import (
+    AttemptEnded,
     EndRun,
     GrantPermits,
     KillHeartbeat,
@@ -266,6 +267,9 @@ class CheckedWorld(World):
         run = self.runs.get(command.id)
         if run is None or run.slot is None or run.epoch != command.epoch:
             raise Broken("no command for work that has ended or was replaced")
+        if isinstance(event, AttemptEnded) and command.why is StopReason.WITH_PARENT:
+            is_cut = isinstance(command, KillRun) and run.effects > 0
+            check(not is_cut, "no side effect is cut because a parent has stopped")
         if run.slot.leader is not run or command.reading is None:
             return
         if isinstance(command, PreemptRun) and command.why in _FOR_MEMORY:

@@ -18,7 +18,7 @@ from headrace.agents.scheduler import (
     waiting_slots,
 )
 from headrace.agents.scheduler.circuits import Circuits
-from headrace.agents.scheduler.events import PriorityRaised, SetPriority, StopReason
+from headrace.agents.scheduler.events import KillRun, PriorityRaised, SetPriority, StopReason
 from headrace.agents.scheduler.hosts import needs, survey_permits
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
@@ -110,6 +110,11 @@ def lowered_too(state: SchedulerState, event: PriorityRaised) -> None:
         lifecycle._raise(state, run, event.priority, event.now_s)
 
 
+def killed_with_root(state: SchedulerState, slot: Slot, now_s: float) -> None:
+    if slot.running:
+        state.stop_slot(slot, KillRun, StopReason.WITH_PARENT, now_s)
+
+
 class Mutation(NamedTuple):
     where: object
     name: str
@@ -147,6 +152,12 @@ MUTATIONS = {
         "_is_passed_no_more",
         lambda state, run, now_s: False,
         "what was pushed out is not passed for ever",
+    ),
+    "children are killed once their parent has stopped": Mutation(
+        lifecycle,
+        "_stop_with_root",
+        killed_with_root,
+        "no side effect is cut because a parent has stopped",
     ),
     "side effects are cut short": Mutation(Slot, "is_inside_effect", lambda slot: False, "never inside a side effect"),
     "nobody makes room": Mutation(

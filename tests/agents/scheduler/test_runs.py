@@ -4,6 +4,7 @@ from headrace.agents.scheduler.events import (
     AttemptEnded,
     Cancelled,
     Closing,
+    EffectStarting,
     HostJoined,
     HostLost,
     KillRun,
@@ -193,8 +194,19 @@ def test_children_stop_and_start_again_with_their_parent():
     driver = Driver(slots=1)
     parent = driver.submit()
     child = driver.submit(parent=parent)
-    assert kills(driver.end(parent, ExitCause.LOST)) == [child]
-    assert starts(driver.end(child, ExitCause.LOST)) == [parent, child]
+    assert preempts(driver.end(parent, ExitCause.LOST)) == [child]
+    assert starts(driver.end(child, ExitCause.PREEMPTED)) == [parent, child]
+
+
+def test_children_that_were_told_to_stop_are_not_cut_short_when_their_parent_has_stopped():
+    driver = Driver(slots=1)
+    parent = driver.submit()
+    child = driver.submit(parent=parent)
+    driver.tell(EffectStarting(now_s=0.0, id=child, epoch=driver.epochs[child]))
+    assert preempts(driver.tell(Closing(now_s=0.0))) == [parent, child]
+    assert driver.end(parent, ExitCause.PREEMPTED) == []
+    parked = driver.end(child, ExitCause.PREEMPTED)
+    assert sorted(command.id for command in parked if isinstance(command, ParkRun)) == [parent, child]
 
 
 def test_a_child_never_waits_for_a_slot_that_its_own_parent_holds():

@@ -62,6 +62,7 @@ class LiveRun:
     used_bytes: int = 0  # as its executor reported
     peak_bytes: int = 0
     effects: set[str] = field(default_factory=set[str])  # steps whose side effects are in flight
+    doubtful: set[str] = field(default_factory=set[str])  # those, and side effects that a stop has cut short
     marks: dict[str, bytes] = field(default_factory=dict[str, bytes])  # of steps that wait for children
     requests: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"])  # programs that run for it
     slot: int = 0

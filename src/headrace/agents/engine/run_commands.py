@@ -42,6 +42,7 @@ _LEAST_PEAK_BYTES = 1_000_000
 _FIRST_RETRY_S = 0.5
 _AT_ONCE = (StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 _FOR_GOOD = (StopReason.CANCELLED, StopReason.TIMED_OUT)
+_CUTS_EFFECTS = (ExitCause.CANCELLED, ExitCause.TIMED_OUT)
 _LONGEST_RETRY_S = 60.0
 
 
@@ -67,6 +68,7 @@ class RunCommands:
         self._measure_alone(run)
         run.used_bytes = run.peak_bytes = 0
         run.effects.clear()
+        run.doubtful.clear()
         run.marks.clear()
         self._parts.answers.started(run, command.slot)
         self._writer.write(self._writes.runs.started(run.id, run.epoch, command.preemptions, command.deaths))
@@ -159,15 +161,24 @@ class RunCommands:
         error = (ended.reason if ended is not None else "") or run.stop_reason
         if command.cause is ExitCause.OUT_OF_MEMORY:
             error = set_aside_in_words(run.first_death, error, is_tried_again=run.kind.oom_retry)
+        if run.doubtful and command.cause in _CUTS_EFFECTS:
+            error = self._name_cut_effects(run, command.cause, error)
         if command.cause is ExitCause.FAILED and run.failures + 1 < run.kind.max_attempts:
             self._retry(run, error)
             return
         if run.has_children:
-            if command.cause in (ExitCause.CANCELLED, ExitCause.TIMED_OUT):
+            if command.cause in _CUTS_EFFECTS:
                 self._cancel_parked_children(run.id)
             self._writer.write(self._writes.runs.orphaned(run.id))
         result = ended.result if ended is not None and state is RunState.DONE else None
         self._end(RunEnd(run.name, state, result, error), run.id)
+
+    def _name_cut_effects(self, run: LiveRun, cause: ExitCause, error: str) -> str:
+        """Record the side effects that ended with the run, since nobody will be asked about them; return its error."""
+        steps = ", ".join(repr(step) for step in sorted(run.doubtful))
+        words = f"it ended inside the side effect of step {steps}, which may or may not have happened"
+        self._parts.log.record("undecided", f"{cause.value}: {words}", run=run.id)
+        return f"{error}; {words}" if error else words
 
     def end_unstarted(self, id: int, name: str, state: RunState) -> None:
         """End a run that the scheduler does not know: cancelled on disk, or larger than the budget."""

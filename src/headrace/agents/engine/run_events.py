@@ -73,6 +73,8 @@ class RunEvents:
             case contract.StepStarting():
                 self._effect_starting(run, event)
             case contract.StepRaised():
+                if run.stop is None:
+                    run.doubtful.discard(event.step)
                 self._effect_ended(run, run.epoch, event.step)
             case contract.Checkpoint():
                 writes = self._writes.steps.checkpoint(run.id, run.epoch, event.number, event.state, time.time())
@@ -131,6 +133,7 @@ class RunEvents:
         self.steps_count += 1
         self._writer.write(self._writes.steps.done(run.id, run.epoch, step, result, time.time(), mark))
         if step in run.effects:
+            run.doubtful.discard(step)
             self._writer.after_commit(partial(self._effect_ended, run, run.epoch, step))
         self._after_step(run)
 
@@ -147,6 +150,7 @@ class RunEvents:
         effect = Effect.OF_A_PROGRAM if event.runs_program else Effect.OF_A_FUNCTION
         self._writer.write(self._writes.steps.starting(run.id, run.epoch, event.step, effect, time.time(), event.mark))
         run.effects.add(event.step)
+        run.doubtful.add(event.step)
         self._parts.driver.send(EffectStarting(now_s=time.monotonic(), id=run.id, epoch=run.epoch))
 
     def _effect_ended(self, run: LiveRun, epoch: int, step: str) -> None:

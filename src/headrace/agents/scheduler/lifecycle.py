@@ -254,14 +254,21 @@ def _come_back(state: SchedulerState, run: ScheduledRun, slot: Slot, now_s: floa
     run.has_progress, run.side_effects = False, 0
     if run is root:
         run.phase = HELD
-        if slot.running:  # children in the same worker start again with it
-            state.stop_slot(slot, KillRun, StopReason.WITH_PARENT, now_s)
+        _stop_with_root(state, slot, now_s)
     elif ancestor := live_ancestor(state, run):
         join_parent(state, run, ancestor, now_s)
     elif slot.running and not slot.is_stopping() and not slot.is_waiting and not run.deaths:
         enter_slot(state, run, slot)
     else:
         _wait(state, run, now_s)
+
+
+def _stop_with_root(state: SchedulerState, slot: Slot, now_s: float) -> None:
+    """Children in the same worker start again with their root. Those that were told to stop when it was are not told
+    again: they do so at their next step, once a side effect that is in flight is over.
+    """
+    if slot.running and not slot.is_stopping():
+        state.stop_slot(slot, PreemptRun, StopReason.WITH_PARENT, now_s)
 
 
 def age_from(state: SchedulerState, run: ScheduledRun, queued_s: float) -> None:

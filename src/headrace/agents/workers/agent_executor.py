@@ -406,11 +406,13 @@ class IsolatedAgents:
             slot.worker.kill()
 
     def _harder(self, slot: _AgentSlot, run: _Attempt, number: int) -> None:
-        """It has not stopped in time. Inside a side effect that would leave a doubt, which only an emergency may."""
+        """It has not stopped in time. Inside a side effect, its own or of another run in the worker, that would leave a
+        doubt, which only an emergency may.
+        """
         if slot.runs.get(run.id) is not run:
             return
         loop = asyncio.get_running_loop()
-        if run.effects and run.signal is Signal.PREEMPT:
+        if run.signal is Signal.PREEMPT and any(each.effects for each in slot.runs.values()):
             loop.call_later(_HARDER_AFTER_S, self._harder, slot, run, number)
             return
         if slot.worker is not None:
