@@ -305,11 +305,12 @@ class CheckedWorld(World):
         check(run.priority is not Priority.CRITICAL, "CRITICAL work is never preempted")
         others = [other for other in self.hosts[slot.host].slots.values() if other is not slot]
         stopping = [other for other in others if self._is_stopping(other)]
-        check(all(other.is_patient and not command.is_patient for other in stopping), "one at a time")
         if command.why is StopReason.PRESSURE:
+            check(all(other.is_patient and not command.is_patient for other in stopping), "one at a time")
             self._check_preempt_for_memory(run, slot, others, command)
         else:
-            self._check_makes_room(slot, command)
+            leaving = [other for other in stopping if command.is_patient or not other.is_patient]
+            self._check_makes_room(slot, command, leaving)
         lower = [other for other in others if _goes_before(other, slot) and self._could_go(other, command)]
         check(not lower, "the lowest priority goes first, and of it the newest")
 
@@ -324,7 +325,7 @@ class CheckedWorld(World):
         if run.preemptions:
             check(self.now_s - run.began_s >= LIMITS.min_run_s, "a minimum run time before being preempted again")
 
-    def _check_makes_room(self, slot: Slot, command: PreemptRun) -> None:
+    def _check_makes_room(self, slot: Slot, command: PreemptRun, leaving: list[Slot]) -> None:
         host = self.hosts[slot.host]
         higher = [run for run in self.runs.values() if run.is_waiting and run.priority > slot.priority]
         resuming = [other for other in host.slots.values() if other.resuming and other.priority > slot.priority]
@@ -338,11 +339,28 @@ class CheckedWorld(World):
             check(resuming or not is_in_line, "CRITICAL work does not wait for steps")
             check(self.now_s >= slot.keeps_until_s, "a turn that age has given is not cut short")
         if slot.is_waiting:
-            has_slot = _computing(host) < host.slot_count
-            check(has_slot, "what waits makes no room where a slot is lacking")
+            check(_will_have_a_slot(host, leaving), "what waits makes no room where a slot is lacking")
+        is_plain = (
+            host.pressure is Pressure.NORMAL and not host.zero and not any(s.resuming for s in host.slots.values())
+        )
+        if is_plain and len(self.hosts) == 1:
+            lacks_memory = _will_have_a_slot(host, [])
+            check(not lacks_memory or not host.has_unread_exit, "what has stopped shows in a reading before more stops")
+            in_line = [run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)]
+            is_enough = leaving and all(self._will_fit(run, host, leaving) for run in in_line)
+            check(not is_enough, "no more stop than the next run needs")
         stays = sum(other.charge for other in host.slots.values() if other.priority >= max(levels))
         least = min((run.declared or QUEUE.least_run_bytes for run in self.runs.values() if run.is_waiting), default=0)
         check(resuming or turns or least + stays <= host.budget, "nobody stops where that does not help")
+
+    def _will_fit(self, run: Run, host: HostModel, leaving: list[Slot]) -> bool:
+        """Whether the run certainly fits once these have left."""
+        if run.declared is None or run.epoch or self._has_died(run) or self.granted:
+            return False
+        stays = [slot for slot in host.slots.values() if slot not in leaving]
+        taken = sum(max(slot.reserved, slot.read_bytes) for slot in stays) + KEPT_BACK * (len(stays) + 1)
+        has_memory = taken + host.used + run.declared <= host.budget * LIMITS.preempt_at
+        return has_memory and _will_have_a_slot(host, leaving) and not any(slot.is_alone for slot in stays)
 
     def _could_go(self, slot: Slot, command: PreemptRun) -> bool:
         """Whether the slot could have been stopped in place of another that is higher, or older."""
@@ -478,6 +496,10 @@ class CheckedWorld(World):
 
 def _computing(host: HostModel) -> int:
     return sum(not slot.is_waiting for slot in host.slots.values())
+
+
+def _will_have_a_slot(host: HostModel, leaving: list[Slot]) -> bool:
+    return _computing(host) - sum(not slot.is_waiting for slot in leaving) < host.slot_count
 
 
 def _goes_before(one: Slot, other: Slot) -> bool:

@@ -98,16 +98,39 @@ def test_making_room_does_not_count_towards_the_cap_of_preemptions():
     assert not driver.scheduler.snapshot().running[0].is_alone
 
 
-def test_room_is_made_for_memory_too_and_one_at_a_time():
+def test_room_is_made_for_memory_too_by_as_many_at_once_as_the_next_run_needs():
     driver = Driver(slots=4)
     low = [driver.submit(Priority.LOW, memory=300) for _ in range(3)]
     high = driver.submit(Priority.HIGH, memory=600)
-    assert preempts(driver.sent) == [low[2]]
-    assert starts(driver.end(low[2], ExitCause.PREEMPTED)) == []
-    driver.wait(2.5, used=600)
     assert preempts(driver.sent) == [low[2], low[1]]
-    assert starts(driver.end(low[1], ExitCause.PREEMPTED)) == []
-    assert starts(driver.read(300)) == [high]
+    assert starts(driver.end(low[2], ExitCause.PREEMPTED)) == []
+    assert starts(driver.end(low[1], ExitCause.PREEMPTED)) == [high]
+    driver.read(300)
+    assert preempts(driver.sent) == [low[2], low[1]]
+
+
+def test_the_next_in_line_has_room_made_with_the_first_reading_after_the_last_exit():
+    driver = Driver(slots=4)
+    low = [driver.submit(Priority.LOW, memory=300) for _ in range(3)]
+    critical = [driver.submit(Priority.CRITICAL, memory=300) for _ in range(3)]
+    for number in range(3):
+        assert preempts(driver.sent) == low[: -2 - number : -1]
+        driver.read(300)
+        assert starts(driver.end(low[2 - number], ExitCause.PREEMPTED)) == [critical[number]]
+        driver.now_s += 0.05
+        driver.read(300)
+
+
+def test_memory_that_a_stopped_slot_has_not_given_back_shows_in_a_reading_before_another_stops():
+    driver = Driver(slots=4)
+    low = [driver.submit(Priority.LOW, memory=300) for _ in range(3)]
+    driver.read(690)
+    high = driver.submit(Priority.HIGH, memory=320)
+    assert preempts(driver.sent) == [low[2]]
+    assert starts(driver.end(low[2], ExitCause.PREEMPTED)) == []  # by the last reading, that much is in use
+    assert preempts(driver.sent) == [low[2]]
+    assert starts(driver.read(600)) == [high]
+    assert preempts(driver.sent) == [low[2]]
 
 
 def test_nobody_stops_where_that_would_not_help():

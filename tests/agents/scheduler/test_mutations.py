@@ -191,6 +191,15 @@ MUTATIONS = {
     "the highest goes first": Mutation(
         preemption, "lowest_of", highest_first, "the lowest priority goes first, and of it the newest"
     ),
+    "all that may go make room at once": Mutation(
+        making_room,
+        "_enough_for",
+        lambda host, run, need, may_go, leaving: may_go,
+        "no more stop than the next run needs",
+    ),
+    "more stop before what has stopped shows": Mutation(
+        making_room, "awaits_reading", lambda host, need: False, "what has stopped shows in a reading before more stops"
+    ),
     "many are preempted at once": Mutation(relief, "may_preempt_another", lambda host, now_s: True, "one at a time"),
     "memory is never the run's own fault": Mutation(
         exits,

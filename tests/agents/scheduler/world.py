@@ -166,6 +166,7 @@ class HostModel:
     read_budget: int = BUDGET  # at the last reading
     lendable: int | None = None  # to all workers, as of the last reading; None where none is held to a limit
     most_for_one: int = 0
+    has_unread_exit: bool = False  # of a slot that was told to stop, since the last reading
     slots: dict[int, Slot] = field(default_factory=dict)
 
 
@@ -368,6 +369,7 @@ class World:
             slot.resuming.pop(run.id, None)
             if not slot.members and slot.host in self.hosts:
                 del self.hosts[slot.host].slots[slot.number]
+                self.hosts[slot.host].has_unread_exit |= slot.stop_sent_s is not None
 
     def raise_priority(self, run: Run, priority: Priority) -> None:
         self.tell(PriorityRaised(now_s=self.now_s, id=run.id, priority=priority))
@@ -398,6 +400,7 @@ class World:
             slot.read_bytes = sum(run.memory for run in slot.members.values())
         survey = self.in_use.get(host.name, 0) * PERMIT_BYTES
         host.used = host.base + sum(memory for _, memory in by_run) + survey
+        host.has_unread_exit = False
         host.highest_base, host.read_budget = max(host.highest_base, host.base), host.budget
         tells = by_run if host.slot_count % 2 else ()  # some executors cannot tell runs apart, nor hold them to limits
         if host.slot_count % 2:

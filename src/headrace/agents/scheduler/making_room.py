@@ -1,8 +1,8 @@
 """Decides whether lower work stops for the run that is next: it lacks a slot or memory, and stopping others helps.
 
 The first run in line makes room with the priority of the highest one that waits behind it (priority inheritance): its
-age may have put it before that one. One slot at a time stops, at its next step. Only for CRITICAL work it has a
-deadline, after which its step is cut. Does not cover: which slot gives way (`preemption`).
+age may have put it before that one. As many slots stop as that run needs and no more, each at its next step. Only for
+CRITICAL work they have a deadline, after which the step is cut. Does not cover: which slot gives way (`preemption`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from headrace.agents.scheduler.hosts.needs import Need
 from headrace.agents.scheduler.preemption import (
     gives_way_to,
     is_one_stopping,
+    leaving_soon,
     lowest_of,
     may_be_preempted,
-    may_preempt_another,
 )
 from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
@@ -42,31 +42,43 @@ def _is_admitted(state: SchedulerState, run: ScheduledRun) -> bool:
 
 
 def make_room(state: SchedulerState, host: Host, run: ScheduledRun, need: Need, level: Priority, now_s: float) -> bool:
-    """Stop one slot for the run, with the rights of a priority; return whether room is made here, now or soon. Where a
-    slot is lacking, one that waits gives none. A run that has waited aside has its turn: its equals make room too.
+    """Stop slots for the run, with the rights of a priority; return whether room is made here, now or soon. A run that
+    has waited aside has its turn: its equals make room too.
     """
     is_patient = level is not CRITICAL
+    leaving = leaving_soon(host, now_s, is_patient=is_patient)
+    if awaits_reading(host, need) or (leaving and host.fits(run, need, leaving)):
+        return True
     may_go = _who_may_go(host, level, now_s)
     if run.is_aside:
         may_go += [slot for slot in host.slots.values() if slot not in may_go and _is_equal(slot, run, host, now_s)]
-    leaving = may_go + [slot for slot in host.stopping.values() if slot not in may_go]
-    if not leaving or not host.fits(run, need, leaving):
+    all_that_leave = may_go + [slot for slot in host.stopping.values() if slot not in may_go]
+    if not all_that_leave or not host.fits(run, need, all_that_leave):
         return False
-    if may_stop_one(host, need, level, now_s):
-        _stop_one(state, may_go if host.has_free_slot() else _computing(may_go), now_s, is_patient=is_patient)
+    for slot in _enough_for(host, run, need, may_go, leaving):
+        state.stop_slot(slot, PreemptRun, StopReason.MAKES_ROOM, now_s, is_patient=is_patient)
     return True
 
 
-def may_stop_one(host: Host, need: Need, level: Priority, now_s: float) -> bool:
-    """Whether a slot may be told to stop: none is stopping, and where memory is lacking, a reading shows what the last
-    one has left.
-    """
-    is_patient = level is not CRITICAL
-    if is_one_stopping(host, now_s, is_patient=is_patient):
+def awaits_reading(host: Host, need: Need) -> bool:
+    """Whether the run lacks memory, and no reading shows yet what the last slot that was stopped has left."""
+    if not host.has_unread_exit:
         return False
-    if need.is_alone or need.memory_bytes > host.memory.room_beside_others_bytes(is_estimate=need.is_estimate):
-        return may_preempt_another(host, now_s, is_patient=is_patient)
-    return True  # only a slot is lacking: no reading shows that
+    return need.is_alone or need.memory_bytes > host.memory.room_beside_others_bytes(is_estimate=need.is_estimate)
+
+
+def _enough_for(host: Host, run: ScheduledRun, need: Need, may_go: list[Slot], leaving: list[Slot]) -> list[Slot]:
+    """Of the slots that may go, the lowest, until the run fits once they and those already stopping have left. Where a
+    slot is lacking, one that waits gives none.
+    """
+    going: list[Slot] = []
+    while not host.fits(run, need, leaving + going):
+        has_slot = host.has_free_slot(leaving + going)
+        slot = lowest_of([slot for slot in may_go if slot not in going and (has_slot or not slot.is_waiting)])
+        if slot is None:
+            break
+        going.append(slot)
+    return going
 
 
 def _is_equal(slot: Slot, run: ScheduledRun, host: Host, now_s: float) -> bool:
@@ -82,12 +94,9 @@ def make_room_to_resume(state: SchedulerState, host: Host, now_s: float) -> None
         return
     level = max(slot.priority for slot in host.resuming.values())
     is_patient = level is not CRITICAL
-    if not is_one_stopping(host, now_s, is_patient=is_patient):
-        _stop_one(state, _computing(_who_may_go(host, level, now_s)), now_s, is_patient=is_patient)
-
-
-def _stop_one(state: SchedulerState, slots: list[Slot], now_s: float, *, is_patient: bool) -> None:
-    if slot := lowest_of(slots):
+    if is_one_stopping(host, now_s, is_patient=is_patient):
+        return
+    if slot := lowest_of([slot for slot in _who_may_go(host, level, now_s) if not slot.is_waiting]):
         state.stop_slot(slot, PreemptRun, StopReason.MAKES_ROOM, now_s, is_patient=is_patient)
 
 
@@ -97,10 +106,6 @@ def _who_may_go(host: Host, level: Priority, now_s: float) -> list[Slot]:
         return []
     is_patient = level is not CRITICAL
     return [slot for slot in host.slots.values() if _makes_room(slot, level, now_s, is_patient=is_patient)]
-
-
-def _computing(slots: list[Slot]) -> list[Slot]:
-    return [slot for slot in slots if not slot.is_waiting]
 
 
 def _makes_room(slot: Slot, level: Priority, now_s: float, *, is_patient: bool) -> bool:

@@ -16,7 +16,7 @@ from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.needs import Need, need_of
 from headrace.agents.scheduler.hosts.survey_permits import NOT_THROTTLED, SurveyThrottle
 from headrace.agents.scheduler.lifecycle import age_from, settle
-from headrace.agents.scheduler.making_room import highest_in_line, make_room, make_room_to_resume, may_stop_one
+from headrace.agents.scheduler.making_room import highest_in_line, make_room, make_room_to_resume
 from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import ScheduledRun, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
@@ -168,8 +168,6 @@ def _make_room(
     """Have others make room on the first host where that helps."""
     level = highest_in_line(state, run, behind)
     for host, need in places:
-        if len(places) == 1 and not may_stop_one(host, need, level, now_s):
-            return  # mostly because one is stopping: spares the search for who could stop next
         if host.slots and make_room(state, host, run, need, level, now_s):
             return
 

@@ -78,11 +78,13 @@ def may_be_preempted(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:
     return may_again and leader.has_progress and not slot.is_inside_effect()
 
 
-def may_preempt_another(host: Host, now_s: float, *, is_patient: bool = False) -> bool:
-    """Whether another slot may be preempted: one at a time, and the last one's memory must show in a reading first."""
+def may_preempt_another(host: Host, now_s: float) -> bool:
+    """Whether pressure may preempt another slot: one at a time, and `calm_s` after the last one left, since memory may
+    be given back slowly and one slot too many would have stopped.
+    """
     if host.preempted_at_s is not None and now_s - host.preempted_at_s < host.limits.calm_s:
         return False
-    return not is_one_stopping(host, now_s, is_patient=is_patient)
+    return not is_one_stopping(host, now_s)
 
 
 def is_one_stopping(host: Host, now_s: float, *, is_patient: bool = False) -> bool:
@@ -91,6 +93,15 @@ def is_one_stopping(host: Host, now_s: float, *, is_patient: bool = False) -> bo
         if (is_patient or not slot.is_patient) and _still_has_time(slot, host.limits, now_s):
             return True
     return False
+
+
+def leaving_soon(host: Host, now_s: float, *, is_patient: bool = False) -> list[Slot]:
+    """The slots that were told to stop and still have time; only patient work waits for those that stop patiently."""
+    return [
+        slot
+        for slot in host.stopping.values()
+        if _still_has_time(slot, host.limits, now_s) and (is_patient or not slot.is_patient)
+    ]
 
 
 def _still_has_time(slot: Slot, limits: MemoryLimits, now_s: float) -> bool:

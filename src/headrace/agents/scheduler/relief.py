@@ -43,6 +43,7 @@ _NOTICEABLY = 1.1
 def take_reading(state: SchedulerState, host: Host, read: MemoryMeasured) -> None:
     before = host.pressure
     host.memory.observe(read)
+    host.has_unread_exit = False
     if host.pressure is not before:
         state.commands.append(RecordNotice(notice=Notice.LEVEL, subject=host.name, reading=host.reading))
         if host.pressure is Pressure.NORMAL:

@@ -25,8 +25,8 @@ _ADMITTED = (Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITICAL)
 
 
 class Host:
-    """`throttle` is how far surveys must give way to the run that is next; `preempted_at_s` when a stopped slot was
-    last left.
+    """`throttle` is how far surveys must give way to the run that is next; `preempted_at_s` when a slot that
+    was told to stop last left; `has_unread_exit` whether no reading came since.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class Host:
         self.governor = self.memory.governor
         self.throttle = SurveyThrottle.NONE
         self.preempted_at_s: float | None = None
+        self.has_unread_exit = False
         self.is_lost = False
         self._alone = 0
 
@@ -145,7 +146,7 @@ class Host:
         if slot.pauses_surveys:
             self.surveys.pause_ended(now_s)
         if self.stopping.pop(slot.number, None):
-            self.preempted_at_s = now_s
+            self.preempted_at_s, self.has_unread_exit = now_s, True
 
     def note_stop(self, slot: Slot, now_s: float) -> None:
         """The slot is told to stop."""
