@@ -4,7 +4,7 @@ import random
 import pytest
 
 from headrace.priority import Priority
-from headrace.workers.lender import LEAST_WORKER_BYTES, Lender, NoRoomError
+from headrace.workers.lender import KEPT_BACK_BYTES, LEAST_WORKER_BYTES, Lender, NoRoomError
 from headrace.workers.lending import ceiling_while_waiting, enough_to_go_on
 
 MB = 1 << 20
@@ -95,8 +95,8 @@ async def test_a_worker_that_waits_keeps_what_it_uses_and_a_little_and_has_its_l
     waiting.is_waiting = True
     await lender.settle()
     assert waiting.limit_bytes == ceiling_while_waiting(40 * MB)
-    other = await lender.lend(384 * MB, started(lender), priority=Priority.LOW)
-    assert other.limit_bytes >= 384 * MB
+    other = await lender.lend(392 * MB, started(lender), priority=Priority.LOW)
+    assert other.limit_bytes >= 392 * MB
     assert waiting.limit_bytes <= enough_to_go_on(40 * MB) + 4 * MB
     lender.returned(other)
     waiting.is_waiting = False
@@ -167,6 +167,21 @@ async def test_what_is_not_worth_moving_adds_up_for_one_that_starts(monkeypatch)
     for loan in waiting:
         loan.is_waiting, loan.holder.counted_bytes = True, 1 * MB
         loan.now_has(12 * MB, 0.0)  # 3 MB above what it needs: not worth moving by itself
-    lender.room_bytes = 17 * 8 * MB + 16 * 9 * MB + 30 * MB
+    lender.room_bytes = 8 * MB + 16 * 9 * MB + 30 * MB
     loan = await lender.lend(30 * MB, started(lender), is_promised=True)
     assert loan.limit_bytes >= 30 * MB
+
+
+async def test_nothing_is_kept_back_for_those_that_wait_and_all_of_it_when_they_compute_again():
+    lender = Lender(300 * MB, 250 * MB)
+    loans = []
+    for _ in range(14):  # 18 MB each, with 8 MB kept back only 11
+        loans.append(await lender.lend(20 * MB, started(lender), is_promised=True))
+        loans[-1].holder.counted_bytes = 10 * MB
+        loans[-1].is_waiting = True
+        await lender.settle()
+    assert sum(loan.limit_bytes for loan in loans) <= 300 * MB
+    lender.returned(loans.pop())
+    loans[0].is_waiting = False
+    await lender.settle()
+    assert sum(loan.limit_bytes for loan in loans) + KEPT_BACK_BYTES <= 300 * MB

@@ -26,7 +26,8 @@ from headrace.workers.limited_process import LimitedProcess
 # forked with; the rest is for what its work imports.
 LEAST_WORKER_BYTES = 16_000_000
 _WORTH_MOVING_BYTES = 4 << 20
-KEPT_BACK_BYTES = 8 << 20  # for each: how far a worker was seen above its limit, before it was killed
+# For each that computes: how far a worker was seen above its limit, before it was killed. One that waits does not grow.
+KEPT_BACK_BYTES = 8 << 20
 _MOVES_BYTES = 8 << 20
 _STARTS_WITHIN_S = 1.0
 _URGENT = 0.9  # of its limit
@@ -170,7 +171,8 @@ class Lender:
 
     async def _move(self) -> None:
         loans = list(self._loans)
-        room_bytes = max(0, self.room_bytes - self._abandoned_bytes() - KEPT_BACK_BYTES * len(loans))
+        computing = sum(not loan.is_waiting for loan in loans)
+        room_bytes = max(0, self.room_bytes - self._abandoned_bytes() - KEPT_BACK_BYTES * computing)
         targets = limits_within(room_bytes, [loan.borrower() for loan in loans])
         # A worker that starts gets all that it was promised: what is not worth moving adds up with many that wait.
         is_starting = any(loan.is_promised and loan.holder is None for loan in loans)

@@ -147,7 +147,7 @@ class CheckedWorld(World):
         check(host.used + command.memory_bytes <= host.budget, "what is in use counts too")
         check(command.memory_bytes >= (run.declared or 0), "what is declared is reserved")
         if host.lendable is not None:
-            lent = reserved + command.memory_bytes + KEPT_BACK * (len(slots) + 1)
+            lent = reserved + command.memory_bytes + KEPT_BACK * (_computing(host) + 1)
             check(lent <= host.lendable, "what a start was promised can be lent to it")
         check(run.priority >= _LOWEST_STARTED[host.pressure], "pressure keeps its levels out")
         was_pushed_out = run.preemptions and not run.deaths
@@ -358,7 +358,7 @@ class CheckedWorld(World):
         if run.declared is None or run.epoch or self._has_died(run) or self.granted:
             return False
         stays = [slot for slot in host.slots.values() if slot not in leaving]
-        taken = sum(max(slot.reserved, slot.read_bytes) for slot in stays) + KEPT_BACK * (len(stays) + 1)
+        taken = sum(max(slot.reserved, slot.read_bytes) for slot in stays) + KEPT_BACK * (_computing(host) + 1)
         has_memory = taken + host.used + run.declared <= host.budget * LIMITS.preempt_at
         return has_memory and _will_have_a_slot(host, leaving) and not any(slot.is_alone for slot in stays)
 
@@ -424,7 +424,7 @@ class CheckedWorld(World):
         if not is_plain or not is_calm or host.zero or any(slot.is_alone or slot.resuming for slot in slots):
             return
         need = first.declared or (BUDGET if first.kind in self.known_kinds else QUEUE.slot_memory_bytes)
-        taken = sum(max(slot.reserved, slot.read_bytes) for slot in slots) + KEPT_BACK * (len(slots) + 1)
+        taken = sum(max(slot.reserved, slot.read_bytes) for slot in slots) + KEPT_BACK * (_computing(host) + 1)
         is_free = taken + host.used + need <= host.budget * LIMITS.preempt_at
         check(not is_free or _computing(host) >= host.slot_count, "nobody waits for memory that is free")
 

@@ -1,5 +1,7 @@
 from headrace.agents.scheduler.events import (
     Cancelled,
+    HostJoined,
+    MemoryMeasured,
     PreemptRun,
     ResumeRun,
     SchedulerCommand,
@@ -10,7 +12,7 @@ from headrace.agents.scheduler.events import (
 )
 from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
-from tests.agents.scheduler.driver import Driver, kills, preempts, settled, starts
+from tests.agents.scheduler.driver import LIMITS, Driver, kills, preempts, settled, starts
 
 MARGIN = 10
 
@@ -202,3 +204,23 @@ def test_a_slot_that_waits_is_charged_at_least_the_smallest_worker():
     driver.submit(memory=901)
     assert starts(driver.wait_begins(first)) == [second]
     assert starts(driver.end(second)) == []  # the next one does not fit beside it
+
+
+def test_nothing_is_kept_back_for_a_worker_that_waits_until_it_computes_again():
+    driver = Waits(slots=1)
+    driver.tell(HostJoined(now_s=0.0, host="here", slots=1, limits=LIMITS, kept_back_bytes=200))
+    runs = [driver.submit(memory=100) for _ in range(5)]
+
+    def read() -> list[SchedulerCommand]:
+        used = tuple((run, 60) for run in runs if run in driver.epochs)
+        read = MemoryMeasured(now_s=0.0, host="here", used_bytes=100, by_run=used, lendable_bytes=600)
+        return driver.tell(read)
+
+    read()
+    for run in runs[:4]:  # each 70 of 600, and 100 with 200 kept back for the one that computes
+        assert starts(driver.sent)[-1] == run
+        driver.wait_begins(run)
+        read()
+    assert starts(driver.sent) == runs
+    driver.wait_is_over(runs[0])
+    assert resumed(driver.wait_begins(runs[4])) == [runs[0]]

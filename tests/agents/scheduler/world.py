@@ -567,11 +567,8 @@ class World:
         """The parent that waits for an isolated child stays behind it."""
         run.queued_s, run.latest_queued_s = earliest_s, latest_s
         if run.is_isolated and run.parent:
-            earliest_s, latest_s = (
-                max(run.parent.queued_s, earliest_s + 0.001),
-                max(run.parent.latest_queued_s, latest_s + 0.001),
-            )
-            self._age_from(run.parent, earliest_s, latest_s)
+            parent = run.parent
+            self._age_from(parent, _behind(parent.queued_s, earliest_s), _behind(parent.latest_queued_s, latest_s))
 
     def slot_for(self, run: Run) -> Slot | None:
         """A child joins its parent's, or that of its parent's parent; what was lost, the one it left."""
@@ -589,6 +586,10 @@ class World:
         slot = Slot(command.host, run.priority, self.numbers, self.now_s, command.memory_bytes, command.is_alone, run)
         self.hosts[command.host].slots[self.numbers] = slot
         return slot
+
+
+def _behind(parent_s: float, child_s: float) -> float:
+    return parent_s if parent_s > child_s else child_s + 0.001
 
 
 def place(run: Run) -> tuple[bool, float, int]:

@@ -107,7 +107,9 @@ class _TimedEvent(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class HostJoined(_TimedEvent, frozen=True, kw_only=True):
-    """`kept_back_bytes` is what each worker may pass its limit by, before it is killed: of no use to any run."""
+    """`kept_back_bytes` is what each worker that computes may pass its limit by, before it is killed: of no use to
+    any run.
+    """
 
     host: str
     slots: int

@@ -89,7 +89,7 @@ class Host:
         """Whether a run may start here now, or once some of the slots have been left."""
         need_bytes, left, alone = need.memory_bytes, len(self.slots), self._alone
         for slot in leaving:
-            need_bytes -= slot.charged_bytes + self.memory.kept_back_bytes
+            need_bytes -= slot.charged_bytes + (0 if slot.is_waiting else self.memory.kept_back_bytes)
             left -= 1
             alone -= slot.is_alone
         if not left:
@@ -120,12 +120,14 @@ class Host:
     def begin_wait(self, slot: Slot) -> None:
         slot.is_waiting = True
         self.computing -= 1
+        self.memory.waiting += 1
         self.memory.charge_anew(slot)
 
     def end_wait(self, slot: Slot) -> None:
         slot.is_waiting, slot.wait_over_s = False, 0.0
         self.resuming.pop(slot.number, None)
         self.computing += 1
+        self.memory.waiting -= 1
         self.memory.charge_anew(slot)
 
     def may_resume(self, slot: Slot) -> bool:

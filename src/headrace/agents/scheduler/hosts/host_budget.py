@@ -52,7 +52,8 @@ class HostBudget:
         self._least_bytes = queue_limits.least_run_bytes
         self._charged_bytes = 0  # to slots
         self._undeclared = 0  # slots whose first run has not declared what it needs
-        self.kept_back_bytes = kept_back_bytes  # for each worker, beside its limit
+        self.kept_back_bytes = kept_back_bytes  # for each worker that computes, beside its limit
+        self.waiting = 0  # of the slots, those whose workers wait
         self._lendable_bytes: int | None = None  # to all workers together
         self._most_to_lend_bytes: int | None = None  # to one, if nothing else ran
         self._was_reclaimed = False
@@ -122,7 +123,7 @@ class HostBudget:
         """What one more worker could be lent."""
         if self._lendable_bytes is None:
             return self.governor.budget_bytes
-        return self._lendable_bytes - self._charged_bytes - self.kept_back_bytes * (len(self._slots) + 1)
+        return self._lendable_bytes - self._charged_bytes - self.kept_back_bytes * (len(self._slots) - self.waiting + 1)
 
     # Charges.
 
@@ -144,6 +145,7 @@ class HostBudget:
 
     def release(self, slot: Slot) -> None:
         self._charged_bytes -= slot.charged_bytes
+        self.waiting -= slot.is_waiting
         self._undeclared -= slot.root.declared_bytes is None
 
     def reserve_more(self, slot: Slot, slot_memory_bytes: int) -> None:
