@@ -167,9 +167,9 @@ async def test_what_is_not_worth_moving_adds_up_for_one_that_starts(monkeypatch)
     for loan in waiting:
         loan.is_waiting, loan.holder.counted_bytes = True, 1 * MB
         loan.now_has(12 * MB, 0.0)  # 3 MB above what it needs: not worth moving by itself
-    lender.room_bytes = 8 * MB + 16 * 9 * MB + 30 * MB
-    loan = await lender.lend(30 * MB, started(lender), is_promised=True)
-    assert loan.limit_bytes >= 30 * MB
+    lender.room_bytes = 8 * MB + 16 * 9 * MB + 50 * MB
+    loan = await lender.lend(50 * MB, started(lender), is_promised=True)
+    assert loan.limit_bytes >= 50 * MB
 
 
 async def test_nothing_is_kept_back_for_those_that_wait_and_all_of_it_when_they_compute_again():
