@@ -329,7 +329,7 @@ class AgentContext:
             raise InvalidInput(f"A step needs a function, not {type(function).__name__}.")
         inside = contextvars.copy_context()
         call = partial(inside.run, partial(function, *args, **keywords))
-        result = await asyncio.get_running_loop().run_in_executor(self._link.threads, _without_stop_iteration, call)
+        result = await asyncio.get_running_loop().run_in_executor(self._link.threads, without_stop_iteration, call)
         return await result if inspect.isawaitable(result) else result
 
     def _key_of(self, name: str) -> str:
@@ -342,12 +342,12 @@ class AgentContext:
         return f"${what}-{self._checkpoints}-{count}"
 
 
-def _without_stop_iteration(call: Callable[[], Any]) -> Any:
-    """A future cannot hold a StopIteration: the step would wait for ever."""
+def without_stop_iteration(call: Callable[[], Any]) -> Any:
+    """A future cannot hold a StopIteration: who awaits it would wait for ever."""
     try:
         return call()
     except StopIteration as error:
-        raise RuntimeError("step raised StopIteration") from error
+        raise RuntimeError("it raised StopIteration") from error
 
 
 def _checked_argv(argv: Sequence[str]) -> list[str]:

@@ -74,15 +74,27 @@ def stop_firmly(task: asyncio.Task[None], tries: int = _CANCELS, *, every_s: flo
     asyncio.get_running_loop().call_later(every_s, lambda: stop_firmly(task, tries - 1, every_s=every_s))
 
 
+def is_stopped_from_outside(task: asyncio.Task[Any] | None, error: BaseException) -> bool:
+    """Whether this error ends a task because it was cancelled or torn down, and not because its own code raised it. Who
+    tears a task down is no part of it.
+    """
+    if not isinstance(error, (asyncio.CancelledError, GeneratorExit)):
+        return False
+    try:
+        is_its_turn = asyncio.current_task() is task
+    except RuntimeError:  # the loop is gone
+        is_its_turn = False
+    return not is_its_turn or (task is not None and task.cancelling() > 0)
+
+
 async def _conduct(ended: Future[None], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    task = asyncio.current_task()
     try:
         result = function(*arguments)
         if inspect.isawaitable(result):
             await result
-    except (asyncio.CancelledError, GeneratorExit):
-        _fill(ended, asyncio.CancelledError())
     except BaseException as error:  # noqa: BLE001 - handed to the engine, whatever it is
-        _fill(ended, error)
+        _fill(ended, asyncio.CancelledError() if is_stopped_from_outside(task, error) else error)
     else:
         _fill(ended, None)
 

@@ -1,6 +1,7 @@
 """Async heartbeats that block the engine's loop: the first offence is told, and stalls nothing any more."""
 
 import asyncio
+import gc
 import logging
 import threading
 import time
@@ -232,3 +233,44 @@ async def test_a_heartbeat_that_takes_longer_than_its_time_limit_has_failed_and_
         engine.every(0.2, slow, name="slow", timeout_s=0.3)
         await until(lambda: engine.status().heartbeats[0].failures)
         assert engine.status().heartbeats[0].last_error == "it took longer than its time limit, timeout_s=0.3"
+
+
+class Unusual(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("raised", [GeneratorExit("a"), Unusual("a"), SystemExit("a"), asyncio.CancelledError("a")])
+async def test_whatever_an_async_heartbeat_raises_is_a_failure_and_nothing_is_printed(
+    tmp_path, caplog, capfd, raised, blocks
+):
+    async def bad(ctx):
+        if blocks:
+            time.sleep(0.3)
+        await asyncio.sleep(0)
+        raise raised
+
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        engine.every(0.1, bad, name="bad", jitter=0, timeout_s=30)
+        await until(lambda: engine.status().heartbeats[0].failures > 2)
+        (shown,) = engine.status().heartbeats
+        assert type(raised).__name__ in shown.last_error
+        assert shown.has_own_thread is blocks
+        assert len(await events_of(engine, "heartbeat failed")) >= 3
+        assert await (await engine.submit(fine)).result() == 2
+        gc.collect()
+    assert capfd.readouterr().err == ""
+    assert [record for record in caplog.records if record.name == "asyncio" and record.levelno >= logging.ERROR] == []
+
+
+@pytest.mark.parametrize("raised", [StopIteration("a"), GeneratorExit("a"), Unusual("a")])
+async def test_whatever_a_heartbeat_in_a_thread_raises_is_a_failure(tmp_path, caplog, raised):
+    def bad():
+        raise raised
+
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        engine.every(0.1, bad, name="bad", jitter=0, timeout_s=30)
+        await until(lambda: engine.status().heartbeats[0].failures > 2)
+        told = await events_of(engine, "heartbeat failed")
+        assert all(type(raised).__name__ in each for each in told)
+    assert [record for record in caplog.records if record.name == "asyncio" and record.levelno >= logging.ERROR] == []

@@ -17,14 +17,15 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headrace.agents.context import AgentContext, Surroundings
+from headrace.agents.context import AgentContext, Surroundings, without_stop_iteration
 from headrace.agents.contract import AgentRun
 from headrace.agents.engine.engine_parts import EngineParts
 from headrace.agents.heartbeat_link import HeartbeatLink
-from headrace.agents.heartbeat_loop import HeartbeatLoop, stop_firmly
+from headrace.agents.heartbeat_loop import HeartbeatLoop, is_stopped_from_outside, stop_firmly
 from headrace.agents.inline_agents import tear_down
 from headrace.agents.model_calls import AgentCalls
 from headrace.agents.scheduler.events import (
@@ -195,19 +196,17 @@ class EngineHeartbeats:
         heartbeat.runs += 1
         heartbeat.skips_in_a_row = 0
         heartbeat.last_run_at = time.time()
+        task = asyncio.current_task()
         try:
             await self._call(heartbeat, epoch)
             heartbeat.last_error = ""
-        except asyncio.CancelledError:
-            heartbeat.last_error = heartbeat.last_error or "stopped"
-        except RunStopped as stopped:
-            heartbeat.last_error = heartbeat.last_error or "stopped"
-            if stopped.cause is ExitCause.PARKED:
-                self._failed(
-                    heartbeat, "A heartbeat cannot wait on disk. Use asyncio.sleep, or submit a run that waits."
-                )
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - recorded; a heartbeat that fails beats again
-            self._failed(heartbeat, f"{type(error).__name__}: {error}"[:500])
+        except KeyboardInterrupt:
+            raise  # Ctrl-C is the program's
+        except BaseException as error:  # noqa: BLE001 - recorded; a heartbeat that fails beats again
+            if is_stopped_from_outside(task, error):
+                heartbeat.last_error = heartbeat.last_error or "stopped"
+            else:
+                self._failed(heartbeat, _in_words(error))
         finally:
             self._tasks.pop(heartbeat.name, None)
             self._report_end(heartbeat, epoch)
@@ -245,7 +244,8 @@ class EngineHeartbeats:
             elif inspect.iscoroutinefunction(heartbeat.function):
                 await heartbeat.function(*arguments)
             else:
-                called = self._called[heartbeat.name] = self._threads.submit(heartbeat.function, *arguments)
+                call = partial(without_stop_iteration, partial(heartbeat.function, *arguments))
+                called = self._called[heartbeat.name] = self._threads.submit(call)
                 result = await asyncio.wrap_future(called)
                 if inspect.isawaitable(result):
                     await result
@@ -263,3 +263,9 @@ class EngineHeartbeats:
         except asyncio.CancelledError:
             heartbeat.loop.cancel()
             raise
+
+
+def _in_words(error: BaseException) -> str:
+    if isinstance(error, RunStopped) and error.cause is ExitCause.PARKED:
+        return "A heartbeat cannot wait on disk. Use asyncio.sleep, or submit a run that waits."
+    return f"{type(error).__name__}: {error}"[:500].removesuffix(": ")
