@@ -10,6 +10,7 @@ from headrace.agents.scheduler.events import (
     WaitBegan,
     WaitOver,
 )
+from headrace.agents.scheduler.snapshot import Lacks
 from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
 from tests.agents.scheduler.driver import LIMITS, Driver, kills, preempts, settled, starts
@@ -224,3 +225,18 @@ def test_nothing_is_kept_back_for_a_worker_that_waits_until_it_computes_again():
     assert starts(driver.sent) == runs
     driver.wait_is_over(runs[0])
     assert resumed(driver.wait_begins(runs[4])) == [runs[0]]
+
+
+def test_a_snapshot_tells_what_the_first_in_line_waits_for():
+    driver = Waits(slots=1)
+    first = driver.submit(memory=600)
+    assert driver.scheduler.snapshot(0.0).first_in_line is None
+    second = driver.submit(memory=900)
+    shown = driver.scheduler.snapshot(0.0).first_in_line
+    assert (shown.id, shown.lacks) == (second, Lacks.SLOT)
+    driver.read(600, r1=600)
+    driver.wait_begins(first)
+    shown = driver.scheduler.snapshot(0.0).first_in_line
+    assert (shown.id, shown.lacks, shown.needs_bytes, shown.free_bytes) == (second, Lacks.MEMORY, 900, 400)
+    driver.read(990, r1=600)
+    assert driver.scheduler.snapshot(0.0).first_in_line.lacks is Lacks.PRESSURE

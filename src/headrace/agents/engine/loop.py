@@ -283,8 +283,9 @@ class EngineLoop:
         return self._driver.scheduler.snapshot().running_count + interviews
 
     def status(self) -> EngineStatus:
+        now_s = time.monotonic()
         return status_of(
-            snapshot=self._driver.scheduler.snapshot(),
+            snapshot=self._driver.scheduler.snapshot(now_s),
             queue_depth=self._options.queue.queue_depth,
             unfinished=self._file.runs.counts(),
             kinds=set(self.kinds),
@@ -297,7 +298,7 @@ class EngineLoop:
             stuck=self.stuck,
             endpoints=self._endpoints.shown(),
             surveys=self.surveys.shown(),
-            now_s=time.monotonic(),
+            now_s=now_s,
         )
 
     @property

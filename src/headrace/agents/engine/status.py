@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.agents.engine.heartbeat_calls import Heartbeat
-from headrace.agents.scheduler.snapshot import Snapshot
+from headrace.agents.scheduler.snapshot import FirstInLine, Lacks, Snapshot
 from headrace.display import counted
 from headrace.models.model_endpoints import ModelEndpoint
 from headrace.store.engine_file.engine_schema import RunState
@@ -65,6 +65,9 @@ class EngineStatus:
     model, a program or a child and whose slot is free for others meanwhile. `waiting` are in the queue, by priority: at
     most `queue_depth` per priority.
 
+    `waiting_for` is what the first of them waits for: a slot, memory (with what it needs and what is free beside
+    reservations), memory pressure to fall, or others to end; empty where none waits.
+
     `unknown` are kinds with unfinished runs whose function this program has not registered, with how many.
 
     `open_circuits` are kinds of runs that are refused, with the seconds until the next probe; None while probes
@@ -97,10 +100,12 @@ class EngineStatus:
     awaiting: int = 0
     endpoints: tuple[ModelEndpoint, ...] = ()
     surveys: tuple[SurveyStatus, ...] = ()
+    waiting_for: str = ""
 
     def __str__(self) -> str:
         waiting = ", ".join(f"{count} {level}" for level, count in self.waiting.items() if count)
         waiting = f"{waiting} (at most {self.queue_depth} per priority)" if waiting else "none"
+        waiting += f", the first for {self.waiting_for}" if self.waiting_for else ""
         memory = f"{format_bytes(self.memory_bytes)} of {format_bytes(self.budget_bytes)} ({self.pressure.lower()})"
         unfinished = ", ".join(f"{count} {state}" for state, count in self.unfinished.items()) or "none"
         running = f"running {self.running}" + (f" ({self.awaiting} await an answer)" if self.awaiting else "")
@@ -170,7 +175,17 @@ def status_of(
             )
             for row in surveys
         ),
+        waiting_for=_waiting_for(snapshot.first_in_line),
     )
+
+
+def _waiting_for(first: FirstInLine | None) -> str:
+    if first is None:
+        return ""
+    if first.lacks is not Lacks.MEMORY:
+        return first.lacks.value
+    needs, free = format_bytes(first.needs_bytes), format_bytes(first.free_bytes)
+    return f"memory: it needs {needs}, {free} are not reserved"
 
 
 def _heartbeat(heartbeat: Heartbeat) -> HeartbeatStatus:

@@ -156,8 +156,9 @@ class Scheduler:
         times = (state.heartbeats.next_tick_s(), state.next_deadline_s(), state.circuits.next_tick_s())
         return min((at_s for at_s in times if at_s is not None), default=None)
 
-    def snapshot(self) -> Snapshot:
-        return snapshot_of(self._state)
+    def snapshot(self, now_s: float | None = None) -> Snapshot:
+        """Without the time, it does not tell why the first in line waits, which is to be computed."""
+        return snapshot_of(self._state, now_s)
 
     def _read(self, event: MemoryMeasured) -> None:
         """Runs come first: surveys get the memory that is left, or give back what the next run needs."""

@@ -6,11 +6,13 @@ Does not cover: how they are shown (agents.engine.status).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from itertools import islice
 
 from headrace.agents.scheduler.events import MemoryReading
 from headrace.agents.scheduler.hosts.host import Host
-from headrace.agents.scheduler.scheduled_runs import RUNNING
+from headrace.agents.scheduler.hosts.needs import need_of
+from headrace.agents.scheduler.scheduled_runs import RUNNING, ScheduledRun
 from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.priority import Priority
 
@@ -37,6 +39,27 @@ class HostShown:
     slots: int
 
 
+class Lacks(Enum):
+    """What the first run in the queue waits for."""
+
+    PRESSURE = "memory pressure to fall"
+    SLOT = "a slot"
+    MEMORY = "memory"
+    OTHERS = "others to end: it runs alone, or one that does is there"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstInLine:
+    """The first run in the queue, on the first host: what it `needs_bytes`, and what is free beside reservations."""
+
+    id: int
+    kind: str
+    priority: Priority
+    lacks: Lacks
+    needs_bytes: int
+    free_bytes: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """`running` shows at most a hundred runs; `held` wait for a circuit to close or for their parent. Of the running,
@@ -50,9 +73,11 @@ class Snapshot:
     running: tuple[RunShown, ...]
     hosts: tuple[HostShown, ...]
     open_circuits: dict[str, float | None]  # kind: when the next probe is due, None while probes are out
+    first_in_line: FirstInLine | None
 
 
-def snapshot_of(state: SchedulerState) -> Snapshot:
+def snapshot_of(state: SchedulerState, now_s: float | None) -> Snapshot:
+    """Where it is told the time, also why the first in line does not start."""
     running = [run for host in state.hosts.values() for slot in host.slots.values() for run in slot.running]
     waiting = {level: state.queue.count(level) for level in Priority}
     return Snapshot(
@@ -65,7 +90,35 @@ def snapshot_of(state: SchedulerState) -> Snapshot:
         running=tuple(islice(_shown(state), _MOST_SHOWN)),
         hosts=tuple(_host_shown(host) for host in islice(state.hosts.values(), _MOST_SHOWN)),
         open_circuits=dict(islice(state.circuits.open_kinds().items(), _MOST_SHOWN)),
+        first_in_line=_first_in_line(state, now_s) if now_s is not None else None,
     )
+
+
+def _first_in_line(state: SchedulerState, now_s: float) -> FirstInLine | None:
+    """Those that wait aside let others pass, and those of an open circuit are shown as that."""
+    heads = [run for _, _, run in state.queue.heads() if not state.circuits.holds(run)]
+    host = next(iter(state.hosts.values()), None)
+    if not heads or host is None:
+        return None
+    run = next((run for run in heads if not run.is_aside and host.admits(run)), heads[0])
+    need = need_of(state.limits, state.reservations, run, host, now_s)
+    free_bytes = host.memory.room_beside_others_bytes(is_estimate=need.is_estimate)
+    return FirstInLine(
+        id=run.id,
+        kind=run.kind,
+        priority=run.priority,
+        lacks=_lacks(host, run, is_short=need.memory_bytes > free_bytes),
+        needs_bytes=need.memory_bytes,
+        free_bytes=max(0, free_bytes),
+    )
+
+
+def _lacks(host: Host, run: ScheduledRun, *, is_short: bool) -> Lacks:
+    if not host.admits(run):
+        return Lacks.PRESSURE
+    if not host.has_free_slot():
+        return Lacks.SLOT
+    return Lacks.MEMORY if is_short else Lacks.OTHERS
 
 
 def _shown(state: SchedulerState):
