@@ -46,8 +46,8 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     And what protects work from the governor: a run that pressure has preempted runs at least `min_run_s` before it is
     again, and after `most_preemptions` it runs alone; neither protects it from a higher priority. A run that has not
-    stopped within `stop_s` no longer keeps the next one from being stopped. Work that would not fit even alone is given
-    up after `hopeless_after_s`.
+    stopped within `stop_s` no longer keeps the next one from being stopped. Where nothing has computed for
+    `hopeless_after_s`, a run that waits for an isolated child is preempted: the child may need its memory.
     """
 
     budget_bytes: int = 0

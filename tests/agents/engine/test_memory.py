@@ -145,6 +145,28 @@ async def test_a_run_that_declares_more_than_the_budget_is_refused(tmp_path):
         assert 0 < refused.value.budget_bytes < refused.value.used_bytes
 
 
+@headrace.task(name="fitted", memory="200MB")
+async def fitted(ctx):
+    return "done"
+
+
+async def test_a_run_that_fitted_waits_while_this_process_has_its_memory_and_an_event_says_so(tmp_path):
+    async with Engine(tmp_path / "a.run", isolation="inline", memory=limits(400 * MB)) as engine:
+        held = filled(250 * MB)
+        while engine.status().memory_bytes < tree_bytes() - 50 * MB:
+            await asyncio.sleep(0.01)
+        run = await engine.submit(fitted)
+        while not (told := [event for event in await engine.events() if event.what == "waits for memory"]):
+            await asyncio.sleep(0.02)
+        assert "it needs 200 MB" in told[0].reason
+        assert "in use outside of runs" in told[0].reason
+        await asyncio.sleep(2.5)  # longer than `hopeless_after_s`
+        assert run.status().state is RunState.WAITING
+        del held
+        reclaim_memory()
+        assert await run.result() == "done"
+
+
 async def quick(ctx, number):
     return await ctx.step("s", abs, number)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from headrace.agents.scheduler.events import PreemptRun
 from headrace.exit_causes import ExitCause
+from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 from tests.agents.scheduler.broken import Broken, check
 from tests.agents.scheduler.rules import CheckedWorld
@@ -332,9 +333,32 @@ def _drain(world: CheckedWorld, history: History) -> None:
         if not world.runs:
             break
         _drain_round(world, number)
-    check(not world.runs, "everything ends, under pressure that never falls too")
+    _check_what_is_left(world)
+    for host in world.hosts.values():
+        host.base = 0  # all that there ever was
+    for number in range(_ROUNDS):
+        if not world.runs:
+            break
+        _drain_round(world, number)
+    check(not world.runs, "everything ends where memory comes back")
     if history.stuck_at is None and world.granted and not world.is_closing:
         _check_surveys_recover(world)
+
+
+def _check_what_is_left(world: CheckedWorld) -> None:
+    """Under pressure that never falls, all has ended but what fits nowhere and what waits for that; and beside a slot
+    that waits for it, what pressure keeps out: the floor becomes the zero only where no slot is in use.
+    """
+    stays = {run.id for run in world.runs.values() if not run.slot and world.is_too_large(run, margin=20)}
+    kinds = {world.runs[each].kind for each in stays} & world.open_kinds  # one may be the probe that others wait for
+    presses = all(host.slots and host.pressure is not Pressure.NORMAL for host in world.hosts.values())
+    for run in world.runs.values():
+        others = [each for each in world.runs.values() if each.parent is run or each.waits_for is run]
+        waits = [run.parent, run.waits_for, *(each for each in others if run.slot)]
+        is_behind = any(each is not None and each.id in stays for each in waits) or run.kind in kinds
+        is_kept_out = bool(stays) and presses and not run.slot
+        rule = "everything ends, under pressure that never falls too"
+        check(run.id in stays or is_behind or is_kept_out, rule)
 
 
 def _drain_round(world: CheckedWorld, number: int) -> None:

@@ -18,6 +18,8 @@ from headrace.agents.scheduler.events import (
     PriorityRaised,
     Reclaim,
     RecordNotice,
+    RecordShortage,
+    Refusal,
     RejectRun,
     ReserveLess,
     ResumeRun,
@@ -78,7 +80,13 @@ class CheckedWorld(World):
                 self._check_settled(command)
             case ParkRun():
                 check(command.id in self.runs, "what is parked has not ended")
+            case RecordShortage():
+                run = self.runs.get(command.id)
+                check(run and run.is_waiting and self.is_too_large(run), "a shortage is told of what fits nowhere now")
+                check(not run.is_shortage_told, "a shortage is told once")
             case RejectRun():
+                if command.refusal is Refusal.BUDGET_TOO_SMALL:
+                    self._check_could_never_fit(self.runs[command.id])
                 check(isinstance(event, Submitted) and event.id == command.id, "only a submission is refused")
             case ReserveLess():
                 slot = self.runs[command.id].slot
@@ -236,7 +244,8 @@ class CheckedWorld(World):
 
     def _is_in_line(self, run: Run) -> bool:
         is_held = run.kind in self.open_kinds and not run.epoch and not run.is_child
-        return run.is_waiting and not is_held and (run.parent is None or run.is_isolated)
+        is_by_itself = run.parent is None or run.is_isolated
+        return run.is_waiting and not is_held and is_by_itself and not self.is_too_large(run)
 
     def _check_skip(self, command: SkipRun) -> None:
         run = self.runs.get(command.id)
@@ -413,6 +422,7 @@ class CheckedWorld(World):
         host = next(iter(self.hosts.values()), None)
         in_line = [run for run in self.runs.values() if run.is_waiting and (run.parent is None or run.is_isolated)]
         in_line = [run for run in in_line if not (self._may_be_aside(run) and self._is_in_time(run))]
+        in_line = [run for run in in_line if not self.is_too_large(run)]
         if not in_line or host is None or len(self.hosts) > 1 or self.granted:
             return
         first = min(in_line, key=place)
@@ -460,8 +470,15 @@ class CheckedWorld(World):
             deaths = run.deaths + run.kills
             check(deaths > 0, "only what used all that it was owed is set aside")
             check(deaths > 1 or not run.retries_oom, "retried once before it is set aside")
+        if command.cause is ExitCause.BUDGET_TOO_SMALL:
+            self._check_could_never_fit(run)
         if command.cause is ExitCause.LOST:
             check(run.losses > QUEUE.most_losses, "only what lost its own worker again and again is lost")
+
+    def _check_could_never_fit(self, run: Run) -> None:
+        needs = run.declared or QUEUE.least_run_bytes
+        best = max((BUDGET if run.epoch else host.best_room for host in self.hosts.values()), default=0)
+        check(needs > best, "only what could never fit is given up")
 
     def _check_grant(self, command: GrantPermits) -> None:
         host = self.hosts[command.host]

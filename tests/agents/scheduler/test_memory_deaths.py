@@ -79,7 +79,7 @@ def test_a_second_try_never_has_less_than_the_first_also_while_the_memory_of_its
     lendable(driver, 900)
     run = driver.submit(memory=None)
     lendable(driver, 200, used=800)
-    assert died(driver, run, limit=400) == []
+    assert reserved(died(driver, run, limit=400)) == []
     assert reserved(lendable(driver, 900, used=100)) == [800]
 
 
@@ -94,7 +94,7 @@ def test_a_promise_that_the_growing_host_process_cannot_keep_waits_and_is_kept_a
     lendable(driver, 900)
     run = driver.submit(memory=130)
     lendable(driver, 90, used=860)
-    assert died(driver, run, limit=76) == []
+    assert reserved(died(driver, run, limit=76)) == []
     driver.now_s += 5.0
     assert reserved(lendable(driver, 100, used=860)) == []
     assert reserved(lendable(driver, 700, used=200)) == [130]

@@ -252,6 +252,15 @@ MUTATIONS = {
     "who waits aside is passed for ever": Mutation(
         placing, "has_its_turn", lambda *_: False, "who waits aside is not passed for ever"
     ),
+    "what fits nowhere now is given up": Mutation(
+        SchedulerState, "may_ever_hold", lambda *_: False, "only what could never fit is given up"
+    ),
+    "what fits nowhere now keeps others out": Mutation(
+        placing, "_is_too_large_now", lambda *_: False, "nobody waits for memory that is free"
+    ),
+    "what fits nowhere now never comes back": Mutation(
+        placing, "_bring_back_what_fits", lambda state: None, "everything ends where memory comes back"
+    ),
     "old news is believed": Mutation(SchedulerState, "running", any_attempt, "nothing is settled while it runs"),
     "surveys keep all they want": Mutation(
         survey_permits,

@@ -10,6 +10,7 @@ from headrace.agents.scheduler.events import (
     KillRun,
     ParkRun,
     PreemptRun,
+    RecordShortage,
     Refusal,
     StopReason,
     Submitted,
@@ -98,11 +99,53 @@ def test_more_than_every_budget_has_is_refused_at_once():
     assert refused(driver.sent)[0].refusal is Refusal.BUDGET_TOO_SMALL
 
 
-def test_what_does_not_fit_above_the_floor_is_given_up_after_a_while():
+def test_what_does_not_fit_beside_an_idle_engine_is_refused_at_once():
     driver = Driver(floor=500)
-    run = driver.submit(memory=600)
-    assert settled(driver.wait(9.0, used=500)) == []
-    assert settled(driver.wait(2.0, used=500)) == [(run, "BUDGET_TOO_SMALL")]
+    driver.submit(memory=501)
+    assert refused(driver.sent)[0].refusal is Refusal.BUDGET_TOO_SMALL
+    assert starts(driver.tell(Submitted(now_s=0.0, id=9, kind="known", memory_bytes=500))) == [9]
+
+
+def test_what_fitted_when_it_was_submitted_waits_until_memory_comes_back_and_an_event_says_so():
+    driver = Driver(slots=1, floor=100)
+    first, large, small = driver.submit(memory=600), driver.submit(memory=600), driver.submit(memory=100)
+    driver.read(550)  # the host process has grown
+    commands = driver.end(first) + driver.wait(60.0, used=550)
+    (short,) = (command for command in commands if isinstance(command, RecordShortage))
+    assert (short.id, short.needs_bytes, short.room_bytes, short.best_room_bytes) == (large, 600, 450, 900)
+    assert starts(commands) == [small]  # which it does not keep out
+    assert settled(commands) == [(first, "DONE")]
+    driver.end(small)
+    assert starts(driver.wait(1.0, used=200)) == [large]
+
+
+def test_a_run_that_started_in_an_earlier_engine_waits_though_this_one_has_less_memory():
+    driver = Driver(floor=500)
+    run = driver.submit(memory=600, epoch=3)
+    assert settled(driver.wait(60.0, used=500)) == []
+    assert starts(driver.wait(1.0, used=300)) == [run]
+
+
+def test_of_runs_that_no_memory_is_there_for_the_smallest_comes_back_first():
+    driver = Driver(slots=3, floor=100)
+    driver.read(700)
+    largest, large, small = (driver.submit(memory=memory) for memory in (800, 500, 250))
+    assert starts(driver.sent) == [small]
+    driver.end(small)
+    assert starts(driver.wait(5.0, used=450)) == [large]
+    driver.end(large)
+    assert starts(driver.wait(5.0, used=150)) == [largest]
+
+
+def test_what_no_memory_is_there_for_can_be_cancelled_and_parked():
+    driver = Driver(floor=100)
+    driver.read(700)
+    cancelled, parked = driver.submit(Priority.LOW, memory=800), driver.submit(memory=700)
+    driver.wait(1.0, used=650)
+    assert settled(driver.tell(Cancelled(now_s=driver.now_s, id=cancelled))) == [(cancelled, "CANCELLED")]
+    (park,) = driver.tell(Closing(now_s=driver.now_s))
+    assert isinstance(park, ParkRun)
+    assert park.id == parked
 
 
 def test_a_run_out_of_memory_is_tried_once_more_with_twice_a_slots_memory_and_then_set_aside():

@@ -29,6 +29,7 @@ from headrace.agents.scheduler.events import (
     PreemptRun,
     PriorityRaised,
     RecordNotice,
+    RecordShortage,
     RejectRun,
     ReserveLess,
     ResumeRun,
@@ -140,6 +141,7 @@ class Run:
     is_child: bool = False  # when it was submitted; its parent may have ended since
     topmost: int = 0  # the run that was submitted by itself, of which it is a child
     origin: "Run | None" = None  # the parent that it was submitted with, until that leaves
+    is_shortage_told: bool = False
     skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
     is_isolated: bool = False
     waits_for: "Run | None" = None  # an isolated child
@@ -167,6 +169,9 @@ class HostModel:
     lendable: int | None = None  # to all workers, as of the last reading; None where none is held to a limit
     most_for_one: int = 0
     has_unread_exit: bool = False  # of a slot that was told to stop, since the last reading
+    floor: int = 0
+    room_alone: int = BUDGET  # what one run could have beside nothing else, by the last reading
+    best_room: int = 0  # by any
     slots: dict[int, Slot] = field(default_factory=dict)
 
 
@@ -405,6 +410,7 @@ class World:
         tells = by_run if host.slot_count % 2 else ()  # some executors cannot tell runs apart, nor hold them to limits
         if host.slot_count % 2:
             self._measure_what_is_lendable(host, survey)
+        self._measure_what_one_could_have(host, survey)
         self.tell(
             MemoryMeasured(
                 now_s=self.now_s,
@@ -420,6 +426,27 @@ class World:
         line = host.zero + int((host.budget - host.zero) * LIMITS.emergency_at)
         host.lendable = line - host.base - survey
         host.most_for_one = line - host.base - KEPT_BACK
+
+    def _measure_what_one_could_have(self, host: HostModel, survey: int) -> None:
+        if host.lendable is not None:
+            host.room_alone = min(host.budget - host.base, host.most_for_one)
+        else:  # what runs use is not measured apart: the floor is seen when none is there
+            own = host.used - survey
+            host.floor = min(own, host.floor) if host.slots else own
+            host.room_alone = host.budget - host.floor
+        host.best_room = max(host.best_room, host.room_alone)
+
+    def is_too_large(self, run: Run, margin: int = 0) -> bool:
+        """Whether it fits nowhere, even beside nothing else."""
+        held = [each for each in self.runs.values() if each.parent is run and not each.is_isolated and not each.slot]
+        had = [2 * each.had if each.others_had_it else int(each.had * 0.9) for each in (run, *held)]
+        needs = max(
+            run.declared or QUEUE.least_run_bytes, QUEUE.least_run_bytes, *(had if self._died(run, held) else ())
+        )
+        return all(needs > host.room_alone - margin for host in self.hosts.values())
+
+    def _died(self, run: Run, held: list[Run]) -> bool:
+        return any(each.deaths or each.kills for each in (run, *held))
 
     def open_survey(self, host: str, priority: Priority) -> None:
         self.granted[host] = self.in_use[host] = 0
@@ -491,6 +518,8 @@ class World:
                 slot.resuming.pop(command.id, None)
             case SkipRun():
                 self.runs[command.id].skipped_in = self.episodes
+            case RecordShortage():
+                self.runs[command.id].is_shortage_told = True
             case EndRun() | RejectRun():
                 run = self.runs.pop(command.id)
                 self._leave(run)
@@ -559,6 +588,7 @@ class World:
             return
         is_calm = all(host.pressure is Pressure.NORMAL for host in self.hosts.values())
         is_plain = all(other.kind not in self.open_kinds and other.pushed_out_by is None for other in higher)
+        is_plain = is_plain and not any(self.is_too_large(other) for other in higher)
         if is_calm and is_plain and all(place(other) > latest_place(run) for other in higher):
             slot.keeps_until_s = self.now_s + LIMITS.min_run_s
         self._age_from(run, self.now_s if slot.keeps_until_s else run.queued_s, self.now_s)

@@ -290,9 +290,10 @@ class Backlog:
             case Refusal.BUDGET_TOO_SMALL:
                 hosts, declared = self._scheduler.snapshot().hosts, run.kind.memory_bytes or 0
                 budget = hosts[0].reading.budget_bytes if hosts else 0
+                room = format_bytes(max(0, hosts[0].best_room_bytes)) if hosts else "nothing"
                 return BudgetTooSmall(
                     f"{run.kind.name} declares {format_bytes(declared)}, and the engine's whole budget is"
-                    f" {format_bytes(budget)}.",
+                    f" {format_bytes(budget)}, of which a run can have {room}: the rest is for this process itself.",
                     budget_bytes=budget,
                     used_bytes=declared,
                     fix="Declare less, or give the engine more memory=.",

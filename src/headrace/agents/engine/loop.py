@@ -47,6 +47,7 @@ from headrace.agents.scheduler.events import (
     PreemptRun,
     Reclaim,
     RecordNotice,
+    RecordShortage,
     RejectRun,
     ReserveLess,
     ResumeRun,
@@ -72,6 +73,7 @@ from headrace.survey.model import Model
 from headrace.survey.record import Usage
 from headrace.threads.crossing import LoopPromise
 from headrace.threads.stuck_loop import StuckLoopWatch, stuck_file
+from headrace.units import format_bytes
 from headrace.workers.lender import KEPT_BACK_BYTES
 
 HOST = "here"
@@ -384,6 +386,10 @@ class EngineLoop:
                 self._answers.resume(command)
             case SkipRun():
                 self._log.record("skipped", command.why.value, run=command.id, reading=command.reading)
+            case RecordShortage():
+                self._log.record(
+                    "waits for memory", _shortage_in_words(command), run=command.id, reading=command.reading
+                )
             case EndRun():
                 self._run_commands.end(command)
             case ParkRun():
@@ -408,6 +414,16 @@ class EngineLoop:
                 raise AssertionError("only an offer is refused")
             case _:
                 assert_never(command)
+
+
+def _shortage_in_words(short: RecordShortage) -> str:
+    needs, room, best = (format_bytes(n) for n in (short.needs_bytes, short.room_bytes, short.best_room_bytes))
+    budget = format_bytes(short.reading.budget_bytes)
+    return (
+        f"it needs {needs}, and of the budget of {budget} a run can have {room} now, beside nothing else: the rest is"
+        f" in use outside of runs, by this process and what it started ({best} could be had before). It starts when"
+        f" there is enough: free memory here, or give the engine more memory="
+    )
 
 
 class _FunctionsByKind(dict[str, Callable[..., Any]]):

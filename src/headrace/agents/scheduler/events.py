@@ -24,6 +24,7 @@
     KillRun          stops the attempt at once; sends AttemptEnded
     ResumeRun        gives the run what it waited for: it computes again
     SkipRun          records that memory pressure keeps a LOW run waiting; once in each episode of pressure
+    RecordShortage   records, once for each run, that it waits for memory that is in use outside of all runs
     EndRun           records how the run ended: once for each accepted submission that was not parked
     ParkRun          leaves the run on disk only; Submitted with its epoch brings it back
     SetPriority      records the run's priority; where it runs, memory is lent to it by that
@@ -59,7 +60,7 @@ class Refusal(Enum):
 
     QUEUE_FULL = "queue full"
     CIRCUIT_OPEN = "this kind of task fails"
-    BUDGET_TOO_SMALL = "it declares more memory than the budget has"
+    BUDGET_TOO_SMALL = "it declares more memory than the budget has beside an idle engine"
     ALREADY_KNOWN = "it is waiting or running"
     CLOSING = "the engine is closing"
 
@@ -356,6 +357,18 @@ class SkipRun(_Command, frozen=True, kw_only=True):
     reading: MemoryReading | None = None
 
 
+class RecordShortage(_Command, frozen=True, kw_only=True):
+    """The run needs more than the budget has for it even beside nothing else: `room_bytes` now, `best_room_bytes` at
+    best, since its host joined.
+    """
+
+    id: int
+    needs_bytes: int
+    room_bytes: int
+    best_room_bytes: int
+    reading: MemoryReading
+
+
 class EndRun(_Command, frozen=True, kw_only=True):
     id: int
     epoch: int
@@ -443,6 +456,7 @@ SchedulerCommand: TypeAlias = (
     | KillRun
     | ResumeRun
     | SkipRun
+    | RecordShortage
     | EndRun
     | ParkRun
     | SetPriority

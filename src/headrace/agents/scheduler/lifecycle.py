@@ -206,8 +206,7 @@ def _refusal(state: SchedulerState, run: ScheduledRun) -> Refusal | None:
         return None  # a child has its parent's slot and memory
     if run.parent is None and state.queue.count(run.priority) >= state.limits.queue_depth:
         return Refusal.QUEUE_FULL
-    budgets = [host.limits.budget_bytes for host in state.hosts.values()]
-    if run.declared_bytes and budgets and run.declared_bytes > max(budgets):
+    if run.declared_bytes and state.hosts and not state.may_ever_hold(run, run.declared_bytes):
         return Refusal.BUDGET_TOO_SMALL
     return None if state.circuits.accepts(run, run.submitted_s) else Refusal.CIRCUIT_OPEN
 
@@ -250,7 +249,7 @@ def _come_back(state: SchedulerState, run: ScheduledRun, slot: Slot, now_s: floa
     run.returns_below, run.out_since_s = _returns_below(run), now_s
     if (ran_s := _time_not_waited_s(run, slot, now_s)) > 0:
         age_from(state, run, run.queued_s + ran_s)
-    run.started_s = run.stopping = run.hopeless_since_s = None  # of this attempt; the next starts anew
+    run.started_s = run.stopping = None  # of this attempt; the next starts anew
     run.has_progress, run.side_effects = False, 0
     if run is root:
         run.phase = HELD

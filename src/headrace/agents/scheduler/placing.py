@@ -2,7 +2,9 @@
 
 The first run in order starts, or none does: a later, smaller run that slipped past it would starve it. Passed over are
 only runs that memory pressure keeps out (those of a level, or for `aging_s` one that pressure stopped), and for
-`passed_over_s` one that waits aside: it ran out of memory or was preempted too often, and needs more than others leave.
+`passed_over_s` one that waits aside: it ran out of memory or was preempted too often, and needs more than others leave;
+and one that no host can hold now even beside nothing else, as memory is in use outside of runs: it waits for that, and
+an event says so. Given up is only what no host could ever have held.
 Does not cover: what happens to runs afterwards (`lifecycle`).
 """
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from headrace.agents.scheduler.child_runs import enter_slot
-from headrace.agents.scheduler.events import SkipRun, StopReason
+from headrace.agents.scheduler.events import RecordShortage, SkipRun, StopReason
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.needs import Need, need_of
 from headrace.agents.scheduler.hosts.survey_permits import NOT_THROTTLED, SurveyThrottle
@@ -23,6 +25,8 @@ from headrace.agents.scheduler.scheduler_state import SchedulerState
 from headrace.agents.scheduler.waiting_slots import resume_next, stop_waiting_parents
 from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
+
+_MOST_MOVED = 16  # of the runs that no host can hold now, at one event: all of a long queue may be such
 
 Place: TypeAlias = tuple[Host, Need]  # where a run could start, and what it needs there
 
@@ -37,6 +41,8 @@ def dispatch(state: SchedulerState, now_s: float) -> None:
     for host in state.hosts.values():
         if host.throttle:
             host.throttle = NOT_THROTTLED
+    _bring_back_what_fits(state)
+    state.moves_left = _MOST_MOVED
     while _resume_or_start(state, now_s):
         pass
     for host in state.hosts.values():
@@ -78,8 +84,10 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
         places = _places_for(state, run, now_s)
         if places:
             is_any_admitted, is_turn = True, not run.is_aside or has_its_turn(state, run, now_s)
-            if _start_or_give_up(state, run, places, heads[number:], now_s):
+            if _start_if_it_fits(state, run, places, heads[number:], now_s):
                 return True
+            if _is_too_large_now(state, run, now_s):
+                return _put_off_or_give_up(state, run, now_s)
             _throttle_surveys(places, now_s, only_where_idle=not is_turn)
             if is_turn:
                 _make_room(state, run, places, heads[number:], now_s)
@@ -88,7 +96,7 @@ def _start_next(state: SchedulerState, now_s: float) -> bool:
             break
         else:
             _skip_low_runs(state, run)
-    if not is_any_admitted:
+    if heads and not is_any_admitted:
         _make_surveys_rest(state)
     return False
 
@@ -132,7 +140,7 @@ def _may_start_any(state: SchedulerState) -> bool:
     return state.queue.has_aside()
 
 
-def _start_or_give_up(
+def _start_if_it_fits(
     state: SchedulerState, run: ScheduledRun, places: list[Place], behind: list[Entry], now_s: float
 ) -> bool:
     best: Place | None = None
@@ -146,10 +154,6 @@ def _start_or_give_up(
         if highest_in_line(state, run, behind) > run.priority:
             age_from(state, run, now_s)  # its age has given it a turn, and is used up by it
             slot.keeps_until_s = now_s + host.limits.min_run_s
-        return True
-    if _is_hopeless(state, run, now_s):
-        state.queue.remove(run)
-        settle(state, run, ExitCause.BUDGET_TOO_SMALL, now_s)
         return True
     return False
 
@@ -224,18 +228,54 @@ def _throttle_for(host: Host, need: Need, now_s: float) -> SurveyThrottle:
     return SurveyThrottle.PAUSE if host.surveys.may_pause(now_s) else NOT_THROTTLED  # it is their turn
 
 
-def _is_hopeless(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
-    """Whether the run has not fitted on any host, even alone, for `hopeless_after_s`."""
-    for host in state.hosts.values():
-        if host.slots or _has_room_alone(state, run, host, now_s):
-            run.hopeless_since_s = None
+def _is_too_large_now(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
+    """Whether no host could hold the run even beside nothing else."""
+    for host in state.hosts.values():  # noqa: SIM110 - any() takes thrice the time where there is one host
+        if _needed_bytes(state, run, host, now_s) <= host.memory.room_alone_bytes():
             return False
-    if run.hopeless_since_s is None:
-        run.hopeless_since_s = now_s
-    patience_s = min(host.limits.hopeless_after_s for host in state.hosts.values())
-    return now_s - run.hopeless_since_s >= patience_s
+    return True
 
 
-def _has_room_alone(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> bool:
-    need = need_of(state.limits, state.reservations, run, host, now_s)
-    return need.memory_bytes <= host.memory.room_alone_bytes()
+def _put_off_or_give_up(state: SchedulerState, run: ScheduledRun, now_s: float) -> bool:
+    """Let others pass the run until memory comes back, and tell once; give it up where it could never have fitted.
+    Return whether the next in line may be looked at.
+    """
+    host = max(state.hosts.values(), key=lambda host: host.memory.room_alone_bytes())
+    needs_bytes, room_bytes = _needed_bytes(state, run, host, now_s), host.memory.room_alone_bytes()
+    if not state.may_ever_hold(run, needs_bytes):
+        state.queue.remove(run)
+        settle(state, run, ExitCause.BUDGET_TOO_SMALL, now_s)
+        return True
+    if not run.is_shortage_told:
+        run.is_shortage_told = True
+        state.commands.append(
+            RecordShortage(
+                id=run.id,
+                needs_bytes=needs_bytes,
+                room_bytes=max(0, room_bytes),
+                best_room_bytes=host.memory.best_room_bytes or 0,
+                reading=host.reading,
+            )
+        )
+    if not state.moves_left or room_bytes < state.limits.least_run_bytes:
+        return False  # where nothing at all fits, it is in nobody's way
+    state.moves_left -= 1
+    state.queue.put_off(run, needs_bytes)
+    return True
+
+
+def _bring_back_what_fits(state: SchedulerState) -> None:
+    """Put runs in line again that a host can hold now, beside nothing else."""
+    for _ in range(_MOST_MOVED):
+        run = state.queue.smallest_too_large()
+        if run is None or not any(
+            run.too_large_bytes <= host.memory.room_alone_bytes() for host in state.hosts.values()
+        ):
+            return
+        state.queue.remove(run)
+        run.too_large_bytes = 0
+        state.enqueue(run)
+
+
+def _needed_bytes(state: SchedulerState, run: ScheduledRun, host: Host, now_s: float) -> int:
+    return need_of(state.limits, state.reservations, run, host, now_s).memory_bytes

@@ -3,7 +3,8 @@
 CRITICAL comes first. Of the others, the earliest comes first, after a head start for each level above LOW: having
 waited `aging_s` longer is worth one level. That order never changes while runs wait, so each level has a deque that is
 kept in order. Runs that pressure has stopped have deques of their own, since the pressure that keeps them out need not
-keep out those behind them; and so have runs that wait aside, for a moment when they fit.
+keep out those behind them; and so have runs that wait aside, for a moment when they fit. Runs that no host can hold
+now, even beside nothing else, are out of that order, the smallest first: until memory comes back, all others pass them.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class RunQueue:
 
     def __init__(self, aging_s: float) -> None:
         self._lines: list[deque[Entry]] = [deque() for _ in range(3 * _LEVELS)]
+        self._too_large: deque[Entry] = deque()  # by what they need in place of a time
         self._head_starts = [(Priority.HIGH - level) * aging_s for level in Priority]
         self._head_starts[Priority.CRITICAL] = -_AHEAD_OF_ALL_S
         self.total = 0
@@ -86,6 +88,7 @@ class RunQueue:
         """All runs of a level; those that wait aside come last."""
         for part in _PARTS:
             yield from (entry[2] for entry in self._lines[level + part])
+        yield from (entry[2] for entry in self._too_large if entry[2].priority is level)
 
     def drain(self) -> list[ScheduledRun]:
         """Take out all runs, when the engine closes."""
@@ -94,7 +97,18 @@ class RunQueue:
             self.remove(run)
         return runs
 
+    def put_off(self, run: ScheduledRun, needs_bytes: int) -> None:
+        """Take a run out of the order: it needs so much, which no host has now."""
+        self.remove(run)
+        run.too_large_bytes = needs_bytes
+        self.add(run)
+
+    def smallest_too_large(self) -> ScheduledRun | None:
+        return self._too_large[0][2] if self._too_large else None
+
     def _line(self, run: ScheduledRun) -> deque[Entry]:
+        if run.too_large_bytes:
+            return self._too_large
         if run.is_aside:
             return self._lines[run.priority + 2 * _LEVELS]
         return self._lines[run.priority if run.returns_below == NEVER_KEPT_OUT else run.priority + _LEVELS]
@@ -104,4 +118,6 @@ class RunQueue:
         return since_s + self._head_starts[level]
 
     def _entry(self, run: ScheduledRun) -> Entry:
+        if run.too_large_bytes:
+            return run.too_large_bytes, run.arrival, run
         return run.queued_s + self._head_starts[run.priority], run.arrival, run

@@ -34,6 +34,7 @@ class SchedulerState:
         self.is_closing = False
         self.arrivals = 0
         self.starts = 0
+        self.moves_left = 0  # see `placing`
         self._deadlines: list[tuple[float, int, int]] = []
         self._run_s = 0.0
 
@@ -45,6 +46,16 @@ class SchedulerState:
     def knows(self, run: ScheduledRun) -> bool:
         """Whether the run has not ended; another of its id may have been submitted since."""
         return self.runs.get(run.id) is run
+
+    def may_ever_hold(self, run: ScheduledRun, needs_bytes: int) -> bool:
+        """Whether a host could hold the run beside nothing else when it had most memory free. One that has started
+        before had its memory then, and waits for it, unless it needs more than a whole budget.
+        """
+        for host in self.hosts.values():
+            best_bytes = host.memory.best_room_bytes
+            if needs_bytes <= (host.limits.budget_bytes if best_bytes is None or run.epoch else best_bytes):
+                return True
+        return False
 
     def enqueue(self, run: ScheduledRun) -> None:
         """Put a run in line. One that ran out of memory, or was preempted too often, waits aside: it needs more than

@@ -37,6 +37,7 @@ class RunShown:
 class HostShown:
     reading: MemoryReading
     slots: int
+    best_room_bytes: int  # the most that one run could have had by any reading
 
 
 class Lacks(Enum):
@@ -141,4 +142,6 @@ def _shown(state: SchedulerState):
 
 
 def _host_shown(host: Host) -> HostShown:
-    return HostShown(reading=host.reading, slots=host.slot_count)
+    best_bytes = host.memory.best_room_bytes
+    best_bytes = host.limits.budget_bytes if best_bytes is None else best_bytes
+    return HostShown(reading=host.reading, slots=host.slot_count, best_room_bytes=best_bytes)

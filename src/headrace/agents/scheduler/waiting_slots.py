@@ -103,4 +103,8 @@ def _parent_in_the_way(host: Host) -> Slot | None:
 def _waits_for_the_queue(slot: Slot) -> bool:
     if slot.is_inside_effect():
         return False
-    return any(child.phase is WAITING for run in slot.running.values() for child in run.isolated_children.values())
+    return any(
+        child.phase is WAITING and not child.too_large_bytes
+        for run in slot.running.values()
+        for child in run.isolated_children.values()
+    )

@@ -57,6 +57,7 @@ class HostBudget:
         self._lendable_bytes: int | None = None  # to all workers together
         self._most_to_lend_bytes: int | None = None  # to one, if nothing else ran
         self._was_reclaimed = False
+        self.best_room_bytes: int | None = None  # the most that one run could have had by any reading
 
     # Room.
 
@@ -162,6 +163,9 @@ class HostBudget:
         self._note_lendable(read.lendable_bytes)
         governor.budget_bytes = min(read.budget_bytes or governor.limits.budget_bytes, governor.limits.budget_bytes)
         self._note_floor(read.used_bytes)
+        room_bytes = self.room_alone_bytes()
+        if self.best_room_bytes is None or room_bytes > self.best_room_bytes:
+            self.best_room_bytes = room_bytes
         self._note_slots(read.by_run)
         governor.observe(read.used_bytes, read.now_s)
 
