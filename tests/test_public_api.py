@@ -63,8 +63,8 @@ def test_the_public_names_are_these_and_sorted():
 def test_an_engine_has_these_verbs():
     verbs = [name for name in vars(headrace.Engine) if not name.startswith("_")]
     assert sorted(verbs) == [
-        "drain", "events", "every", "find", "handle", "register", "reopen", "resume_surveys", "run", "status",
-        "stop_beating", "stuck", "submit", "submit_nowait", "unfinished",
+        "drain", "events", "every", "failed", "find", "handle", "register", "reopen", "resume_surveys", "run",
+        "status", "stop_beating", "stuck", "submit", "submit_nowait", "unfinished",
     ]  # fmt: skip
 
 

@@ -388,7 +388,11 @@ class EngineClosed(HeadraceError):
 
 
 class RunFailed(HeadraceError):
-    """The run ended as `state`; `reason` is its error's text, with the end of its traceback."""
+    """The run ended as `state`; `reason` is its error's text, with the end of its traceback. `is_endpoints`: it failed
+    because a model could not be reached or used.
+    """
+
+    is_endpoints = False
 
     def __init__(self, name: str, *, state: str, reason: str, fix: str = "") -> None:
         first_line = reason.split("\n", 1)[0].rstrip(".")

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from headrace.agents.workers.agent_deaths import exit_after_death, set_aside_in_words
+from headrace.agents.workers.agent_deaths import exit_after_death, in_step, set_aside_in_words
 from headrace.exit_causes import ExitCause
 from headrace.interviews.workers.interview_deaths import death_in_words, failure_cause
 from headrace.survey.record import Cause
@@ -96,7 +96,7 @@ def test_what_a_worker_says_of_itself_is_read_by_the_table_too(ending: TaskEnd, 
 
 def assert_both_agree(ending: TaskEnd, cause: DeathCause) -> None:
     is_memory = cause is OUT_OF_MEMORY
-    exit_cause, words = exit_after_death(ending, "a step")
+    exit_cause, words = exit_after_death(ending, in_step("a step"))
     assert exit_cause is (ExitCause.OUT_OF_MEMORY if is_memory else ExitCause.LOST)
     if is_memory:
         assert "'a step'" in words

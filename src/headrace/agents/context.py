@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import hashlib
 import inspect
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -340,6 +341,13 @@ class AgentContext:
         """A step name that the same code gets again, whether it goes on from the last checkpoint or starts over."""
         count = self._counted[what] = self._counted.get(what, 0) + 1
         return f"${what}-{self._checkpoints}-{count}"
+
+
+def step_that_raised(error: BaseException) -> str:
+    """The innermost step that the error passed; empty where it was none."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    steps = [frame.f_locals["name"] for frame in frames if frame.f_code is AgentContext.step.__code__]
+    return steps[-1] if steps else ""
 
 
 def without_stop_iteration(call: Callable[[], Any]) -> Any:

@@ -69,11 +69,15 @@ class ProgramCall(msgspec.Struct, frozen=True):
 
 
 class RemoteError(msgspec.Struct, frozen=True):
-    """An error that travels: `kind` is its class in `errors`."""
+    """An error that travels: `kind` is its class in `errors`. The last four are those of a RunFailed."""
 
     kind: str
     message: str
     fix: str = ""
+    run_name: str = ""
+    state: str = ""
+    reason: str = ""
+    is_endpoints: bool = False
 
 
 class StepStarting(ExecutorEvent):
@@ -204,6 +208,7 @@ class RunEnded(ExecutorEvent):
     """The last event of an attempt: its `result`; where the run sleeps, until when; where it is undecided, `step` says
     which side effect it met; where it ran out of memory, `limit_bytes` is what its worker was held to, 0 for nothing.
     Where its worker ended with the warden, the loss is not `is_own`: it says nothing about the run.
+    Where it failed, `is_endpoints` if that was because a model could not be reached or used.
     """
 
     cause: ExitCause
@@ -213,6 +218,7 @@ class RunEnded(ExecutorEvent):
     step: str = ""
     limit_bytes: int = 0
     is_own: bool = True
+    is_endpoints: bool = False
 
 
 AgentEvent: TypeAlias = (

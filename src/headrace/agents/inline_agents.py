@@ -17,13 +17,14 @@ from functools import partial
 from typing import Any, TypeAlias, cast
 
 from headrace.agents.agent_outbox import AgentOutbox
-from headrace.agents.context import AgentContext, Surroundings
+from headrace.agents.context import AgentContext, Surroundings, step_that_raised
 from headrace.agents.contract import AgentEvent, AgentRun, RemoteError, RunEnded
 from headrace.agents.kept_values import decode_arguments, encode_kept
 from headrace.agents.link import AgentLink
 from headrace.agents.slot_turns import SlotTurns
 from headrace.agents.stopping import RunStopped
-from headrace.caught_errors import describe_error, forget_frames, is_out_of_memory
+from headrace.caught_errors import describe_error, forget_frames, is_out_of_memory, line_of
+from headrace.errors import ModelUnusable, ProviderUnavailable, RunFailed
 from headrace.executor import Batch, Signal
 from headrace.exit_causes import ExitCause
 from headrace.priority import Priority
@@ -138,9 +139,10 @@ class InlineAgents:
             raise  # the loop is gone: the end cannot be reported
         except BaseException as error:  # noqa: BLE001 - even SystemExit is recorded with its run; the others go on
             context.function_raised()
-            reason, cause = _reason(error), ExitCause.OUT_OF_MEMORY if is_out_of_memory(error) else ExitCause.FAILED
+            reason, is_endpoints = _reason(error, step_that_raised(error)), _is_endpoints(error)
+            cause = ExitCause.OUT_OF_MEMORY if is_out_of_memory(error) else ExitCause.FAILED
             forget_frames(error)
-            self.end(link, cause, reason=reason)
+            self.end(link, cause, reason=reason, is_endpoints=is_endpoints)
         else:
             self.end(link, ExitCause.DONE, result=encoded)
         finally:
@@ -161,6 +163,7 @@ class InlineAgents:
         result: bytes | None = None,
         resume_at: float | None = None,
         step: str = "",
+        is_endpoints: bool = False,
     ) -> None:
         """Report how the attempt ended, once; later events of it are dropped. After a stop, the stop's cause counts,
         not what the function made of it.
@@ -173,7 +176,7 @@ class InlineAgents:
         if slot.leave(link.activity) and self._slots.get(slot.number) is slot:
             del self._slots[slot.number]
         if link.stopping.stopped is not None and cause in _MADE_BY_FUNCTIONS:
-            cause, reason, result = link.stopping.stopped.cause, "", None
+            cause, reason, result, is_endpoints = link.stopping.stopped.cause, "", None, False
             resume_at, step = link.stopping.stopped.resume_at, link.stopping.stopped.step
         self._outbox.add(
             RunEnded(
@@ -185,6 +188,7 @@ class InlineAgents:
                 result=result,
                 resume_at=resume_at,
                 step=step,
+                is_endpoints=is_endpoints,
             )
         )
 
@@ -202,7 +206,16 @@ def tear_down(task: asyncio.Task[None]) -> None:
     task.cancel()
 
 
-def _reason(error: BaseException) -> str:
-    """The error as text for the file."""
+def _is_endpoints(error: BaseException) -> bool:
+    """Whether a run failed because a model could not be reached or used, itself or in a child."""
+    if isinstance(error, RunFailed):
+        return error.is_endpoints
+    return isinstance(error, (ProviderUnavailable, ModelUnusable))
+
+
+def _reason(error: BaseException, step: str) -> str:
+    """The error as text for the file, with the step that raised it and the line of the user's code."""
     is_too_large = isinstance(error, OSError) and error.errno == errno.EFBIG
-    return repair_text(describe_error(error, _FILE_TOO_LARGE if is_too_large else ""))[0]
+    where = ", ".join(filter(None, [f"in step {step!r}" if step else "", line_of(error)]))
+    hint = (_FILE_TOO_LARGE if is_too_large else "") + (f" ({where})" if where else "")
+    return repair_text(describe_error(error, hint))[0]

@@ -31,7 +31,7 @@ from headrace.agents.contract import (
 )
 from headrace.agents.slot_turns import SlotTurns
 from headrace.agents.stopping import AttemptStop
-from headrace.errors import HeadraceError, RunFailed
+from headrace.errors import HeadraceError, RunFailed, RunUndecided
 
 Value = TypeVar("Value")
 
@@ -140,7 +140,7 @@ class AgentLink:
         if waiting is None or waiting.done():
             return
         if error is not None:
-            waiting.set_exception(_raised_again(error, step))
+            waiting.set_exception(_raised_again(error))
         else:
             waiting.set_result(data)
 
@@ -184,11 +184,14 @@ class AgentLink:
             self.activity.request_over(event)
 
 
-def _raised_again(remote: RemoteError, step: str) -> HeadraceError:
+def _raised_again(remote: RemoteError) -> HeadraceError:
     """The controller's error as an object of the same class, where that is one of ours."""
     kind = getattr(errors, remote.kind, HeadraceError)
     error = kind.__new__(kind)
     HeadraceError.__init__(error, remote.message, fix=remote.fix)
-    if isinstance(error, RunFailed):  # a child, whose own name is in the message
-        error.run_name, error.state, error.reason = step, "did not succeed", remote.message
+    if isinstance(error, RunFailed):
+        error.run_name, error.state, error.reason = remote.run_name, remote.state, remote.reason
+        error.is_endpoints = remote.is_endpoints
+    if isinstance(error, RunUndecided):
+        error.step = remote.reason
     return error

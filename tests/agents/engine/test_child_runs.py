@@ -49,7 +49,9 @@ async def with_a_bad_part(ctx):
 async def test_a_parent_hears_of_a_child_that_failed(tmp_path):
     async with Engine(tmp_path / "a.run", isolation="inline", slots=1) as engine:
         told = await asyncio.wait_for((await engine.submit(with_a_bad_part)).result(), 20)
-        assert re.fullmatch(r"The run \S+with_a_bad_part\S+ > \S+part failed: ValueError: a negative part\.", told)
+        where = r"\(line \d+ of test_child_runs\.py\)"
+        name = r"The run \S+with_a_bad_part\S+ > \S+part"
+        assert re.fullmatch(rf"{name} failed: ValueError: a negative part {where}\.", told)
 
 
 async def telling(ctx, depth):

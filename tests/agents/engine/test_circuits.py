@@ -81,10 +81,13 @@ async def test_an_open_circuit_names_the_run_that_failed_last_its_error_and_when
             run = await engine.submit(functions.raising, f"number {number}", key=f"run {number}")
             with pytest.raises(RunFailed):
                 await within(run.result())
-        with pytest.raises(CircuitOpen, match=r"The run run 2 failed last: ValueError: number 2\. ") as refused:
+        with pytest.raises(
+            CircuitOpen,
+            match=r"The run run 2 failed last: ValueError: number 2 \(line \d+ of isolated_functions\.py\)\. ",
+        ) as refused:
             await engine.submit(functions.raising, "again")
         (opened,) = [event.reason for event in await engine.events() if event.what == Notice.CIRCUIT_OPENED.value]
-        assert opened.endswith(":raising: the run run 2 failed last: ValueError: number 2")
+        assert ":raising: the run run 2 failed last: ValueError: number 2 (line " in opened
         assert 0 < refused.value.retry_after_s <= 10
         assert f"again in {refused.value.retry_after_s:.1f} s" in refused.value.fix
         assert (refused.value.run_name, refused.value.reason.splitlines()[1]) == ("run 2", "and a second line")

@@ -77,7 +77,7 @@ RAISED = {
     functions.raising_what_cannot_be_said: "Unspeakable",
     functions.raising_generator_exit: "GeneratorExit",
     functions.raising_cancelled: "CancelledError: it cancelled itself",
-    functions.raising_keyboard_interrupt: r"failed: KeyboardInterrupt\. Once",
+    functions.raising_keyboard_interrupt: r"failed: KeyboardInterrupt \(line \d+ of edge_functions\.py\)\. Once",
 }
 
 

@@ -151,6 +151,11 @@ async def parent_of_a_dying_child(ctx, log):
 
 
 @task(memory="20MB")
+async def dies_with_its_child(ctx, log):
+    await ctx.run(dying_child, log)
+
+
+@task(memory="20MB")
 async def patient_child(ctx, log, flag):
     await ctx.step("began", logged, log, "child began")
     logged(f"{log}.journaled", "child began")

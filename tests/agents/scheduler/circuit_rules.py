@@ -20,7 +20,7 @@ from tests.agents.scheduler.broken import check
 from tests.agents.scheduler.world import BREAKER, UNBROKEN, Run, World
 
 _SUCCESSES = (ExitCause.DONE, ExitCause.PARKED)
-_FINAL = (StopReason.CANCELLED, StopReason.TIMED_OUT)
+_FINAL = (StopReason.CANCELLED, StopReason.TIMED_OUT, StopReason.PARENT_LOST)
 
 
 @dataclass(slots=True)
@@ -45,7 +45,8 @@ class CircuitRules:
         run = self._world.runs.get(event.id)
         if run is None or run.epoch != event.epoch:
             return  # news of an attempt that was replaced
-        has_succeeded, has_failed = _has_succeeded(run, event.cause), _has_failed(run, event)
+        has_succeeded = _has_succeeded(run, event.cause)
+        has_failed = _has_failed(run, event) and not event.is_endpoints
         book = self._book(run.kind)
         if not (has_succeeded or has_failed) or (book.is_open and run.id not in book.probes):
             return

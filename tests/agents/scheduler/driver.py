@@ -61,13 +61,9 @@ class Driver:
     def step(self, run: int) -> list[SchedulerCommand]:
         return self.tell(StepJournaled(now_s=self.now_s, id=run, epoch=self.epochs[run]))
 
-    def end(
-        self, run: int, cause: ExitCause = ExitCause.DONE, peak: int = 0, *, is_own: bool = True
-    ) -> list[SchedulerCommand]:
-        epoch = self.epochs[run]
-        return self.tell(
-            AttemptEnded(now_s=self.now_s, id=run, epoch=epoch, cause=cause, peak_bytes=peak, is_own=is_own)
-        )
+    def end(self, run: int, cause: ExitCause = ExitCause.DONE, peak: int = 0, **more: Any) -> list[SchedulerCommand]:
+        ended = AttemptEnded(now_s=self.now_s, id=run, epoch=self.epochs[run], cause=cause, peak_bytes=peak, **more)
+        return self.tell(ended)
 
     def read(self, used: int, **by_run: int) -> list[SchedulerCommand]:
         told = tuple((int(name[1:]), memory) for name, memory in by_run.items())

@@ -86,6 +86,8 @@ _CIRCUIT = (
     *(_TALK, _TALK),
 )
 _FAILING_CHILDREN = (_TALK, *[Action("child", 1, 0.0)] * 3, *[_FAILS] * 3)
+# A run and its child, whose worker dies again and again: the parent's end is told first, as executors do.
+_DEADLY_CHILD = (_TALK, Action("child", -1, 0.0), *(Action("lost", -2, 0.0), _IS_LOST) * 3)
 # Two equals, of which the newer one is pushed out, comes back and is in the way again.
 _AGAIN = (
     *[_A_SMALL_ONE] * 2,
@@ -126,6 +128,7 @@ def draw(seed: int, actions: int = ACTIONS) -> History:
         actions=before
         + (_CIRCUIT[: seed // 16 % (len(_CIRCUIT) + 1)] if seed % 16 == 2 else ())
         + (_FAILING_CHILDREN if seed % 32 == 6 else ())
+        + (_DEADLY_CHILD[: -(seed // 32 % 2) or None] if seed % 32 == 10 else ())
         + tuple(Action(name, chance.getrandbits(16), chance.random()) for name in names),
     )
 
@@ -240,7 +243,7 @@ def _act_on_run(world: CheckedWorld, run: Run, name: str, who: int, much: float)
         case "done":
             world.end(run, ExitCause.DONE)
         case "fail":
-            world.end(run, ExitCause.FAILED)
+            world.end(run, ExitCause.FAILED, is_endpoints=who % 4 == 0)
         case "out of memory":
             world.end(run, ExitCause.OUT_OF_MEMORY, _limit_of(world, run, who, much))
         case "memory wanted":

@@ -2,6 +2,7 @@
 (tests.agents.scheduler.world).
 """
 
+from collections.abc import Iterator
 from typing import assert_never
 
 from headrace.agents.scheduler.events import (
@@ -60,6 +61,7 @@ _PUSHES_OUT = (StopReason.PRESSURE, StopReason.EMERGENCY)
 class CheckedWorld(World):
     def __init__(self, slots: int, hosts: int) -> None:
         self._circuits = CircuitRules(self)
+        self._ended_with_parents: set[int] = set()
         super().__init__(slots, hosts)
 
     def check_event(self, event: SchedulerEvent) -> None:
@@ -136,6 +138,7 @@ class CheckedWorld(World):
         check(run.slot is None, "what runs is not started again")
         check(command.epoch == run.epoch + 1, "each start has the next epoch")
         check(not self.is_closing, "nothing starts while closing")
+        check(run.id not in self._ended_with_parents, "what is lost takes the runs in its worker along")
         check(command.deaths <= run.deaths + run.kills, "only what used all that it was owed is set aside")
         check(not run.deaths or run.retries_oom, "what more memory does not help is not tried again")
         slot = self.slot_for(run)
@@ -466,6 +469,8 @@ class CheckedWorld(World):
         if run is None:
             raise Broken("everything ends exactly once")
         check(run.slot is None, "nothing is settled while it runs")
+        if command.cause is ExitCause.LOST and run.last_slot is not None:
+            self._ended_with_parents |= {child.id for child in self.runs.values() if _shares_worker(child, run)}
         if command.cause is ExitCause.OUT_OF_MEMORY:
             deaths = run.deaths + run.kills
             check(deaths > 0, "only what used all that it was owed is set aside")
@@ -473,7 +478,10 @@ class CheckedWorld(World):
         if command.cause is ExitCause.BUDGET_TOO_SMALL:
             self._check_could_never_fit(run)
         if command.cause is ExitCause.LOST:
-            check(run.losses > QUEUE.most_losses, "only what lost its own worker again and again is lost")
+            is_lost = any(
+                each.losses > QUEUE.most_losses or each.id in self._ended_with_parents for each in _upwards(run)
+            )
+            check(is_lost, "only what lost its own worker again and again is lost")
 
     def _check_could_never_fit(self, run: Run) -> None:
         needs = run.declared or QUEUE.least_run_bytes
@@ -509,6 +517,21 @@ class CheckedWorld(World):
             check(is_old, "what goes on is measured once it is steady")
         if note.notice is Notice.NEW_ZERO:
             check(not self.hosts[note.subject].slots, "only with nothing running the floor becomes the new zero")
+
+
+def _upwards(run: Run) -> Iterator[Run]:
+    """The run, its parent, and so on, as far as they share a worker."""
+    yield run
+    while run.parent is not None and not run.is_isolated:
+        run = run.parent
+        yield run
+
+
+def _shares_worker(child: Run, root: Run) -> bool:
+    """Whether a child runs in the slot that the root has left, or waits to start with it."""
+    if child.slot is not None and child.slot is not root.last_slot:
+        return False
+    return child is not root and any(each is root for each in _upwards(child))
 
 
 def _computing(host: HostModel) -> int:

@@ -31,6 +31,15 @@ def wake(driver: Driver, run: int, kind: str = "bad") -> list[SchedulerCommand]:
     return driver.tell(Submitted(now_s=driver.now_s, id=run, kind=kind, memory_bytes=10, epoch=driver.epochs[run]))
 
 
+def test_failures_of_a_models_endpoint_are_not_the_kinds():
+    driver = Driver()
+    for _ in range(5):
+        failed = driver.submit(kind="asks", memory=10)
+        assert settled(driver.end(failed, ExitCause.FAILED, is_endpoints=True)) == [(failed, "FAILED")]
+    assert not driver.scheduler.snapshot().open_circuits
+    assert driver.submit(kind="asks", memory=10) in driver.epochs
+
+
 def test_a_run_that_kills_its_worker_three_times_is_one_failure():
     driver = Driver(slots=4)
     others = [driver.submit(kind="talk", memory=10) for _ in range(3)]

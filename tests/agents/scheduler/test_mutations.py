@@ -18,7 +18,7 @@ from headrace.agents.scheduler import (
     waiting_slots,
 )
 from headrace.agents.scheduler.circuits import Circuits
-from headrace.agents.scheduler.events import KillRun, PriorityRaised, SetPriority, StopReason
+from headrace.agents.scheduler.events import KillRun, PriorityRaised, RecordNotice, SetPriority, StopReason
 from headrace.agents.scheduler.hosts import needs, survey_permits
 from headrace.agents.scheduler.hosts.host import Host
 from headrace.agents.scheduler.hosts.host_budget import HostBudget
@@ -41,6 +41,7 @@ stops_for_memory = preemption.to_preempt_for
 counted_failure = Breaker.failed
 stop_slot = SchedulerState.stop_slot
 fits = Host.fits
+counted = Circuits.count
 
 
 def first_come(waiting: RunQueue) -> list[Entry]:
@@ -99,6 +100,19 @@ def equals_too(host: Host, short: Slot, owed_bytes: int, now_s: float) -> Slot |
 
 def each_attempt_is_a_failure(breaker: Breaker, now_s: float, who: int | None = None) -> None:
     counted_failure(breaker, now_s)
+
+
+def endpoints_count(
+    circuits: Circuits, run: ScheduledRun, cause: ExitCause | None, now_s: float
+) -> RecordNotice | None:
+    return counted(circuits, run, ExitCause.FAILED if run.is_blameless else cause, now_s)
+
+
+def but_not_with_a_lost_parent(
+    state: SchedulerState, slot: Slot, what: type, why: StopReason, now_s: float, *, is_patient: bool = False
+) -> None:
+    if why is not StopReason.PARENT_LOST:
+        stop_slot(state, slot, what, why, now_s, is_patient=is_patient)
 
 
 def raised_in_words_only(state: SchedulerState, run: ScheduledRun, priority: Priority, now_s: float) -> None:
@@ -319,6 +333,15 @@ MUTATIONS = {
     ),
     "circuits count children": Mutation(
         circuits, "topmost", lambda run: run, "a circuit opens after failures of different runs only"
+    ),
+    "circuits count failures of endpoints": Mutation(
+        Circuits, "count", endpoints_count, "a circuit opens after failures of different runs only"
+    ),
+    "children outlive a lost parent": Mutation(
+        SchedulerState,
+        "stop_slot",
+        but_not_with_a_lost_parent,
+        "what is lost takes the runs in its worker along",
     ),
     "circuits hold what is under way": Mutation(
         circuits, "goes_on", lambda run: False, "what has started before is never held by a circuit"

@@ -5,6 +5,7 @@ from headrace.agents.scheduler.events import (
     Cancelled,
     Closing,
     EffectStarting,
+    EndRun,
     HostJoined,
     HostLost,
     KillRun,
@@ -188,6 +189,18 @@ def test_workers_that_end_with_the_warden_cost_a_run_none_of_its_losses():
         assert starts(driver.sent[-1:]) == [run]
     assert [starts(driver.end(run, ExitCause.LOST)) for _ in range(2)] == [[run], [run]]
     assert settled(driver.end(run, ExitCause.LOST)) == [(run, "LOST")]
+
+
+def test_what_is_lost_for_good_takes_the_children_in_its_worker_along():
+    driver = Driver()
+    parent = driver.submit()
+    child = driver.submit(parent=parent)
+    for _ in range(2):  # one death of their worker ends both: the parent's end is told first
+        assert preempts(driver.end(parent, ExitCause.LOST)) == [child]
+        assert starts(driver.end(child, ExitCause.LOST)) == [parent, child]
+    last = driver.end(parent, ExitCause.LOST)
+    assert (kills(last), settled(last)) == ([child], [(parent, "LOST")])
+    assert driver.end(child, ExitCause.LOST) == [EndRun(id=child, epoch=3, cause=ExitCause.LOST)]
 
 
 def test_a_lost_host_costs_a_run_none_of_its_losses():

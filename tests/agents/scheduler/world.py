@@ -310,8 +310,10 @@ class World:
         run.effects += 1
         self.tell(EffectStarting(now_s=self.now_s, id=run.id, epoch=run.epoch))
 
-    def end(self, run: Run, cause: ExitCause, limit: int = 0, *, with_warden: bool = False) -> None:
-        """`limit` is what its worker was held to, where it ran out of memory there."""
+    def end(
+        self, run: Run, cause: ExitCause, limit: int = 0, *, with_warden: bool = False, is_endpoints: bool = False
+    ) -> None:
+        """`limit` is what its worker was held to, where it ran out of memory there; `is_endpoints`: a model failed."""
         peak, epoch = run.memory, run.epoch
         makes_way = run.stop is not None and run.stop.why in _MAKES_WAY
         is_own = not makes_way and self._used_its_share(run, limit)
@@ -333,6 +335,7 @@ class World:
                 peak_bytes=peak,
                 limit_bytes=limit,
                 is_own=not with_warden,
+                is_endpoints=is_endpoints,
             )
         )
 

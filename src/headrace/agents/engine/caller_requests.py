@@ -120,6 +120,10 @@ class CallerRequests:
         await self._writer.flush()
         return self._file.runs.unfinished(most)
 
+    async def failed(self, most: int) -> list[RunRow]:
+        await self._writer.flush()
+        return self._file.runs.failed(most)
+
     async def events(self, most: int) -> list[tuple[float, int | None, str, str, str | None]]:
         await self._writer.flush()
         return self._file.notes.events(most)

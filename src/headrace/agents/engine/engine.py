@@ -222,13 +222,20 @@ class Engine:
         rows = await self._access.call(lambda loop: loop.requests.unfinished(most))
         return [RunStatus.from_row(row) for row in rows]
 
+    async def failed(self, most: int = 1000) -> list[RunStatus]:
+        """The latest runs that ended without a result and were not cancelled, oldest first, at most `most`:
+        `await engine.handle(status).retry()` lets one go on once the cause is gone.
+        """
+        rows = await self._access.call(lambda loop: loop.requests.failed(most))
+        return [RunStatus.from_row(row) for row in rows]
+
     async def find(self, key: str) -> Run | None:
         """The run that was submitted with this key."""
         row = await self._access.call(lambda loop: loop.requests.find(_digest(b"key", key.encode())))
         return None if row is None else Run(self._access, row.id, row.name)
 
     def handle(self, status: RunStatus) -> Run:
-        """The run that `unfinished` has listed."""
+        """The run that `unfinished` or `failed` has listed."""
         return Run(self._access, status.id, status.name)
 
     async def events(self, most: int = 1000) -> list[EngineEvent]:

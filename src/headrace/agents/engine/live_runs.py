@@ -16,7 +16,7 @@ import msgspec
 
 from headrace.agents.contract import RemoteError, RunEnded
 from headrace.agents.task import TaskKind
-from headrace.errors import HeadraceError, RunCancelled, RunFailed, RunUndecided
+from headrace.errors import RunCancelled, RunFailed, RunUndecided
 from headrace.executor import Signal
 from headrace.priority import Priority
 from headrace.store.engine_file.engine_schema import RunState
@@ -111,16 +111,18 @@ class RunEnd(msgspec.Struct, frozen=True):
     state: RunState
     result: bytes | None
     error: str
+    is_endpoints: bool = False  # it failed because a model could not be reached or used
 
-    def failure(self, *, fix: str = "") -> HeadraceError:
+    def failure(self, *, fix: str = "") -> RunFailed:
         """The error to raise; `fix` is what the caller can do about a run that failed."""
         failure = self._as_error(fix)
+        failure.is_endpoints = self.is_endpoints
         _, _, trace = self.error.partition("\n\n")
         if trace:
             failure.add_note(f"Where it ran:\n{trace}")  # shown where the error is not caught
         return failure
 
-    def _as_error(self, fix: str) -> HeadraceError:
+    def _as_error(self, fix: str) -> RunFailed:
         match self.state:
             case RunState.UNDECIDED:
                 return RunUndecided(self.name, self.error)

@@ -30,10 +30,10 @@ from headrace.agents.scheduler.events import (
     StartRun,
     StopReason,
 )
-from headrace.agents.workers.agent_deaths import set_aside_in_words
+from headrace.agents.workers.agent_deaths import lost_in_words, set_aside_in_words
 from headrace.executor import Signal
 from headrace.exit_causes import ExitCause
-from headrace.store.engine_file.engine_schema import RunState
+from headrace.store.engine_file.engine_schema import FAILED_STATES, RunState
 from headrace.store.engine_file.steps import StoredStep
 from headrace.units import format_bytes
 
@@ -161,6 +161,8 @@ class RunCommands:
         error = (ended.reason if ended is not None else "") or run.stop_reason
         if command.cause is ExitCause.OUT_OF_MEMORY:
             error = set_aside_in_words(run.first_death, error, is_tried_again=run.kind.oom_retry)
+        if command.cause is ExitCause.LOST:
+            error = lost_in_words(error, self._parts.options.queue.most_losses + 1, is_with_parent=run.stop is not None)
         if run.doubtful and command.cause in _CUTS_EFFECTS:
             error = self._name_cut_effects(run, command.cause, error)
         if command.cause is ExitCause.FAILED and run.failures + 1 < run.kind.max_attempts:
@@ -171,7 +173,7 @@ class RunCommands:
                 self._cancel_parked_children(run.id)
             self._writer.write(self._writes.runs.orphaned(run.id))
         result = ended.result if ended is not None and state is RunState.DONE else None
-        self._end(RunEnd(run.name, state, result, error), run.id)
+        self._end(RunEnd(run.name, state, result, error, ended is not None and ended.is_endpoints), run.id)
 
     def _name_cut_effects(self, run: LiveRun, cause: ExitCause, error: str) -> str:
         """Record the side effects that ended with the run, since nobody will be asked about them; return its error."""
@@ -196,6 +198,10 @@ class RunCommands:
     def _end(self, end: RunEnd, id: int) -> None:
         self.ended_count += 1
         self._requests.run_ended(id)
+        if end.state in FAILED_STATES:
+            first_line = end.error.partition("\n")[0]
+            words = first_line if end.state is RunState.FAILED else f"{end.state.value}: {first_line}"
+            self._parts.log.record("failed", words.removesuffix(": "), run=id)
         self._writer.write(self._writes.runs.ended(id, end.state, end.result, end.error, time.time()))
         self._writer.after_commit(self._runs.leave(id))
         self._writer.after_commit(partial(self._parts.listeners.ended, id, end))
@@ -255,6 +261,7 @@ def report_exit(parts: EngineParts, run: LiveRun, cause: ExitCause) -> None:
         peak_bytes=_peak_bytes(parts, run),
         limit_bytes=run.ended.limit_bytes if run.ended is not None else 0,
         is_own=run.ended is None or run.ended.is_own,
+        is_endpoints=run.ended is not None and run.ended.is_endpoints,
     )
     parts.driver.send(event)
 

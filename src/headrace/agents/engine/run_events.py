@@ -170,7 +170,8 @@ class RunEvents:
         run.ended = event
         self.requests.attempt_ended(run, goes_on=event.cause in _GOES_ON and not run.is_given_up)
         self._parts.answers.ended(run)
-        if event.cause is ExitCause.FAILED or (event.cause is ExitCause.LOST and run.stop is None and event.is_own):
+        is_kinds = event.cause is ExitCause.FAILED and not event.is_endpoints
+        if is_kinds or (event.cause is ExitCause.LOST and run.stop is None and event.is_own):
             self._runs.last_failures[run.kind.name] = (run.name, event.reason)
         if event.cause is ExitCause.LOST and event.reason:
             self._log.record("lost", event.reason, run=run.id)
@@ -210,7 +211,10 @@ class RunEvents:
         self.watch(child, CallbackPromise[RunEnd](partial(self._child_ended, child_of, child), lambda _: None))
 
     def _child_refused(self, child_of: tuple[int, int, str], error: BaseException) -> None:
-        self._parts.answers.put(*child_of, None, RemoteError("RunFailed", str(error)))
+        run = self._runs.attempt(child_of[0], child_of[1])
+        name = run.name if run is not None else ""
+        refused = RemoteError("RunFailed", str(error), run_name=name, state="was refused", reason=str(error))
+        self._parts.answers.put(*child_of, None, refused)
 
     def _child_ended(self, child_of: tuple[int, int, str], child: int, end: RunEnd) -> None:
         """Journal the child's result as the parent's step, if the attempt that asked for it still goes on."""
@@ -219,10 +223,24 @@ class RunEvents:
         if run is None:
             return
         if end.state is not RunState.DONE:
-            self._parts.answers.put(*child_of, None, RemoteError("RunFailed", str(end.failure())))
+            self._parts.answers.put(*child_of, None, _as_remote_error(end))
             return
         result = end.result if end.result is not None else self._parts.file.runs.result(child)
         mark = run.marks.pop(step, b"")
         self._writer.write(self._writes.steps.done(parent, epoch, step, result or b"null", time.time(), mark))
         self._after_step(run)
         self._writer.after_commit(partial(self._parts.answers.put, *child_of, result))
+
+
+def _as_remote_error(end: RunEnd) -> RemoteError:
+    """The failure of a child, as its parent gets it: with the fields that a caller's RunFailed has."""
+    failure = end.failure()
+    return RemoteError(
+        type(failure).__name__,
+        failure.message,
+        failure.fix,
+        run_name=end.name,
+        state=failure.state,
+        reason=end.error,
+        is_endpoints=end.is_endpoints,
+    )

@@ -4,6 +4,9 @@
     failed, lost                 a failure: of its run, which counts once however often it is tried again, and once
                                  with all its children, which one crash of their worker ends together
     done, parked                 a success
+    failed by a model's          nothing: the endpoint has a breaker of its own
+      endpoint
+    lost with its parent         nothing: that is its parent's failure
     anything else                nothing: out of memory says something of the budget, not of the code (`exits`)
 
 An open circuit refuses new submissions and holds runs that were accepted and have never started. A run that has started

@@ -75,6 +75,7 @@ class StopReason(Enum):
     CANCELLED = "cancelled"
     TIMED_OUT = "time limit"
     WITH_PARENT = "its parent stopped"
+    PARENT_LOST = "its parent, in the same worker, was lost for good"
     FOR_CHILD = "its child ran out of memory, and is tried again with it and more memory"
     FOR_ISOLATED_CHILD = "the isolated child that it waits for needs its memory"
     HOST_LOST = "its host was lost"
@@ -200,6 +201,8 @@ class AttemptEnded(_TimedEvent, frozen=True, kw_only=True):
     """`peak_bytes` is the most memory that the attempt was seen to use, 0 where it was not measured; `limit_bytes` the
     limit that its worker had when it ran out of memory, 0 where it had none. A loss that is not `is_own` says nothing
     about the run: all workers ended with the warden.
+    `is_endpoints`: it failed because a model could not be reached or used, for which the model's endpoint has a breaker
+    of its own.
     """
 
     id: int
@@ -208,6 +211,7 @@ class AttemptEnded(_TimedEvent, frozen=True, kw_only=True):
     peak_bytes: int = 0
     limit_bytes: int = 0
     is_own: bool = True
+    is_endpoints: bool = False
 
 
 class MemoryMeasured(_TimedEvent, frozen=True, kw_only=True):

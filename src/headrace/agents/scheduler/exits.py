@@ -10,8 +10,9 @@
                                             that is not to be tried again ends at once
     out of memory, or killed alone,         it starts again, and reserves more: others had that memory, and this counts
       and it used less than it was owed     as a preemption
-    lost                                    it starts again a few times, as the fault may be its own; then ends as lost.
-                                            One whose worker ended with the warden starts again: that does not count
+    lost                                    it starts again a few times, as the fault may be its own; then ends as lost,
+                                            and its children in the same worker with it. One whose worker ended with
+                                            the warden starts again: that does not count
     parked, undecided                       it waits on disk for its time, its message or a decision
 
 What a run is owed is what it declares, else a slot's memory as far as the host has it; on its second try, what it
@@ -33,7 +34,11 @@ _NO_LESS = 0.9  # of what the first try had: with less, the second would be in v
 _MAKES_WAY = (StopReason.PRESSURE, StopReason.MAKES_ROOM, StopReason.OTHERS_NEED_IT)
 _FOR_MEMORY = (StopReason.PRESSURE, StopReason.EMERGENCY, StopReason.OTHERS_NEED_IT)
 _DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
-FINAL_CAUSES = {StopReason.CANCELLED: ExitCause.CANCELLED, StopReason.TIMED_OUT: ExitCause.TIMED_OUT}
+FINAL_CAUSES = {
+    StopReason.CANCELLED: ExitCause.CANCELLED,
+    StopReason.TIMED_OUT: ExitCause.TIMED_OUT,
+    StopReason.PARENT_LOST: ExitCause.LOST,
+}
 
 
 class ComesBack(Enum):

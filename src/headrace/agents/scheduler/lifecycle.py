@@ -32,6 +32,7 @@ from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
 _TAKES_CHILDREN_ALONG = (ExitCause.CANCELLED, ExitCause.TIMED_OUT)
+_TAKES_SLOT_ALONG = (*_TAKES_CHILDREN_ALONG, ExitCause.LOST)  # what kills its worker kills it with all runs in it
 _AHEAD_OF_PARENT_S = 0.001  # in the queue: a parent that was preempted for its isolated child waits for it
 _DONE = ExitCause.DONE  # by itself: see `scheduled_runs`
 _IS_OVER = (ExitCause.DONE, ExitCause.FAILED, ExitCause.OUT_OF_MEMORY)
@@ -91,6 +92,8 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
     was_alone = run.stopping is not None and host.memory.is_held_by_one_slot
     del slot.running[run.id]
     slot.resuming.pop(run.id, None)
+    is_parents_end = run.stopping is StopReason.PARENT_LOST and event.cause is not ExitCause.DONE
+    run.is_blameless = event.is_endpoints or is_parents_end
     _count(state, run, slot, event)
     if event.cause is _DONE:  # most are, and nothing else need be known then
         decided = _DONE
@@ -113,10 +116,16 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
 
 
 def settle(state: SchedulerState, run: ScheduledRun, cause: ExitCause, now_s: float) -> None:
-    """End a run for good; a cancelled or timed-out one takes the children that wait for it along."""
-    if run.children and cause in _TAKES_CHILDREN_ALONG:
+    """End a run for good; a cancelled, timed-out or lost one takes the children that wait for it along, and a lost one
+    those that still run in its slot: one of them may be what kills its worker.
+    """
+    if run.children and cause in _TAKES_SLOT_ALONG:
         while run.children:
-            settle(state, run.children.popitem()[1], cause, now_s)
+            child = run.children.popitem()[1]
+            child.is_blameless = cause is ExitCause.LOST
+            settle(state, child, cause, now_s)
+    if cause is ExitCause.LOST and run.slot is not None and run.slot.root is run and run.slot.running:
+        state.stop_slot(run.slot, KillRun, StopReason.PARENT_LOST, now_s)
     state.commands.append(EndRun(id=run.id, epoch=run.epoch, cause=cause))
     _forget(state, run, cause, now_s)
     if run.children:
@@ -361,5 +370,5 @@ def _forget(state: SchedulerState, run: ScheduledRun, cause: ExitCause | None, n
     if run.is_isolated and run.parent is not None:
         run.parent.isolated_children.pop(run.id, None)
     run.slot = None  # a cycle: without this, only the garbage collector would free both
-    if note := state.circuits.count(run, cause, now_s):
+    if note := state.circuits.count(run, None if run.is_blameless else cause, now_s):
         state.commands.append(note)

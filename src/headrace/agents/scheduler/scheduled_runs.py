@@ -62,6 +62,7 @@ class ScheduledRun(Struct, eq=False):
     is_isolated: bool = False  # a child with a slot of its own
     isolated_children: dict[int, ScheduledRun] = {}  # those that have not ended
     queued_s: float = 0.0
+    is_blameless: bool = False  # its end says nothing of its kind: a model's endpoint failed, or its parent was lost
     is_aside: bool = False  # in the queue: it needs more than others leave, and lets them pass for a while
 
     @property

@@ -18,7 +18,7 @@ from headrace.priority import CRITICAL, Priority
 
 _FORGET = 0.9
 _DEAD_ALLOWED = 64
-FINAL = (StopReason.CANCELLED, StopReason.TIMED_OUT)
+FINAL = (StopReason.CANCELLED, StopReason.TIMED_OUT, StopReason.PARENT_LOST)
 
 
 class SchedulerState:

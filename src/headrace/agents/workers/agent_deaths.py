@@ -11,6 +11,8 @@ from headrace.workers.deaths import DeathCause, death_cause, signal_name
 from headrace.workers.handle import TaskEnd, Worker
 from headrace.workers.wire import MEMORY_EXIT_CODE, Death, DeathKind, TaskDone, TaskFailed, TaskOutOfMemory
 
+_REFUSED = ": one request for more than was left was refused"
+
 
 def set_aside_in_words(first: str, last: str, *, is_tried_again: bool) -> str:
     """Say of a run that ran out of memory for good what it had in both tries, and what to do; `first` is empty where
@@ -28,15 +30,40 @@ def set_aside_in_words(first: str, last: str, *, is_tried_again: bool) -> str:
     return f"{what}. Give it more ({options}), or keep large data in ctx.spool().{separator}{trace}"
 
 
-def exit_after_death(ending: TaskEnd, step: str) -> tuple[ExitCause, str]:
-    """Return the exit cause of a run whose worker has ended, and the words for it; `step` is the last it began."""
+def lost_in_words(reason: str, tries: int, *, is_with_parent: bool) -> str:
+    """Say of a run that was lost for good how often it was tried."""
+    if is_with_parent:
+        return reason or "the worker that it shared with its parent was lost too often"
+    facts, separator, trace = reason.partition("\n\n")
+    return f"{facts.rstrip('.')}; it was tried {tries} times{separator}{trace}"
+
+
+def in_step(step: str) -> str:
+    return f", in step {step!r}" if step else ", before its first step"
+
+
+def where_it_died(run: int, steps: dict[int, tuple[str, str]]) -> str:
+    """Say where a run was when its worker ended. `steps` are the kind and the last step of each run in the worker, the
+    parent of all first: where it waits for one child, it died in that.
+    """
+    first, *children = steps
+    if run != first or not children:
+        return in_step(steps[run][1])
+    if len(children) > 1:
+        return f", with its {len(children)} children in the same worker"
+    kind, step = steps[children[0]]
+    return f"{in_step(step)} of its child {kind!r}" if step else f", before the first step of its child {kind!r}"
+
+
+def exit_after_death(ending: TaskEnd, where: str) -> tuple[ExitCause, str]:
+    """Return the exit cause of a run whose worker has ended, and the words for it, with `where_it_died`."""
     if death_cause(ending) is DeathCause.OUT_OF_MEMORY:
-        return ExitCause.OUT_OF_MEMORY, f"{_out_of_memory(ending)}{_where(step)}"
+        return ExitCause.OUT_OF_MEMORY, f"{_out_of_memory(ending)}{where}"
     match ending:
         case TaskFailed():
             return ExitCause.LOST, ending.reason
         case Death():
-            return ExitCause.LOST, _lost(ending, step)
+            return ExitCause.LOST, _lost(ending, where)
         case TaskDone() | TaskOutOfMemory():
             return ExitCause.LOST, "its worker has left"
 
@@ -46,13 +73,16 @@ def is_own_death(ending: TaskEnd) -> bool:
     return not (isinstance(ending, Death) and ending.kind is DeathKind.WARDEN_ENDED)
 
 
-def memory_error_in_words(reason: str, worker: Worker, peak_bytes: int, step: str) -> str:
+def memory_error_in_words(reason: str, worker: Worker, peak_bytes: int, where: str) -> str:
     """Say of a run that met a MemoryError itself what it used. A large request that is refused does not show there."""
     used_bytes = max(peak_bytes, worker.used_bytes)
     used, limit = format_bytes(used_bytes), format_bytes(worker.limit_bytes)
     error, counted_bytes = reason.partition("\n")[0], worker.counted_bytes
-    reserved = f" and {format_bytes(counted_bytes)} reserved" if counted_bytes > used_bytes else ""
-    return f"{error}, with {used} in use{reserved} of the {limit} it may{_where(step)}"
+    reserved = (
+        f" and {format_bytes(counted_bytes)} reserved" if used_bytes < counted_bytes <= worker.limit_bytes else ""
+    )
+    refused = "" if max(used_bytes, counted_bytes) > worker.limit_bytes // 2 else _REFUSED
+    return f"{error}{refused}, with {used} in use{reserved} of the {limit} it may{where}"
 
 
 def _out_of_memory(ending: TaskEnd) -> str:
@@ -60,7 +90,8 @@ def _out_of_memory(ending: TaskEnd) -> str:
         case Death(kind=DeathKind.HUNG):
             return f"killed: {ending.reason}, with {_in_use(ending)}"
         case Death(kind=DeathKind.EXITED, code=code) if code == MEMORY_EXIT_CODE:
-            return f"MemoryError, with {_in_use(ending)}"
+            refused = "" if ending.used_bytes > ending.limit_bytes // 2 else _REFUSED
+            return f"MemoryError{refused}, with {_in_use(ending)}"
         case Death(kind=DeathKind.EXITED):
             return f"exited with code {ending.code} at its limit, with {_reserved(ending)}, {_in_use(ending)}"
         case Death(kind=DeathKind.SIGNALLED):
@@ -73,14 +104,15 @@ def _out_of_memory(ending: TaskEnd) -> str:
             return ""
 
 
-def _lost(death: Death, step: str) -> str:
+def _lost(death: Death, where: str) -> str:
     match death.kind:
         case DeathKind.EXITED:
-            return f"its worker exited with code {death.code}{_where(step)}"
+            return f"its worker exited with code {death.code}{where}"
         case DeathKind.SIGNALLED:
-            return f"its worker was killed by {signal_name(death.signal)}, with {_in_use(death)}{_where(step)}"
+            used = f", with {_in_use(death)}" if death.used_bytes else ""  # 0 where it died before it was measured
+            return f"its worker was killed by {signal_name(death.signal)}{used}{where}"
         case _:
-            return f"its worker was lost{_where(step)}: {death.reason}"
+            return f"its worker was lost{where}: {death.reason}"
 
 
 def _in_use(death: Death) -> str:
@@ -89,7 +121,3 @@ def _in_use(death: Death) -> str:
 
 def _reserved(ending: Death | TaskOutOfMemory) -> str:
     return f"{format_bytes(ending.reserved_bytes)} reserved"
-
-
-def _where(step: str) -> str:
-    return f", in step {step!r}" if step else ", before its first step"

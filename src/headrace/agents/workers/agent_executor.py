@@ -33,7 +33,13 @@ from headrace.agents.contract import (
     StepStarting,
 )
 from headrace.agents.task import TaskKind
-from headrace.agents.workers.agent_deaths import exit_after_death, is_own_death, memory_error_in_words
+from headrace.agents.workers.agent_deaths import (
+    exit_after_death,
+    in_step,
+    is_own_death,
+    memory_error_in_words,
+    where_it_died,
+)
 from headrace.agents.workers.agent_wire import (
     BeginRun,
     EffectRaised,
@@ -72,6 +78,7 @@ class _Attempt:
 
     id: int
     epoch: int
+    kind: str
     step: str = ""
     peak_bytes: int = 0
     answers: int = 0  # sent to it
@@ -145,7 +152,7 @@ class IsolatedAgents:
         try:
             function = refer_to(self._kinds[work.kind].function)
         except HeadraceError as error:
-            self._add_end(_Attempt(work.id, work.epoch), ExitCause.FAILED, str(error))
+            self._add_end(_Attempt(work.id, work.epoch, work.kind), ExitCause.FAILED, str(error))
             return
         if slot is None:
             slot = self._slots[work.slot] = _AgentSlot(work.slot, work.memory_bytes, work.priority)
@@ -153,7 +160,7 @@ class IsolatedAgents:
             self._keepers.add(slot.keeper)
             slot.keeper.add_done_callback(self._keepers.discard)
             slot.keeper.add_done_callback(self._leaving.discard)
-        slot.runs[work.id] = _Attempt(work.id, work.epoch)
+        slot.runs[work.id] = _Attempt(work.id, work.epoch, work.kind)
         self._slot_of[work.id] = slot
         self._go_on(slot, BeginRun(work, function))
 
@@ -249,8 +256,9 @@ class IsolatedAgents:
             )
             slot.loan.priority = slot.priority  # it may have been raised meanwhile
             ending = await self._hosted(slot)
+            steps = {run.id: (run.kind, run.step) for run in slot.runs.values()}
             for run in list(slot.runs.values()):
-                cause, reason = exit_after_death(ending, run.step)
+                cause, reason = exit_after_death(ending, where_it_died(run.id, steps))
                 self._end_with(slot, run, cause, reason, is_own=is_own_death(ending))
         except NoRoomError:  # it waits in the queue again
             for run in list(slot.runs.values()):
@@ -325,7 +333,7 @@ class IsolatedAgents:
             self._outbox.add_or_drop(event)
             return
         if isinstance(event, RunEnded) and event.cause is ExitCause.OUT_OF_MEMORY:
-            event.reason = memory_error_in_words(event.reason, slot.host.worker, run.peak_bytes, run.step)
+            event.reason = memory_error_in_words(event.reason, slot.host.worker, run.peak_bytes, in_step(run.step))
             event.limit_bytes = slot.limit_lately()
         self._outbox.add_from(slot.host, event)
         if isinstance(event, MemoryUsed):

@@ -22,6 +22,7 @@ _COLUMNS = (
     " preempted"
 )
 _Types = tuple[Id | None, Id, str, str, bytes, Priority, RunState, Count, Count, Count, Count, float, float, str, Count]
+_FAILED = ", ".join(f"'{state.value}'" for state in sorted(FAILED_STATES, key=str))
 # A run and its descendants.
 _BELOW = "WITH RECURSIVE below(id) AS (SELECT ? UNION SELECT runs.id FROM runs JOIN below ON runs.parent = below.id)"
 
@@ -86,6 +87,11 @@ class StoredRuns:
 
     def unfinished(self, most: int) -> list[RunRow]:
         return list(self._rows("WHERE ended_at IS NULL ORDER BY id LIMIT ?", (most,)))
+
+    def failed(self, most: int) -> list[RunRow]:
+        """The latest runs that ended without a result and were not cancelled, oldest first."""
+        where = f"WHERE state IN ({_FAILED}) ORDER BY id DESC LIMIT ?"
+        return list(self._rows(where, (most,)))[::-1]
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Unfinished runs by kind and state; as many entries as there are kinds and states."""
@@ -179,10 +185,9 @@ class RunWrites:
 
     def retried(self, id: int) -> list[Write]:
         """Have a failed run and its failed descendants wait again, with their steps and without their failures."""
-        failed = ", ".join(f"'{state.value}'" for state in sorted(FAILED_STATES, key=str))
         sql = (
             f"{_BELOW} UPDATE runs SET state = 'waiting', error = '', ended_at = NULL, failures = 0, deaths = 0,"
-            f" preemptions = 0, executed_s = 0 WHERE id IN below AND state IN ({failed})"
+            f" preemptions = 0, executed_s = 0 WHERE id IN below AND state IN ({_FAILED})"
         )
         return [(sql, (id,))]
 

@@ -5,8 +5,8 @@
     enough runs of its kind were seen     the 95th percentile of their peaks (`reservations`): an estimate
     too few were seen                     a slot's memory, or what was seen where that is more; after `calm_s` of
                                           waiting, an equal share of the host
-    it ran out of memory                  at least `oom_retry_bytes`: by default twice a slot's memory, or what it
-                                          declares where that is more
+    it ran out of memory                  at least `oom_retry_bytes`; by default, or where it declares as much, twice
+                                          a slot's memory, or twice what it declares where that is more
     others had the memory that it needed  at least what it then needed
 
 In all that is at most what the host has beside nothing else: who declares more, or was preempted too often, is alone.
@@ -53,7 +53,10 @@ def need_of(limits: QueueLimits, reservations: Reservations, run: ScheduledRun, 
     asked_bytes = max(asked_bytes, limits.least_run_bytes, known_bytes)
     if has_died:
         had_bytes = max(limits.slot_memory_bytes, run.declared_bytes or 0)
-        asked_bytes, is_estimate = max(asked_bytes, limits.oom_retry_bytes or 2 * had_bytes), False
+        retry_bytes = limits.oom_retry_bytes or 0
+        if retry_bytes <= (run.declared_bytes or 0):  # with what it had, a second try would end as the first
+            retry_bytes = 2 * had_bytes
+        asked_bytes, is_estimate = max(asked_bytes, retry_bytes), False
     elif run.declared_bytes is None and limits.most_run_bytes is not None:
         asked_bytes = min(asked_bytes, limits.most_run_bytes)  # a second try that had more has taught more
     is_alone = run.preemptions >= host.limits.most_preemptions
