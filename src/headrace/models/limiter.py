@@ -176,7 +176,7 @@ class Limiter:
     def notice_change(self, provider: Provider) -> None:
         """Reopen where a call would not be sent as the refused one was: with another key, for instance."""
         if self._endpoint.closed_reason is not None and provider.is_changed():
-            self.reopen("its key has changed, or it is asked with other parameters")
+            self.reopen("a run asks it that has not been refused: a new one, or with another key or other parameters")
 
     def reopen(self, why: str) -> None:
         """Let calls go at once, whatever held them back."""

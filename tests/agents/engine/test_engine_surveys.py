@@ -119,3 +119,49 @@ async def test_an_engine_and_a_survey_inside_it_show_one_figure_for_one_tree(tmp
             await survey
         assert [await run.result() for run in runs] == [0, 1]
     assert sorted(differences)[len(differences) // 2] < 5
+
+
+def shown(engine):
+    return {row.path.name: row for row in engine.status().surveys}
+
+
+async def until(condition):
+    async with asyncio.timeout(40):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+async def test_a_survey_that_raised_is_shown_as_failed_with_the_reason(tmp_path, caplog):
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        with pytest.raises(HeadraceError) as raised:
+            await engine.run(job_of(50, throw_exception=True), tmp_path / "s.run", stop_on_exception=True)
+        row = shown(engine)["s.run"]
+        assert (row.state, row.error) == ("failed", str(raised.value))
+        (event,) = [event for event in await engine.events() if event.what == "survey failed"]
+        assert event.reason.endswith(f"s.run: {raised.value}")
+        assert not caplog.records, "its caller has the error"
+        with pytest.raises(HeadraceError):  # another plan: no failure of the survey in that file
+            await engine.run(job_of(7), tmp_path / "s.run")
+        assert shown(engine)["s.run"].error == str(raised.value)
+
+
+async def test_cancelling_the_task_of_a_survey_stops_it_and_keeps_everything(tmp_path):
+    job, path = job_of(500, latency_s=0.05), tmp_path / "s.run"
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        first, other = (asyncio.ensure_future(engine.run(job, path, concurrency=5)) for _ in range(2))
+        await until(lambda: "s.run" in shown(engine) and shown(engine)["s.run"].done > 5)
+        first.cancel()
+        done = shown(engine)["s.run"].done
+        await until(lambda: shown(engine)["s.run"].done > done + 10)  # the other still waits for it
+        other.cancel()
+        await until(lambda: shown(engine)["s.run"].state == "stopped")
+        done = shown(engine)["s.run"].done
+        assert first.cancelled()
+        assert other.cancelled()
+        assert 5 < done == len(Results.open(path)) < 500
+        again = asyncio.ensure_future(engine.run(job, path, concurrency=5))
+        await until(lambda: shown(engine)["s.run"].done > done)
+        again.cancel()
+        await asyncio.sleep(0)
+        assert len(await engine.run(job, path, concurrency=5, limit=None)) == 500  # waits for the end of that, goes on
+        assert shown(engine)["s.run"].state == "complete"

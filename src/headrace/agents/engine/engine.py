@@ -146,12 +146,16 @@ class Engine:
         """Run a survey beside everything else, in a run file of its own; `settings` are those of `job.run`.
 
         The engine's file remembers it. The same job and path go on, after a kill too, or wait for a run under way.
+        Cancelling this stops the survey, unless others wait for it or `resume_surveys` began it: what is in flight
+        ends in the background, and everything is kept.
         """
         checked_job(job)
         options, level = run_options(settings), checked_priority(priority)
         if options.memory is not None:
             raise OptionError("memory= is the engine's: a survey in it shares that budget.", fix="Leave it out.")
-        place, scope = await self._access.call(lambda loop: loop.surveys.run(job, path, level, options))
+        place, scope = await self._access.call(
+            lambda loop: loop.surveys.run(job, path, level, options), is_cancelled_with_caller=True
+        )
         return results_of_run(place, scope)
 
     async def resume_surveys(self) -> list[Path]:

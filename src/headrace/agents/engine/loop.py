@@ -237,9 +237,10 @@ class EngineLoop:
         await self.heartbeats.close()
         await self._executor.close()
         await self._workers.close()
-        for task in (*tasks, *self._background):
+        left: list[asyncio.Task[Any]] = [*tasks, *self._background, *self.surveys.tasks]
+        for task in left:
             task.cancel()
-        await asyncio.gather(*tasks, *self._background, return_exceptions=True)
+        await asyncio.gather(*left, return_exceptions=True)
         await self._calls.close()
         self._endpoints.close()
         if self._watch is not None:

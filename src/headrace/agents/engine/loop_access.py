@@ -76,16 +76,26 @@ class LoopAccess:
     def stuck(self) -> str | None:
         return self._loop.stuck if self._loop is not None else None
 
-    async def call(self, make: Callable[[EngineLoop], Coroutine[Any, Any, Answer]]) -> Answer:
-        """Await a coroutine that runs on the engine's loop."""
+    async def call(
+        self, make: Callable[[EngineLoop], Coroutine[Any, Any, Answer]], *, is_cancelled_with_caller: bool = False
+    ) -> Answer:
+        """Await a coroutine that runs on the engine's loop, and runs on there where the caller is cancelled, unless it
+        `is_cancelled_with_caller`.
+        """
+        tasks: list[asyncio.Task[Answer]] = []  # one, once it has started
 
         def start(loop: EngineLoop, reply: LoopPromise[Any]) -> None:
             task = asyncio.get_running_loop().create_task(make(loop))
+            tasks.append(task)
             self._called.add(task)
             task.add_done_callback(self._called.discard)
             task.add_done_callback(lambda task: _pass_on(task, reply))
 
-        return await self.ask(start)
+        def give_up(_loop: EngineLoop, _reply: LoopPromise[Any]) -> None:
+            for task in tasks:
+                task.cancel()
+
+        return await self.ask(start, given_up=give_up if is_cancelled_with_caller else None)
 
     async def ask(self, start: _Start, *, given_up: _Start | None = None) -> Any:
         """Have the loop start something that fills a reply, and await the reply. `given_up` is called on the loop where

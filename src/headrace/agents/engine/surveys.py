@@ -70,12 +70,18 @@ class EngineSurveys:
         self.read_memory = read_memory
         self.running: dict[str, SurveyRun] = {}  # as many as the program runs at once
         self._begun: dict[str, _BegunSurvey] = {}  # those, and the ones whose file is being opened
+        self._failed: dict[str, str] = {}  # why, of those whose failure is not yet committed
         self._noted_s: dict[str, float] = {}
         self.is_stopping = False
 
     @property
     def are_over(self) -> bool:
         return not self._begun
+
+    @property
+    def tasks(self) -> list[asyncio.Task[RunScope]]:
+        """Of the surveys that are not over, for the engine to end."""
+        return [begun.task for begun in self._begun.values()]
 
     async def run(
         self, job: Job, path: str | Path | None, priority: Priority, options: RunOptions
@@ -84,7 +90,7 @@ class EngineSurveys:
         interviews were asked for.
 
         Raises what `job.run` would, but EngineClosed where that raises Interrupted; refuses workers, and a file in
-        which this engine runs something else.
+        which this engine runs something else. Cancelled, it stops a survey that nobody else waits for.
         """
         if options.workers not in (None, NONE):
             raise OptionError(
@@ -92,15 +98,30 @@ class EngineSurveys:
                 fix="Leave workers= out, or run the survey by itself with job.run(..., workers=2).",
             )
         session = await asyncio.to_thread(Session, job, path, options, has_workers=False, is_heard=False)
-        begun = self._begun.get(str(session.path))
+        while (begun := self._begun.get(str(session.path))) is not None and begun.is_stopping:
+            await asyncio.wait({begun.task})  # a cancelled one is about to end: this one goes on from there
         if begun is not None and not begun.is_the_same(session):
             raise OptionError(
                 f"{session.path} is being run by this engine already, with another job or other options.",
                 fix="Wait for it.",
             )
-        scope = await (self._begin(session, priority) if begun is None else asyncio.shield(begun.task))
+        scope = await self._awaited(begun or self._begin(session, priority, is_background=False))
         await self._parts.writer.flush()
         return session.path, scope
+
+    async def _awaited(self, begun: _BegunSurvey) -> RunScope:
+        begun.waiting += 1
+        try:
+            await asyncio.wait({begun.task})
+        except asyncio.CancelledError:
+            if begun.waiting == 1 and not begun.is_background:
+                begun.is_stopping = True
+                if run := self.running.get(begun.path):
+                    run.stop()
+            raise
+        finally:
+            begun.waiting -= 1
+        return begun.task.result()
 
     async def resume(self) -> list[Path]:
         """Begin to go on with the surveys in the engine's file that are not complete; return their files. What cannot
@@ -117,7 +138,7 @@ class EngineSurveys:
                 continue
             if row.path not in self._begun:  # else the program has begun it meanwhile
                 self._parts.log.record("survey resumed", f"{row.path}: {row.done:,} of {row.total:,} were done")
-                self._parts.spawn(self._wait_for(row.path, self._begin(session, row.priority)))
+                self._begin(session, row.priority, is_background=True)
                 resumed.append(session.path)
         await self._parts.writer.flush()
         return resumed
@@ -127,6 +148,8 @@ class EngineSurveys:
         return [self._live(row) for row in self._parts.file.surveys.latest()]
 
     def _live(self, row: SurveyRow) -> SurveyRow:
+        if row.path in self._failed:
+            row = structs.replace(row, state=SurveyState.FAILED, error=self._failed[row.path])
         if row.path in self._begun:
             row = structs.replace(row, state=SurveyState.RUNNING, error="")
         if run := self.running.get(row.path):
@@ -134,27 +157,44 @@ class EngineSurveys:
             row = structs.replace(row, done=progress.done, total=progress.total)
         return row
 
-    def _begin(self, session: Session, priority: Priority) -> asyncio.Task[RunScope]:
-        path = str(session.path)
-        task = asyncio.get_running_loop().create_task(session.run(_EngineHost(self, session, priority)))
-        self._begun[path] = _BegunSurvey(session, task)
-        task.add_done_callback(lambda _: self._begun.pop(path))
-        return task
+    def _begin(self, session: Session, priority: Priority, *, is_background: bool) -> _BegunSurvey:
+        begun = _BegunSurvey(session, is_background=is_background)
+        self._begun[begun.path] = begun
+        host = _EngineHost(self, session, priority, begun)
+        begun.task = asyncio.get_running_loop().create_task(self._run(session, host, begun))
+        begun.task.add_done_callback(lambda task: self._ended(begun, task))
+        return begun
 
-    async def _wait_for(self, path: str, task: asyncio.Task[RunScope]) -> None:
-        """Wait for a survey that nobody else may be waiting for, and record what it fails with."""
+    def _ended(self, begun: _BegunSurvey, task: asyncio.Task[RunScope]) -> None:
+        del self._begun[begun.path]
+        if not task.cancelled():
+            task.exception()  # retrieved: nobody may be waiting for it any more
+
+    async def _run(self, session: Session, host: _EngineHost, begun: _BegunSurvey) -> RunScope:
+        """Run a survey, and record what it fails with. One whose file could not even be opened is recorded only where
+        its caller is not told.
+        """
         try:
-            await task
+            return await session.run(host)
         except EngineClosed:
-            pass  # it was stopped, and its file says so
-        except Exception as error:  # noqa: BLE001 - recorded; one survey's end is not the engine's
-            self._record_failure("survey failed", path, error)
+            raise  # it was stopped, and its row says so
+        except Exception as error:
+            if begun.is_background:
+                self._record_failure("survey failed", begun.path, error)
+            elif begun.was_open:
+                self._note_failure("survey failed", begun.path, error)
+            raise
 
     def _record_failure(self, what: str, path: str, error: Exception) -> None:
-        words = f"{path}: {error}"
-        _log.warning("%s: %s", what, words)
-        self._parts.log.record(what, words)
+        """For a survey that no caller waits for: in the log too."""
+        _log.warning("%s: %s: %s", what, path, error)
+        self._note_failure(what, path, error)
+
+    def _note_failure(self, what: str, path: str, error: Exception) -> None:
+        self._parts.log.record(what, f"{path}: {error}")
         self._parts.writer.write(self._writes.failed(path, str(error)))
+        self._failed[path] = str(error)
+        self._parts.writer.after_commit(lambda: self._failed.pop(path, None))
 
     async def open(self, run: SurveyRun, session: Session, wanted: int, priority: Priority) -> None:
         """Journal a survey, and let the scheduler know of it; it waits for its first permits."""
@@ -224,10 +264,20 @@ class EngineSurveys:
 
 
 class _BegunSurvey:
-    def __init__(self, session: Session, task: asyncio.Task[RunScope]) -> None:
+    """A survey from its request to its end. `waiting` callers wait for it; one that goes on in the background
+    `is_background`, and is stopped by none of them.
+    """
+
+    task: asyncio.Task[RunScope]
+
+    def __init__(self, session: Session, *, is_background: bool) -> None:
         self._plan = session.permissions.plan
         self._options = SurveyOptions.of(session.options)
-        self.task = task
+        self.path = str(session.path)
+        self.is_background = is_background
+        self.is_stopping = False
+        self.was_open = False
+        self.waiting = 0
 
     def is_the_same(self, session: Session) -> bool:
         return (self._plan, self._options) == (session.permissions.plan, SurveyOptions.of(session.options))
@@ -253,8 +303,9 @@ class _EngineHost:
 
     listener = None
 
-    def __init__(self, surveys: EngineSurveys, session: Session, priority: Priority) -> None:
+    def __init__(self, surveys: EngineSurveys, session: Session, priority: Priority, begun: _BegunSurvey) -> None:
         self._surveys = surveys
+        self._begun = begun
         self._session = session
         self.priority = priority
         self.memory = EngineSurveyMemory(surveys.readings, surveys.pressure, surveys.read_memory)
@@ -263,6 +314,8 @@ class _EngineHost:
     def check_wanted(self) -> None:
         if self._surveys.is_stopping:
             raise EngineClosed("The engine was left before the survey began.", fix="Run it again.")
+        if self._begun.is_stopping:
+            raise EngineClosed("The survey was cancelled before it began.", fix="Run it again.")
 
     @asynccontextmanager
     async def cache(self) -> AsyncGenerator[ResponseCache | None]:
@@ -274,6 +327,9 @@ class _EngineHost:
     @asynccontextmanager
     async def running(self, run: SurveyRun, file: RunFile) -> AsyncGenerator[Callable[[Progress], None]]:
         await self._surveys.open(run, self._session, file.budgets.window, self.priority)
+        self._begun.was_open = True
+        if self._begun.is_stopping:  # cancelled while its file was being opened
+            run.stop()
         try:
             yield lambda _: self._surveys.report(str(file.path))
         finally:
