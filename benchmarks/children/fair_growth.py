@@ -16,7 +16,7 @@ TOP_S = 0.25
 AHEAD_S = 2.0
 
 
-@headrace.task(name="growing", memory="100MB")
+@headrace.task(name="fair growing", memory="100MB")
 async def growing(ctx, top_steps: int) -> float:
     held: list[bytearray] = []
     for i in range(BLOCKS):

@@ -433,10 +433,13 @@ class IsolatedAgents:
 
     def _settle_later(self) -> None:
         """What came back is shared out, unless the next worker takes it before, or one is short of it."""
-        if any(slot.loan is not None and slot.loan.is_short for slot in self._slots.values()):
+        if self._is_any_short():
             self._settle_soon()
         elif self._returned is None:
             self._returned = asyncio.get_running_loop().call_later(_SHARE_OUT_AFTER_S, self._share_out)
+
+    def _is_any_short(self) -> bool:
+        return any(slot.loan is not None and slot.loan.is_short for slot in self._slots.values())
 
     def _share_out(self) -> None:
         self._returned = None
@@ -448,6 +451,8 @@ class IsolatedAgents:
 
     async def _settle(self) -> None:
         await self._lender.settle()
+        if self._is_any_short():  # it may have grown while limits moved: what others do not use comes first
+            await self._lender.settle()
         now_s = asyncio.get_running_loop().time()
         for slot in self._slots.values():
             is_due = now_s - slot.wanted_memory_s >= _WANTS_MEMORY_EVERY_S
