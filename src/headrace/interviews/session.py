@@ -80,16 +80,9 @@ class Session:
     def __init__(
         self, job: Job, path: str | Path | None, options: RunOptions, *, has_workers: bool, is_heard: bool
     ) -> None:
-        if path is None and options.extend:
-            raise OptionError(
-                spelled("{extend} needs to know which file.", extend=True),
-                fix=Spelled("Give the path of the run file to extend.", command="Name the run file with -o."),
-            )
-        job.check()
+        self.path = path_of_run(job, path, options)
         self.job = job
         self.options = options
-        # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
-        self.path = (Path(path) if path is not None else default_path(job)).expanduser().resolve()
         self.permissions = Permissions.of(job, self.path, options)
         self.permissions.check()  # before anything reads a key
         self.workers = self.permissions.confirmed.workers if has_workers else 0
@@ -161,6 +154,18 @@ class Session:
             raise RunFileBusy(
                 f"Another run of {self.path} has just changed its budgets.", path=self.path, fix="Run again."
             )
+
+
+def path_of_run(job: Job, path: str | Path | None, options: RunOptions) -> Path:
+    """Where a job that can be run will be: known long before a session is made, which may wait for prices."""
+    if path is None and options.extend:
+        raise OptionError(
+            spelled("{extend} needs to know which file.", extend=True),
+            fix=Spelled("Give the path of the run file to extend.", command="Name the run file with -o."),
+        )
+    job.check()
+    # Resolved: one file has one lock by whatever name, and a later chdir changes nothing.
+    return (Path(path) if path is not None else default_path(job)).expanduser().resolve()
 
 
 def survey_workers_module() -> Any:

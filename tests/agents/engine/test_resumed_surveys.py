@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,8 @@ import apsw
 import pytest
 
 from headrace import Agent, AgentList, Engine, Job, Model, Priority, QuestionFreeText, Results, Survey
-from headrace.errors import EngineClosed, OptionError
+from headrace.errors import EngineClosed, HeadraceError, OptionError
+from headrace.interviews.session import Session
 from tests.agents.engine.programs.surveyed import job_of as numbers_job
 from tests.trouble.number_server import NumberServer
 
@@ -193,3 +196,43 @@ async def test_an_engine_file_from_before_opens_and_remembers_surveys_from_then_
         await engine.run(job_of(3), tmp_path / "s.run")
         (shown,) = engine.status().surveys
         assert (shown.state, shown.done) == ("complete", 3)
+
+
+async def test_a_survey_is_shown_from_the_call_on_and_what_is_done_never_falls(tmp_path, monkeypatch):
+    is_held, made = threading.Event(), Session.__init__
+    monkeypatch.setattr(Session, "__init__", lambda *given, **named: is_held.wait(60) and made(*given, **named))
+    seen: list[tuple[str, int]] = []
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        survey = asyncio.ensure_future(engine.run(job_of(60), tmp_path / "s.run", concurrency=5))
+        await until(lambda: engine.status().surveys)
+        assert "survey s.run opening" in str(engine.status())
+        is_held.set()
+        while not survey.done():
+            (shown,) = engine.status().surveys
+            seen.append((shown.state, shown.done))
+            await asyncio.sleep(0)
+        await survey
+        (shown,) = engine.status().surveys
+        assert (shown.state, shown.done, shown.total) == ("complete", 60, 60)
+    assert [done for _, done in seen] == sorted(done for _, done in seen)
+    assert [state for state, _ in itertools.groupby(seen, key=lambda each: each[0])][:2] == ["opening", "running"]
+
+
+async def test_a_survey_that_is_cancelled_while_it_opens_is_shown_as_stopped_and_a_refused_one_is_not_shown(
+    tmp_path, monkeypatch
+):
+    is_held, made = threading.Event(), Session.__init__
+    monkeypatch.setattr(Session, "__init__", lambda *given, **named: is_held.wait(60) and made(*given, **named))
+    async with Engine(tmp_path / "a.run", isolation="inline") as engine:
+        survey = asyncio.ensure_future(engine.run(job_of(6), tmp_path / "s.run"))
+        await until(lambda: engine.status().surveys)
+        survey.cancel()
+        await until(lambda: engine.status().surveys[0].state == "stopped")
+        assert engine.status().surveys[0].error == "cancelled before it began: run it again"
+        is_held.set()
+        assert len(await engine.run(job_of(6), tmp_path / "s.run")) == 6
+        with pytest.raises(HeadraceError):
+            await engine.run(job_of(7), tmp_path / "s.run")
+        with pytest.raises(HeadraceError):
+            await engine.run(job_of(7), tmp_path / "s.run" / "t.run")
+        assert [(shown.state, shown.done) for shown in engine.status().surveys] == [("complete", 6)]

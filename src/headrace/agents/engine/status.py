@@ -41,8 +41,8 @@ class HeartbeatStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyStatus:
-    """A survey that was run in the engine: its run file, and how many of its interviews are done. `state` is running,
-    stopped (it goes on with `engine.resume_surveys()`), complete or failed; `error` is why.
+    """A survey that was run in the engine: its run file, and how many of its interviews are done. `state` is opening,
+    running, stopped (it goes on with `engine.resume_surveys()`), complete or failed; `error` is why.
     """
 
     path: Path
@@ -54,7 +54,8 @@ class SurveyStatus:
 
     def __str__(self) -> str:
         why = f" ({self.error})" if self.error else ""
-        return f"survey {self.path.name} {self.state}: {self.done:,} of {self.total:,}{why}"
+        done = f": {self.done:,} of {self.total:,}" if self.total else ""
+        return f"survey {self.path.name} {self.state}{done}{why}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from msgspec import structs
@@ -29,7 +29,7 @@ from headrace.interviews.contract import InterviewExecutor
 from headrace.interviews.inline import InlineExecutor
 from headrace.interviews.job_functions import functions_of
 from headrace.interviews.run import SurveyRun
-from headrace.interviews.session import Session
+from headrace.interviews.session import Session, path_of_run
 from headrace.limits import RunOptions
 from headrace.memory.gauge import BudgetReadings
 from headrace.memory.governor import Pressure
@@ -39,7 +39,7 @@ from headrace.plan.job import Job
 from headrace.plan.portion import RunScope
 from headrace.priority import Priority
 from headrace.progress.pace import Progress
-from headrace.store.engine_file.engine_surveys import SurveyOptions, SurveyRow, SurveyState
+from headrace.store.engine_file.engine_surveys import MOST_SURVEYS_SHOWN, SurveyOptions, SurveyRow, SurveyState
 from headrace.store.run_file.run_file import RunFile
 from headrace.store.run_file.stored_job.stored_lists import read_job
 from headrace.units import NONE
@@ -71,6 +71,8 @@ class EngineSurveys:
         self.running: dict[str, SurveyRun] = {}  # as many as the program runs at once
         self._begun: dict[str, _BegunSurvey] = {}  # those, and the ones whose file is being opened
         self._failed: dict[str, str] = {}  # why, of those whose failure is not yet committed
+        self._closed: dict[str, tuple[SurveyState, Progress]] = {}  # those whose end is not yet committed
+        self._unwritten: dict[str, SurveyRow] = {}  # being opened, or cancelled before they were: the latest
         self._noted_s: dict[str, float] = {}
         self.is_stopping = False
 
@@ -97,9 +99,13 @@ class EngineSurveys:
                 "A survey inside an engine has no workers of its own.",
                 fix="Leave workers= out, or run the survey by itself with job.run(..., workers=2).",
             )
-        session = await asyncio.to_thread(Session, job, path, options, has_workers=False, is_heard=False)
+        place = await asyncio.to_thread(path_of_run, job, path, options)
+        with self._shown_while_it_opens(place, priority):
+            session = await asyncio.to_thread(Session, job, place, options, has_workers=False, is_heard=False)
         while (begun := self._begun.get(str(session.path))) is not None and begun.is_stopping:
             await asyncio.wait({begun.task})  # a cancelled one is about to end: this one goes on from there
+        if begun is not None and begun.was_open:
+            self._unwritten.pop(begun.path, None)
         if begun is not None and not begun.is_the_same(session):
             raise OptionError(
                 f"{session.path} is being run by this engine already, with another job or other options.",
@@ -145,17 +151,41 @@ class EngineSurveys:
 
     def shown(self) -> list[SurveyRow]:
         """The latest surveys, those that run with the figures of this moment."""
-        return [self._live(row) for row in self._parts.file.surveys.latest()]
+        rows = {row.path: self._live(row) for row in self._parts.file.surveys.latest()}
+        return [*rows.values(), *(row for path, row in self._unwritten.items() if path not in rows)]
 
     def _live(self, row: SurveyRow) -> SurveyRow:
+        if closed := self._closed.get(row.path):
+            row = structs.replace(row, state=closed[0], done=closed[1].done, total=closed[1].total, error="")
         if row.path in self._failed:
             row = structs.replace(row, state=SurveyState.FAILED, error=self._failed[row.path])
-        if row.path in self._begun:
+        elif row.path in self._begun and closed is None:
             row = structs.replace(row, state=SurveyState.RUNNING, error="")
         if run := self.running.get(row.path):
             progress = run.progress()
             row = structs.replace(row, done=progress.done, total=progress.total)
         return row
+
+    @contextmanager
+    def _shown_while_it_opens(self, path: Path, priority: Priority) -> Generator[None]:
+        """Show a survey that is not in the engine's file yet, and as stopped where it is cancelled meanwhile. One that
+        is refused is shown no more: its caller has the error.
+        """
+        row = SurveyRow(str(path), "", priority, SurveyOptions(), SurveyState.OPENING, 0, 0, error="")
+        self._unwritten.pop(row.path, None)  # the latest is last
+        self._unwritten[row.path] = row
+        while len(self._unwritten) > MOST_SURVEYS_SHOWN:
+            del self._unwritten[next(iter(self._unwritten))]
+        try:
+            yield
+        except (asyncio.CancelledError, EngineClosed):
+            if row.path in self._unwritten:  # else it was open, and the engine's file has it
+                words = "cancelled before it began: run it again"
+                self._unwritten[row.path] = structs.replace(row, state=SurveyState.STOPPED, error=words)
+            raise
+        except BaseException:
+            self._unwritten.pop(row.path, None)
+            raise
 
     def _begin(self, session: Session, priority: Priority, *, is_background: bool) -> _BegunSurvey:
         begun = _BegunSurvey(session, is_background=is_background)
@@ -175,7 +205,8 @@ class EngineSurveys:
         its caller is not told.
         """
         try:
-            return await session.run(host)
+            with self._shown_while_it_opens(session.path, host.priority):
+                return await session.run(host)
         except EngineClosed:
             raise  # it was stopped, and its row says so
         except Exception as error:
@@ -211,6 +242,7 @@ class EngineSurveys:
         )
         self._parts.writer.write(self._writes.begun(row, time.time()))
         await self._parts.writer.flush()
+        self._unwritten.pop(path, None)
         run.pause()
         self.running[path] = run
         if self.is_stopping:  # the engine was left while the file was being opened
@@ -223,17 +255,19 @@ class EngineSurveys:
 
     def close(self, path: Path) -> None:
         run = self.running.pop(str(path))
-        self._note(str(path), run, is_over=True)
+        self._closed[str(path)] = self._note(str(path), run, is_over=True)
+        self._parts.writer.after_commit(lambda: self._closed.pop(str(path), None))
         del self._noted_s[str(path)]
         self._driver.send(SurveyClosed(now_s=time.monotonic(), survey=str(path)))
 
-    def _note(self, path: str, run: SurveyRun, *, is_over: bool = False) -> None:
+    def _note(self, path: str, run: SurveyRun, *, is_over: bool = False) -> tuple[SurveyState, Progress]:
         """Note how far a survey is: when it ends, and now and then before, for the case of a kill."""
         progress = run.progress()
         ended = SurveyState.COMPLETE if progress.is_over else SurveyState.STOPPED
         state = ended if is_over else SurveyState.RUNNING
         self._parts.writer.write(self._writes.went_on(path, state, progress.done, progress.total))
         self._noted_s[path] = time.monotonic()
+        return state, progress
 
     def pressure(self) -> Pressure:
         return self._driver.scheduler.pressure(self.host)

@@ -22,8 +22,11 @@ _COLUMNS = "path, plan, priority, options, state, done, total, error"
 
 
 class SurveyState(Enum):
-    """The state of a survey on disk. One that is running while no engine has the file was cut short by a kill."""
+    """The state of a survey on disk. One that is running while no engine has the file was cut short by a kill. One that
+    is opening, since its run file is being made or opened, is not on disk yet.
+    """
 
+    OPENING = "opening"
     RUNNING = "running"
     STOPPED = "stopped"
     COMPLETE = "complete"
