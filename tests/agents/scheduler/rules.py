@@ -141,6 +141,8 @@ class CheckedWorld(World):
         check(run.id not in self._ended_with_parents, "what is lost takes the runs in its worker along")
         check(command.deaths <= run.deaths + run.kills, "only what used all that it was owed is set aside")
         check(not run.deaths or run.retries_oom, "what more memory does not help is not tried again")
+        pushed_out = run.preemptions + run.others_had_it - run.short_deaths
+        check(command.preemptions <= pushed_out, "what had to go on with less is not counted as preempted for that")
         slot = self.slot_for(run)
         if slot is not None and slot.is_waiting:
             check(_computing(host) < host.slot_count, "never above the slots")
@@ -181,6 +183,7 @@ class CheckedWorld(World):
             others = sum(other.charge for other in host.slots.values() if other is not slot)
             has_memory = others + slot.reserved <= host.budget
             check(has_memory or not _computing(host), "what waited goes on beside others only with its memory")
+            check(has_memory or command.is_short, "what waited goes on with its memory, or is known to be short of it")
 
     def _check_alone(self, run: Run, host: HostModel, command: StartRun) -> None:
         slots = host.slots.values()

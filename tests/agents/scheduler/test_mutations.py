@@ -218,7 +218,7 @@ MUTATIONS = {
     "memory is never the run's own fault": Mutation(
         exits,
         "_out_of_memory",
-        lambda run, had, owed: exits.ComesBack.AGAIN,
+        lambda run, slot, had, owed: exits.ComesBack.AGAIN,
         "after it ran out of memory it has more",
     ),
     "what can be lent is not counted": Mutation(
@@ -226,6 +226,12 @@ MUTATIONS = {
     ),
     "whatever a run had, its death is its own": Mutation(
         exits, "_is_its_own", lambda had, owed: True, "only what used all that it was owed is set aside"
+    ),
+    "a death for want of what others that wait hold counts": Mutation(
+        exits,
+        "_is_like_a_preemption",
+        lambda slot: True,
+        "what had to go on with less is not counted as preempted for that",
     ),
     "a death while it makes way is its own": Mutation(
         exits, "_MAKES_WAY", (), "only what used all that it was owed is set aside"

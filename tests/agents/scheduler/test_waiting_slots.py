@@ -1,10 +1,12 @@
 from headrace.agents.scheduler.events import (
+    AttemptEnded,
     Cancelled,
     HostJoined,
     MemoryMeasured,
     PreemptRun,
     ResumeRun,
     SchedulerCommand,
+    StartRun,
     StopReason,
     Submitted,
     WaitBegan,
@@ -240,3 +242,34 @@ def test_a_snapshot_tells_what_the_first_in_line_waits_for():
     assert (shown.id, shown.lacks, shown.needs_bytes, shown.free_bytes) == (second, Lacks.MEMORY, 900, 400)
     driver.read(990, r1=600)
     assert driver.scheduler.snapshot(0.0).first_in_line.lacks is Lacks.PRESSURE
+
+
+def test_what_goes_on_without_its_memory_and_meets_its_limit_is_not_to_blame():
+    driver = Waits(slots=1)
+
+    def read(by_run: tuple[tuple[int, int], ...], used: int) -> list[SchedulerCommand]:
+        return driver.tell(
+            MemoryMeasured(now_s=driver.now_s, host="here", used_bytes=used, by_run=by_run, lendable_bytes=900)
+        )
+
+    read((), 50)
+    first = driver.submit(memory=500)
+    for _ in range(5):  # more often than it may be preempted before it has to be alone
+        driver.wait_begins(first)
+        read(((first, 100),), 150)
+        second = driver.submit(memory=700)
+        driver.wait_begins(second)
+        read(((first, 100), (second, 690)), 840)
+        (resume,) = driver.wait_is_over(first)
+        assert isinstance(resume, ResumeRun)
+        assert resume.is_short
+        ended = AttemptEnded(
+            now_s=driver.now_s, id=first, epoch=driver.epochs[first], cause=ExitCause.OUT_OF_MEMORY, limit_bytes=180
+        )
+        assert settled(driver.tell(ended)) == []
+        driver.wait_is_over(second)
+        driver.end(second)
+        read((), 50)
+        (start,) = (command for command in driver.sent[-3:] if isinstance(command, StartRun))
+        assert (start.id, start.memory_bytes, start.is_alone) == (first, 500, False)
+    assert settled(driver.end(first)) == [(first, "DONE")]

@@ -93,6 +93,7 @@ class Slot:
     resuming: dict[int, "Run"] = field(default_factory=dict)  # of its runs, those that want to compute again
     wait_over_s: float = 0.0
     read_bytes: int = 0  # at the last reading
+    is_short: bool = False  # after its last wait it went on with less than it was promised
     is_second_try: bool = False  # of a run in it that ran out of memory
     is_patient: bool = False
     keeps_until_s: float = 0.0
@@ -128,6 +129,7 @@ class Run:
     preempts_sent: int = 0
     deaths: int = 0  # after it used all that it was owed
     others_had_it: int = 0  # how often it ran out of memory before it used what it was owed
+    short_deaths: int = 0  # of those, after it had to go on with less than it was promised
     had: int = 0  # the highest limit that it died at
     kills: int = 0  # for the same, when memory was nearly exhausted
     losses: int = 0  # of its worker, not of all workers with the warden
@@ -321,6 +323,8 @@ class World:
         run.deaths += is_own and cause is ExitCause.OUT_OF_MEMORY
         run.others_had_it += not is_own and cause is ExitCause.OUT_OF_MEMORY
         run.kills += is_own and run.stop is not None and run.stop.why is StopReason.EMERGENCY
+        if run.slot and run.slot.is_short and not makes_way and not is_own:
+            run.short_deaths += cause is ExitCause.OUT_OF_MEMORY
         run.losses += cause is ExitCause.LOST and run.stop is None and not with_warden
         slot = run.slot
         if slot and run is slot.root and cause in _SHOWS_NEED:
@@ -517,6 +521,7 @@ class World:
                     run.slot.is_patient = isinstance(command, PreemptRun) and command.is_patient
             case ResumeRun():
                 slot = self.runs[command.id].slot
+                slot.is_short = command.is_short if slot.is_waiting else slot.is_short
                 slot.is_waiting, slot.wait_over_s = False, 0.0
                 slot.resuming.pop(command.id, None)
             case SkipRun():

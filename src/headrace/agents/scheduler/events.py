@@ -349,10 +349,13 @@ class KillRun(_Command, frozen=True, kw_only=True):
 
 
 class ResumeRun(_Command, frozen=True, kw_only=True):
-    """Sent once for each WaitOver, unless the attempt ends before."""
+    """Sent once for each WaitOver, unless the attempt ends before. Where it `is_short`, the run goes on with less than
+    it was promised: nothing else computes, and other runs that wait hold the rest.
+    """
 
     id: int
     epoch: int
+    is_short: bool = False
 
 
 class SkipRun(_Command, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@
       after it used what it was owed        together with its parent (`child_runs`); then it ends as out of memory. One
                                             that is not to be tried again ends at once
     out of memory, or killed alone,         it starts again, and reserves more: others had that memory, and this counts
-      and it used less than it was owed     as a preemption
+      and it used less than it was owed     as a preemption, but not where it had to go on after a wait with less
     lost                                    it starts again a few times, as the fault may be its own; then ends as lost,
                                             and its children in the same worker with it. One whose worker ended with
                                             the warden starts again: that does not count
@@ -67,10 +67,10 @@ def decide_after_exit(
             return _stopped(run, cause, limits)
         case ExitCause.OUT_OF_MEMORY:
             run.needs_bytes = max(run.needs_bytes, int(event.limit_bytes * _NO_LESS))
-            return _out_of_memory(run, event.limit_bytes or owed_bytes, owed_bytes)
+            return _out_of_memory(run, slot, event.limit_bytes or owed_bytes, owed_bytes)
         case ExitCause.PREEMPTED | ExitCause.LOST:
             if run.stopping is StopReason.EMERGENCY and was_alone:  # no other run held that memory
-                return _out_of_memory(run, max(event.peak_bytes, slot.in_use_bytes), owed_bytes)
+                return _out_of_memory(run, slot, max(event.peak_bytes, slot.in_use_bytes), owed_bytes)
             if not _is_counted(run, event):
                 return ComesBack.AGAIN
             return _stopped(run, cause, limits)
@@ -78,13 +78,20 @@ def decide_after_exit(
             return cause
 
 
-def _out_of_memory(run: ScheduledRun, had_bytes: int, owed_bytes: int) -> ExitCause | ComesBack:
+def _out_of_memory(run: ScheduledRun, slot: Slot, had_bytes: int, owed_bytes: int) -> ExitCause | ComesBack:
     if not _is_its_own(had_bytes, owed_bytes):
-        run.preemptions += 1
+        run.preemptions += _is_like_a_preemption(slot)
         run.needs_bytes = max(run.needs_bytes, min(2 * had_bytes, owed_bytes))
         return ComesBack.AGAIN
     run.deaths += 1
     return ComesBack.AGAIN if _is_tried_again(run) else ExitCause.OUT_OF_MEMORY
+
+
+def _is_like_a_preemption(slot: Slot) -> bool:
+    """Whether a run that met a limit below what it was owed is the sooner alone for it: not where it had to go on after
+    a wait with less than its promise. It comes back with its promise.
+    """
+    return not slot.is_short
 
 
 def _is_tried_again(run: ScheduledRun) -> bool:

@@ -109,6 +109,7 @@ class Slot(Struct, eq=False):
     steady_bytes: int = 0  # its use when it last grew noticeably
     steady_since_s: float = 0.0
     is_measured: bool = False
+    is_short: bool = False  # it went on after its last wait with less memory than it was promised
     keeps_until_s: float = 0.0  # its age gave it a turn before higher ones: until then, it makes room for CRITICAL only
 
     @property

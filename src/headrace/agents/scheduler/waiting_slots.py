@@ -81,7 +81,7 @@ def _resume(state: SchedulerState, host: Host, slot: Slot) -> None:
         return
     host.end_wait(slot)
     for run in slot.resuming.values():
-        state.commands.append(ResumeRun(id=run.id, epoch=run.epoch))
+        state.commands.append(ResumeRun(id=run.id, epoch=run.epoch, is_short=slot.is_short))
     slot.resuming.clear()
     if slot.is_stopping():
         return

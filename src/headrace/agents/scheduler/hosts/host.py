@@ -126,6 +126,7 @@ class Host:
     def end_wait(self, slot: Slot) -> None:
         slot.is_waiting, slot.wait_over_s = False, 0.0
         self.resuming.pop(slot.number, None)
+        slot.is_short = not self._has_memory_to_resume(slot)
         self.computing += 1
         self.memory.waiting -= 1
         self.memory.charge_anew(slot)
@@ -136,7 +137,10 @@ class Host:
         """
         if not self.has_free_slot():
             return False
-        return self.memory.more_to_resume_bytes(slot) <= self.memory.room_bytes() or not self.computing
+        return self._has_memory_to_resume(slot) or not self.computing
+
+    def _has_memory_to_resume(self, slot: Slot) -> bool:
+        return self.memory.more_to_resume_bytes(slot) <= self.memory.room_bytes()
 
     def leave(self, slot: Slot, now_s: float) -> None:
         del self.slots[slot.number]
