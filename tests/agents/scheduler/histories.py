@@ -15,7 +15,7 @@ from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 from tests.agents.scheduler.broken import Broken, check
 from tests.agents.scheduler.rules import CheckedWorld
-from tests.agents.scheduler.world import BUDGET, KINDS, WANTED, HostModel, Run
+from tests.agents.scheduler.world import BUDGET, KINDS, QUEUE, WANTED, HostModel, Run
 
 ACTIONS = 30
 _ROUNDS = 400
@@ -360,9 +360,10 @@ def _drain(world: CheckedWorld, history: History) -> None:
 
 def _check_what_is_left(world: CheckedWorld) -> None:
     """Under pressure that never falls, all has ended but what fits nowhere and what waits for that; and beside a slot
-    that waits for it, what pressure keeps out: the floor becomes the zero only where no slot is in use.
+    that waits for it, what pressure keeps out, as the floor becomes the zero only where no slot is in use, and what
+    would take all that there is.
     """
-    stays = {run.id for run in world.runs.values() if not run.slot and world.is_too_large(run, margin=20)}
+    stays = {run.id for run in world.runs.values() if not run.slot and world.is_too_large(run, margin=20, may_be=True)}
     kinds = {world.runs[each].kind for each in stays} & world.open_kinds  # one may be the probe that others wait for
     presses = all(host.slots and host.pressure is not Pressure.NORMAL for host in world.hosts.values())
     left = {run.id: run for run in world.runs.values() if run.id not in stays and run.kind not in kinds}
@@ -371,7 +372,10 @@ def _check_what_is_left(world: CheckedWorld) -> None:
             stays.add(run.id)
             del left[run.id]
     for run in left.values():
-        is_kept_out = bool(stays) and presses and not run.slot
+        takes_all = run.declared is None and all(
+            host.slots and host.room_alone < QUEUE.slot_memory_bytes for host in world.hosts.values()
+        )
+        is_kept_out = bool(stays) and (presses or takes_all) and not run.slot
         check(is_kept_out, "everything ends, under pressure that never falls too")
 
 

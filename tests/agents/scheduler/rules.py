@@ -84,7 +84,10 @@ class CheckedWorld(World):
                 check(command.id in self.runs, "what is parked has not ended")
             case RecordShortage():
                 run = self.runs.get(command.id)
-                check(run and run.is_waiting and self.is_too_large(run), "a shortage is told of what fits nowhere now")
+                check(
+                    run and run.is_waiting and self.is_too_large(run, may_be=True),
+                    "a shortage is told of what fits nowhere now",
+                )
                 check(not run.is_shortage_told, "a shortage is told once")
             case RejectRun():
                 if command.refusal is Refusal.BUDGET_TOO_SMALL:

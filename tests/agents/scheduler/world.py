@@ -443,13 +443,15 @@ class World:
             host.room_alone = host.budget - host.floor
         host.best_room = max(host.best_room, host.room_alone)
 
-    def is_too_large(self, run: Run, margin: int = 0) -> bool:
-        """Whether it fits nowhere, even beside nothing else."""
+    def is_too_large(self, run: Run, margin: int = 0, *, may_be: bool = False) -> bool:
+        """Whether it fits nowhere, even beside nothing else; or may be so, where that cannot be told from here."""
         held = [each for each in self.runs.values() if each.parent is run and not each.is_isolated and not each.slot]
         had = [2 * each.had if each.others_had_it else int(each.had * 0.9) for each in (run, *held)]
         needs = max(
             run.declared or QUEUE.least_run_bytes, QUEUE.least_run_bytes, *(had if self._died(run, held) else ())
         )
+        if may_be and self._died(run, held) and any(each.preemptions for each in (run, *held)):
+            needs = max(needs, 2 * QUEUE.slot_memory_bytes)  # it may have been killed with as much as it was owed
         return all(needs > host.room_alone - margin for host in self.hosts.values())
 
     def _died(self, run: Run, held: list[Run]) -> bool:
