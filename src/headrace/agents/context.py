@@ -139,7 +139,8 @@ class AgentContext:
         """A model's reply, journaled like a step. Limits, breaker, cache and prices are those of surveys.
 
         Without `timeout_s` it waits for as long as a service is busy, away or slow. After `timeout_s` it raises
-        ProviderTimeout, which says how the model's endpoint is; the call is not made any more, or is given up.
+        ProviderTimeout, which says how the model's endpoint is; the call is not made any more, or is given up. The run
+        gets that error, like a reply, at its next turn to compute: where others have its slot, once one is free.
         """
         asked = model if isinstance(model, Model) else Model(model)
         check_allowed(asked)

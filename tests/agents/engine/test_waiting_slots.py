@@ -174,3 +174,20 @@ async def test_a_run_that_waits_gives_its_memory_to_critical_work(tmp_path, serv
         assert await results(run) == [["tell", 100 << 20]]
     assert functions.lines(log) == ["told", "large"]
     assert server.calls == 1
+
+
+async def test_a_time_limit_gives_the_call_up_and_its_error_has_its_turn_as_a_reply_would(tmp_path, server):
+    server.behave("hang")
+    log, flag = tmp_path / "log", tmp_path / "flag"
+    async with engine_at(tmp_path / "a.run", "inline") as engine:
+        asking = await engine.submit(functions.asks_briefly, server.url, "p")
+        try:
+            await until(lambda: server.calls)
+            computing = await engine.submit(functions.computes_until, str(log), str(flag))
+            await until(log.exists)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(asking.result(), 4)
+        finally:
+            flag.touch()
+        assert await results(asking, computing) == ["ProviderTimeout", None]
+    assert server.calls == 1

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from headrace import Model, task
+from headrace.errors import ProviderTimeout
 from tests.agents.engine.isolated_functions import filled, lines, logged
 
 
@@ -17,6 +18,14 @@ def model(url):
 @task(memory="20MB")
 async def asks(ctx, url, prompt):
     return await ctx.ask(model(url), prompt)
+
+
+@task(memory="20MB")
+async def asks_briefly(ctx, url, prompt):
+    try:
+        return await ctx.ask(model(url), prompt, timeout_s=3)
+    except ProviderTimeout as error:
+        return type(error).__name__
 
 
 @task(memory="20MB")
