@@ -5,7 +5,7 @@ a lack of memory, and freeing what it keeps alive. Does not cover: the errors th
 from __future__ import annotations
 
 import errno
-import sysconfig
+import os
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 _LONGEST = 4000
 _LINES_OF_CODE = 8
 _OWN_CODE = Path(__file__).parent
-_LIBRARY = Path(sysconfig.get_path("stdlib"))
+_LIBRARY = Path(os.__file__).parent
 
 
 def describe_error(error: BaseException, hint: str = "") -> str:
