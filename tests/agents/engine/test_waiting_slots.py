@@ -6,39 +6,11 @@ import signal
 
 import pytest
 
-from headrace import Engine, Priority
+from headrace import Priority
 from headrace.errors import RunCancelled
 from tests.agents.engine import waiting_functions as functions
 from tests.agents.engine.gathering_server import Gathering
-from tests.models.server import HostileServer
-
-LONG_S = 30
-
-
-@pytest.fixture(params=["inline", "process"])
-def isolation(request):
-    return request.param
-
-
-@pytest.fixture
-def server():
-    with HostileServer() as running:
-        yield running
-
-
-def engine_at(path, isolation, **options):
-    given = {"memory": "+500MB", "slot_memory": "100MB", "grace_s": 0.3, "slots": 1, **options}
-    return Engine(path, isolation=isolation, **given)
-
-
-async def results(*runs):
-    return await asyncio.wait_for(asyncio.gather(*(run.result() for run in runs)), LONG_S)
-
-
-async def until(condition):
-    async with asyncio.timeout(LONG_S):
-        while not condition():
-            await asyncio.sleep(0.01)
+from tests.agents.engine.waiting_engines import engine_at, results, until
 
 
 @pytest.mark.parametrize("count", [4, 10])
