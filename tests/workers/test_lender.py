@@ -60,6 +60,23 @@ async def test_one_alone_has_its_ceiling_and_gives_way_when_another_comes():
     assert first.limit_bytes == 400 * MB
 
 
+async def test_one_that_has_grown_while_limits_moved_is_short_but_there_is_more_for_it():
+    lender = Lender(300 * MB, 250 * MB)
+    low = await lender.lend(130 * MB, started(lender), priority=Priority.LOW)
+    high = await lender.lend(60 * MB, started(lender), priority=Priority.HIGH)
+    low.holder.counted_bytes = 30 * MB
+    high.holder.counted_bytes = high.limit_bytes - MB
+    assert high.is_short
+    assert not lender.has_none_for(high)  # the lower one has some that it does not use
+    await lender.settle()
+    assert not high.is_short
+    low.holder.counted_bytes, high.holder.counted_bytes = 100 * MB, 170 * MB
+    await lender.settle()
+    assert lender.has_none_for(high)
+    lender.returned(low)
+    assert not lender.has_none_for(high)
+
+
 async def test_what_an_ended_worker_left_in_files_is_not_lent_again():
     left_bytes = 0
     lender = Lender(450 * MB, 400 * MB, lambda: left_bytes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from headrace.priority import Priority
@@ -169,11 +169,24 @@ class Lender:
     def returned(self, loan: Loan) -> None:
         self._loans.remove(loan)
 
-    async def _move(self) -> None:
-        loans = list(self._loans)
+    def has_none_for(self, loan: Loan) -> bool:
+        """Whether the loan is short, and dividing the room by what all use now would leave it so. One that has grown
+        while limits moved is short too, but there may be more for it.
+        """
+        if not loan.is_short:
+            return False
+        _, targets = self._divided(self._loans)
+        return is_nearly_full(loan.used_bytes, targets[self._loans.index(loan)])
+
+    def _divided(self, loans: Sequence[Loan]) -> tuple[int, list[int]]:
+        """The room, and the limit of each within it."""
         computing = sum(not loan.is_waiting for loan in loans)
         room_bytes = max(0, self.room_bytes - self._abandoned_bytes() - KEPT_BACK_BYTES * computing)
-        targets = limits_within(room_bytes, [loan.borrower() for loan in loans])
+        return room_bytes, limits_within(room_bytes, [loan.borrower() for loan in loans])
+
+    async def _move(self) -> None:
+        loans = list(self._loans)
+        room_bytes, targets = self._divided(loans)
         # A worker that starts gets all that it was promised: what is not worth moving adds up with many that wait.
         is_starting = any(loan.is_promised and loan.holder is None for loan in loans)
         worth_moving_bytes = 1 if is_starting else _WORTH_MOVING_BYTES

@@ -381,7 +381,7 @@ def ones(size_bytes):
 
 
 @headrace.task(name="growing", memory="60MB")
-async def growing(ctx, log, size_mb, until=None, step_s=0.05):
+async def growing(ctx, log, size_mb, until=None, step_s=0.15):
     """Take 10 MB a step, and hold all of it, until a file is there."""
     held = []
     for number in range(size_mb // 10):

@@ -456,7 +456,7 @@ class IsolatedAgents:
         now_s = asyncio.get_running_loop().time()
         for slot in self._slots.values():
             is_due = now_s - slot.wanted_memory_s >= _WANTS_MEMORY_EVERY_S
-            if is_due and slot.runs and slot.loan is not None and slot.loan.is_short:
+            if is_due and slot.runs and slot.loan is not None and self._lender.has_none_for(slot.loan):
                 slot.wanted_memory_s = now_s
                 run = next(iter(slot.runs.values()))  # stands for all in the slot
                 self._outbox.add(NearlyFull(id=run.id, epoch=run.epoch, seq=0, is_urgent=slot.loan.is_urgent))
