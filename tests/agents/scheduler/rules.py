@@ -294,7 +294,9 @@ class CheckedWorld(World):
             self._check_preempt(run, run.slot, command)
         if command.why is StopReason.FOR_ISOLATED_CHILD:
             is_idle = not _computing(self.hosts[run.slot.host])
-            is_parent = any(self.is_waited_for(member.waits_for) for member in run.slot.members.values())
+            # One that was started again may wait for a child of its last attempt.
+            children = [each for each in self.runs.values() if each.is_isolated and each.is_waiting and each.parent]
+            is_parent = any(child.parent.slot is run.slot for child in children)
             check(is_idle and is_parent, "a parent stops for its child where nothing computes")
         if command.why is StopReason.EMERGENCY:
             self._check_kill(run.slot, command)
@@ -306,12 +308,15 @@ class CheckedWorld(World):
         check(not any(member.effects for member in slot.members.values()), "never inside a side effect")
         others = [other for other in self.hosts[slot.host].slots.values() if other is not slot]
         stopping = [other for other in others if self._is_stopping(other)]
-        check(all(other.is_patient for other in stopping), "one at a time")
         check(slot.priority <= wants.priority, "only who goes before is made memory for")
         if isinstance(command, KillRun):
+            check(not any(_is_killed(other) for other in stopping), "one at a time")
+            lower = [other for other in stopping if not any(member.effects for member in other.members.values())]
+            check(not any(_goes_before(other, slot) for other in lower), "the lowest is killed for memory first")
             check(event.is_urgent and slot.priority < wants.priority, "killed for memory only before a higher one dies")
             check(slot.stop_sent_s is not None, "told to stop before it is killed for memory")
             return
+        check(all(other.is_patient for other in stopping), "one at a time")
         if slot.priority is wants.priority:
             check(wants.read_bytes < self.owed(wants), "of its equals none stops for who has all that it is owed")
         may_stop = [other for other in others if other.stop_sent_s is None and other.priority < wants.priority]
@@ -411,8 +416,9 @@ class CheckedWorld(World):
             and not (run.preemptions or run.is_isolated or self._has_died(run))
             for run in in_line
         )
-        # Below that line, no level lasts and no floor counts as the zero.
-        if not is_plain or first.declared is None or host.used >= LIMITS.shrink_until * host.budget:
+        # Below that line no floor counts as the zero.
+        is_calm = host.pressure is Pressure.NORMAL and host.used < LIMITS.shrink_until * host.budget
+        if not is_plain or first.declared is None or not is_calm:
             return
         slots = list(host.slots.values())
         is_stopping = any(slot.stop_sent_s is not None or slot.is_alone for slot in slots)
@@ -508,8 +514,7 @@ class CheckedWorld(World):
         if host.lendable is not None:
             room = min(room, host.lendable - KEPT_BACK - 2 * PERMIT_BYTES)
         return any(
-            max(run.declared or QUEUE.least_run_bytes, int(run.had * 0.9)) > room or run.kills
-            for run in self.runs.values()
+            max(run.declared or QUEUE.least_run_bytes, run.needs) > room or run.kills for run in self.runs.values()
         )
 
     def _check_note(self, note: RecordNotice) -> None:
@@ -546,6 +551,10 @@ def _computing(host: HostModel) -> int:
 
 def _will_have_a_slot(host: HostModel, leaving: list[Slot]) -> bool:
     return _computing(host) - sum(not slot.is_waiting for slot in leaving) < host.slot_count
+
+
+def _is_killed(slot: Slot) -> bool:
+    return any(isinstance(member.stop, KillRun) for member in slot.members.values())
 
 
 def _goes_before(one: Slot, other: Slot) -> bool:

@@ -117,6 +117,15 @@ def test_before_a_higher_run_meets_its_limit_the_lowest_below_it_is_preempted_th
     assert preempts(driver.tell(wanted)) == [normal]
 
 
+def test_what_was_reserved_more_for_a_run_that_grows_is_not_owed_to_it():
+    driver = Driver(slots=2)
+    lendable(driver, 900)
+    low, high = driver.submit(Priority.LOW, memory=200), driver.submit(memory=200, retries_oom=False)
+    lendable(driver, 900, used=400, **{f"r{low}": 100, f"r{high}": 190})
+    assert preempts(driver.tell(MemoryWanted(now_s=0.0, id=high, epoch=1))) == [low]
+    assert settled(died(driver, high, limit=250)) == [(high, "OUT_OF_MEMORY")]  # it declared 200
+
+
 @pytest.mark.parametrize("used", [300, 450])
 def test_an_equal_stops_only_for_who_has_not_used_what_it_is_owed(used):
     driver = Driver(slot_memory_bytes=400)

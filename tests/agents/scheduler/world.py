@@ -130,7 +130,7 @@ class Run:
     deaths: int = 0  # after it used all that it was owed
     others_had_it: int = 0  # how often it ran out of memory before it used what it was owed
     short_deaths: int = 0  # of those, after it had to go on with less than it was promised
-    had: int = 0  # the highest limit that it died at
+    needs: int = 0  # as much at least as it had when it ran out of memory, or twice that where others had the rest
     kills: int = 0  # for the same, when memory was nearly exhausted
     losses: int = 0  # of its worker, not of all workers with the warden
     began_s: float = 0.0
@@ -263,7 +263,7 @@ class World:
         self.arrivals += 1
         run.submitted_s, run.arrival, run.is_live, run.home = self.now_s, self.arrivals, True, None
         run.queued_s, run.latest_queued_s, run.last_slot = self.now_s, self.now_s, None
-        run.out_since_s = self.now_s
+        run.out_since_s, run.needs = self.now_s, 0
         if run.parent and not run.parent.is_live:
             run.parent = None
         if run.is_isolated and run.parent:
@@ -319,7 +319,7 @@ class World:
         peak, epoch = run.memory, run.epoch
         makes_way = run.stop is not None and run.stop.why in _MAKES_WAY
         is_own = not makes_way and self._used_its_share(run, limit)
-        run.had = max(run.had, limit)
+        run.needs = max(run.needs, self._shown_need(run, cause, limit, is_own=is_own))
         run.deaths += is_own and cause is ExitCause.OUT_OF_MEMORY
         run.others_had_it += not is_own and cause is ExitCause.OUT_OF_MEMORY
         run.kills += is_own and run.stop is not None and run.stop.why is StopReason.EMERGENCY
@@ -361,6 +361,17 @@ class World:
         if slot is None or self.hosts[slot.host].lendable is None:
             return slot is not None
         return (limit or max(run.memory, slot.read_bytes)) >= self.owed(slot)
+
+    def _shown_need(self, run: Run, cause: ExitCause, limit: int, *, is_own: bool) -> int:
+        """What the end of an attempt says about what the run needs, where it ran out of memory or was killed for it."""
+        slot = run.slot
+        if slot is None or (run.stop is not None and run.stop.why is not StopReason.EMERGENCY):
+            return 0
+        if cause is ExitCause.OUT_OF_MEMORY:
+            return int(limit * 0.9) if is_own else min(2 * limit, self.owed(slot))
+        is_killed_alone = run.stop is not None and len(self.hosts[slot.host].slots) == 1
+        is_short = is_killed_alone and not is_own and cause in (ExitCause.PREEMPTED, ExitCause.LOST)
+        return min(2 * max(run.memory, slot.read_bytes), self.owed(slot)) if is_short else 0
 
     def stopped(self, run: Run, *, comes_back: bool = True) -> None:
         slot, run.slot = run.slot, None
@@ -446,10 +457,9 @@ class World:
     def is_too_large(self, run: Run, margin: int = 0, *, may_be: bool = False) -> bool:
         """Whether it fits nowhere, even beside nothing else; or may be so, where that cannot be told from here."""
         held = [each for each in self.runs.values() if each.parent is run and not each.is_isolated and not each.slot]
-        had = [2 * each.had if each.others_had_it else int(each.had * 0.9) for each in (run, *held)]
-        needs = max(
-            run.declared or QUEUE.least_run_bytes, QUEUE.least_run_bytes, *(had if self._died(run, held) else ())
-        )
+        needs = max(run.declared or QUEUE.least_run_bytes, QUEUE.least_run_bytes)
+        if self._died(run, held):
+            needs = max(needs, run.needs, *(each.needs for each in held))
         if may_be and self._died(run, held) and any(each.preemptions for each in (run, *held)):
             needs = max(needs, 2 * QUEUE.slot_memory_bytes)  # it may have been killed with as much as it was owed
         return all(needs > host.room_alone - margin for host in self.hosts.values())
@@ -584,7 +594,7 @@ class World:
         if run.slot.root is run and not run.slot.members:
             self._note_turn(run, run.slot)
         run.slot.members[run.id] = run
-        run.slot.is_second_try |= run.deaths > 0
+        run.slot.is_second_try |= command.deaths > 0
         run.slot.is_waiting = False  # a child that starts there computes
         self.scheduler.handle(AttemptStarted(now_s=self.now_s, id=run.id, epoch=run.epoch))
 

@@ -190,6 +190,7 @@ def start(state: SchedulerState, run: ScheduledRun, host: Host, need: Need, now_
         pauses,
         run.has_died,
         is_estimate=need.is_estimate,
+        promised_bytes=need.memory_bytes,
     )
     host.enter(slot)
     enter_slot(state, run, slot)

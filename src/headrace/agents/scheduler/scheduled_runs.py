@@ -106,6 +106,7 @@ class Slot(Struct, eq=False):
     running: dict[int, ScheduledRun] = {}
     is_patient: bool = False  # its runs were told to stop at their next step, however long that takes
     is_estimate: bool = False  # what it reserved at its start
+    promised_bytes: int = 0  # the same, whatever was reserved since
     steady_bytes: int = 0  # its use when it last grew noticeably
     steady_since_s: float = 0.0
     is_measured: bool = False

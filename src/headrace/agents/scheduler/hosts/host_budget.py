@@ -102,12 +102,12 @@ class HostBudget:
         return int(self.governor.budget_bytes * (1 - self._limits.preempt_at))
 
     def owed_bytes(self, slot: Slot, slot_memory_bytes: int) -> int:
-        """What the runs of a slot may use before a death of theirs counts as their own: what is declared, or reserved
-        for a second try, else a slot's memory, as far as one slot can have it here. Limits in force lag a little behind
-        readings: of what one slot can have, nine tenths.
+        """What the runs of a slot may use before a death of theirs counts as their own: what it started with where that
+        is declared, or for a second try, else a slot's memory, as far as one slot can have it here. Limits in force lag
+        a little behind readings: of what one slot can have, nine tenths.
         """
         is_promised = slot.is_after_death or slot.root.declared_bytes is not None
-        owed_bytes, most_bytes = slot.reserved_bytes if is_promised else slot_memory_bytes, self._most_to_lend_bytes
+        owed_bytes, most_bytes = slot.promised_bytes if is_promised else slot_memory_bytes, self._most_to_lend_bytes
         if most_bytes is None:
             most_bytes = self.governor.bytes_at(self._limits.emergency_at) - self.floor_bytes
         elif is_promised:  # it was there when the slot was entered, whatever has come since
