@@ -111,11 +111,16 @@ def warn_once(text: str) -> None:
     """Warn with this text, once in this process; `warnings` itself counts once per line of the program."""
     if text not in _said:
         _said.add(text)
-        warnings.warn(text, HeadraceWarning, stacklevel=_level_outside())
+        warn(HeadraceWarning(text))
+
+
+def warn(warning: HeadraceWarning) -> None:
+    """Warn at the program's own line."""
+    warnings.warn(warning, stacklevel=_level_outside())
 
 
 def _level_outside() -> int:
-    """The number of frames from `warn_once` to the program's own line, which the warning should name."""
+    """The number of frames from `warn` to the program's own line, which the warning should name."""
     frame, level = sys._getframe(2), 2  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "headrace":
         frame, level = frame.f_back, level + 1

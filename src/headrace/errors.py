@@ -5,6 +5,7 @@
     │   ├── SurveyError              a question, a survey or a rule that cannot be asked
     │   ├── ExpressionError          a rule or filter that is not in the language
     │   ├── ListError                agents, scenarios or models that cannot be read
+    │   ├── EdslFileError            a file or object of EDSL that cannot be read, or cannot be run here
     │   ├── OptionError              a run option that cannot be used
     │   ├── NotInHeadrace            a part of EDSL that belongs to its service or to another design
     │   ├── TaskError                a function that cannot be an agent run
@@ -46,6 +47,7 @@
     └── Interrupted                  stopped by the user; resumable. Not an Exception: nothing should swallow a Ctrl-C
     UserWarning
     └── HeadraceWarning              said once: what was written has no effect here, or another one than elsewhere
+        └── NotCarriedOver           what an EDSL file or object holds that has no counterpart here
 
 Does not cover: failures inside one interview that become data. Those are recorded (survey.record).
 """
@@ -118,6 +120,14 @@ def _at_command(text: str) -> str:
     return text.command if isinstance(text, Spelled) else text
 
 
+class NotCarriedOver(HeadraceWarning):
+    """`notes` are the parts of an EDSL file or object that have no counterpart here, each in words."""
+
+    def __init__(self, message: str, *, notes: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.notes = notes
+
+
 class InvalidInput(HeadraceError):
     pass
 
@@ -133,6 +143,10 @@ class ExpressionError(InvalidInput):
 
 
 class ListError(InvalidInput):
+    pass
+
+
+class EdslFileError(InvalidInput):
     pass
 
 

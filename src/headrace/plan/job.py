@@ -276,6 +276,15 @@ class Job(HostedVerbs):
 
         return job_from_dict(cls, data)
 
+    @classmethod
+    def from_edsl(cls, given: Any, *, allow: str | Iterable[str] = ()) -> Job:
+        """The job that EDSL holds, with its lists and models: an object, a dict, JSON text or a file; see
+        `Survey.from_edsl`, and `load` for `allow`.
+        """
+        from headrace.edsl_files.from_edsl import from_edsl
+
+        return from_edsl(cls, given, allow)
+
     def save(self, path: str | Path) -> None:
         """Write the job to a `.yaml` or `.json` file. A long list goes into a `.jsonl` file beside it."""
         from headrace.plan.study_files import save_job

@@ -48,6 +48,13 @@ class ModelList(tuple[Model, ...]):
         """One model for each name, with these parameters: `ModelList.from_names("gpt-4o", "gpt-4o-mini")`."""
         return cls(Model(name, **parameters) for name in given_names(names))
 
+    @classmethod
+    def from_edsl(cls, given: Any, *, allow: str | Iterable[str] = ()) -> Self:
+        """The models that EDSL holds: an object, a dict, JSON text or a file; see `Survey.from_edsl` and `Job.load`."""
+        from headrace.edsl_files.from_edsl import from_edsl
+
+        return from_edsl(cls, given, allow)
+
     @property
     def names(self) -> set[str]:
         """The names of its models."""

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from headrace.edsl_names import warn_once
 from headrace.errors import InvalidInput, ListError, SurveyError, nearest
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.plan.survey_file import SURVEY_PARTS, as_mapping, read_data, survey_in
@@ -49,9 +48,11 @@ def save(held: Survey | AgentList | ScenarioList, path: str | Path) -> None:
 def load_survey(path: str | Path, allow: str | Iterable[str] = ()) -> Survey:
     """Read a survey that `save` or a person has written."""
     path = _found_path(path)
+    if _is_package(path):
+        return Survey.from_edsl(path)
     held = as_mapping(_with_values(read_data(path)), str(path), _BEGIN)
     if "rule_collection" in held:
-        survey = _survey_of_edsl(path, held)
+        return Survey.from_edsl(path)
     elif "survey" in held:
         raise SurveyError(f"{path} holds a whole job.", fix="Read it with Job.load(path); its survey is job.survey.")
     else:
@@ -59,23 +60,11 @@ def load_survey(path: str | Path, allow: str | Iterable[str] = ()) -> Survey:
     return _claimed(survey, path, _names(allow))
 
 
-def _survey_of_edsl(path: Path, held: dict[Any, Any]) -> Survey:
-    """The questions in EDSL's file; its rules and its memory are written in another way, and not read."""
-    try:
-        rules = [rule for rule in held["rule_collection"]["rules"] if rule["priority"] > -1]  # the others lead on
-        memories = cast("Mapping[str, Any]", held.get("memory_plan") or {}).get("data")
-        survey = Survey.from_dict({"questions": held["questions"]})
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        said = f"{path} is not what EDSL writes: {type(error).__name__}: {error}."
-        raise SurveyError(said, fix="Save it again.") from None
-    if rules or memories:
-        warn_once(f"{path}: the questions are read; add the rules and the memory of EDSL's file in the program.")
-    return survey
-
-
 def load(kind: Any, path: str | Path) -> Any:
     """Read a list that `save` has written of this class."""
     path = _found_path(path)
+    if _is_package(path):
+        return kind.from_edsl(path)
     held = _with_values(read_data(path))
     if isinstance(held, dict) and "survey" in held:
         raise ListError(f"{path} holds a whole job.", fix="Read it with Job.load(path): it has agents and scenarios.")
@@ -136,7 +125,19 @@ def _with_lists(job: Job, held: dict[Any, Any], path: Path | None, allowed: froz
 
 def load_job(job: type[Job], path: str | Path, allow: str | Iterable[str]) -> Job:
     path = _found_path(path)
-    return job_from_dict(job, read_data(path), path, _names(allow))
+    if _is_package(path) or _is_job_of_edsl(held := read_data(path)):
+        return job.from_edsl(path, allow=allow)
+    return job_from_dict(job, held, path, _names(allow))
+
+
+def _is_package(path: Path) -> bool:
+    """Whether a file is one of EDSL's `.ep` files (edsl_files.ep_packages)."""
+    return path.suffix.lower() == ".ep"
+
+
+def _is_job_of_edsl(held: Any) -> bool:
+    survey = cast("dict[Any, Any]", held).get("survey") if isinstance(held, dict) else None
+    return isinstance(survey, dict) and "rule_collection" in survey
 
 
 def _names(allow: str | Iterable[str]) -> frozenset[str]:
@@ -232,8 +233,8 @@ def _found_path(path: str | Path) -> Path:
     path = Path(path)
     if path.suffix:
         return path
-    zipped = path.with_name(f"{path.name}.json.gz")
-    return next((found for found in (_as_json(path), zipped) if found.exists()), path)
+    others = (path.with_name(f"{path.name}{suffix}") for suffix in (".ep", ".json.gz"))
+    return next((found for found in (_as_json(path), *others) if found.exists()), path)
 
 
 def _checked_path(path: str | Path) -> Path:

@@ -267,6 +267,13 @@ class Agent(HostedVerbs):
                 raise ListError(f"An agent has no {name!r}.", fix=nearest(name, ("traits", *AGENT_PARTS)))
         return cls(**given)
 
+    @classmethod
+    def from_edsl(cls, given: Any) -> Self:
+        """The agent that EDSL holds: an object, a dict, JSON text or a file; see `Survey.from_edsl`."""
+        from headrace.edsl_files.from_edsl import from_edsl
+
+        return from_edsl(cls, given)
+
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__") and name not in Agent.__slots__:
             if name in self.traits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.errors import ListError, nearest
@@ -158,6 +158,13 @@ class Model(HostedVerbs):
             if name not in known:
                 raise ListError(f"A model has no {name!r}.", fix=nearest(str(name), known[:3]))
         return cls(data["model"], data.get("inference_service"), **(data.get("parameters") or {}))
+
+    @classmethod
+    def from_edsl(cls, given: Any, *, allow: str | Iterable[str] = ()) -> Model:
+        """The model that EDSL holds: an object, a dict, JSON text or a file; see `Survey.from_edsl` and `Job.load`."""
+        from headrace.edsl_files.from_edsl import from_edsl
+
+        return from_edsl(cls, given, allow)
 
     @classmethod
     def from_file(cls, row: bytes | str, path: str, allowed: frozenset[str] = frozenset()) -> Model:

@@ -371,8 +371,20 @@ class Survey(HostedVerbs):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Survey:
-        """The reverse of `to_dict`."""
+        """The reverse of `to_dict`; also for what EDSL writes."""
+        if "rule_collection" in data:
+            return cls.from_edsl(data)
         return cls.from_row(msgspec.json.encode({"skip": {}, **data}))
+
+    @classmethod
+    def from_edsl(cls, given: Any) -> Survey:
+        """The survey that EDSL holds: an object of EDSL's, its `to_dict()`, JSON text, or a file that it saved.
+
+        Nothing in it is executed. What is not carried over is a warning, NotCarriedOver.
+        """
+        from headrace.edsl_files.from_edsl import from_edsl
+
+        return from_edsl(cls, given)
 
     def save(self, path: str | Path) -> None:
         """Write the survey to a `.yaml` or `.json` file, which `Survey.load` and `headrace run` read."""

@@ -181,6 +181,13 @@ class AgentList(RowList[Agent]):
         agents = map(Agent.from_dict, listed(data, "agent_list"))
         return cls(agents, data.get("codebook"), data.get("traits_presentation_template"))
 
+    @classmethod
+    def from_edsl(cls, given: Any) -> Self:
+        """The agents that EDSL holds: an object, a dict, JSON text or a file, of any length; see `Survey.from_edsl`."""
+        from headrace.edsl_files.from_edsl import from_edsl
+
+        return from_edsl(cls, given)
+
     @property
     def names(self) -> list[str | int | None]:
         """The name of each agent, in RAM."""

@@ -114,6 +114,13 @@ class ScenarioList(RowList[Scenario]):
         """The reverse of `to_dict`; also for what EDSL writes."""
         return cls(map(Scenario.from_dict, listed(data, "scenarios")))
 
+    @classmethod
+    def from_edsl(cls, given: Any) -> Self:
+        """The scenarios that EDSL holds: an object, a dict, JSON text or a file; see `Survey.from_edsl`."""
+        from headrace.edsl_files.from_edsl import from_edsl
+
+        return from_edsl(cls, given)
+
     def to_scenario_list(self) -> Self:
         return self
 
