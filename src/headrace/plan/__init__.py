@@ -17,8 +17,8 @@ and arithmetic (`product`) turns the ordinal into positions in four lists.
   parameters counts by its name and source, not by what it has captured; it is never stored as code and never looked up
   by what a file says. A model's price, limits and timeouts are not part of the identity. `differences` puts two
   identities that differ into words.
-- A list (`lists`) is any iterable. It is consumed once, into memory up to 4 MB and into a temporary file beyond
-  (`sources` reads iterables, CSV and JSONL as streams).
+- A list (`lists`) is any iterable, consumed once into memory up to 4 MB and into a temporary file beyond; or a file
+  that is read as a stream (`sources`); or what verbs make of another list, when it is asked for (`rows`).
 - `Job` (`job`) describes the run: `estimate` says beforehand what it will take, `mapping` makes a survey of `Job.map`:
   a row is a scenario, the one agent has no traits, the prompt is sent as it is written, and each property of the answer
   is a question that is derived from that answer and never asked.

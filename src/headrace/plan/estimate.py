@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from headrace.plan.called_models import own_models, question_models
 from headrace.plan.prices import Price, price_of
-from headrace.plan.sources import RowSource
+from headrace.plan.sources.row_source import RowSource
 from headrace.survey.asked_question import AskedQuestion, asked_questions
 from headrace.survey.names import Context
 from headrace.survey.prompts import persona

@@ -32,7 +32,7 @@ from headrace.survey.values import Fields, decode_fields
 if TYPE_CHECKING:
     from headrace.plan.census import FieldCensus
     from headrace.plan.job import Job
-    from headrace.plan.sources import RowSource
+    from headrace.plan.sources.row_source import RowSource
 
 _GIVE_FIELDS = Spelled(
     "No agents or scenarios with fields were given: add them with .by().",

@@ -27,7 +27,7 @@ from headrace.survey.values import Fields, decode_fields
 
 if TYPE_CHECKING:
     from headrace.plan.job import Job
-    from headrace.plan.sources import RowSource
+    from headrace.plan.sources.row_source import RowSource
     from headrace.survey.model import Model
 
 _Test = Callable[[Context], bool]

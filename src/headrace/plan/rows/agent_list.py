@@ -5,7 +5,7 @@ Does not cover: the verbs that lists of agents and of scenarios share (plan.rows
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, Self, cast
@@ -17,7 +17,9 @@ from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.given_sources import snake_names
 from headrace.plan.rows.row_list import RowList, file_source
 from headrace.plan.rows.scenario_list import ScenarioList
-from headrace.plan.sources import CsvSource, JsonlSource, RowSource
+from headrace.plan.sources.csv_file import CsvSource
+from headrace.plan.sources.jsonl_file import JsonlSource
+from headrace.plan.sources.row_source import RowSource
 from headrace.survey.agent import AGENT_PARTS, INSTRUCTION, NAME, Agent
 from headrace.survey.people.agent_settings import PLAIN, SETTINGS, AgentSettings, SettingsTable
 from headrace.survey.people.field_verbs import check_known, dropped, given_names
@@ -70,12 +72,16 @@ class AgentList(RowList[Agent]):
         name_field: str | None = None,
         codebook: Mapping[str, str] | None = None,
         instructions: str | None = None,
+        *,
+        delimiter: str | None = None,
+        encoding: str | None = None,
     ) -> Self:
-        """One agent a row, with the columns as its traits.
+        """One agent a row, with the columns as its traits; `delimiter` and `encoding` as in `ScenarioList.from_csv`.
 
         The column called `name_field` becomes the agent's name; where none is given, `agent_name` or else `name`.
         """
-        source = CsvSource(Path(file_path), {name_field: NAME} if name_field else _name_column)
+        rename = {name_field: NAME} if name_field else _name_column
+        source = CsvSource(Path(file_path), rename, delimiter=delimiter, encoding=encoding)
         return cls._from_source(source, codebook, instructions)
 
     @classmethod
@@ -273,6 +279,15 @@ class AgentList(RowList[Agent]):
         listed = cls.of(source, SettingsTable([_shared_settings(codebook, None)]))
         warn_of_misspelt(codebook or {}, listed.field_names)
         return listed if instructions is None else cls(_with(listed, instruction=instructions))
+
+    def _each(self, change: Callable[[Agent], Agent], field_names: Collection[str] | None = None) -> Self:
+        # The new list holds the settings of its own agents, which only a pass can tell.
+        return self._made(map(change, self.copies())) if self.settings.to_row() else super()._each(change, field_names)
+
+    def _deriving(self, make: Callable[[], Iterable[Fields]], field_names: Collection[str] | None) -> Self:
+        if self.settings.to_row():
+            return self._from_rows(make())
+        return super()._deriving(lambda: (self._item(fields).to_fields() for fields in make()), field_names)
 
     def _item(self, fields: Fields) -> Agent:
         return Agent.from_fields(fields, self.settings.of(fields))

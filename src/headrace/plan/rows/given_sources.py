@@ -14,7 +14,9 @@ from typing import Any, TypeAlias, cast
 
 from headrace.errors import ListError, nearest
 from headrace.plan.rows.data_frames import is_data_frame, records
-from headrace.plan.sources import CsvSource, JsonlSource, RowSource
+from headrace.plan.sources.csv_file import CsvSource
+from headrace.plan.sources.jsonl_file import JsonlSource
+from headrace.plan.sources.row_source import RowSource
 from headrace.survey.values import Fields
 
 Given: TypeAlias = RowSource | Iterable[Fields]

@@ -8,7 +8,7 @@ lie (plan.sources, plan.rows.spool).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 from headrace.display import SHOWN_ROWS, counted, first_of, html_note, html_table
 from headrace.errors import HeadraceError, ListError
 from headrace.plan.rows import row_groups, row_order, row_shape
+from headrace.plan.rows.derived import DerivedRows, depth_of, fields_of, shallow, spooled
 from headrace.plan.rows.row_expressions import assignment, condition
 from headrace.plan.rows.spool import Spool
-from headrace.plan.sources import CsvSource, JsonlSource, Renames, RowSource
+from headrace.plan.sources.csv_file import CsvSource
+from headrace.plan.sources.jsonl_file import JsonlSource
+from headrace.plan.sources.row_source import Renames, RowSource
 from headrace.stand_ins import HostedVerbs
 from headrace.survey.agent import INSTRUCTION, NAME, Agent
 from headrace.survey.people.field_verbs import check_known, given_names, given_renames
@@ -87,7 +90,7 @@ class RowList(HostedVerbs, Generic[Item]):
     @property
     def field_names(self) -> list[str]:
         """The fields or traits that any of its items has, in the order they were met."""
-        return [name for name in self.source.census.kinds if name not in (NAME, INSTRUCTION)]
+        return [name for name in self.source.field_names if name not in (NAME, INSTRUCTION)]
 
     def __len__(self) -> int:
         return self.source.length
@@ -155,22 +158,20 @@ class RowList(HostedVerbs, Generic[Item]):
 
     def extend(self, items: Iterable[Item]) -> None:
         """Add items to this list, at its end."""
-        source = self.source
-        if not isinstance(source, Spool):
-            source = Spool.of_encoded(source.rows(), source.census.copy())
-        self.source = source.extended(self._rows_of(items, len(self)), self.what)
+        self.source = spooled(self.source).extended(self._rows_of(items, len(self)), self.what)
 
     def rename(self, old_name: str | Mapping[str, str], new_name: str | None = None) -> Self:
         """`rename("age", "years")` or `rename({"age": "years"})`. An item without the field stays as it is."""
         renames = given_renames(old_name, new_name)
         self._check_known(renames, ())
-        return self._made(_renamed(item, renames) for item in self.copies())
+        names = [renames.get(name, name) for name in self.source.field_names]
+        return self._each(lambda item: _renamed(item, renames), names)
 
     def keep(self, *field_names: str | list[str]) -> Self:
         """Each item with these fields alone."""
         names = given_names(field_names)
         self._check_known(names, self.parts)
-        return self._made(_kept(item, names) for item in self.copies())
+        return self._each(lambda item: _kept(item, names), [name for name in self.source.field_names if name in names])
 
     def select(self, *field_names: str | list[str]) -> Self:
         """`keep`, under its other name."""
@@ -180,17 +181,26 @@ class RowList(HostedVerbs, Generic[Item]):
         """Each item without these fields."""
         names = given_names(field_names)
         self._check_known(names, self.parts)
-        return self._made(_dropped(item, names) for item in self.copies())
+        return self._each(
+            lambda item: _dropped(item, names), [name for name in self.source.field_names if name not in names]
+        )
 
     def filter(self, expression: str) -> Self:
         """The items for which an expression holds: `filter("age > 30 and city == 'Oslo'")`."""
         holds = condition(expression, self.what, self._expression_names())
-        return self._from_rows(fields for fields in self._rows() if holds(fields))
+        return self._derived(lambda rows: filter(holds, rows), self.source.field_names)
 
     def mutate(self, new_var_string: str) -> Self:
         """Each item with a computed field: `mutate("double = x * 2")`. None where it cannot be computed."""
         name, value = assignment(new_var_string, self.what, self._expression_names())
-        return self._from_rows({**fields, name: value(fields)} for fields in self._rows())
+        names = dict.fromkeys([*self.source.field_names, name])
+        return self._derived(lambda rows: ({**fields, name: value(fields)} for fields in rows), names)
+
+    def head(self, n: int = 5) -> Self:
+        """The first items; the list is read no further."""
+        if isinstance(n, bool) or not isinstance(n, int) or n < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ListError(f"There are no first {n!r} {self.what}s.", fix=f"Say how many {self.what}s: head(5).")
+        return self._derived(lambda rows: islice(rows, n))
 
     def sample(self, n: int, seed: row_order.Seed = None) -> Self:
         """`n` of its items, drawn at random; the same for the same seed."""
@@ -210,27 +220,27 @@ class RowList(HostedVerbs, Generic[Item]):
         """The items sorted by these fields: None before numbers before texts."""
         names = given_names(fields)
         self._check_known(names, ())
-        ordered = row_order.in_order(self.source.rows(), row_order.sort_key(names), reverse=reverse)
-        return self._from_rows(map(decode_fields, ordered))
+        key = row_order.sort_key(names)
+        return self._derived(lambda rows: row_order.sorted_rows(rows, key, reverse=reverse), self.source.field_names)
 
     def expand(self, *expand_fields: str, number_field: bool = False) -> Self:
         """One item for each value of the lists in these fields, taken side by side; `number_field` counts them."""
         names = given_names(expand_fields)
         self._check_known(names, ())
-        return self._from_rows(row_shape.expanded(self._rows(), names, number_field=number_field))
+        return self._derived(lambda rows: row_shape.expanded(rows, names, number_field=number_field))
 
     def filter_na(self, fields: str | Sequence[str] = "*") -> Self:
         """The items that miss no value, in any field or in these: None, NaN, "nan", "none" and "null" are missing."""
         names = None if fields == "*" else given_names((fields,))
-        return self._from_rows(row_shape.without_gaps(self._rows(), names))
+        return self._derived(lambda rows: row_shape.without_gaps(rows, names), self.source.field_names)
 
     def numberify(self) -> Self:
         """Each item with texts that are numbers as numbers."""
-        return self._from_rows(row_shape.with_numbers(self._rows()))
+        return self._derived(row_shape.with_numbers, self.source.field_names)
 
     def unique(self) -> Self:
         """Each item once, where it first stands."""
-        return self._from_rows(row_groups.unique_rows(self._rows()))
+        return self._derived(row_groups.unique_rows, self.source.field_names)
 
     def tally(self, *fields: str, top_n: int | None = None, output: str = "Dataset") -> Any:
         """How often each value of a field occurs, or each combination of several fields' values; all fields where none
@@ -360,12 +370,33 @@ class RowList(HostedVerbs, Generic[Item]):
         return type(self)(items)
 
     def _from_rows(self, rows: Iterable[Fields]) -> Self:
+        """A list of rows that can be had only once."""
         return self._made(map(self._item, rows))
 
-    def _picked(self, positions: Iterable[int]) -> Self:
+    def _derived(
+        self, verb: Callable[[Iterator[Fields]], Iterable[Fields]], field_names: Collection[str] | None = None
+    ) -> Self:
+        """The list that a verb makes of this one, when it is asked for. `field_names` where they are known without a
+        pass. The verb yields the same rows each time: what calls a function of the user's is not derived.
+        """
+        source = shallow(self.source)
+        return self._deriving(lambda: verb(fields_of(source)), field_names)
+
+    def _deriving(self, make: Callable[[], Iterable[Fields]], field_names: Collection[str] | None) -> Self:
+        return self.of(DerivedRows(make, self.what, field_names, depth_of(self.source) + 1))
+
+    def _each(self, change: Callable[[Item], Item], field_names: Collection[str] | None = None) -> Self:
+        """The list of these items, each changed in the same way each time."""
+        return self._derived(lambda rows: (change(self._item(fields)).to_fields() for fields in rows), field_names)
+
+    def _picked(self, positions: Sequence[int]) -> Self:
         source = self.source
-        spool = source if isinstance(source, Spool) else Spool.of_encoded(source.rows(), source.census)
-        return self._from_rows(decode_fields(spool.row(position)) for position in positions)
+
+        def picked() -> Iterator[Fields]:
+            spool = spooled(source)
+            return (decode_fields(spool.row(position)) for position in positions)
+
+        return self._deriving(picked, source.field_names)
 
     def _given(self, other: Any) -> Iterable[Item]:
         """The items of another list of this kind, or one item."""
@@ -379,7 +410,7 @@ class RowList(HostedVerbs, Generic[Item]):
         )
 
     def _expression_names(self) -> list[str]:
-        return list(self.source.census.kinds)
+        return list(self.source.field_names)
 
     def _check_known(self, names: Iterable[str], parts: Iterable[str]) -> None:
         check_known(names, [*self.field_names, *parts], f"No {self.what} of the list has a")

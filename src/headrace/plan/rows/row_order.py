@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from headrace.errors import ListError
 from headrace.plan.rows.spool import SPOOL_IN_RAM_BYTES, Spool
-from headrace.survey.values import Fields, decode_fields
+from headrace.survey.values import Fields, decode_fields, encode_fields
 
 Seed: TypeAlias = int | float | str | bytes | None
 SortKey: TypeAlias = Callable[[Fields], Any]
@@ -78,6 +78,11 @@ def _ranked(value: Any) -> tuple[int, Any]:
     if isinstance(value, (int, float)):
         return 1, value
     return (2, value) if isinstance(value, str) else (3, repr(value))
+
+
+def sorted_rows(rows: Iterable[Fields], key: SortKey, *, reverse: bool) -> Iterator[Fields]:
+    encoded = (encode_fields(fields)[0] for fields in rows)
+    return map(decode_fields, in_order(encoded, key, reverse=reverse))
 
 
 def in_order(rows: Iterable[bytes], key: SortKey, *, reverse: bool) -> Iterator[bytes]:

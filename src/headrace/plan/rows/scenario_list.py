@@ -15,7 +15,8 @@ from headrace.plan.rows.data_frames import is_data_frame, records
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
 from headrace.plan.rows.given_sources import given_source, snake_names
 from headrace.plan.rows.row_list import RowList
-from headrace.plan.sources import CsvSource, JsonlSource
+from headrace.plan.sources.csv_file import CsvSource
+from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.survey.people.field_verbs import given_names
 from headrace.survey.scenario import Scenario
 from headrace.survey.values import Fields
@@ -33,9 +34,13 @@ class ScenarioList(RowList[Scenario]):
         super().__init__(items)  # pyright: ignore[reportArgumentType]
 
     @classmethod
-    def from_csv(cls, path: str | Path) -> Self:
-        """One scenario a row, with the columns as its fields."""
-        return cls.of(CsvSource(Path(path), {}))
+    def from_csv(cls, path: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> Self:
+        """One scenario a row, with the columns as its fields.
+
+        The delimiter is found in the first lines, and the encoding is UTF-8 or what the file begins with says, unless
+        they are named: `from_csv("old.csv", delimiter="|", encoding="cp1252")`.
+        """
+        return cls.of(CsvSource(Path(path), {}, delimiter=delimiter, encoding=encoding))
 
     @classmethod
     def from_jsonl(cls, path: str | Path) -> Self:
@@ -154,7 +159,7 @@ class ScenarioList(RowList[Scenario]):
 
     def add_value(self, name: str, value: Any) -> Self:
         """Each scenario with a further field that has the same value in all."""
-        return self._from_rows({**fields, name: value} for fields in self._rows())
+        return self._derived(lambda rows: ({**fields, name: value} for fields in rows))
 
     def add_list(self, name: str, values: Iterable[Any]) -> Self:
         """Each scenario with a further field; as many values as scenarios."""
@@ -174,12 +179,12 @@ class ScenarioList(RowList[Scenario]):
         """Each scenario with the items of a list as fields of their own: `tags_0`, `tags_1`, or the names given."""
         self._check_known([field], ())
         names = new_names or [f"{field}_{number}" for number in range(len(self[0].get(field) or ()))]
-        return self._from_rows(row_shape.unpacked_lists(self._rows(), field, names, keep=keep_original))
+        return self._derived(lambda rows: row_shape.unpacked_lists(rows, field, names, keep=keep_original))
 
     def unpack_dict(self, field: str, prefix: str | None = None, drop_field: bool = False) -> Self:
         """Each scenario with the items of a dict as fields of their own."""
         self._check_known([field], ())
-        return self._from_rows(row_shape.unpacked_dicts(self._rows(), field, prefix or "", drop_field=drop_field))
+        return self._derived(lambda rows: row_shape.unpacked_dicts(rows, field, prefix or "", drop_field=drop_field))
 
     def concatenate(
         self,
@@ -209,15 +214,15 @@ class ScenarioList(RowList[Scenario]):
         ids = list(id_vars or ())
         names = [name for name in self.field_names if name not in ids] if value_vars is None else list(value_vars)
         self._check_known([*ids, *names], ())
-        return self._from_rows(row_shape.unpivoted(self._rows(), ids, names))
+        return self._derived(lambda rows: row_shape.unpivoted(rows, ids, names), [*ids, "variable", "value"])
 
     def fillna(self, value: Any = "") -> Self:
         """Each scenario with a value where it has none."""
-        return self._from_rows(row_shape.filled(self._rows(), value))
+        return self._derived(lambda rows: row_shape.filled(rows, value), self.source.field_names)
 
     def replace_values(self, replacements: Mapping[str, Any]) -> Self:
         """Each scenario with values replaced: `{"1": "one"}` stands for the number and the text."""
-        return self._from_rows(row_shape.replaced(self._rows(), replacements))
+        return self._derived(lambda rows: row_shape.replaced(rows, replacements), self.source.field_names)
 
     def replace_names(self, new_names: Sequence[str]) -> Self:
         """Each scenario with other names for its fields, in their order."""
@@ -239,7 +244,7 @@ class ScenarioList(RowList[Scenario]):
             raise ListError(f"{fields!r} is one field.", fix="Give a list of fields.")
         self._check_known(fields, ())
         name = new or f"concat_{'_'.join(fields)}"
-        return self._from_rows(row_shape.concatenated(self._rows(), fields, name, join))
+        return self._derived(lambda rows: row_shape.concatenated(rows, fields, name, join))
 
     def _rows_of(self, items: Iterable[Scenario], first: int = 0) -> Iterator[Fields]:
         # A plain dict says all that a scenario is.

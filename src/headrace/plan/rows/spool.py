@@ -12,7 +12,7 @@ import hashlib
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -57,6 +57,10 @@ class Spool:
     @property
     def digest(self) -> str:
         return self._hash.hexdigest()
+
+    @property
+    def field_names(self) -> Collection[str]:
+        return self.census.kinds.keys()
 
     def rows(self, first: int = 0) -> Iterator[bytes]:
         """The rows from this position on."""

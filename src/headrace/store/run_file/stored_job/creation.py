@@ -21,7 +21,7 @@ from headrace.plan.bitmap import Bitmap
 from headrace.plan.identity import Identity
 from headrace.plan.job import Job
 from headrace.plan.product import Plan
-from headrace.plan.sources import RowSource
+from headrace.plan.sources.row_source import RowSource
 from headrace.store.contents import one_value, typed_rows
 from headrace.store.run_file.checksums import CHECK, counters_checksum, fields_checksum, plan_checksum
 from headrace.store.run_file.column_kinds import kinds_to_bits

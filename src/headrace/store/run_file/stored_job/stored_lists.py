@@ -5,7 +5,7 @@ Does not cover: writing lists (creation), or the plan (stored_plan).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,6 +45,10 @@ class TableSource:
         self.census = census
         self._path = path
         self._table = table
+
+    @property
+    def field_names(self) -> Collection[str]:
+        return self.census.kinds.keys()
 
     def rows(self, first: int = 0) -> Iterator[bytes]:
         lists = StoredLists(self._path)

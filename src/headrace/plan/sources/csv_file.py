@@ -1,0 +1,250 @@
+"""Reads rows from a CSV file with a header, in blocks of columns. Does not cover: what a row means (plan.rows).
+
+A first pass finds the length, the digest and the type of each column; rows are made of a second one. Both work on a
+column of a block at a time: a test or a conversion of 512 cells is one call.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from headrace.display import counted
+from headrace.errors import ListError, nearest
+from headrace.expressions import ColumnKind
+from headrace.plan.census import FieldCensus
+from headrace.plan.sources.hashed_file import HashedFile, marked_digest
+from headrace.plan.sources.row_source import Renames
+from headrace.plan.sources.text_files import NO_ROWS, found_encoding, text_lines
+from headrace.survey.values import encode_plain_fields
+
+_BLOCK_ROWS = 512
+_BLOCK_CHARACTERS = 1 << 20
+_MOST_CELLS = 100_000
+_SAMPLE_LINES = 20
+_SAMPLE_CHARACTERS = 1 << 16
+LONGEST_CELL = 16_000_000  # more than any model reads; the library holds four bytes for each letter
+_DELIMITERS = (",", ";", "\t", "|")
+
+
+class CsvSource:
+    """A CSV file with a header. A column whose every cell is a plain number, or empty, holds numbers, and None where it
+    is empty; `07` keeps it text.
+
+    Where no delimiter is given, it is the one of `, ; tab |` with which the first lines have the same number of cells.
+    """
+
+    def __init__(
+        self, path: Path, rename: Renames, *, delimiter: str | None = None, encoding: str | None = None
+    ) -> None:
+        self.path = path
+        self.length = 0
+        self._encoding = found_encoding(path, encoding)
+        self._delimiter = _checked(delimiter) or self._found_delimiter()
+        with HashedFile(path) as file, closing(self._blocks(file)) as blocks:
+            header = next(blocks)[0]
+            self._rename = rename(header) if callable(rename) else rename
+            self._names = self._renamed(header)
+            types = [_ColumnType() for _ in self._names]
+            for block in blocks:
+                self.length += len(block)
+                for column, cells in zip(types, zip(*block, strict=True), strict=True):
+                    column.see(cells)
+            self.digest = marked_digest(file.digest(), self._marks())
+        self._converters = [column.converter for column in types]
+        self.census = FieldCensus()
+        for name, column in zip(self._names, types, strict=True):
+            for kind in column.kinds:
+                self.census.see(name, kind)
+        self.census.always = set(self._names)
+
+    @property
+    def field_names(self) -> Collection[str]:
+        return self._names
+
+    def rows(self, first: int = 0) -> Iterator[bytes]:
+        with HashedFile(self.path) as file, closing(self._blocks(file)) as blocks:
+            next(blocks)
+            position = 0
+            for block in blocks:
+                if position + len(block) > first:
+                    yield from self._encoded(block[max(0, first - position) :])
+                position += len(block)
+            file.check_unchanged(self.digest, self._marks())
+
+    def _encoded(self, block: list[list[str]]) -> Iterator[bytes]:
+        cells = zip(*block, strict=True)
+        columns = [
+            column if make is None else make(column) for make, column in zip(self._converters, cells, strict=True)
+        ]
+        names = self._names
+        return (encode_plain_fields(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True))
+
+    def _marks(self) -> object:
+        return sorted(self._rename.items())
+
+    def _blocks(self, file: HashedFile) -> Generator[list[list[str]], None, None]:
+        """The header as a block of one row, then rows of its width, some hundred at a time."""
+        csv.field_size_limit(LONGEST_CELL)  # the library stops at 128 KB, and a cell may hold a document
+        with closing(_CountedLines(text_lines(file, self.path, self._encoding))) as lines:
+            reader: _CsvReader = csv.reader(lines, strict=True, delimiter=self._delimiter)
+            width, block, row_ends = 0, list[list[str]](), 0
+            try:
+                for row in reader:
+                    row_ends = reader.line_num
+                    if not row:
+                        continue
+                    if not width:
+                        width = self._checked_width(row)
+                        yield [[name.strip() for name in row]]
+                        continue
+                    if len(row) != width:
+                        raise self._ragged(row_ends, len(row), width)
+                    block.append(row)
+                    if len(block) == _BLOCK_ROWS or lines.characters > _BLOCK_CHARACTERS:
+                        yield block
+                        block, lines.characters = [], 0
+            except csv.Error as error:
+                raise self._broken(error, row_ends + 1, reader.line_num) from None
+            if not width:
+                raise ListError(f"{self.path} is empty.", fix="Give it a header line and at least one row.")
+            if block:
+                yield block
+
+    def _broken(self, error: csv.Error, first: int, last: int) -> ListError:
+        """The row of these lines is no row: mostly because a quote is left open, and the next one lies far behind."""
+        if "field limit" in str(error):
+            what, fix = f"a cell is longer than {LONGEST_CELL // 1_000_000} MB", f"{_QUOTES} {NO_ROWS}"
+        else:
+            what, fix = str(error), _QUOTES
+        where = f"line {first}" if last <= first else f"lines {first} to {last}"
+        return ListError(f"{self.path}, {where}: {what}.", fix=fix)
+
+    def _ragged(self, line: int, cells: int, width: int) -> ListError:
+        return ListError(
+            f"{self.path}, line {line}: {counted(cells, 'cell')} where the header has {width}.",
+            fix=f"Give every row as many cells as the header; quote cells that contain {self._delimiter!r}, which"
+            " separates cells here (delimiter= names another).",
+        )
+
+    def _checked_width(self, header: Sequence[str]) -> int:
+        if len(header) > _MOST_CELLS:
+            raise ListError(f"{self.path}, line 1 has more than {_MOST_CELLS:,} cells.", fix=NO_ROWS)
+        return len(header)
+
+    def _found_delimiter(self) -> str:
+        with HashedFile(self.path) as file, closing(text_lines(file, self.path, self._encoding)) as lines:
+            sample: list[str] = []
+            for line in islice(lines, _SAMPLE_LINES):
+                sample.append(line[:_SAMPLE_CHARACTERS])
+                if sum(map(len, sample)) >= _SAMPLE_CHARACTERS:
+                    break
+        return max(_DELIMITERS, key=lambda delimiter: _widths(sample, delimiter))  # the first of equals
+
+    def _renamed(self, header: list[str]) -> list[str]:
+        for name in self._rename:
+            if name not in header:
+                raise ListError(f"{self.path} has no column {name!r}.", fix=nearest(name, header))
+        names = [self._rename.get(name, name) for name in header]
+        counts = Counter(names)
+        for name in names:
+            if not name or counts[name] > 1:
+                what = f"has the column {name!r} twice" if name else "has a column without a name"
+                raise ListError(f"{self.path}, line 1: the header {what}.", fix="Give each column a name of its own.")
+        return names
+
+
+_QUOTES = (
+    "Look for a quote that is left open: a cell that begins with one ends with one, and has those inside it twice."
+)
+
+
+class _CsvReader(Protocol):
+    """What `csv.reader` gives."""
+
+    line_num: int
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+
+class _CountedLines:
+    """Lines on their way to the reader, and how many `characters` they have had since that was last set to 0."""
+
+    def __init__(self, lines: Generator[str, None, None]) -> None:
+        self._lines = lines
+        self.characters = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.characters += len(line)
+            yield line
+
+    def close(self) -> None:
+        self._lines.close()
+
+
+class _ColumnType:
+    """What the cells of a column are, as far as they were seen: integers, decimal numbers too, or texts."""
+
+    def __init__(self) -> None:
+        self._is_text = self._has_decimals = self._has_gaps = self._has_numbers = False
+
+    def see(self, cells: tuple[str, ...]) -> None:
+        if self._is_text:
+            return
+        if "" in cells:
+            self._has_gaps = True
+            cells = tuple(filter(None, cells))
+        if not cells:
+            return
+        self._has_numbers = True
+        joined = "\n".join(cells)
+        if joined.count("\n") >= len(cells):  # a cell has lines
+            self._is_text = True
+        elif not _INTEGERS.fullmatch(joined):
+            self._has_decimals = True
+            self._is_text = not _NUMBERS.fullmatch(joined)
+
+    @property
+    def converter(self) -> Callable[[Iterable[str]], Iterable[Any]] | None:
+        """Makes values of a block's cells; None where they are values."""
+        if self._is_text or not self._has_numbers:
+            return None
+        make = float if self._has_decimals else int
+        if self._has_gaps:
+            return lambda cells: [make(cell) if cell else None for cell in cells]
+        return lambda cells: map(make, cells)
+
+    @property
+    def kinds(self) -> list[ColumnKind]:
+        if self._is_text or not self._has_numbers:
+            return [ColumnKind.TEXT]
+        number = ColumnKind.REAL if self._has_decimals else ColumnKind.INT
+        return [number, ColumnKind.NULL] if self._has_gaps else [number]
+
+
+_INTEGER = r"(?:0|-?[1-9][0-9]{0,17})"
+_NUMBER = rf"(?:-?(?:0|[1-9][0-9]{{0,14}})\.[0-9]{{1,15}}|{_INTEGER})"
+_INTEGERS = re.compile(rf"{_INTEGER}(?:\n{_INTEGER})*+")
+_NUMBERS = re.compile(rf"{_NUMBER}(?:\n{_NUMBER})*+")
+
+
+def _checked(delimiter: str | None) -> str | None:
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise ListError(f"{delimiter!r} cannot separate cells.", fix='Give one character, like ";" or "\\t".')
+    return delimiter
+
+
+def _widths(lines: Sequence[str], delimiter: str) -> tuple[int, int]:
+    """How many cells all of these lines have with this delimiter, 0 where they differ or have one; and the first."""
+    try:
+        widths = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row] or [0]
+    except csv.Error:
+        return 0, 0
+    return widths[0] if widths[0] > 1 and len(set(widths)) == 1 else 0, widths[0]

@@ -1,0 +1,70 @@
+"""A file whose every byte read is digested, so that one pass finds rows, length and digest alike.
+
+A file that is read a second time must still be what it was: `check_unchanged`. Does not cover: what its bytes mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any, Self
+
+from headrace.errors import ListError
+
+_BLOCK_BYTES = 1 << 16
+
+
+class HashedFile(io.RawIOBase):
+    """`binary` reads bytes."""
+
+    _raw: io.FileIO | None = None  # none where opening failed; what was begun is closed all the same
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        if path.exists() and not path.is_file():  # a pipe would be waited for, and cannot be read again
+            raise ListError(f"{path} is not a file.", fix="Rows are read more than once: save them to a file.")
+        try:
+            self._raw = path.open("rb", buffering=0)
+        except OSError as error:
+            raise ListError(f"{path} cannot be read: {error.strerror}.", fix="Check the path and its rights.") from None
+        self._path = path
+        self._hash = hashlib.blake2b(digest_size=16)
+        self.binary = io.BufferedReader(self, _BLOCK_BYTES)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        assert self._raw is not None
+        read = self._raw.readinto(buffer) or 0
+        self._hash.update(memoryview(buffer)[:read])
+        return read
+
+    def digest(self) -> str:
+        """Of all bytes; what was not read yet is read for it."""
+        while self.binary.read(_BLOCK_BYTES):
+            pass
+        return self._hash.hexdigest()
+
+    def check_unchanged(self, digest: str, marks: object = None) -> None:
+        if marked_digest(self.digest(), marks) != digest:
+            raise ListError(f"{self._path} changed while the job was set up.", fix="Make the list again.")
+
+    def close(self) -> None:
+        if self._raw is not None:
+            self._raw.close()
+        super().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def marked_digest(digest: str, marks: object) -> str:
+    """A file's digest together with how it is read, such as the new names of its columns; without, where that is
+    nothing.
+    """
+    return hashlib.blake2b(f"{digest} {marks}".encode(), digest_size=16).hexdigest() if marks else digest

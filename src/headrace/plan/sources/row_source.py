@@ -1,0 +1,35 @@
+"""What every source of rows gives: rows of fields as JSON, their number, their digest, and which fields they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Protocol, TypeAlias
+
+from headrace.plan.census import FieldCensus
+
+# Other names for columns; a function makes them out of the names in the header, or in the first row.
+Renames: TypeAlias = dict[str, str] | Callable[[Collection[str]], dict[str, str]]
+
+
+class RowSource(Protocol):
+    """Rows in a fixed order, as often as they are asked for. `length`, `digest` and `census` may need one pass over all
+    of them, the first time that one of these is asked for.
+    """
+
+    @property
+    def length(self) -> int: ...
+
+    @property
+    def digest(self) -> str: ...
+
+    @property
+    def census(self) -> FieldCensus: ...
+
+    @property
+    def field_names(self) -> Collection[str]:
+        """The fields that any row has, in the order they were met."""
+        ...
+
+    def rows(self, first: int = 0) -> Iterator[bytes]:
+        """The rows from this position on."""
+        ...

@@ -1,0 +1,67 @@
+"""The text of a file: its encoding, and its lines, none of which is longer than a stated bound.
+
+Covers: byte order marks, and the error that names the line that is not in the encoding. Does not cover: cells.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Generator
+from functools import partial
+from pathlib import Path
+
+from headrace.errors import ListError
+from headrace.plan.sources.hashed_file import HashedFile
+
+LONGEST_LINE = 64_000_000  # more than any model reads; a file without line ends must not be read whole
+NO_ROWS = "Is it the right file? Rows end with a line end."
+_LONG_LINE = 1_000_000
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+def found_encoding(path: Path, given: str | None) -> str:
+    """The encoding that the user names, else that of the file's byte order mark, else UTF-8."""
+    if given is not None:
+        try:
+            return codecs.lookup(given).name
+        except LookupError:
+            raise ListError(f"There is no encoding {given!r}.", fix='Common ones: "utf-8", "cp1252".') from None
+    with HashedFile(path) as file:
+        first = file.binary.peek(3)
+    return next((name for mark, name in _MARKS.items() if first.startswith(mark)), "utf-8")
+
+
+def text_lines(file: HashedFile, path: Path, encoding: str) -> Generator[str, None, None]:
+    """The file's lines, with their ends; each is bounded before it is held in memory."""
+    text = io.TextIOWrapper(file.binary, encoding=encoding, newline="")
+    try:
+        for number, line in enumerate(iter(partial(text.readline, LONGEST_LINE + 1), ""), 1):
+            if len(line) > _LONG_LINE:
+                check_line(path, number, len(line))
+            yield line
+    except UnicodeError:
+        raise undecodable(path, encoding) from None
+    finally:
+        text.detach()
+
+
+def check_line(path: Path, number: int, length: int) -> None:
+    if length > LONGEST_LINE:
+        raise ListError(f"{path}, line {number} is longer than {LONGEST_LINE // 1_000_000} MB.", fix=NO_ROWS)
+
+
+def undecodable(path: Path, encoding: str) -> ListError:
+    """The error that names the first line that is not in the encoding. A decoder reads blocks, and does not know it."""
+    named = "UTF-8" if encoding.startswith("utf-8") else encoding
+    if encoding.startswith("utf-16"):  # a line end is two bytes
+        return ListError(f"{path} is not {named}.", fix='Name its encoding: encoding="cp1252", or save it as UTF-8.')
+    with path.open("rb") as file:
+        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
+            try:
+                line.decode(encoding)
+            except UnicodeDecodeError as error:
+                shown = line[max(0, error.start - 10) : error.end + 5].decode("cp1252", "replace").strip()
+                fix = f'Name its encoding: if {shown!r} looks right, encoding="cp1252". Or save it as UTF-8.'
+                return ListError(f"{path}, line {number} is not {named}.", fix=fix)
+    return ListError(f"{path} is not {named}.", fix='Name its encoding: encoding="cp1252", or save it as UTF-8.')
