@@ -47,7 +47,8 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
     And what protects work from the governor: a run that pressure has preempted runs at least `min_run_s` before it is
     again, and after `most_preemptions` it runs alone; neither protects it from a higher priority. A run that has not
     stopped within `stop_s` no longer keeps the next one from being stopped. Where nothing has computed for
-    `hopeless_after_s`, a run that waits for an isolated child is preempted: the child may need its memory.
+    `hopeless_after_s`, a run that waits for an isolated child is preempted: the child, or others, may need its memory.
+    A run that for `gives_up_after_s` in a row needs more than there is even beside nothing else ends without a result.
     """
 
     budget_bytes: int = 0
@@ -63,6 +64,7 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
     stop_s: float = 5.0
     hopeless_after_s: float = 10.0
     budget: str | int | None = None
+    gives_up_after_s: float = 600.0
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -80,7 +82,7 @@ class MemoryLimits(msgspec.Struct, frozen=True, kw_only=True):
                 f"Each memory level must be left below the line where it is entered: they are entered at"
                 f" {_listed(enters)} and left at {_listed(leaves)}."
             )
-        for name in ("calm_s", "min_run_s", "stop_s", "hopeless_after_s", "most_preemptions"):
+        for name in ("calm_s", "min_run_s", "stop_s", "hopeless_after_s", "gives_up_after_s", "most_preemptions"):
             if not getattr(self, name) >= 0:  # also what is no number
                 raise OptionError(f"{name}={getattr(self, name)!r} of memory limits cannot be negative.")
 

@@ -133,6 +133,8 @@ class CheckedWorld(World):
             self._check_nobody_is_passed_over_in_silence()
             self._check_lower_work_makes_room()
             self._check_nobody_waits_for_what_is_free()
+        for host in self.hosts.values():
+            self._note_idle(host, is_read=isinstance(event, MemoryMeasured))
 
     def _check_start(self, command: StartRun) -> None:
         run, host = self.runs.get(command.id), self.hosts.get(command.host)
@@ -453,6 +455,24 @@ class CheckedWorld(World):
         is_free = taken + host.used + need <= host.budget * LIMITS.preempt_at
         check(not is_free or _computing(host) >= host.slot_count, "nobody waits for memory that is free")
 
+    def _note_idle(self, host: HostModel, *, is_read: bool) -> None:
+        """Where nothing has computed for long, a parent is stopped that waits for a child in the queue: for the child;
+        or where that fits nowhere, for others in line, or since what it holds may be taken for the floor.
+        """
+        slots = host.slots.values()
+        starting = [run for run in self.runs.values() if run.slot is None and self.slot_for(run) in slots]
+        is_idle = slots and all(s.is_waiting and not s.resuming and s.stop_sent_s is None for s in slots)
+        if not is_idle or starting or self.is_closing:
+            host.idle_since_s = None
+        elif is_read and host.idle_since_s is None:
+            host.idle_since_s = self.now_s
+        elif is_read and self.now_s - host.idle_since_s >= LIMITS.hopeless_after_s:
+            awaited = [run for run in self.runs.values() if run.is_isolated and run.is_waiting and run.parent]
+            parents = [run.parent for run in awaited if run.parent.slot in slots]
+            in_the_way = [run for run in parents if not any(each.effects for each in run.slot.members.values())]
+            is_needed = host.lendable is None or any(self._is_in_line(run) for run in self.runs.values())
+            check(not in_the_way or not is_needed, "no parent stays in the way of its child or of others")
+
     def _check_kill(self, slot: Slot, command: KillRun) -> None:
         reading = command.reading
         assert reading is not None
@@ -488,17 +508,22 @@ class CheckedWorld(World):
             check(deaths > 0, "only what used all that it was owed is set aside")
             check(deaths > 1 or not run.retries_oom, "retried once before it is set aside")
         if command.cause is ExitCause.BUDGET_TOO_SMALL:
-            self._check_could_never_fit(run)
+            self._check_could_not_fit(run)
+            check(command.shortage and command.shortage.id == run.id, "what is given up is told what it lacked")
         if command.cause is ExitCause.LOST:
             is_lost = any(
                 each.losses > QUEUE.most_losses or each.id in self._ended_with_parents for each in _upwards(run)
             )
             check(is_lost, "only what lost its own worker again and again is lost")
 
+    def _check_could_not_fit(self, run: Run) -> None:
+        if self.now_s - run.fitted_s < LIMITS.gives_up_after_s:
+            self._check_could_never_fit(run)
+
     def _check_could_never_fit(self, run: Run) -> None:
         needs = run.declared or QUEUE.least_run_bytes
         best = max((BUDGET if run.epoch else host.best_room for host in self.hosts.values()), default=0)
-        check(needs > best, "only what could never fit is given up")
+        check(needs > best, "only what could never fit, or not for long, is given up")
 
     def _check_grant(self, command: GrantPermits) -> None:
         host = self.hosts[command.host]

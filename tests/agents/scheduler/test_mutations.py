@@ -273,13 +273,28 @@ MUTATIONS = {
         placing, "has_its_turn", lambda *_: False, "who waits aside is not passed for ever"
     ),
     "what fits nowhere now is given up": Mutation(
-        SchedulerState, "may_ever_hold", lambda *_: False, "only what could never fit is given up"
+        SchedulerState, "may_ever_hold", lambda *_: False, "only what could never fit, or not for long, is given up"
     ),
     "what fits nowhere now keeps others out": Mutation(
         placing, "_is_too_large_now", lambda *_: False, "nobody waits for memory that is free"
     ),
     "what fits nowhere now never comes back": Mutation(
-        placing, "_bring_back_what_fits", lambda state: None, "everything ends where memory comes back"
+        placing,
+        "_bring_back_what_fits",
+        lambda state: None,
+        "only what could never fit, or not for long, is given up",
+    ),
+    "what fits nowhere for long is never given up": Mutation(
+        placing,
+        "_give_up_what_fits_no_more",
+        lambda state, now_s: None,
+        "everything ends, under pressure that never falls too",
+    ),
+    "parents wait in the way of others for what fits nowhere": Mutation(
+        waiting_slots,
+        "_parent_of_too_large",
+        lambda host: None,
+        "no parent stays in the way of its child or of others",
     ),
     "old news is believed": Mutation(SchedulerState, "running", any_attempt, "nothing is settled while it runs"),
     "surveys keep all they want": Mutation(
@@ -320,7 +335,7 @@ MUTATIONS = {
         waiting_slots,
         "_parent_in_the_way",
         lambda host: None,
-        "everything ends, under pressure that never falls too",
+        "no parent stays in the way of its child or of others",
     ),
     "a raised run keeps its place": Mutation(
         lifecycle, "_raise", raised_in_words_only, "CRITICAL never waits behind others"

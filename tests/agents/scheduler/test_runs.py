@@ -11,11 +11,13 @@ from headrace.agents.scheduler.events import (
     KillRun,
     ParkRun,
     PreemptRun,
+    PriorityRaised,
     RecordShortage,
     Refusal,
     StopReason,
     Submitted,
 )
+from headrace.agents.scheduler.snapshot import Lacks
 from headrace.errors import OptionError
 from headrace.exit_causes import ExitCause
 from headrace.limits import MemoryLimits, QueueLimits
@@ -125,6 +127,44 @@ def test_a_run_that_started_in_an_earlier_engine_waits_though_this_one_has_less_
     run = driver.submit(memory=600, epoch=3)
     assert settled(driver.wait(60.0, used=500)) == []
     assert starts(driver.wait(1.0, used=300)) == [run]
+
+
+def test_what_fits_nowhere_for_ten_minutes_in_a_row_is_given_up_with_what_it_lacked():
+    driver = Driver(floor=100)
+    driver.read(550)
+    run = driver.submit(memory=600)
+    driver.wait(500.0, used=550)
+    first = driver.scheduler.snapshot(driver.now_s).first_in_line
+    assert (first.id, first.lacks, first.needs_bytes, first.free_bytes) == (run, Lacks.ROOM, 600, 450)
+    assert starts(driver.wait(1.0, used=200)) == [run]  # memory was back: the time begins anew
+    driver.read(550)
+    driver.end(run, ExitCause.PREEMPTED)
+    assert settled(driver.wait(590.0, used=550)) == []
+    commands = driver.wait(20.0, used=550)
+    assert settled(commands) == [(run, "BUDGET_TOO_SMALL")]
+    (end,) = (command for command in commands if isinstance(command, EndRun))
+    assert (end.shortage.needs_bytes, end.shortage.room_bytes, end.shortage.best_room_bytes) == (600, 450, 900)
+
+
+def test_where_no_memory_is_left_all_that_wait_are_given_up_a_few_at_each_event():
+    driver = Driver(floor=100, queue_depth=100)
+    first, *runs = (driver.submit(memory=800) for _ in range(41))
+    driver.read(999)
+    driver.end(first)
+    driver.wait(6.0, used=999)
+    driver.now_s += 601
+    given_up = [settled(driver.read(999)) for _ in range(4)]
+    assert [len(each) for each in given_up] == [16, 16, 8, 0]
+    assert [run for each in given_up for run, _ in each] == runs
+
+
+def test_a_run_that_is_raised_while_it_fits_nowhere_is_given_up_too():
+    driver = Driver(floor=100)
+    driver.read(550)
+    run = driver.submit(memory=600)
+    driver.wait(10.0, used=550)
+    driver.tell(PriorityRaised(now_s=driver.now_s, id=run, priority=Priority.CRITICAL))
+    assert settled(driver.wait(601.0, used=550)) == [(run, "BUDGET_TOO_SMALL")]
 
 
 def test_of_runs_that_no_memory_is_there_for_the_smallest_comes_back_first():

@@ -1,8 +1,10 @@
 from headrace.agents.scheduler.events import (
     AttemptEnded,
     Cancelled,
+    Closing,
     HostJoined,
     MemoryMeasured,
+    ParkRun,
     PreemptRun,
     ResumeRun,
     SchedulerCommand,
@@ -190,6 +192,53 @@ def test_a_slot_that_stops_while_a_child_is_to_start_there_does_not_compute():
     assert driver.scheduler.snapshot().awaiting_count == 1
 
 
+def test_a_parent_whose_memory_is_taken_for_the_floor_is_preempted_for_its_isolated_child():
+    driver = Waits(slots=2)
+    driver.read(900)  # of this process itself: there is no run yet
+    parent = driver.submit(memory=50)
+    driver.isolated_child(parent, 50, memory=500)
+    driver.wait_begins(parent)
+    commands = driver.wait(11.0, used=700)  # all of it the parent's; the process has given back what it had
+    assert preempts(commands) == [parent]
+    assert starts(driver.end(parent, ExitCause.PREEMPTED)) == []  # it waits with its child
+    assert starts(driver.wait(3.0, used=100)) == [50, parent]
+
+
+def test_a_parent_whose_isolated_child_fits_nowhere_is_preempted_for_others_and_waits_with_it():
+    driver = Waits(slots=2)
+
+    def read(lendable: int, **by_run: int) -> list[SchedulerCommand]:
+        told = tuple((int(name[1:]), memory) for name, memory in by_run.items())
+        driver.now_s += 1.0
+        return driver.tell(
+            MemoryMeasured(now_s=driver.now_s, host="here", used_bytes=300, by_run=told, lendable_bytes=lendable)
+        )
+
+    read(900)
+    parent = driver.submit(memory=300)
+    read(400, r1=100)
+    driver.isolated_child(parent, 50, memory=500)
+    driver.wait_begins(parent)
+    assert [preempts(read(400, r1=100)) for _ in range(20)] == [[]] * 20  # it is in nobody's way
+    other = driver.submit(memory=350)
+    stops = [each for each in driver.sent if isinstance(each, PreemptRun)]
+    assert [(stop.id, stop.why) for stop in stops] == [(parent, StopReason.FOR_ISOLATED_CHILD)]
+    assert starts(driver.end(parent, ExitCause.PREEMPTED) + read(400)) == [other]
+    assert starts(driver.end(other) + read(400)) == []
+    assert starts(read(900)) == [50, parent]
+
+
+def test_a_parent_that_waits_with_its_child_goes_on_when_the_child_has_ended():
+    driver = Waits(slots=2)
+    driver.read(900)
+    parent = driver.submit(memory=50)
+    driver.isolated_child(parent, 50, memory=500)
+    driver.wait_begins(parent)
+    driver.wait(11.0, used=900)
+    assert starts(driver.end(parent, ExitCause.PREEMPTED) + driver.wait(60.0, used=900)) == []
+    assert starts(driver.tell(Cancelled(now_s=driver.now_s, id=50))) == [parent]
+
+
 def test_where_all_wait_for_the_queue_nothing_is_waited_for_but_a_reading():
     driver = Waits(slots=2)
     parent = driver.submit(memory=800)
@@ -273,3 +322,15 @@ def test_what_goes_on_without_its_memory_and_meets_its_limit_is_not_to_blame():
         (start,) = (command for command in driver.sent[-3:] if isinstance(command, StartRun))
         assert (start.id, start.memory_bytes, start.is_alone) == (first, 500, False)
     assert settled(driver.end(first)) == [(first, "DONE")]
+
+
+def test_a_parent_that_waits_with_its_child_is_parked_with_it_when_the_engine_closes():
+    driver = Waits(slots=2)
+    driver.read(900)
+    parent = driver.submit(memory=50)
+    driver.isolated_child(parent, 50, memory=500)
+    driver.wait_begins(parent)
+    driver.wait(11.0, used=900)
+    driver.end(parent, ExitCause.PREEMPTED)
+    parked = [each.id for each in driver.tell(Closing(now_s=driver.now_s)) if isinstance(each, ParkRun)]
+    assert sorted(parked) == [parent, 50]

@@ -56,7 +56,7 @@ from headrace.memory.governor import Pressure
 from headrace.priority import Priority
 
 BUDGET = 1000
-LIMITS = MemoryLimits(budget_bytes=BUDGET, min_run_s=4.0)
+LIMITS = MemoryLimits(budget_bytes=BUDGET, min_run_s=4.0, gives_up_after_s=40.0)
 WAIT_MARGIN = 10
 QUEUE = QueueLimits(
     queue_depth=6,
@@ -144,6 +144,7 @@ class Run:
     topmost: int = 0  # the run that was submitted by itself, of which it is a child
     origin: "Run | None" = None  # the parent that it was submitted with, until that leaves
     is_shortage_told: bool = False
+    fitted_s: float = 0.0  # when a host could last hold it, beside nothing else
     skipped_in: int = -1  # the latest episode of pressure in which it was told that it is passed over
     is_isolated: bool = False
     waits_for: "Run | None" = None  # an isolated child
@@ -171,6 +172,7 @@ class HostModel:
     lendable: int | None = None  # to all workers, as of the last reading; None where none is held to a limit
     most_for_one: int = 0
     has_unread_exit: bool = False  # of a slot that was told to stop, since the last reading
+    idle_since_s: float | None = None  # since when slots wait, and none computes or could
     floor: int = 0
     room_alone: int = BUDGET  # what one run could have beside nothing else, by the last reading
     best_room: int = 0  # by any
@@ -263,7 +265,7 @@ class World:
         self.arrivals += 1
         run.submitted_s, run.arrival, run.is_live, run.home = self.now_s, self.arrivals, True, None
         run.queued_s, run.latest_queued_s, run.last_slot = self.now_s, self.now_s, None
-        run.out_since_s, run.needs = self.now_s, 0
+        run.out_since_s, run.fitted_s, run.needs = self.now_s, self.now_s, 0
         if run.parent and not run.parent.is_live:
             run.parent = None
         if run.is_isolated and run.parent:
@@ -364,12 +366,12 @@ class World:
 
     def _shown_need(self, run: Run, cause: ExitCause, limit: int, *, is_own: bool) -> int:
         """What the end of an attempt says about what the run needs, where it ran out of memory or was killed for it."""
-        slot = run.slot
-        if slot is None or (run.stop is not None and run.stop.why is not StopReason.EMERGENCY):
+        slot, why = run.slot, run.stop.why if run.stop else None
+        if slot is None or why in _MAKES_WAY:
             return 0
         if cause is ExitCause.OUT_OF_MEMORY:
-            return int(limit * 0.9) if is_own else min(2 * limit, self.owed(slot))
-        is_killed_alone = run.stop is not None and len(self.hosts[slot.host].slots) == 1
+            return int(limit * 0.9) if is_own else max(int(limit * 0.9), min(2 * limit, self.owed(slot)))
+        is_killed_alone = why is StopReason.EMERGENCY and len(self.hosts[slot.host].slots) == 1
         is_short = is_killed_alone and not is_own and cause in (ExitCause.PREEMPTED, ExitCause.LOST)
         return min(2 * max(run.memory, slot.read_bytes), self.owed(slot)) if is_short else 0
 
@@ -379,7 +381,7 @@ class World:
         may_return = slot is not None and slot.root is not run and not slot.is_waiting and not run.deaths
         run.home = slot if may_return else None
         run.pushed_out_by = run.stop.why if run.stop else None
-        run.out_since_s = self.now_s
+        run.out_since_s = run.fitted_s = self.now_s
         if run.stop is not None and run.stop.why in _FOR_MEMORY:
             run.preemptions += 1
         if comes_back and slot and run.stop is not None and run.stop.why is StopReason.MAKES_ROOM:
@@ -429,6 +431,9 @@ class World:
         if host.slot_count % 2:
             self._measure_what_is_lendable(host, survey)
         self._measure_what_one_could_have(host, survey)
+        for run in self.runs.values():
+            if run.is_waiting and not self.is_too_large(run, may_be=True):
+                run.fitted_s = self.now_s
         self.tell(
             MemoryMeasured(
                 now_s=self.now_s,
@@ -457,12 +462,18 @@ class World:
     def is_too_large(self, run: Run, margin: int = 0, *, may_be: bool = False) -> bool:
         """Whether it fits nowhere, even beside nothing else; or may be so, where that cannot be told from here."""
         held = [each for each in self.runs.values() if each.parent is run and not each.is_isolated and not each.slot]
+        if run.pushed_out_by is StopReason.FOR_ISOLATED_CHILD and self._waits_with_a_child(run, held):
+            return True
         needs = max(run.declared or QUEUE.least_run_bytes, QUEUE.least_run_bytes)
         if self._died(run, held):
             needs = max(needs, run.needs, *(each.needs for each in held))
         if may_be and self._died(run, held) and any(each.preemptions for each in (run, *held)):
             needs = max(needs, 2 * QUEUE.slot_memory_bytes)  # it may have been killed with as much as it was owed
         return all(needs > host.room_alone - margin for host in self.hosts.values())
+
+    def _waits_with_a_child(self, run: Run, held: list[Run]) -> bool:
+        children = [each for each in self.runs.values() if each.is_isolated and each.parent in (run, *held)]
+        return any(child.is_waiting and self.is_too_large(child, may_be=True) for child in children)
 
     def _died(self, run: Run, held: list[Run]) -> bool:
         return any(each.deaths or each.kills for each in (run, *held))

@@ -132,7 +132,8 @@ class RunEnd(msgspec.Struct, frozen=True):
                 return RunFailed(self.name, state="failed", reason=self.error, fix=fix)
             case RunState.BUDGET_TOO_SMALL:
                 state = "cannot run: the memory budget cannot hold it even alone"
-                return RunFailed(self.name, state=state, reason=self.error, fix=f"Give the engine more memory=. {fix}")
+                more = "" if self.error else "Give the engine more memory=. "  # else the reason says so
+                return RunFailed(self.name, state=state, reason=self.error, fix=f"{more}{fix}")
             case _:
                 return RunFailed(self.name, state=f"ended: {self.state.value}", reason=self.error, fix=fix)
 

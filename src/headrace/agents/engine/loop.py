@@ -28,7 +28,7 @@ from headrace.agents.engine.event_log import EventLog
 from headrace.agents.engine.heartbeat_calls import EngineHeartbeats
 from headrace.agents.engine.held_answers import HeldAnswers
 from headrace.agents.engine.live_runs import Listeners, LiveRuns
-from headrace.agents.engine.run_commands import RunCommands
+from headrace.agents.engine.run_commands import RunCommands, shortage_in_words
 from headrace.agents.engine.run_events import RunEvents
 from headrace.agents.engine.scheduler_driver import SchedulerDriver
 from headrace.agents.engine.status import EngineStatus, status_of
@@ -73,7 +73,6 @@ from headrace.survey.model import Model
 from headrace.survey.record import Usage
 from headrace.threads.crossing import LoopPromise
 from headrace.threads.stuck_loop import StuckLoopWatch, stuck_file
-from headrace.units import format_bytes
 from headrace.workers.lender import KEPT_BACK_BYTES
 
 HOST = "here"
@@ -388,9 +387,8 @@ class EngineLoop:
             case SkipRun():
                 self._log.record("skipped", command.why.value, run=command.id, reading=command.reading)
             case RecordShortage():
-                self._log.record(
-                    "waits for memory", _shortage_in_words(command), run=command.id, reading=command.reading
-                )
+                words = shortage_in_words(command, self._options.memory.gives_up_after_s)
+                self._log.record("waits for memory", words, run=command.id, reading=command.reading)
             case EndRun():
                 self._run_commands.end(command)
             case ParkRun():
@@ -415,16 +413,6 @@ class EngineLoop:
                 raise AssertionError("only an offer is refused")
             case _:
                 assert_never(command)
-
-
-def _shortage_in_words(short: RecordShortage) -> str:
-    needs, room, best = (format_bytes(n) for n in (short.needs_bytes, short.room_bytes, short.best_room_bytes))
-    budget = format_bytes(short.reading.budget_bytes)
-    return (
-        f"it needs {needs}, and of the budget of {budget} a run can have {room} now, beside nothing else: the rest is"
-        f" in use outside of runs, by this process and what it started ({best} could be had before). It starts when"
-        f" there is enough: free memory here, or give the engine more memory="
-    )
 
 
 class _FunctionsByKind(dict[str, Callable[..., Any]]):

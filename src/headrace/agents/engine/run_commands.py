@@ -26,6 +26,7 @@ from headrace.agents.scheduler.events import (
     KillRun,
     ParkRun,
     PreemptRun,
+    RecordShortage,
     SetPriority,
     StartRun,
     StopReason,
@@ -163,6 +164,8 @@ class RunCommands:
             error = set_aside_in_words(run.first_death, error, is_tried_again=run.kind.oom_retry)
         if command.cause is ExitCause.LOST:
             error = lost_in_words(error, self._parts.options.queue.most_losses + 1, is_with_parent=run.stop is not None)
+        if command.shortage is not None:
+            error = shortage_in_words(command.shortage)
         if run.doubtful and command.cause in _CUTS_EFFECTS:
             error = self._name_cut_effects(run, command.cause, error)
         if command.cause is ExitCause.FAILED and run.failures + 1 < run.kind.max_attempts:
@@ -271,6 +274,20 @@ def _peak_bytes(parts: EngineParts, run: LiveRun) -> int:
     if run.floor_bytes is not None:
         return max(run.peak_bytes, parts.gauge.read() - run.floor_bytes, _LEAST_PEAK_BYTES)
     return max(run.peak_bytes, _LEAST_PEAK_BYTES) if parts.gauge.has_workers else 0
+
+
+def shortage_in_words(short: RecordShortage, waits_s: float | None = None) -> str:
+    """Say what memory a run lacks even beside nothing else: one that waits for it, or has been given up."""
+    needs, room, best = (format_bytes(n) for n in (short.needs_bytes, short.room_bytes, short.best_room_bytes))
+    budget = format_bytes(short.reading.budget_bytes)
+    facts = (
+        f"it needs {needs}, and of the budget of {budget} a run can have {room} now, beside nothing else: the rest is"
+        f" in use outside of runs, by this process and what it started ({best} could be had before)"
+    )
+    fix = "Free memory here, declare less (memory= of its @task), or give the engine more memory="
+    if waits_s is None:
+        return f"{facts}. {fix}"
+    return f"{facts}. It starts when there is enough, and fails after {waits_s:g} s without. {fix}"
 
 
 def _add_step(work: AgentRun, step: StoredStep) -> None:

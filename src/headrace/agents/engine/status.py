@@ -67,7 +67,8 @@ class EngineStatus:
     most `queue_depth` per priority.
 
     `waiting_for` is what the first of them waits for: a slot, memory (with what it needs and what is free beside
-    reservations), memory pressure to fall, or others to end; empty where none waits.
+    reservations), memory that is in use outside of runs, memory pressure to fall, or others to end; empty where none
+    waits.
 
     `unknown` are kinds with unfinished runs whose function this program has not registered, with how many.
 
@@ -183,9 +184,11 @@ def status_of(
 def _waiting_for(first: FirstInLine | None) -> str:
     if first is None:
         return ""
+    needs, free = format_bytes(first.needs_bytes), format_bytes(first.free_bytes)
+    if first.lacks is Lacks.ROOM:
+        return f"{first.lacks.value}: it needs {needs}, a run can have {free}"
     if first.lacks is not Lacks.MEMORY:
         return first.lacks.value
-    needs, free = format_bytes(first.needs_bytes), format_bytes(first.free_bytes)
     return f"memory: it needs {needs}, {free} are not reserved"
 
 

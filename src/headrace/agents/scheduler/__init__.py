@@ -19,7 +19,8 @@ world and print the shortest one that breaks a rule; more than thirty changed ru
   after the grace period. It does so with the priority of the highest run that waits behind it.
 - What a kind needs is learned from runs that end, are parked or go on (`hosts.reservations`). Where little is known, a
   run starts with a slot's memory; by an estimate at most twice as many within 10 s as were seen (`hosts.needs`).
-- A run that needs more than others leave waits aside: others pass it for `passed_over_s`, then it has its turn.
+- A run that needs more than others leave waits aside: others pass it for `passed_over_s`, then it has its turn. One
+  that no host can hold even beside nothing else is passed by all, and given up after `gives_up_after_s`.
 - A child runs in its parent's slot, and starts at once or together with its parent (`child_runs`); an
   isolated child has a slot of its own.
 - A slot whose runs all wait for models, programs or isolated children is free for another to compute; one whose wait is

@@ -377,9 +377,12 @@ class RecordShortage(_Command, frozen=True, kw_only=True):
 
 
 class EndRun(_Command, frozen=True, kw_only=True):
+    """`shortage` is the memory that was lacking, where the run ends as BUDGET_TOO_SMALL."""
+
     id: int
     epoch: int
     cause: ExitCause
+    shortage: RecordShortage | None = None
 
 
 class ParkRun(_Command, frozen=True, kw_only=True):

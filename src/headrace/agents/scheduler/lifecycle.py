@@ -17,6 +17,7 @@ from headrace.agents.scheduler.events import (
     ParkRun,
     PreemptRun,
     PriorityRaised,
+    RecordShortage,
     Refusal,
     RejectRun,
     SetPriority,
@@ -115,7 +116,13 @@ def ended(state: SchedulerState, event: AttemptEnded) -> None:
         _wait(state, root, now_s)  # the slot's last run has ended: its root may wait for its next start
 
 
-def settle(state: SchedulerState, run: ScheduledRun, cause: ExitCause, now_s: float) -> None:
+def settle(
+    state: SchedulerState,
+    run: ScheduledRun,
+    cause: ExitCause,
+    now_s: float,
+    shortage: RecordShortage | None = None,
+) -> None:
     """End a run for good; a cancelled, timed-out or lost one takes the children that wait for it along, and a lost one
     those that still run in its slot: one of them may be what kills its worker.
     """
@@ -126,7 +133,7 @@ def settle(state: SchedulerState, run: ScheduledRun, cause: ExitCause, now_s: fl
             settle(state, child, cause, now_s)
     if cause is ExitCause.LOST and run.slot is not None and run.slot.root is run and run.slot.running:
         state.stop_slot(run.slot, KillRun, StopReason.PARENT_LOST, now_s)
-    state.commands.append(EndRun(id=run.id, epoch=run.epoch, cause=cause))
+    state.commands.append(EndRun(id=run.id, epoch=run.epoch, cause=cause, shortage=shortage))
     _forget(state, run, cause, now_s)
     if run.children:
         _leave_children(state, run, now_s)
@@ -285,16 +292,25 @@ def age_from(state: SchedulerState, run: ScheduledRun, queued_s: float) -> None:
     parent = run.parent if run.is_isolated else None
     if parent is None or parent.queued_s > queued_s:
         return
-    if is_in_queue := parent.phase is WAITING:
+    if is_in_line := parent.phase is WAITING and not parent.too_large_bytes:
         state.queue.remove(parent)
     age_from(state, parent, queued_s + _AHEAD_OF_PARENT_S)
-    if is_in_queue:
+    if is_in_line:
         state.queue.add(parent)
 
 
 def _time_not_waited_s(run: ScheduledRun, slot: Slot, now_s: float) -> float:
     """For how long a run that made room for a higher one does not age: while it ran, or it would be first again."""
     return now_s - slot.started_s if run.stopping is StopReason.MAKES_ROOM else 0.0
+
+
+def _wait_no_longer_with(state: SchedulerState, parent: ScheduledRun) -> None:
+    """Put a run in line again that was stopped for an isolated child, which fitted nowhere and has ended."""
+    head = parent.held_by or parent
+    is_in_queue = head.phase is WAITING and state.knows(head) and not state.is_closing
+    if head.too_large_bytes and is_in_queue:
+        state.queue.bring_back(head)
+        state.enqueue(head)
 
 
 def _wait(state: SchedulerState, run: ScheduledRun, now_s: float) -> None:
@@ -332,7 +348,7 @@ def _with_children(run: ScheduledRun) -> list[ScheduledRun]:
 def _raise(state: SchedulerState, run: ScheduledRun, priority: Priority, now_s: float) -> None:
     is_in_queue = run.phase is WAITING
     if is_in_queue:
-        state.queue.remove(run)
+        state.queue.bring_back(run)
     before, run.priority = run.priority, priority
     if run.slot is not None and run.slot.root is run:
         state.hosts[run.slot.host].note_priority(run.slot, before)
@@ -369,6 +385,7 @@ def _forget(state: SchedulerState, run: ScheduledRun, cause: ExitCause | None, n
     del state.runs[run.id]
     if run.is_isolated and run.parent is not None:
         run.parent.isolated_children.pop(run.id, None)
+        _wait_no_longer_with(state, run.parent)
     run.slot = None  # a cycle: without this, only the garbage collector would free both
     if note := state.circuits.count(run, None if run.is_blameless else cause, now_s):
         state.commands.append(note)

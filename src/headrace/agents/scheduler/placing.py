@@ -4,7 +4,7 @@ The first run in order starts, or none does: a later, smaller run that slipped p
 only runs that memory pressure keeps out (those of a level, or for `aging_s` one that pressure stopped), and for
 `passed_over_s` one that waits aside: it ran out of memory or was preempted too often, and needs more than others leave;
 and one that no host can hold now even beside nothing else, as memory is in use outside of runs: it waits for that, and
-an event says so. Given up is only what no host could ever have held.
+an event says so. Given up is only what no host could ever have held, or none could for `gives_up_after_s` in a row.
 Does not cover: what happens to runs afterwards (`lifecycle`).
 """
 
@@ -43,6 +43,7 @@ def dispatch(state: SchedulerState, now_s: float) -> None:
             host.throttle = NOT_THROTTLED
     _bring_back_what_fits(state)
     state.moves_left = _MOST_MOVED
+    _give_up_what_fits_no_more(state, now_s)
     while _resume_or_start(state, now_s):
         pass
     for host in state.hosts.values():
@@ -241,28 +242,45 @@ def _put_off_or_give_up(state: SchedulerState, run: ScheduledRun, now_s: float) 
     """Let others pass the run until memory comes back, and tell once; give it up where it could never have fitted.
     Return whether the next in line may be looked at.
     """
-    host = max(state.hosts.values(), key=lambda host: host.memory.room_alone_bytes())
-    needs_bytes, room_bytes = _needed_bytes(state, run, host, now_s), host.memory.room_alone_bytes()
-    if not state.may_ever_hold(run, needs_bytes):
+    if not state.moves_left:
+        return False
+    state.moves_left -= 1
+    short = _shortage(state, run, now_s)
+    if not state.may_ever_hold(run, short.needs_bytes):
         state.queue.remove(run)
-        settle(state, run, ExitCause.BUDGET_TOO_SMALL, now_s)
+        settle(state, run, ExitCause.BUDGET_TOO_SMALL, now_s, short)
         return True
     if not run.is_shortage_told:
         run.is_shortage_told = True
-        state.commands.append(
-            RecordShortage(
-                id=run.id,
-                needs_bytes=needs_bytes,
-                room_bytes=max(0, room_bytes),
-                best_room_bytes=host.memory.best_room_bytes or 0,
-                reading=host.reading,
-            )
-        )
-    if not state.moves_left or room_bytes < state.limits.least_run_bytes:
-        return False  # where nothing at all fits, it is in nobody's way
-    state.moves_left -= 1
-    state.queue.put_off(run, needs_bytes)
+        state.commands.append(short)
+    state.queue.put_off(run, short.needs_bytes, now_s)
     return True
+
+
+def _shortage(state: SchedulerState, run: ScheduledRun, now_s: float) -> RecordShortage:
+    host = max(state.hosts.values(), key=lambda host: host.memory.room_alone_bytes())
+    return RecordShortage(
+        id=run.id,
+        needs_bytes=_needed_bytes(state, run, host, now_s),
+        room_bytes=max(0, host.memory.room_alone_bytes()),
+        best_room_bytes=host.memory.best_room_bytes or 0,
+        reading=host.reading,
+    )
+
+
+def _give_up_what_fits_no_more(state: SchedulerState, now_s: float) -> None:
+    """End runs that no host could hold for `gives_up_after_s` in a row, even beside nothing else."""
+    while (first := state.queue.first_put_off()) and state.moves_left:
+        since_s, run = first
+        if not state.hosts or now_s - since_s < max(host.limits.gives_up_after_s for host in state.hosts.values()):
+            return
+        state.moves_left -= 1
+        if _is_too_large_now(state, run, now_s):
+            state.queue.remove(run)
+            settle(state, run, ExitCause.BUDGET_TOO_SMALL, now_s, _shortage(state, run, now_s))
+        else:  # what it needs has changed
+            state.queue.bring_back(run)
+            state.enqueue(run)
 
 
 def _bring_back_what_fits(state: SchedulerState) -> None:
@@ -273,8 +291,7 @@ def _bring_back_what_fits(state: SchedulerState) -> None:
             run.too_large_bytes <= host.memory.room_alone_bytes() for host in state.hosts.values()
         ):
             return
-        state.queue.remove(run)
-        run.too_large_bytes = 0
+        state.queue.bring_back(run)
         state.enqueue(run)
 
 

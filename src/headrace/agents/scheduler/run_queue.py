@@ -33,6 +33,7 @@ class RunQueue:
     def __init__(self, aging_s: float) -> None:
         self._lines: list[deque[Entry]] = [deque() for _ in range(3 * _LEVELS)]
         self._too_large: deque[Entry] = deque()  # by what they need in place of a time
+        self._put_off_s: dict[int, tuple[float, ScheduledRun]] = {}  # of those, since when, the earliest first
         self._head_starts = [(Priority.HIGH - level) * aging_s for level in Priority]
         self._head_starts[Priority.CRITICAL] = -_AHEAD_OF_ALL_S
         self.total = 0
@@ -67,6 +68,8 @@ class RunQueue:
 
     def remove(self, run: ScheduledRun) -> None:
         line = self._line(run)
+        if run.too_large_bytes:
+            self._put_off_s.pop(run.id, None)
         if line[0][2] is run:
             line.popleft()
         elif line[-1][2] is run:
@@ -97,11 +100,21 @@ class RunQueue:
             self.remove(run)
         return runs
 
-    def put_off(self, run: ScheduledRun, needs_bytes: int) -> None:
+    def put_off(self, run: ScheduledRun, needs_bytes: int, now_s: float) -> None:
         """Take a run out of the order: it needs so much, which no host has now."""
         self.remove(run)
         run.too_large_bytes = needs_bytes
         self.add(run)
+        self._put_off_s[run.id] = now_s, run
+
+    def bring_back(self, run: ScheduledRun) -> None:
+        """Take a run out that is to be put in line again, also one that was put off."""
+        self.remove(run)
+        run.too_large_bytes = 0
+
+    def first_put_off(self) -> tuple[float, ScheduledRun] | None:
+        """The run that is out of the order for longest, and since when."""
+        return next(iter(self._put_off_s.values()), None)
 
     def smallest_too_large(self) -> ScheduledRun | None:
         return self._too_large[0][2] if self._too_large else None

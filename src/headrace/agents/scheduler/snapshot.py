@@ -47,11 +47,14 @@ class Lacks(Enum):
     SLOT = "a slot"
     MEMORY = "memory"
     OTHERS = "others to end: it runs alone, or one that does is there"
+    ROOM = "memory that is in use outside of runs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstInLine:
-    """The first run in the queue, on the first host: what it `needs_bytes`, and what is free beside reservations."""
+    """The first run in the queue, on the first host: what it `needs_bytes`, and what is free beside reservations, or
+    where it lacks room what one run could have beside nothing else.
+    """
 
     id: int
     kind: str
@@ -99,8 +102,10 @@ def _first_in_line(state: SchedulerState, now_s: float) -> FirstInLine | None:
     """Those that wait aside let others pass, and those of an open circuit are shown as that."""
     heads = [run for _, _, run in state.queue.heads() if not state.circuits.holds(run)]
     host = next(iter(state.hosts.values()), None)
-    if not heads or host is None:
+    if host is None:
         return None
+    if not heads:
+        return _too_large(state, host)
     run = next((run for run in heads if not run.is_aside and host.admits(run)), heads[0])
     need = need_of(state.limits, state.reservations, run, host, now_s)
     free_bytes = host.memory.room_beside_others_bytes(is_estimate=need.is_estimate)
@@ -111,6 +116,20 @@ def _first_in_line(state: SchedulerState, now_s: float) -> FirstInLine | None:
         lacks=_lacks(host, run, is_short=need.memory_bytes > free_bytes),
         needs_bytes=need.memory_bytes,
         free_bytes=max(0, free_bytes),
+    )
+
+
+def _too_large(state: SchedulerState, host: Host) -> FirstInLine | None:
+    run = state.queue.smallest_too_large()
+    if run is None:
+        return None
+    return FirstInLine(
+        id=run.id,
+        kind=run.kind,
+        priority=run.priority,
+        lacks=Lacks.ROOM,
+        needs_bytes=run.too_large_bytes,
+        free_bytes=max(0, host.memory.room_alone_bytes()),
     )
 
 

@@ -3,7 +3,9 @@
 A run that waits for a model, a program or an isolated child computes nothing, so its slot is free for another; its
 worker stays, charged for what it uses. When its wait is over it stands in line ahead of new starts, by priority and
 age. An isolated child that finds no memory because its parents hold it would never start: where nothing computes, the
-lowest and newest parent that waits for such a child is preempted, and comes back later.
+lowest and newest parent that waits for such a child is preempted, and comes back later. So is one whose child no host
+can hold now even beside nothing else, if others need what it holds, or what it holds may be taken for memory that is in
+use outside of runs: it comes back when its child fits, or has ended.
 
 Does not cover: new starts (`placing`), what waiting slots are charged (`hosts.host_budget`).
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 from headrace.agents.scheduler.child_runs import enter_slot, want_to_resume
 from headrace.agents.scheduler.events import PreemptRun, ResumeRun, StopReason, WaitBegan, WaitOver
 from headrace.agents.scheduler.hosts.host import Host
+from headrace.agents.scheduler.preemption import lowest_of
 from headrace.agents.scheduler.run_queue import Entry
 from headrace.agents.scheduler.scheduled_runs import WAITING, Slot
 from headrace.agents.scheduler.scheduler_state import SchedulerState
@@ -62,14 +65,23 @@ def stop_waiting_parents(state: SchedulerState, now_s: float) -> None:
             host.idle_since_s = None
         elif host.idle_since_s is None:
             host.idle_since_s = now_s
-        elif now_s - host.idle_since_s >= _patience_s(host) and (slot := _parent_in_the_way(host)):
+        elif slot := _to_stop(state, host, now_s - host.idle_since_s):
             state.stop_slot(slot, PreemptRun, StopReason.FOR_ISOLATED_CHILD, now_s)
             host.idle_since_s = None
 
 
-def _patience_s(host: Host) -> float:
-    go_on_by_themselves = any(not _waits_for_the_queue(slot) for slot in host.slots.values())
-    return host.limits.hopeless_after_s if go_on_by_themselves else _UNTIL_THE_NEXT_READING_S
+def _to_stop(state: SchedulerState, host: Host, idle_s: float) -> Slot | None:
+    if idle_s < _UNTIL_THE_NEXT_READING_S:
+        return None
+    is_hopeless = idle_s >= host.limits.hopeless_after_s
+    go_on_by_themselves = any(_awaited_bytes(slot) is None for slot in host.slots.values())
+    if (is_hopeless or not go_on_by_themselves) and (slot := _parent_in_the_way(host)):
+        return slot
+    may_help = host.memory.is_floor_guessed or bool(state.queue.heads())
+    if is_hopeless and may_help and (slot := _parent_of_too_large(host)):
+        slot.leader.too_large_bytes = _awaited_bytes(slot) or 0  # it comes back with its child
+        return slot
+    return None
 
 
 def _resume(state: SchedulerState, host: Host, slot: Slot) -> None:
@@ -96,15 +108,19 @@ def _place(state: SchedulerState, slot: Slot) -> tuple[float, int]:
 
 def _parent_in_the_way(host: Host) -> Slot | None:
     """The lowest and newest slot with a run that waits for an isolated child in the queue."""
-    slots = [slot for slot in host.slots.values() if not slot.is_stopping() and _waits_for_the_queue(slot)]
-    return min(slots, key=lambda slot: (slot.priority, -slot.number), default=None)
+    return lowest_of([slot for slot in host.slots.values() if not slot.is_stopping() and _awaited_bytes(slot) == 0])
 
 
-def _waits_for_the_queue(slot: Slot) -> bool:
+def _parent_of_too_large(host: Host) -> Slot | None:
+    """The same of those whose children no host can hold now."""
+    return lowest_of([slot for slot in host.slots.values() if not slot.is_stopping() and _awaited_bytes(slot)])
+
+
+def _awaited_bytes(slot: Slot) -> int | None:
+    """What the isolated child in the queue that a run of the slot waits for needs, where no host can hold it now, else
+    0; None where the slot waits for none, or is not to be stopped.
+    """
     if slot.is_inside_effect():
-        return False
-    return any(
-        child.phase is WAITING and not child.too_large_bytes
-        for run in slot.running.values()
-        for child in run.isolated_children.values()
-    )
+        return None
+    children = [child for run in slot.running.values() for child in run.isolated_children.values()]
+    return min((child.too_large_bytes for child in children if child.phase is WAITING), default=None)

@@ -98,6 +98,11 @@ class HostBudget:
         return room_bytes - self._surveys.owed_bytes
 
     @property
+    def is_floor_guessed(self) -> bool:
+        """Whether what slots hold may be taken for a part of the floor: it is not measured while they are in use."""
+        return self._lendable_bytes is None
+
+    @property
     def kept_free_bytes(self) -> int:
         return int(self.governor.budget_bytes * (1 - self._limits.preempt_at))
 
