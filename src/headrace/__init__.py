@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from headrace.priority import Priority
     from headrace.results.result import Result
     from headrace.results.results import Results
-    from headrace.stand_ins import Cache, Coop, Dataset, FileStore, Notebook
+    from headrace.stand_ins import Cache, Coop, Dataset, Notebook
     from headrace.survey.agent import Agent
+    from headrace.survey.files.file_store import FileStore
     from headrace.survey.flow.rules import EndOfSurvey
     from headrace.survey.model import Model
     from headrace.survey.questions.base import Question
@@ -104,7 +105,7 @@ _HOMES = {
     "Dataset": "stand_ins",
     "EndOfSurvey": "survey.flow.rules",
     "Engine": "agents.engine.engine",
-    "FileStore": "stand_ins",
+    "FileStore": "survey.files.file_store",
     "HeadraceError": "errors",
     "HeadraceWarning": "errors",
     "Instruction": "survey.wording.instruction",

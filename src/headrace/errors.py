@@ -34,6 +34,7 @@
     │   │   ├── ProviderTimeout      no whole reply in time
     │   │   └── NetworkAway          the service was never reached; such a call costs no attempt
     │   └── ProviderRefused          this call will not succeed by trying again
+    │       ├── FileUnusable         a file in its prompt cannot be sent: it changed, or the model takes no such file
     │       └── ModelUnusable        no call to this model will until its key, name, address or quota is mended
     ├── InterviewFailed              stop_on_exception=True met a failed interview
     ├── QueueFull                    too many agent runs wait at this priority
@@ -323,6 +324,13 @@ class ProviderRefused(ProviderError):
 
 class ModelUnusable(ProviderRefused):
     pass
+
+
+class FileUnusable(ProviderRefused):
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} cannot be sent: {reason}")
+        self.path = path
+        self.reason = reason
 
 
 class InterviewFailed(HeadraceError):

@@ -130,7 +130,8 @@ _WAYS: dict[str, dict[str, str]] = {
     "Scenario": {
         **dict.fromkeys(("save", "load", "to_yaml", "from_yaml"), "Save a list: ScenarioList([scenario]).save(path)."),
         **dict.fromkeys(("print", "table"), "ScenarioList([scenario]).print() shows it as a table."),
-        **dict.fromkeys(("from_file", "from_image", "from_pdf", "from_url", "from_docx"), _FROM_FILES),
+        **dict.fromkeys(("from_image", "from_pdf"), "Scenario.from_file(path, field_name=...)."),
+        **dict.fromkeys(("from_url", "from_docx"), _FROM_FILES),
     },
     "RowList": {
         **dict.fromkeys(("from_urls", "from_directory"), _FROM_FILES),

@@ -1,8 +1,8 @@
 """Classes and verbs of EDSL that belong to its hosted service or to another design: named, and refused with words.
 
-Covers: `Cache`, which may be made and passed to `run`; `Coop`, `Dataset`, `FileStore` and `Notebook`, which may be
-imported; and the verbs that EDSL's objects share: `push`, `pull` and their kin. Does not cover: names that are not
-there at all (headrace.missing_names), parameters of `run` (headrace.edsl_names).
+Covers: `Cache`, which may be made and passed to `run`; `Coop`, `Dataset` and `Notebook`, which may be imported; and the
+verbs that EDSL's objects share: `push`, `pull` and their kin. Does not cover: names that are not there at all
+(headrace.missing_names), parameters of `run` (headrace.edsl_names).
 """
 
 from __future__ import annotations
@@ -60,16 +60,6 @@ class Dataset:
         raise NotInHeadrace(
             "There is no Dataset here: results have its verbs.",
             fix="For a table of your own make a ScenarioList([{...}, ...]), or a data frame.",
-        )
-
-
-class FileStore:
-    """A file that EDSL sends with a question. There are none here."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        raise NotInHeadrace(
-            "Files and pictures cannot be sent to a model here.",
-            fix='Give the text of a file as a field: Scenario({"text": Path(path).read_text()}).',
         )
 
 

@@ -30,6 +30,14 @@ class Call:
 
     @property
     def prompt(self) -> str:
+        """The text of the prompt; of one with files, its texts joined."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part["text"] for part in self.content if part["type"] == "text")
+
+    @property
+    def content(self) -> Any:
+        """The prompt as it was sent: a text, or a list of parts."""
         return self.body["messages"][-1]["content"]
 
     @property

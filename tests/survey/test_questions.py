@@ -196,7 +196,7 @@ def test_own_words_take_the_place_of_ours():
         answering_instructions="One of {{ question_options | length }}, {{ agent.name }}.",
     )
     asked = AskedQuestion(Survey([question]), 0)
-    prompt, filled = asked.write({"agent": {"name": "Ada"}, "scenario": {"city": "{{ agent.name }}"}})
+    prompt, filled, _ = asked.write({"agent": {"name": "Ada"}, "scenario": {"city": "{{ agent.name }}"}})
     assert prompt == "# How is {{ agent.name }}? [Good] [Bad]\n\nOne of 2, Ada."
     assert filled.accept("good") == "Good"
 
@@ -212,7 +212,7 @@ def test_a_loop_makes_one_question_per_scenario():
 def test_a_loop_fills_options_and_keeps_data_from_being_a_template():
     question = QuestionMultipleChoice(**TEXT, question_options="{{ scenario.words }}")
     (made,) = question.loop([Scenario({"words": ["{{ agent.x }}", "plain"]})])
-    _, filled = AskedQuestion(Survey([made]), 0).write({"agent": {"x": "secret"}, "scenario": {}})
+    _, filled, _ = AskedQuestion(Survey([made]), 0).write({"agent": {"x": "secret"}, "scenario": {}})
     assert filled.settings()["question_options"] == ["{{ agent.x }}", "plain"]
     (text,) = QuestionFreeText(question_name="q", question_text="{{ a }}{ agent.x }} {{ q.answer }}").loop([{"a": "{"}])
     assert text.question_text == '{{ "{" }}{ agent.x }} {{ q.answer }}'

@@ -121,7 +121,7 @@ def test_options_may_name_data():
     pick = QuestionMultipleChoice(
         question_name="pick", question_text="Which?", question_options=["{{ scenario.first }}", "Other"]
     )
-    prompt, filled = AskedQuestion(Survey([pick]), 0).write({"scenario": {"first": "Oslo"}, "agent": {}})
+    prompt, filled, _ = AskedQuestion(Survey([pick]), 0).write({"scenario": {"first": "Oslo"}, "agent": {}})
     assert filled == replace(pick, question_options=("Oslo", "Other"))
     assert "1. Oslo\n2. Other" in prompt
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.display import counted
-from headrace.errors import InvalidAnswer, ModelUnusable, ProviderRefused, ProviderUnavailable
+from headrace.errors import FileUnusable, InvalidAnswer, ModelUnusable, ProviderRefused, ProviderUnavailable
 from headrace.interviews.contract import Interview
 from headrace.limits import RetryLimits
 from headrace.models.calls import ModelCalls
@@ -23,6 +23,7 @@ from headrace.models.provider import Finish, Reply, Request
 from headrace.priority import Priority
 from headrace.store.run_file.rows import ANSWER_COLUMNS, Row, Status
 from headrace.survey.asked_question import AskedQuestion, asked_questions
+from headrace.survey.files.marks import PromptFiles
 from headrace.survey.flow.route import Jumps, Route
 from headrace.survey.names import Context
 from headrace.survey.people.agent_functions import AgentFunctions
@@ -231,15 +232,18 @@ class Interviewer:
                 return self._keep(interview, record)
             if interview.functions is not None and self._is_answered(interview.functions, interview, asked, record):
                 return self._keep(interview, record)
-            record.prompt, question = asked.write(interview.context, interview.given.ordinal)
-            reason = await self._call(interview, asked, record, question)
+            record.prompt, question, files = asked.write(interview.context, interview.given.ordinal)
+            reason = await self._call(interview, asked, record, question, files)
             if reason is not None:
-                await self._ask_again(interview, asked, record, question, reason)
+                await self._ask_again(interview, asked, record, question, files, reason)
         except CannotRender as error:
             _fail(record, Cause.DATA, error.message)
         except (CallNotMade, ModelUnusable):
             # No fault of this interview: it stays as it is for a later run.
             return self._leave(interview, record, failed_calls)
+        except FileUnusable as error:
+            record.attempts -= 1  # nothing was sent whole, so there is nothing to pay
+            _fail(record, Cause.FILE, error.message)
         except ProviderRefused as error:
             _fail(record, Cause.REFUSED, error.message)
         except ProviderUnavailable as error:
@@ -250,7 +254,12 @@ class Interviewer:
         return self._keep(interview, record)
 
     async def _call(
-        self, interview: InterviewInProgress, asked: AskedQuestion, record: AnswerRecord, question: Question
+        self,
+        interview: InterviewInProgress,
+        asked: AskedQuestion,
+        record: AnswerRecord,
+        question: Question,
+        files: PromptFiles,
     ) -> InvalidAnswer | NoAnswer | None:
         """Call the model once. None where its answer was accepted, else why not."""
         given, context = interview.given, interview.context
@@ -258,7 +267,7 @@ class Interviewer:
         request = Request(
             asked.name, record.system or interview.system, record.prompt, asked.schema(question),
             context["agent"], context["scenario"], given.iteration, record.attempts, asked.has_comment,
-            self._priority,
+            self._priority, files,
         )  # fmt: skip
         model = self._own_models[asked.position] or self._models[given.model]
         try:
@@ -291,13 +300,14 @@ class Interviewer:
         asked: AskedQuestion,
         record: AnswerRecord,
         question: Question,
+        files: PromptFiles,
         reason: InvalidAnswer | NoAnswer,
     ) -> None:
         """Tell the model why its answer was not accepted, a few times, then record that as the failure."""
         prompt = record.prompt
         for _ in range(self._retry.answer_attempts - 1):
             record.prompt = f"{prompt}\n\nYour last answer was not accepted: {reason.message}."
-            again = await self._call(interview, asked, record, question)
+            again = await self._call(interview, asked, record, question, files)
             if again is None:
                 return
             reason = again

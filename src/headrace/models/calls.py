@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+import msgspec
+
 from headrace.limits import EndpointLimits
 from headrace.models.limiter import EndpointState
 from headrace.models.provider import Provider, Reply, Request
 from headrace.models.response_cache import ResponseCache, cache_key
 from headrace.plan.prices import Price
+from headrace.survey.files.file_store import FileStore
 from headrace.survey.model import Model
 from headrace.survey.record import AnswerRecord, ServiceUsage, Usage
 
@@ -150,7 +153,8 @@ class ServiceCalls:
     def _key(self, request: Request) -> bytes:
         # The envelope that is sent has room for a comment, or has none.
         schema = {"answer": request.schema, "comment": True} if request.has_comment else request.schema
-        return cache_key(self._row, request.system_prompt, request.user_prompt, schema, request.iteration)
+        prompt = request.user_prompt if not request.files else _with_digests(request)
+        return cache_key(self._row, request.system_prompt, prompt, schema, request.iteration)
 
     def _expected_tokens(self, request: Request) -> float:
         return (len(request.system_prompt) + len(request.user_prompt)) / _CHARS_PER_TOKEN + self._output_tokens
@@ -163,6 +167,15 @@ class ServiceCalls:
             service.unpriced += 1
         else:
             service.cost += self._price.of(reply.input_tokens, reply.output_tokens, reply.cached_tokens)
+
+
+def _with_digests(request: Request) -> str:
+    """A prompt with files for the cache's key: each by its digest and type, wherever it lies and whatever its name.
+
+    As JSON, so that no text can be taken for a file.
+    """
+    parts = ([part.digest, part.mime_type] if isinstance(part, FileStore) else part for part in request.parts(""))
+    return msgspec.json.encode(["files", *parts]).decode()
 
 
 def endpoint_limits(model: Model) -> EndpointLimits:

@@ -16,6 +16,7 @@ from enum import Enum
 from typing import Protocol, TypeVar, assert_never
 
 from headrace.errors import (
+    FileUnusable,
     HeadraceError,
     ModelUnusable,
     NetworkAway,
@@ -341,6 +342,8 @@ def outcome_of(error: ProviderError) -> CallResult:
             return Away(str(error))
         case ModelUnusable():
             return Unusable(str(error))
+        case FileUnusable():
+            return ABANDONED  # the service had no part in it
         case ProviderRefused():
             return CallRefused()
         case _:

@@ -12,6 +12,8 @@ import msgspec
 
 from headrace.errors import ListError, NetworkAway, nearest
 from headrace.priority import Priority
+from headrace.survey.files.file_store import FileStore
+from headrace.survey.files.marks import NO_FILES, PromptFiles
 from headrace.survey.questions.base import Schema
 from headrace.survey.values import Fields
 
@@ -22,7 +24,7 @@ _OF_EVERY_MODEL = frozenset({"price", "requests_per_minute", "tokens_per_minute"
 
 class Request(msgspec.Struct, gc=False):
     """One call. `attempt` counts from 1 for each question of an interview; `has_comment`: one is wanted too. `priority`
-    is its place before others that wait for the same model.
+    is its place before others that wait for the same model. `files` stand in `user_prompt` in words, each at its place.
     """
 
     question_name: str
@@ -35,6 +37,16 @@ class Request(msgspec.Struct, gc=False):
     attempt: int
     has_comment: bool = False
     priority: Priority = Priority.NORMAL
+    files: PromptFiles = NO_FILES
+
+    def parts(self, in_words: str) -> list[str | FileStore]:
+        """The prompt and `in_words` behind it, in pieces: texts, and the files between them."""
+        pieces: list[str | FileStore] = []  # two for each file that a text names
+        at = 0
+        for start, end, file in self.files:
+            pieces += [self.user_prompt[at:start], file]
+            at = end
+        return [*pieces, self.user_prompt[at:] + in_words]
 
 
 class Finish(IntEnum):

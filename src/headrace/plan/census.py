@@ -17,6 +17,7 @@ class FieldCensus:
         self.kinds: dict[str, set[ColumnKind]] = {}
         self.always: set[str] | None = None  # the fields of every row; None where that is not known
         self.repaired = 0
+        self.has_files = False
         self._shapes: set[tuple[object, ...]] = set()
 
     def add_encoded(self, fields: Fields, row: bytes, remark: Remark) -> None:
@@ -31,6 +32,7 @@ class FieldCensus:
             if len(self._shapes) < _MOST_SHAPES:
                 self._shapes.add(shape)
         self.repaired += remark is Remark.REPAIRED
+        self.has_files = self.has_files or b'"$file"' in row
         self.always = set(fields) if self.always is None else self.always & fields.keys()
         for name, value in fields.items():
             self.see(name, kind_of(value))
@@ -39,7 +41,7 @@ class FieldCensus:
         made = FieldCensus()
         made.kinds = {name: set(kinds) for name, kinds in self.kinds.items()}
         made.always = None if self.always is None else set(self.always)
-        made.repaired, made._shapes = self.repaired, self._shapes.copy()
+        made.repaired, made.has_files, made._shapes = self.repaired, self.has_files, self._shapes.copy()
         return made
 
     def forget(self, name: str) -> None:

@@ -15,6 +15,7 @@ from headrace.edsl_names import warn_once
 from headrace.errors import Spelled, SurveyError, nearest
 from headrace.survey.agent import NAME
 from headrace.survey.asked_question import AskedQuestion, asked_questions
+from headrace.survey.files.taken import why_not_taken
 from headrace.survey.flow.used_names import name_uses
 from headrace.survey.names import (
     AGENT_NAME,
@@ -171,6 +172,24 @@ def _try_templates(job: Job) -> None:
             if error.is_in_text:
                 where = "The prompt" if asked.question.names_row else f"Question {asked.name!r}"
                 raise SurveyError(f"{where}: {error.message}.", fix="Mend its text.") from None
+
+
+def check_files(job: Job) -> None:
+    """Refuse, before anything is paid, a model that takes no such file as the first prompts hold."""
+    context = _first_context(job)
+    for asked in asked_questions(job.survey):
+        try:
+            files = asked.write(context)[2]
+        except CannotRender:
+            continue  # that interview's failure
+        models = [asked.question.model] if asked.question.model is not None else job.models if files else ()
+        for model in models:
+            for each in files:
+                if (why := why_not_taken(model.service_name, each.file)) is not None:
+                    raise SurveyError(
+                        f"Question {asked.name!r} sends a file that the model {model.name!r} does not take: {why}.",
+                        fix="Use a model that takes it, or the file's text: {{ scenario.report.text }}.",
+                    )
 
 
 def _first_context(job: Job) -> Context:

@@ -19,7 +19,7 @@ from headrace.limits import RunOptions
 from headrace.plan.bitmap import Bitmap
 from headrace.plan.called_models import called_models, default_models
 from headrace.plan.estimate import Estimate, cost_by_model, estimate
-from headrace.plan.fitting import check_fit, resolve_names, warn_of_mistyped_answers
+from headrace.plan.fitting import check_files, check_fit, resolve_names, warn_of_mistyped_answers
 from headrace.plan.identity import Identity, identity_of
 from headrace.plan.left_out import left_out, read_condition
 from headrace.plan.lists import AgentList, ModelList, ScenarioList, as_list, gathered
@@ -158,6 +158,7 @@ class Job(HostedVerbs):
         self.survey.check_questions()
         self.identity()
         check_fit(self)
+        check_files(self)
         warn_of_mistyped_answers(self)
 
     def estimate(self, n: int = 1, *, limit: int | None = None, sample: int | None = None) -> Estimate:

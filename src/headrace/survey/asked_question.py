@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from headrace.errors import SurveyError
+from headrace.survey.files.marks import NO_FILES, BrokenMark, PromptFiles, has_marks, split, words_of
 from headrace.survey.flow.used_names import names_in, shown_by
 from headrace.survey.names import Aliases, Context, name_getter
 from headrace.survey.questions import Question
@@ -85,18 +86,26 @@ class AskedQuestion:
         if is_alone and self._fixed and self._told.is_static and not self._aliases and not self._names_row:
             self._frame = self._told.source, self._fixed[0]
 
-    def write(self, context: Context, ordinal: int = 0) -> tuple[str, Question]:
-        """The prompt for one interview, and the question with its settings filled, which accepts the answer."""
+    def write(self, context: Context, ordinal: int = 0) -> tuple[str, Question, PromptFiles]:
+        """The prompt for one interview, the question with its settings filled, which accepts the answer, and the files
+        that stand in the prompt.
+        """
         if self._frame is not None:
             before, after = self._frame
-            return before + self._text.render(context) + after, self.question
-        if self._static is not None:
+            prompt, question = before + self._text.render(context) + after, self.question
+        elif self._static is not None:
             prompt, question = self._static, self.question
         else:
             prompt, question = self._written(context, ordinal)
         if self.remembers:
             prompt = recalled([each._line(context, ordinal) for each in self.remembers], self._wording) + prompt
-        return prompt, question
+        if not has_marks(prompt):
+            return prompt, question, NO_FILES
+        try:
+            words, files = split(prompt)
+        except BrokenMark:
+            raise CannotRender("a file stands where only text can: print it by itself, like {{ photo }}") from None
+        return words, question, files
 
     def put_answer(self, context: Context, record: AnswerRecord, answer: Any) -> None:
         """Let later texts, rules and memories name this question's answer."""
@@ -108,11 +117,11 @@ class AskedQuestion:
 
     def derive(self, context: Context, ordinal: int) -> Any:
         """The answer of a question that is not asked, in the interview with this number."""
-        return self.question.derive(Derivation(context, ordinal, self._seed, partial(self._filled, ordinal=ordinal)))
+        return self.question.derive(Derivation(context, ordinal, self._seed, partial(self._in_words, ordinal=ordinal)))
 
     def filled(self, context: Context, ordinal: int) -> Question:
         """The question with its text and its other settings filled: what an agent's own function gets."""
-        text, question = self._filled(context, ordinal)
+        text, question = self._in_words(context, ordinal)
         return dataclasses.replace(question, question_text=text) if text != question.question_text else question
 
     @property
@@ -143,6 +152,11 @@ class AskedQuestion:
             return told + self._words.prompt(question, text, names), question
         return told + text + question.closing(), question
 
+    def _in_words(self, context: Context, ordinal: int) -> tuple[str, Question]:
+        """What `_filled` gives, with files in words: for what is no prompt."""
+        text, question = self._filled(context, ordinal)
+        return words_of(text), question
+
     def _filled(self, context: Context, ordinal: int) -> tuple[str, Question]:
         """The rendered text, and the question with its other settings filled, as this interview sees it."""
         for shown in self.shows:
@@ -153,9 +167,9 @@ class AskedQuestion:
         for order in self._orders:
             question = order.applied(question, ordinal)
         if self.is_shown:
-            context.setdefault(self.name, {}).update(_parts_shown(text, question))
+            context.setdefault(self.name, {}).update(_parts_shown(words_of(text), question))
         elif self.is_remembered:
-            context.setdefault(self.name, {})["question_text"] = text
+            context.setdefault(self.name, {})["question_text"] = words_of(text)  # a file is sent once, not remembered
         return text, question
 
     def _present(self, context: Context, ordinal: int) -> None:
@@ -246,7 +260,10 @@ class _InterviewFilling:
 
     def text(self, template: str) -> str:
         compiled = self._compiled.get(template)
-        return template if compiled is None else compiled.render(self._names)
+        text = template if compiled is None else compiled.render(self._names)
+        if has_marks(text):
+            raise CannotRender("a file can stand in a question's text, not in its options or other settings")
+        return text
 
     def value(self, template: str) -> Any:
         look_up = self._named.get(template)

@@ -39,13 +39,14 @@ class Cause(Enum):
     DATA = "data does not fit the question"
     UNAVAILABLE = "model unavailable"
     REFUSED = "model refused the call"
+    FILE = "a file in the prompt cannot be sent"
     OUT_OF_MEMORY = "out of memory"
     CRASHED = "its process ended"
     INTERNAL = "internal error"
 
 
 # Running again retries these by itself: their cause lay outside the answer and the data.
-OUTSIDE_CAUSES = frozenset({Cause.UNAVAILABLE, Cause.REFUSED, Cause.OUT_OF_MEMORY, Cause.CRASHED})
+OUTSIDE_CAUSES = frozenset({Cause.UNAVAILABLE, Cause.REFUSED, Cause.FILE, Cause.OUT_OF_MEMORY, Cause.CRASHED})
 
 
 class Failure(msgspec.Struct, array_like=True, frozen=True, gc=False):

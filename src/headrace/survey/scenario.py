@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from headrace.errors import ListError
 from headrace.missing_names import way_here
 from headrace.stand_ins import HostedVerbs
+from headrace.survey.files.file_store import FileStore
 from headrace.survey.people.field_verbs import (
     check_distinct,
     check_known,
@@ -44,6 +46,11 @@ class Scenario(HostedVerbs, dict[str, Any]):
         """A scenario to try things out with; `randomize` gives it a value that no other has."""
         persona = "A teacher who likes to sail."
         return cls({"persona": random_end(persona) if randomize else persona})
+
+    @classmethod
+    def from_file(cls, file_path: str | Path, field_name: str = "file") -> Self:
+        """A scenario whose field is a picture or document: `Scenario.from_file("cat.png", field_name="photo")`."""
+        return cls({field_name: FileStore(file_path)})
 
     def to_fields(self) -> Fields:
         return self

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 import minijinja
 
 from headrace.errors import HeadraceError, SurveyError
+from headrace.survey.files.marks import mark_of
 from headrace.survey.template_filters import MEASURED, MOST_LETTERS, RenderedTooLarge, check_size, size_of
 from headrace.survey.template_texts import PACE, UnboundedText, checked
 
@@ -127,7 +128,7 @@ class _Rendering(threading.local):
     def count(self, value: Any) -> Any:
         """Counts the letters of a value that is printed."""
         self.pace(size_of(value))
-        return NotImplemented  # print it as it is
+        return printed(value)
 
     def measured(self, name: str, value: Any, *args: Any, **options: Any) -> Any:
         """The filter with a check of its result's size before it runs."""
@@ -135,6 +136,14 @@ class _Rendering(threading.local):
         check_size(name, value, args, options)
         given = "*args, **options" if options else "*args"
         return _inner(name).eval_expr(f"value|{name}({given})", value=value, args=args, options=options)
+
+
+def printed(value: Any) -> Any:
+    """A file's mark in place of a file; any other value as it is."""
+    if isinstance(value, str):
+        return NotImplemented
+    mark = mark_of(value)
+    return NotImplemented if mark is None else mark
 
 
 _rendering = _Rendering()
@@ -218,7 +227,7 @@ def _compiled(source: str, where: str) -> _CompiledText:
     """Compile a template. A SurveyError names the place `where` it stands."""
     try:
         text = checked(source)
-        environment = _bounded() if text.weight else _plain()
+        environment = _bounded() if text.weight else _plain(finalizer=printed)
         environment.add_template(_NAME, text.source)
     except UnboundedText as error:
         raise SurveyError(

@@ -2,7 +2,7 @@
 
 Covers: JSON for fields (agents, scenarios, options), one SQL value for an answer, and the kinds a value has.
 JSON has no NaN and SQLite no integer beyond 64 bits, so these are tagged: `{"$float": "nan"}`, `{"$int": "2..."}`;
-bytes, where they are allowed, too: `{"$bytes": "base64"}`.
+bytes, where they are allowed, too: `{"$bytes": "base64"}`; and references to files: `{"$file": {...}}`.
 Does not cover: which answers a question accepts (survey.questions).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeAlias, cast
@@ -19,6 +20,7 @@ import msgspec
 from headrace.encoding import encode_with
 from headrace.errors import InvalidInput
 from headrace.expressions import ColumnKind
+from headrace.survey.files.file_store import FileStore
 
 Fields: TypeAlias = dict[str, Any]
 SqlValue: TypeAlias = int | float | str | bytes | None
@@ -26,6 +28,9 @@ SqlValue: TypeAlias = int | float | str | bytes | None
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _DEEPEST = 64
 _ONLY_TEXT = {str}
+_FILE = b'{"$file":{'
+# As a value, and not in data that looks like it, which stands behind "$dict".
+_FILE_PATH = re.compile(rb'(?<=[:\[,])(?<!"\$dict":)\{"\$file":\{"path":"(?:[^"\\]|\\.)*",')
 _encode_json = msgspec.json.Encoder().encode
 _encode_large = encode_with(msgspec.json.Encoder())
 _decode_json = msgspec.json.Decoder().decode
@@ -64,6 +69,11 @@ def decode_fields(encoded: bytes | str) -> Fields:
     """The reverse of `encode_fields`."""
     fields = _decode_object(encoded)
     return {name: _untag(value) for name, value in fields.items()} if _is_marked(encoded) else fields
+
+
+def without_paths(rows: bytes) -> bytes:
+    """Rows as a plan's identity counts them: a file is its content, wherever it lies."""
+    return _FILE_PATH.sub(_FILE, rows) if _FILE in rows else rows
 
 
 def check_fields(rows: list[bytes]) -> None:
@@ -192,10 +202,13 @@ def _tag(value: object, name: str, depth: int, *, with_bytes: bool = False) -> A
             return {"$dict": inner} if any(key.startswith("$") for key in inner) else inner
         case bytes() | bytearray() if with_bytes:
             return {"$bytes": value}  # which JSON's encoder writes as base64
+        case FileStore():
+            return {"$file": value.to_stored()}
         case _:
             raise UnusableValue(
                 f"{name!r} holds a {type(value).__name__}, which cannot be stored.",
-                fix="Use None, booleans, numbers, text, and lists or dicts of these; write dates as text.",
+                fix="Use None, booleans, numbers, text, files (FileStore), and lists or dicts of these; write dates as"
+                " text.",
             )
 
 
@@ -221,6 +234,8 @@ def _untag(value: Any) -> Any:
                 return float(inner)
             case "$bytes":
                 return msgspec.convert(inner, bytes)  # four times as fast as base64
+            case "$file":
+                return FileStore.from_stored(inner)
             case "$dict":
                 return {name: _untag(item) for name, item in inner.items()}
             case _:

@@ -17,6 +17,7 @@ from headrace.models.http_client.addresses import Address, Addresses
 from headrace.models.http_client.bodies import is_event_stream, joined_texts
 from headrace.models.http_client.decoding import BadReply
 from headrace.models.http_client.failures import About, Said, SchemaNotTaken, failure, said_by
+from headrace.models.http_client.file_bodies import FileBody
 from headrace.models.http_client.http_options import HttpOptions, usual_key
 from headrace.models.http_client.transport import NETWORK_ERRORS, Answered, Transport, network_problem
 from headrace.models.keys import key_for
@@ -59,8 +60,11 @@ class Dialect(Protocol):
         """How the protocol demands the answer that is asked for; None where that is plain text."""
         ...
 
-    def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
-        """Writes a request, with `in_words` added to its prompt, or with the shape to enforce."""
+    def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes | FileBody:
+        """Writes a request, with `in_words` added to its prompt, or with the shape to enforce.
+
+        A prompt with files is a FileBody; FileUnusable where the protocol takes no such file.
+        """
         ...
 
     def rates(self, headers: Mapping[str, str]) -> RateHint | None: ...
@@ -154,7 +158,7 @@ class HttpProvider:
         # Out here, so that no error of the client hangs on to it: some of them hold the headers, with the key.
         raise problem
 
-    async def _exchange(self, address: Address, body: bytes) -> Answered:
+    async def _exchange(self, address: Address, body: bytes | FileBody) -> Answered:
         """Sends the body, and once more where the key was refused and its function gives another one."""
         key = await self._key.value()
         answered = await self._send(address, body, key)
@@ -162,7 +166,7 @@ class HttpProvider:
             answered = await self._send(address, body, await self._key.value())
         return answered
 
-    async def _send(self, address: Address, body: bytes, key: str | None) -> Answered:
+    async def _send(self, address: Address, body: bytes | FileBody, key: str | None) -> Answered:
         if key != self._sent_key or not self._headers:
             self._sent_key, self._headers = key, self._transport.headers(self._dialect.headers(key))
         stream = self._dialect.stream() if self._transport.streams else None

@@ -20,6 +20,7 @@ from multidict import CIMultiDict
 from headrace.errors import ModelUnusable, NetworkAway, ProviderError, ProviderTimeout, ProviderUnavailable
 from headrace.models.http_client.addresses import Address
 from headrace.models.http_client.bodies import read_body, read_events
+from headrace.models.http_client.file_bodies import FileBody, Uploads
 from headrace.models.http_client.http_options import HttpOptions
 from headrace.models.http_client.kept_connections import CheckedRequest, Connections, Misbehaved
 from headrace.models.provider import Reply
@@ -48,6 +49,7 @@ class Transport:
     def __init__(self, options: HttpOptions) -> None:
         self._options = options
         self._session: aiohttp.ClientSession | None = None
+        self._uploads = Uploads()
 
     @property
     def streams(self) -> bool:
@@ -62,9 +64,11 @@ class Transport:
         return headers
 
     async def post(
-        self, address: Address, body: bytes, headers: Mapping[str, str], take: Callable[[bytes], bool] | None
+        self, address: Address, body: bytes | FileBody, headers: Mapping[str, str], take: Callable[[bytes], bool] | None
     ) -> Answered:
         """Send one request. A redirection is not followed: the key would go to another address."""
+        if isinstance(body, FileBody):
+            return await self._post_files(address, body, headers, take)
         session = self._session or self._open()
         # aiohttp warns of large bodies given as bytes: it would send them in one write.
         data = body if len(body) < _LARGE_BODY else io.BytesIO(body)
@@ -79,6 +83,30 @@ class Transport:
                     raise
         raise AssertionError
 
+    async def _post_files(
+        self, address: Address, body: FileBody, headers: Mapping[str, str], take: Callable[[bytes], bool] | None
+    ) -> Answered:
+        """Send a request whose body is read from disk. Few of them are on the way at once: the others wait for a turn,
+        holding nothing, while the line is busy anyway.
+        """
+        session = self._session or self._open()
+        for tries_left in range(_MOST_UNSENT - 1, -1, -1):
+            async with self._uploads.turn() as turn:
+                payload = body.payload(turn)
+                try:
+                    async with session.post(
+                        address.url, data=payload, headers=headers, proxy=address.proxy, allow_redirects=False
+                    ) as response:
+                        return await self._answered(response, take)
+                except Misbehaved as error:
+                    if error.was_sent or not tries_left:
+                        raise
+                except aiohttp.ClientError:
+                    if payload.problem is not None:
+                        raise payload.problem from None
+                    raise
+        raise AssertionError
+
     async def _answered(self, response: aiohttp.ClientResponse, take: Callable[[bytes], bool] | None) -> Answered:
         most_bytes = self._options.max_response_bytes
         if take is not None and response.status == 200 and response.content_type == "text/event-stream":
@@ -90,6 +118,7 @@ class Transport:
         if self._session is not None:
             session, self._session = self._session, None
             await session.close()
+            self._uploads.close()
             await asyncio.sleep(0)  # the loop closes the sockets themselves in its next turn
 
     def _open(self) -> aiohttp.ClientSession:

@@ -8,6 +8,7 @@ and every proxy knows tools.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from headrace.encoding import encode_with
 from headrace.models.http_client.decoding import BadReply, decoded, fields, whole_number
 from headrace.models.http_client.failures import said_in, service_time_s
+from headrace.models.http_client.file_bodies import FileBody, content
 from headrace.models.http_client.http_options import (
     HTTP_PARAMETERS,
     HttpOptions,
@@ -27,6 +29,9 @@ from headrace.models.http_client.http_provider import Dialect, ErrorInside, Http
 from headrace.models.http_client.rate_headers import anthropic_rates
 from headrace.models.protocols.structured import AnswerShape, AnswerShapes
 from headrace.models.provider import Finish, RateHint, Reply, Request, check_parameters
+from headrace.survey.files.file_store import FileStore
+from headrace.survey.files.file_types import FileKind
+from headrace.survey.files.taken import refuse_untaken
 from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
 from headrace.survey.questions.base import Schema
@@ -86,6 +91,7 @@ class Messages(Dialect):
     path = "messages"
 
     def __init__(self, model: Model, options: HttpOptions) -> None:
+        self._service = model.service_name
         self._shapes = AnswerShapes(_forced_tool)
         self._head = _encode(_constants(model, options))[:-1] + b',"messages":'
 
@@ -96,13 +102,21 @@ class Messages(Dialect):
     def answer_shape(self, request: Request) -> AnswerShape | None:
         return self._shapes.of(request)
 
-    def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
+    def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes | FileBody:
+        if request.files:
+            return self._body_with_files(request, in_words, shape)
         system, asked = request.system_prompt, request.user_prompt + in_words
         try:
             encoded = _written(system, asked)
         except UnicodeEncodeError:
             encoded = _written(repair_text(system)[0], repair_text(asked)[0])
         return self._head + encoded + (b"}" if shape is None else shape.enforced)
+
+    def _body_with_files(self, request: Request, in_words: str, shape: AnswerShape | None) -> FileBody:
+        parts = content(request, in_words, _text_part, partial(_file_part, self._service))
+        system = b',"system":' + _encode(repair_text(request.system_prompt)[0]) if request.system_prompt else b""
+        end = b"}]" + system + (b"}" if shape is None else shape.enforced)
+        return FileBody([self._head + b'[{"role":"user","content":', *parts, end])
 
     def rates(self, headers: Mapping[str, str]) -> RateHint | None:
         return anthropic_rates(headers, service_time_s(headers))
@@ -189,6 +203,18 @@ def _constants(model: Model, options: HttpOptions) -> dict[str, Any]:
 def _written(system: str, asked: str) -> bytes:
     messages = _encode([_MessageTurn("user", asked)])
     return messages + b',"system":' + _encode(system) if system else messages
+
+
+def _text_part(text: str) -> bytes:
+    return _encode({"type": "text", "text": repair_text(text)[0]})
+
+
+def _file_part(service: str, file: FileStore) -> tuple[bytes, bytes]:
+    """What stands before and behind a file's base64."""
+    refuse_untaken(service, file)
+    block = b"document" if file.kind is FileKind.PDF else b"image"
+    source = b'{"type":"base64","media_type":' + _encode(file.mime_type) + b',"data":"'
+    return b'{"type":"' + block + b'","source":' + source, b'"}}'
 
 
 def _forced_tool(envelope: Schema) -> bytes:

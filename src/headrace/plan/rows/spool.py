@@ -19,7 +19,7 @@ from pathlib import Path
 
 from headrace.errors import ListError, StorageFull
 from headrace.plan.census import FieldCensus
-from headrace.survey.values import Fields, UnusableValue, encode_fields
+from headrace.survey.values import Fields, UnusableValue, encode_fields, without_paths
 
 SPOOL_IN_RAM_BYTES = 4_000_000
 _BLOCK_BYTES = 1 << 16
@@ -117,7 +117,7 @@ class Spool:
     def _add(self, rows: list[bytes]) -> None:
         written = b"".join([row + b"\n" for row in rows])
         self._tape.write(rows, written)
-        self._hash.update(written)
+        self._hash.update(without_paths(written))
         self.length += len(rows)
         self._end = self._tape.end
 

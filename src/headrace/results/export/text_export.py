@@ -15,6 +15,7 @@ import msgspec
 from headrace.display import visible
 from headrace.results.export.column_source import Batch
 from headrace.results.export.replacing import replacing
+from headrace.survey.files.file_store import path_of
 
 # Spreadsheets read on behind a tab or a carriage return, and take the wide signs of East Asian keyboards too.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}",
@@ -23,7 +24,7 @@ _LINES_AT_ONCE = 1_000
 _ONLY_TEXTS, _PLAIN = {str}, {int, float, bool, type(None)}
 _QUOTE, _SEPARATORS = '"', (",", '"', "\n", "\r")
 _separates = re.compile('[,"\n\r]').search
-_encoder = msgspec.json.Encoder()
+_encoder = msgspec.json.Encoder(enc_hook=path_of)
 
 
 def to_json(value: Any) -> bytes:
@@ -31,7 +32,7 @@ def to_json(value: Any) -> bytes:
     try:
         return _encoder.encode(value)
     except OverflowError:  # an integer beyond 64 bits
-        return json.dumps(_without_nan(value), ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps(_without_nan(value), ensure_ascii=False, separators=(",", ":"), default=path_of).encode()
 
 
 def write_csv(path: Path, columns: list[str], batches: Iterator[Batch], *, escape_formulas: bool) -> Path:

@@ -34,6 +34,7 @@ from headrace.store.run_file.run_schema import WITHOUT_CHECKSUMS, add_checksums,
 from headrace.store.run_file.stored_history import has_history
 from headrace.store.run_file.stored_job import creation
 from headrace.store.run_file.stored_job.kept_budgets import read_budgets, write_budgets
+from headrace.store.run_file.stored_job.moved_files import follow_moved_files
 from headrace.store.run_file.stored_job.stored_lists import StoredLists
 from headrace.store.run_file.stored_job.stored_plan import check_fits, find_growth, read_plan
 from headrace.store.run_file.stored_job.stored_where import read_left_out
@@ -93,12 +94,15 @@ class RunFile:
             # With its budgets: a kill before the first interview must not leave a file that `resume` runs without.
             plan, budgets = Plan.of(job.shape(options.n or 1)), options.budgets(Budgets())
             keeping = wanted.of_new_file()
+            was_there = path.exists()
             make_where_missing(path, lambda empty: creation.write_job(empty, job, plan, budgets, keeping, pause))
             growth = find_growth(path, job, options, budget_bytes, wanted)
             live = LiveFile(path, lock, _bring_up_to_date)
             try:
                 if growth is not None:
                     growth.carry_out(live, job, pause)
+                if was_there:
+                    follow_moved_files(live.connection, job, pause)
                 return cls._load(live, len(job.survey), options)
             except BaseException:
                 live.close()

@@ -35,6 +35,7 @@ from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.prompts import persona
 from headrace.survey.record import AnswerRecord, AnswerState, Detail, Usage, encode_detail
 from headrace.survey.templates import CannotRender
+from headrace.survey.values import without_paths
 
 _BATCH = 10_000
 SETTINGS = "agent_settings"  # of the agents: codebooks and templates, each once
@@ -191,7 +192,7 @@ def _check_begins_alike(connection: apsw.Connection, path: Path, table: str, sou
     rows = source.rows()
     kept = connection.execute(f"SELECT fields FROM {table} WHERE position < ? ORDER BY position", (stored,))
     for position, (fields,) in enumerate(kept):
-        if next(rows, b"").decode() != fields:
+        if without_paths(next(rows, b"")) != without_paths(fields.encode()):
             what = f"{table[:-1]} {position}"
             raise PlanMismatch(
                 path,

@@ -1,0 +1,126 @@
+"""Reads a file that was digested before, in blocks, and refuses it where it is not the same any more.
+
+The last block is given out only after the digest of all of them proved right, so that a file that changed is never
+given out whole. Does not cover: what is done with the blocks (models.http_client.file_bodies).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headrace.errors import FileUnusable, ListError
+from headrace.survey.files.file_types import HEAD_BYTES
+
+if TYPE_CHECKING:
+    from headrace.survey.files.file_store import FileStore
+
+BLOCK_BYTES = 3 << 17  # base64 turns three bytes into four letters, so a block is a multiple of three
+_DIGEST_BYTES = 16
+_FIX = "Check the path and its rights."
+
+
+def new_digest() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=_DIGEST_BYTES)
+
+
+def digested(path: str) -> tuple[str, int, bytes]:
+    """A file's digest, its size, and its first bytes; ListError where it cannot be sent by anybody."""
+    try:
+        digest, size, head = new_digest(), 0, b""
+        with os.fdopen(_open(path), "rb", buffering=0) as file:
+            while block := file.read(BLOCK_BYTES):
+                head = head or block[:HEAD_BYTES]
+                digest.update(block)
+                size += len(block)
+    except OSError as error:
+        raise ListError(f"{path} cannot be read: {error.strerror or error}.", fix=_FIX) from None
+    if size == 0:
+        raise ListError(f"{path} is empty.", fix="Leave it out, or put something into it.")
+    return digest.hexdigest(), size, head
+
+
+class CheckedFile:
+    """One reading of a file, from its beginning. `next_block` may wait for the disk; `close` does not, and may be
+    called from another thread at any time.
+    """
+
+    def __init__(self, file: FileStore) -> None:
+        self._file = file
+        self._descriptor: int | None = None
+        self._reading = threading.Lock()
+        self._is_closed = False
+        self._digest = new_digest()
+        self._left_bytes = file.size
+
+    def next_block(self) -> bytes:
+        """The next block, at most BLOCK_BYTES; empty behind the last. FileUnusable where the file has changed."""
+        if not self._left_bytes:
+            return b""
+        try:
+            with self._reading:
+                block = self._read()
+        except OSError as error:
+            raise FileUnusable(self._file.path, error.strerror or str(error)) from None
+        finally:
+            if self._is_closed:
+                self.close()
+        self._digest.update(block)
+        self._left_bytes -= len(block)
+        if not self._left_bytes and self._digest.hexdigest() != self._file.digest:
+            raise FileUnusable(self._file.path, "its content changed since it was referred to")
+        return block
+
+    def close(self) -> None:
+        self._is_closed = True
+        # While a block is being read the descriptor's number must not become another file's: the reader closes it.
+        if self._reading.acquire(blocking=False):
+            try:
+                if self._descriptor is not None:
+                    os.close(self._descriptor)
+                    self._descriptor = None
+            finally:
+                self._reading.release()
+
+    def _read(self) -> bytes:
+        if self._is_closed:
+            raise OSError(0, "its reading was ended")
+        if self._descriptor is None:
+            self._descriptor = _open(self._file.path)
+            size = os.fstat(self._descriptor).st_size
+            if size != self._file.size:
+                raise FileUnusable(self._file.path, f"it has {size:,} bytes now, and had {self._file.size:,}")
+        wanted = min(BLOCK_BYTES, self._left_bytes)
+        block = os.read(self._descriptor, wanted)
+        while block and len(block) < wanted:  # a network file system may give less
+            more = os.read(self._descriptor, wanted - len(block))
+            if not more:
+                break
+            block += more
+        if len(block) < wanted:
+            raise FileUnusable(self._file.path, "it became shorter while it was read")
+        return block
+
+
+def blocks_of(file: FileStore) -> Iterator[bytes]:
+    """All blocks of a file."""
+    checked = CheckedFile(file)
+    try:
+        while block := checked.next_block():
+            yield block
+    finally:
+        checked.close()
+
+
+def _open(path: str) -> int:
+    # Without waiting: a FIFO would be waited for until somebody writes into it.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "it is a directory" if Path(path).is_dir() else "it is no file but something else")
+    return descriptor

@@ -1,0 +1,121 @@
+"""A file that a scenario's field refers to: its path, digest, size and type. Covers: making one, and its stored form.
+
+Nothing of a file's content is held here. Templates get these objects, and a template may come with a file from
+elsewhere: what is public here only reads, and only the file as it was digested.
+Does not cover: reading and sending it (survey.files.checked_file, models.http_client.file_bodies).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from headrace.errors import ListError
+from headrace.missing_names import ExplainedNames
+from headrace.survey.files.checked_file import digested
+from headrace.survey.files.file_types import FileKind, kind_of_type, media_type
+from headrace.units import format_bytes
+
+_SHORT_DIGEST = 12
+
+
+class _StoredFile(msgspec.Struct, omit_defaults=True):
+    """A reference as rows hold it."""
+
+    path: str
+    digest: str
+    bytes: int
+    type: str
+
+
+class FileStore(ExplainedNames):
+    """`FileStore("cat.png")` is a picture or document for a scenario's field: `Scenario({"photo": FileStore(path)})`.
+
+    The file is read once, to digest it, and again whenever it is sent; one that changed meanwhile is not sent.
+    """
+
+    __slots__ = ("_text", "digest", "kind", "mime_type", "path", "size")
+
+    def __init__(self, path: str | Path, mime_type: str | None = None) -> None:
+        absolute = _checked_path(path)
+        digest, size, head = digested(absolute)
+        self._set(absolute, digest, size, media_type(absolute, head, mime_type))
+
+    def _set(self, path: str, digest: str, size: int, mime_type: str) -> None:
+        self.path, self.digest, self.size, self.mime_type = path, digest, size, mime_type
+        self.kind = kind_of_type(mime_type)
+        self._text: str | None = None
+
+    @classmethod
+    def from_stored(cls, stored: Any) -> Self:
+        """The reverse of `to_stored`. It reads no file, and raises msgspec.ValidationError where it is none."""
+        held = msgspec.convert(stored, _StoredFile)
+        made = cls.__new__(cls)
+        made._set(held.path, held.digest, held.bytes, held.type)
+        return made
+
+    def to_stored(self) -> dict[str, Any]:
+        """The reference as JSON."""
+        return msgspec.to_builtins(_StoredFile(self.path, self.digest, self.size, self.mime_type))
+
+    @property
+    def name(self) -> str:
+        """The file's name, without its folders."""
+        return Path(self.path).name
+
+    @property
+    def suffix(self) -> str:
+        """What follows the name's last dot, in small letters: `png`."""
+        return Path(self.path).suffix.lower().removeprefix(".")
+
+    @property
+    def in_words(self) -> str:
+        """What stands for the file where only text can stand."""
+        short = self.digest[:_SHORT_DIGEST]
+        return f"[file {self.name}, {self.mime_type}, {format_bytes(self.size)}, #{short}]"
+
+    def is_image(self) -> bool:
+        return self.kind is FileKind.IMAGE
+
+    def is_video(self) -> bool:
+        return self.kind is FileKind.VIDEO
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FileStore) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __str__(self) -> str:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"FileStore({self.path!r})"
+
+    def _key(self) -> tuple[str, str, str]:
+        return self.path, self.digest, self.mime_type
+
+
+def path_of(value: object) -> str:
+    """A file as JSON: its path. For encoders, which call it with whatever they do not know."""
+    if isinstance(value, FileStore):
+        return value.path
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def _checked_path(path: str | Path) -> str:
+    if not isinstance(path, (str, Path)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ListError(f"{path!r} is no path.", fix='Give the path of a file, like FileStore("cat.png").')
+    if "://" in str(path):
+        raise ListError(f"{path} is an address.", fix="Download it first: files are read from this machine's disk.")
+    # Absolute, since a run may go on from another directory; links are left as they are.
+    absolute = str(Path(path).expanduser().absolute())
+    try:
+        absolute.encode()
+    except UnicodeEncodeError:
+        raise ListError(f"The name of {absolute!r} is not Unicode.", fix="Rename the file.") from None
+    if "\0" in absolute:
+        raise ListError(f"{path!r} is no path.", fix="Give the path of a file.")
+    return absolute

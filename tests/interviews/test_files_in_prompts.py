@@ -1,0 +1,187 @@
+"""Runs whose prompts hold files, against a real server: what is asked, stored, cached and failed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headrace import FileStore, Job, Model, QuestionFreeText, QuestionMultipleChoice, Scenario, ScenarioList, Survey
+from headrace.errors import SurveyError
+from headrace.models.provider import Request
+from headrace.survey.record import Cause
+from tests.models.server import HostileServer
+from tests.pictures import pdf, png, wav
+
+LOOK = QuestionFreeText(question_name="seen", question_text="What is in {{ scenario.photo }}?")
+
+
+@pytest.fixture
+def server():
+    with HostileServer() as running:
+        yield running
+
+
+def a_model(server: HostileServer, **parameters: Any) -> Model:
+    return Model("m", service_name="openai_compatible", base_url=server.url, timeout_s=20.0, **parameters)
+
+
+def photos(folder: Path, count: int, **options: Any) -> ScenarioList:
+    return ScenarioList(
+        Scenario({"photo": FileStore(png(folder / f"{n}.png", shade=n, **options)), "n": n}) for n in range(count)
+    )
+
+
+def test_the_test_model_sees_the_files(tmp_path: Path):
+    seen: list[Any] = []
+
+    def answer(request: Request) -> str:
+        seen.append((request.user_prompt, request.files))
+        return "a cat"
+
+    scenarios = photos(tmp_path, 1)
+    results = Survey([LOOK]).by(scenarios).by(Model("test", canned_response=answer)).run(tmp_path / "a.run")
+    ((prompt, (place,)),) = seen
+    assert place.file == scenarios[0]["photo"]
+    assert prompt[place.start : place.end] == place.file.in_words
+    assert results[0].scenario["photo"] == place.file
+    results.close()
+
+
+def test_edsls_function_gets_a_list_of_files(tmp_path: Path):
+    model = Model("test", func=lambda user, system, files: f"{[file.name for file in files]}")
+    with Survey([LOOK]).by(photos(tmp_path, 1)).by(model).run(tmp_path / "a.run") as results:
+        assert results[0].answer["seen"] == "['0.png']"
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_every_interview_sends_its_own_file_once(server: HostileServer, tmp_path: Path, workers: int | None):
+    scenarios = photos(tmp_path, 8, filler_bytes=500_000)
+    job = Survey([LOOK]).by(scenarios).by(a_model(server))
+    with job.run(tmp_path / "a.run", workers=workers, cache=False) as results:
+        assert [result.answer["seen"] for result in results] == ["Good"] * 8
+    sent = {call.content[1]["image_url"]["url"] for call in server.script.kept}
+    assert (server.calls, len(sent)) == (8, 8)
+    assert (tmp_path / "a.run").stat().st_size < 500_000  # references, not pictures
+
+
+def test_a_cached_answer_is_found_under_another_path(server: HostileServer, tmp_path: Path, monkeypatch: Any):
+    monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "home"))
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        job = Survey([LOOK]).by(photos(tmp_path / name, 2)).by(a_model(server))
+        job.run(tmp_path / f"{name}.run").close()
+    assert server.calls == 2
+
+
+def test_a_run_goes_on_where_its_files_were_moved_to(server: HostileServer, tmp_path: Path):
+    (tmp_path / "one").mkdir()
+    Survey([LOOK]).by(photos(tmp_path / "one", 3)).by(a_model(server)).run(tmp_path / "a.run", limit=1).close()
+    (tmp_path / "one").rename(tmp_path / "two")
+    moved = ScenarioList(Scenario({"photo": FileStore(tmp_path / "two" / f"{n}.png"), "n": n}) for n in range(3))
+    with Survey([LOOK]).by(moved).by(a_model(server)).run(tmp_path / "a.run") as results:
+        assert [result.answer["seen"] for result in results] == ["Good"] * 3
+        assert results[0].scenario["photo"].path == str(tmp_path / "two" / "0.png")
+
+
+def test_a_file_that_changed_fails_its_interview_alone_and_running_again_asks_it(server: HostileServer, tmp_path: Path):
+    scenarios = photos(tmp_path, 3)
+    before = (tmp_path / "1.png").read_bytes()
+    png(tmp_path / "1.png", shade=99)
+    job = Survey([LOOK]).by(scenarios).by(a_model(server))
+    with job.run(tmp_path / "a.run", cache=False) as results:
+        assert [result.answer["seen"] for result in results] == ["Good", None, "Good"]
+        (failure,) = results[1].failures
+        assert failure.cause == Cause.FILE.value
+        assert "1.png cannot be sent: its content changed" in failure.message
+        assert results.stats().calls == 2
+    (tmp_path / "1.png").write_bytes(before)
+    with job.run(tmp_path / "a.run", cache=False) as results:
+        assert results[1].answer["seen"] == "Good"
+
+
+def test_a_model_that_takes_no_such_file_is_refused_before_anything_is_asked(server: HostileServer, tmp_path: Path):
+    sound = ScenarioList([{"photo": FileStore(wav(tmp_path / "a.wav"))}])
+    model = Model("m", service_name="anthropic", base_url=server.url)
+    with pytest.raises(SurveyError, match=r"'seen' sends a file that the model 'm' does not take.*no sound file"):
+        Survey([LOOK]).by(sound).by(model).run(tmp_path / "a.run")
+    with pytest.raises(SurveyError, match="the local model reads text alone"):
+        Survey([LOOK]).by(photos(tmp_path, 1)).by(Model("local")).run(tmp_path / "a.run")
+    assert server.calls == 0
+
+
+def test_a_later_row_with_such_a_file_fails_alone(server: HostileServer, tmp_path: Path):
+    scenarios = ScenarioList([photos(tmp_path, 1)[0], {"photo": FileStore(wav(tmp_path / "a.wav"))}])
+    model = Model("m", service_name="anthropic", base_url=server.url)
+    with Survey([LOOK]).by(scenarios).by(model).run(tmp_path / "a.run", cache=False) as results:
+        assert [result.answer["seen"] for result in results] == ["Good", None]
+        assert "take no sound file" in results[1].failures[0].message
+
+
+def test_data_cannot_bring_a_file_into_a_prompt(server: HostileServer, tmp_path: Path):
+    photo = photos(tmp_path, 1)[0]["photo"]
+    text = f'{photo.in_words} \x02{"0" * 20}{{"path": "/etc/passwd"}}\x03 {{{{ scenario.photo }}}}'
+    question = QuestionFreeText(question_name="q", question_text="{{ scenario.text }}")
+    job = Survey([question]).by(Scenario({"photo": photo, "text": text})).by(a_model(server))
+    job.run(tmp_path / "a.run", cache=False).close()
+    assert isinstance(server.last.content, str)
+    assert server.last.content.startswith(text)
+
+
+def test_a_list_of_files_is_sent_whole_and_a_loop_places_each(server: HostileServer, tmp_path: Path):
+    files = [scenario["photo"] for scenario in photos(tmp_path, 2)]
+    both = QuestionFreeText(question_name="q", question_text="Compare {{ scenario.both }}")
+    each = QuestionFreeText(
+        question_name="r", question_text="{% for one in scenario.both %}No. {{ loop.index }}: {{ one }} {% endfor %}"
+    )
+    Survey([both, each]).by(Scenario({"both": files})).by(a_model(server)).run(tmp_path / "a.run", cache=False).close()
+    kinds = sorted([part.get("text", "file").strip()[:5] for part in call.content][:4] for call in server.script.kept)
+    assert kinds == [["Compa", "file", "file", "Answe"], ["No. 1", "file", "No. 2", "file"]]
+
+
+def test_memory_tells_of_a_file_in_words_and_sends_it_once(server: HostileServer, tmp_path: Path):
+    after = QuestionFreeText(question_name="more", question_text="And what else?")
+    survey = Survey([LOOK, after]).set_full_memory_mode()
+    survey.by(photos(tmp_path, 1)).by(a_model(server)).run(tmp_path / "a.run", cache=False).close()
+    assert isinstance(server.last.content, str)
+    assert "[file 0.png, image/png" in server.last.content
+
+
+def test_a_file_in_an_option_fails_with_what_to_do(tmp_path: Path):
+    pick = QuestionMultipleChoice(
+        question_name="pick", question_text="Which?", question_options=["{{ scenario.photo }}", "none"]
+    )
+    job = Survey([pick]).by(photos(tmp_path, 1)).by(Model("test", canned_response="none"))
+    with job.run(tmp_path / "a.run") as results:
+        assert "not in its options" in results[0].failures[0].message
+
+
+def test_a_file_that_a_filter_took_apart_is_the_path_or_a_failure(tmp_path: Path):
+    texts = {
+        "a": "{{ scenario.photo | upper }}",
+        "b": "{% set x %}{{ scenario.photo }}{% endset %}{{ x | upper }}",
+        "c": "{{ scenario.photo.name }} {{ scenario.photo.size }}",
+    }
+    survey = Survey([QuestionFreeText(question_name=name, question_text=text) for name, text in texts.items()])
+    job = survey.by(photos(tmp_path, 1)).by(Model("test", canned_response=lambda request: request.user_prompt))
+    with job.run(tmp_path / "a.run") as results:
+        answer = results[0].answer
+        assert answer["a"].startswith(str(tmp_path / "0.png").upper())
+        assert answer["b"] is None
+        assert answer["c"].startswith("0.png ")
+
+
+def test_one_prompt_per_row_takes_files_too(server: HostileServer, tmp_path: Path):
+    rows = [{"doc": FileStore(pdf(tmp_path / f"{n}.pdf", f"Page {n}"))} for n in range(2)]
+    job = Job.map("Sum up: {{ doc }}", rows).by(a_model(server))
+    job.run(tmp_path / "a.run", cache=False).close()
+    assert {call.content[1]["type"] for call in server.script.kept} == {"file"}
+
+
+def test_results_with_files_are_exported_by_path(tmp_path: Path):
+    job = Survey([LOOK]).by(photos(tmp_path, 2)).by(Model("test", canned_response="x"))
+    with job.run(tmp_path / "a.run") as results:
+        results.to_csv(tmp_path / "a.csv")
+        results.to_jsonl(tmp_path / "a.jsonl")
+        results.to_sqlite(tmp_path / "a.db")
+        assert str(tmp_path / "1.png") in (tmp_path / "a.csv").read_text()
+        assert f'"{tmp_path / "1.png"}"' in (tmp_path / "a.jsonl").read_text()
