@@ -229,3 +229,11 @@ def test_a_run_that_goes_on_in_a_file_with_damaged_rows_says_so_first(tmp_path, 
     job.run(path).close()
     (told,) = caplog.records
     assert "1 of the 4 finished interviews that were looked at cannot be read, the first is 2" in told.getMessage()
+
+
+def test_the_checksum_of_a_large_text_is_the_same_in_pieces():
+    for text in ("x" * 300_000, "ü" * 300_000, "x" * 64_000 * 5, "short"):
+        values = (7, 0, 3, 4, 0, 0, text, None, "y" * 400_000, 1.5, None)
+        whole = interview_checksum(values, b"detail")
+        assert interview_checksum(values, b"detail", is_large=True) == whole
+        assert has_values(whole, values)

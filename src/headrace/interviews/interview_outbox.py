@@ -58,7 +58,8 @@ class InterviewOutbox(Outbox[InterviewEvent]):
     until `enough_rows` hold permits that others could have: a slow service's answers come one by one.
 
     Rows are compressed when they are read, not when they come: compressing gives up Python's lock, and while the last
-    batch is being committed the journal's thread would take it every time.
+    batch is being committed the journal's thread would take it every time. Large ones at once: they are in a buffer
+    that the next one is written into, and a batch of them would be large.
     """
 
     def __init__(self) -> None:
@@ -82,6 +83,8 @@ class InterviewOutbox(Outbox[InterviewEvent]):
         waiting = self._rows.get(chunk.id)
         if waiting is None:
             waiting = self._rows[chunk.id] = _ChunkRows(chunk)
+        if type(row.detail) is bytearray:
+            row.detail, row.is_packed = self.compress(row.detail), True
         size_bytes = row.held_bytes()
         waiting.rows.append(row)
         waiting.held_bytes += size_bytes
@@ -136,7 +139,8 @@ class InterviewOutbox(Outbox[InterviewEvent]):
             taken_bytes += held_bytes
             self._waiting_rows -= len(rows)
             for row in rows:
-                row.detail = self.compress(row.detail) if row.detail else b""
+                if not row.is_packed:
+                    row.detail = self.compress(row.detail) if row.detail else b""
             self.add(Rows(id=chunk.id, epoch=chunk.epoch, seq=0, rows=row_batch(rows)))
             self.free_with_last(held_bytes)
 

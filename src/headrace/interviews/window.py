@@ -10,7 +10,9 @@ at PREEMPTING one interview at a time goes on. It is never wider than what fits 
 of the process, which is the lowest of the latest readings.
 
 Where large replies are held back (models.http_client.reply_room), one at a time becomes a row, when memory is there for
-it; an interview that waits for its reply holds only what is on the way, and the answers that it has before.
+it; an interview that waits for its reply holds only what is on the way, and the answers that it has before. At
+PREEMPTING half of what fits goes on there, once a reading is below the line again: the level is left at a lower line,
+and a process that takes most of a small budget by itself may never fall below that one.
 Does not cover: which interview is next (interviews.cursors), or who holds a permit (interviews.admission).
 """
 
@@ -31,6 +33,8 @@ _WARM_UP_BYTES = 8_000_000
 _WARM_UP_SHARE = 0.08
 # What an interview holds of a reply on its way to it: what is not on disk yet, and the connection's buffers.
 _ON_THE_WAY_BYTES = 500_000
+# What the one reply that becomes a row takes meanwhile, of its size (models.http_client.reply_room).
+_READING_COPIES = 6
 # A slow service's first answer comes when the window has long opened; until then an interview may hold as much as this.
 _UNSEEN_BYTES = 2_000_000
 _NARROWEST_PART = 8
@@ -53,13 +57,22 @@ class Window:
         self._answered_bytes = 0.0  # of answers seen lately whose interviews went on
         self._rows = 0  # since the last reading
         self._read_at_s = 0.0
+        self._used_bytes = 0
+        self._preempting_bytes = limits.budget_bytes * limits.preempt_at
 
     @property
     def width(self) -> int:
         """How many interviews may be in flight now."""
+        fitting = min(self._opened, self._fitting())
         if self._pressure >= Pressure.PREEMPTING:
-            return 1  # work goes on, alone: pressure that never falls must not stop it for good
-        return max(1, min(self._opened, self._fitting()))
+            # Work goes on, alone: pressure that never falls must not stop it for good.
+            fitting = fitting // 2 if self._is_below_again else 1
+        return max(1, fitting)
+
+    @property
+    def _is_below_again(self) -> bool:
+        is_preempting = self._pressure is Pressure.PREEMPTING
+        return is_preempting and self.is_held_back and self._used_bytes < self._preempting_bytes
 
     @property
     def interview_bytes(self) -> int:
@@ -74,7 +87,7 @@ class Window:
 
     def observe(self, used_bytes: int, pressure: Pressure, now_s: float) -> None:
         """Take a reading of memory and the level it led to."""
-        self._pressure, self._rows, self._read_at_s = pressure, 0, now_s
+        self._pressure, self._rows, self._read_at_s, self._used_bytes = pressure, 0, now_s, used_bytes
         is_first = self._rest.used_bytes == 0
         self._rest.observe(used_bytes, now_s)
         if is_first:
@@ -114,9 +127,10 @@ class Window:
 
     def _fitting(self) -> int:
         """How many interviews of the size seen lately fit below the level that would stop admission."""
-        limits = self._limits
-        rest_bytes = max(self._rest.used_bytes, self._warm_bytes)
-        room_bytes = limits.budget_bytes * limits.preempt_at - rest_bytes
+        room_bytes = self._preempting_bytes - max(self._rest.used_bytes, self._warm_bytes)
+        if self.is_held_back:
+            # Where that is most of the room, others may still be on the way: their replies wait for the room.
+            room_bytes -= min(_READING_COPIES * self._largest_bytes, room_bytes / 2)
         return int(room_bytes / self._each_bytes(self._largest_bytes or _UNSEEN_BYTES))
 
     def _each_bytes(self, largest_bytes: float) -> float:

@@ -8,6 +8,7 @@ which are on disk (models.response_cache).
 from __future__ import annotations
 
 import ctypes
+import functools
 import gc
 import re
 import sys
@@ -41,10 +42,14 @@ def reclaim_memory() -> None:
 
 def return_free_heap() -> None:
     """Hand pages of the heap that hold nothing back to the system: a millisecond or less."""
-    if sys.platform.startswith("linux"):
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
-        if trim is not None:
-            trim(0)
+    trim = _trim_heap()
+    if trim is not None:
+        trim(0)
+
+
+@functools.cache  # opening the library makes a class, which is garbage of some kilobytes each time
+def _trim_heap() -> Callable[[int], object] | None:
+    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform.startswith("linux") else None  # not in musl
 
 
 class LevelReclaim:

@@ -18,6 +18,7 @@ import apsw
 import msgspec
 import zstandard
 
+from headrace.encoding import LARGE_BYTES, encode_large
 from headrace.limits import CacheLimits
 from headrace.models.cache_file import (
     DAMAGE,
@@ -52,7 +53,7 @@ class _Kept(msgspec.Struct, array_like=True, gc=False):
     repaired: bool
 
 
-_encode = msgspec.msgpack.Encoder().encode
+_encoder = msgspec.msgpack.Encoder()
 _decode = msgspec.msgpack.Decoder(_Kept).decode
 
 
@@ -147,7 +148,8 @@ class ResponseCache:
         if not self._waiting:
             self._waiting_since = now
         # Here and not in the thread: zstd gives up Python's lock, and the thread would have to fight for it each time.
-        packed = self._compress(_encode(_kept(reply)))
+        kept, is_large = _kept(reply), reply_bytes >= LARGE_BYTES
+        packed = self._compress(encode_large(_encoder, kept, reply_bytes) if is_large else _encoder.encode(kept))
         self._waiting[key] = (now, packed)
         self._waiting_bytes += len(packed)
         if self._is_ripe(now):

@@ -10,11 +10,10 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from headrace.encoding import encode_with
+from headrace.encoding import LARGE_BYTES, encode_large, encode_with
 
 MOST_RECORDS = 100_000
 _LARGE_BYTES = 1_000_000
-_LARGE_RAW_BYTES = 256_000
 # Checked where one is decoded: a record may come from a file, and what is below zero would lift a budget.
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Cost: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
@@ -157,16 +156,14 @@ _decode_detail = msgspec.msgpack.Decoder(Detail).decode
 
 
 def encode_detail(detail: Detail) -> bytes | bytearray:
-    """Encode for compression. A large detail stays in its buffer, which has the right size from the start: growing by
-    halves and copied at the end it would be in memory two and a half times.
+    """Encode for compression. A large detail is a bytearray, to be compressed before the next one is encoded: it stays
+    in the buffer that it was encoded into (encoding.encode_large).
     """
     raw_bytes = sum([len(record.raw) for record in detail.records])
-    if raw_bytes < _LARGE_RAW_BYTES:
+    if raw_bytes < LARGE_BYTES:
         return _encode_small_detail(detail)
     texts = sum([record.held_bytes() + len(record.prompt) for record in detail.records])
-    buffer = bytearray(texts + _LARGE_RAW_BYTES // 16)
-    _detail_encoder.encode_into(detail, buffer)
-    return buffer
+    return encode_large(_detail_encoder, detail, texts + LARGE_BYTES // 16)
 
 
 def decode_detail(encoded: bytes) -> Detail:

@@ -68,6 +68,26 @@ async def test_what_never_fits_is_read_when_nobody_else_is_busy():
     assert memory.looks - before >= 5
 
 
+async def test_replies_are_read_in_the_order_in_which_they_came_and_only_the_first_looks():
+    memory = Memory(1_000 * MB)
+    room = ReplyRoom(memory, quiet_looks=10_000, settled_after_looks=0)
+    await room.wait_for(MB)  # so that the room knows how much there can be
+    memory.free, memory.looks = 0, 0
+    read: list[int] = []
+
+    async def wait(number: int) -> None:
+        await room.wait_for(MB)
+        read.append(number)
+
+    waiting = [asyncio.create_task(wait(number)) for number in range(200)]
+    await asyncio.sleep(0.3)
+    assert memory.looks <= 35  # one each 10 ms, not one for each of those that wait
+    memory.free = 1_000 * MB
+    async with asyncio.timeout(60):
+        await asyncio.gather(*waiting)
+    assert read == list(range(200))
+
+
 async def test_a_reply_waits_until_the_smallest_budget_of_the_process_has_room():
     resident = [70 * MB]
     room = BudgetRoom(lambda: resident[0])

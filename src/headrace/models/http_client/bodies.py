@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 from contextlib import suppress
-from tempfile import SpooledTemporaryFile
+from tempfile import SpooledTemporaryFile, TemporaryFile
 from typing import IO, Any, cast
 
 import msgspec
@@ -154,7 +154,9 @@ class EventLines:
 
 async def _spooled(response: ClientResponse, most_bytes: int, is_last: Callable[[bytes], bool]) -> bytes:
     """Holds a body while it comes; a large one on disk, and there until memory has room for it."""
-    with SpooledTemporaryFile(max_size=IN_RAM_BYTES) as held:
+    # One that says that it is large goes there at once: begun in RAM, it would be copied.
+    is_large = (response.content_length or 0) > IN_RAM_BYTES
+    with TemporaryFile() if is_large else SpooledTemporaryFile(max_size=IN_RAM_BYTES) as held:
         size = await _receive(response, most_bytes, is_last, held)
         if size > IN_RAM_BYTES:
             await _room.wait_for(size)

@@ -4,7 +4,7 @@ Replies that were asked for together arrive together, and each exists several ti
 and sent on. In a worker that is death, and all of them are paid again; in a survey's own process it passes the budget.
 So a body that has come whole stays in its file until the memory for it is there: as much as it will take, or nearly all
 that there ever was. Once no other reply has been read for a moment nobody is left who could give memory back, and it is
-read anyway.
+read anyway. Replies are read in the order in which they came, and only the first in line looks at the memory.
 
 There are two rooms: what the hard limit of a worker leaves (`ReplyRoom`), and what the budgets of the surveys in this
 process leave (`BudgetRoom`). While replies are held back, an interview that waits for one holds next to nothing, and
@@ -19,6 +19,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from headrace.memory.measure.process import own_data_bytes, own_resident_bytes
 from headrace.memory.reclaiming import return_free_heap
@@ -38,8 +39,11 @@ _SETTLED_AFTER_S = 5.0  # where nobody was looking
 # In a process that writes rows itself a reply becomes a row before another one is looked at, and the row shows in what
 # is resident. It exists as it came, as text, and both of them encoded; then compressed, beside what is being written.
 _BUDGET_COPIES = 6
-_BUDGET_QUIET_LOOKS = 10
+# One reply of a megabyte takes 10 ms until it is a row; looking at what is resident takes 20 us.
+_BUDGET_LOOK_EVERY_S = 0.002
+_BUDGET_QUIET_LOOKS = 50
 _BUDGET_SETTLED_AFTER_LOOKS = 1
+_GAIN_EVERY_S = 0.01
 
 
 def free_bytes() -> int | None:
@@ -63,21 +67,25 @@ class ReplyRoom:
         copies: int = _COPIES,
         quiet_looks: int = _QUIET_LOOKS,
         settled_after_looks: int = _SETTLED_AFTER_LOOKS,
+        look_every_s: float = _LOOK_EVERY_S,
     ) -> None:
         self._free = free
         self._copies = copies
+        self._look_every_s = look_every_s
         self.quiet_looks = quiet_looks
         self._settled_after_looks = settled_after_looks
         self._most_bytes = 0
         self._looks = self._quiet_looks = 0
         self._looked_s = 0.0
         self._let_through: deque[tuple[int, float, int]] = deque()  # look, time, and how much it will take
+        self._first_in_line: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     async def wait_for(self, reply_bytes: int) -> None:
         """Waits until a reply of this size may be read."""
         needed_bytes = self._copies * reply_bytes
-        while not self._lets_through(needed_bytes):  # noqa: ASYNC110 - polled
-            await asyncio.sleep(_LOOK_EVERY_S)
+        async with self._first_in_line.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            while not self._lets_through(needed_bytes):  # noqa: ASYNC110 - polled
+                await asyncio.sleep(self._look_every_s)
 
     def _lets_through(self, needed_bytes: int) -> bool:
         if not self._has_room(needed_bytes) and self._quiet_looks < self.quiet_looks:
@@ -108,7 +116,7 @@ class ReplyRoom:
     def _count_look(self) -> bool:
         """Counts one look for each turn of the loop, however many replies wait; whether this is the turn's first."""
         now_s = time.monotonic()
-        is_new = now_s - self._looked_s >= _LOOK_EVERY_S / 2
+        is_new = now_s - self._looked_s >= self._look_every_s / 2
         if is_new:
             self._looks += 1
             self._quiet_looks += 1
@@ -130,8 +138,10 @@ class BudgetRoom(ReplyRoom):
             copies=_BUDGET_COPIES,
             quiet_looks=_BUDGET_QUIET_LOOKS,
             settled_after_looks=_BUDGET_SETTLED_AFTER_LOOKS,
+            look_every_s=_BUDGET_LOOK_EVERY_S,
         )
         self._resident = resident
+        self._gained_s = 0.0
         self.forget()
 
     def forget(self) -> None:
@@ -156,6 +166,10 @@ class BudgetRoom(ReplyRoom):
 
     def _gain(self) -> int:
         # The pieces that bodies came in leave holes, which the C library would keep.
+        now_s = time.monotonic()
+        if now_s - self._gained_s < _GAIN_EVERY_S:
+            return 0
+        self._gained_s = now_s
         before_bytes = self._resident()
         return_free_heap()
         return before_bytes - self._resident()

@@ -21,9 +21,12 @@ from zlib import crc32
 import apsw
 import msgspec
 
+from headrace.encoding import LARGE_BYTES
+
 CHECK = "check"
 _HALF = 32
 _LOW = (1 << _HALF) - 1
+_PIECE_LETTERS = 64_000
 _SIGNED = 1 << 63  # SQLite's integers have a sign
 _encode = msgspec.msgpack.Encoder().encode
 # What is written with the plan and stays as it is; runs and options of a run are not among them.
@@ -39,9 +42,10 @@ _OF_THE_PLAN = (
 )
 
 
-def interview_checksum(values: Sequence[Any], detail: bytes | bytearray) -> int:
-    """The checksum of an interview; `values` are its columns up to `more`."""
-    return (crc32(_encode(values)) << _HALF | crc32(detail)) - _SIGNED
+def interview_checksum(values: Sequence[Any], detail: bytes | bytearray, *, is_large: bool = False) -> int:
+    """The checksum of an interview; `values` are its columns up to `more`, and `is_large` where texts may be large."""
+    of_values = _in_pieces(values) if is_large else crc32(_encode(values))
+    return (of_values << _HALF | crc32(detail)) - _SIGNED
 
 
 def has_values(checksum: int, values: Sequence[Any]) -> bool:
@@ -52,6 +56,19 @@ def has_values(checksum: int, values: Sequence[Any]) -> bool:
 def has_detail(checksum: int, detail: bytes) -> bool:
     """Whether an interview's checksum is that of this detail."""
     return (checksum + _SIGNED) & _LOW == crc32(detail)
+
+
+def _in_pieces(values: Sequence[Any]) -> int:
+    """`crc32(_encode(values))`, of a large text in pieces: without another copy of it."""
+    check = crc32(_encode([None] * len(values))[: -len(values)])  # how a list of so many begins
+    for value in values:
+        if type(value) is not str or len(value) < LARGE_BYTES or not value.isascii():
+            check = crc32(_encode(value), check)
+            continue
+        check = crc32(b"\xdb" + len(value).to_bytes(4), check)  # how a text of more than 65,535 bytes begins
+        for first in range(0, len(value), _PIECE_LETTERS):
+            check = crc32(value[first : first + _PIECE_LETTERS].encode(), check)
+    return check
 
 
 def fields_checksum(position: int, fields: bytes) -> int:

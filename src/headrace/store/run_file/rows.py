@@ -40,7 +40,10 @@ class Status(IntEnum):
 
 
 class Row(msgspec.Struct, array_like=True, gc=False):
-    """One finished interview. `answers` are SQL values by question; `more` has those beyond ANSWER_COLUMNS, as JSON."""
+    """One finished interview. `answers` are SQL values by question; `more` has those beyond ANSWER_COLUMNS, as JSON.
+
+    `detail` is compressed when a batch is made of the row; a large one already when the row is (`is_packed`).
+    """
 
     ordinal: int
     iteration: int
@@ -53,6 +56,7 @@ class Row(msgspec.Struct, array_like=True, gc=False):
     detail: bytes | bytearray
     failures: list[Failure]
     usage: Usage
+    is_packed: bool = False
 
     def held_bytes(self) -> int:
         """About how much memory this row holds; only parts that can be large are counted."""
@@ -130,7 +134,7 @@ def row_batch(rows: list[Row]) -> RowBatch:
 def _values(row: Row) -> tuple[Any, ...]:
     head = (row.ordinal, row.iteration, row.agent, row.scenario, row.model, int(row.status))
     values = (*head, *row.answers, row.more)
-    return (*values, interview_checksum(values, row.detail))
+    return (*values, interview_checksum(values, row.detail, is_large=row.is_packed))
 
 
 def _total(usages: list[Usage]) -> Usage:
