@@ -134,7 +134,7 @@ _WAYS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("from_url", "from_docx"), _FROM_FILES),
     },
     "RowList": {
-        **dict.fromkeys(("from_urls", "from_directory"), _FROM_FILES),
+        "from_urls": _FROM_FILES,
         **dict.fromkeys(("sql", "chart", "plot", "ggplot2", "pivot", "to_excel", "to_polars", "flatten"), _IN_PANDAS),
         **dict.fromkeys(
             ("join", "inner_join", "left_join", "right_join", "join_multiple"),

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from headrace.errors import HeadraceError, SurveyError
+from headrace.errors import HeadraceError, OptionError, SurveyError
 from headrace.plan.job import Job
 from headrace.plan.lists import AgentList, ModelList, ScenarioList
 from headrace.survey.model import Model
@@ -41,10 +41,23 @@ def job_from(
     return job
 
 
-def mapped_job_from(template: str, data: Path, schema: Path | None, system: str | None, models: list[str]) -> Job:
+def mapped_job_from(
+    template: str, data: Path, schema: Path | None, system: str | None, models: list[str], image_columns: list[str]
+) -> Job:
     """Makes the job of `headrace map`."""
-    job = Job.map(_text_from(template), data, schema=schema, system_prompt=system)
+    job = Job.map(_text_from(template), _rows(data, image_columns), schema=schema, system_prompt=system)
     return job.by(ModelList(_models(models))) if models else job
+
+
+def _rows(data: Path, image_columns: list[str]) -> Path | ScenarioList:
+    """The rows of `headrace map`. Of a directory's files the column's name is chosen; in a file it holds paths."""
+    if not image_columns:
+        return data
+    if not data.is_dir():
+        return ScenarioList.from_file(data).with_files(*image_columns, folder=data.parent)
+    if len(image_columns) > 1:
+        raise OptionError("A directory has one column of files.", fix="Give --image-column once.")
+    return ScenarioList.from_directory(data, recursive=True, key_name=image_columns[0])
 
 
 def _models(written: list[str]) -> Iterator[Model]:

@@ -41,9 +41,13 @@ def map_rows(
     template: Annotated[
         str, typer.Argument(help='The text to send: "Label: {{ text }}", or @file to read it from one.')
     ],
-    data: Annotated[Path, typer.Option(help="The rows: a .csv or .jsonl file. Their columns are the text's names.")],
+    data: Annotated[Path, typer.Option(help="The rows: a .csv or .jsonl file, or a directory of pictures.")],
     schema: Annotated[Path | None, typer.Option(help="A JSON schema that every reply must fit.")] = None,
     system: Annotated[str | None, typer.Option(help="A system prompt; by default there is none.")] = None,
+    image_column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column with paths of pictures or documents to send. Repeatable."),
+    ] = None,
     *,
     flags: RunFlags,
 ) -> None:
@@ -51,7 +55,8 @@ def map_rows(
     from headrace.cli.arguments import mapped_job_from
 
     options = _run_options(flags)
-    _start(mapped_job_from(template, data, schema, system, flags.model or []), flags.output, options, flags)
+    job = mapped_job_from(template, data, schema, system, flags.model or [], image_column or [])
+    _start(job, flags.output, options, flags)
 
 
 @with_run_flags(without="model output sample seed n fresh extend dry_run keep aggregate group_by")

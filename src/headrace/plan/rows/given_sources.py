@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 
 from headrace.errors import ListError, nearest
 from headrace.plan.rows.data_frames import is_data_frame, records
+from headrace.plan.rows.file_rows import files_of
 from headrace.plan.sources.csv_file import CsvSource
 from headrace.plan.sources.jsonl_file import JsonlSource
 from headrace.plan.sources.row_source import RowSource
@@ -22,7 +23,7 @@ from headrace.survey.values import Fields
 Given: TypeAlias = RowSource | Iterable[Fields]
 
 _THROUGH_PANDAS = {"excel": "read_excel", "dta": "read_stata", "parquet": "read_parquet", "sqlite": "read_sql"}
-_ELSEWHERE = ("directory", "google_doc", "google_sheet", "latex", "pdf", "pdf_to_image", "urls", "wikipedia")
+_ELSEWHERE = ("google_doc", "google_sheet", "latex", "pdf", "pdf_to_image", "urls", "wikipedia")
 
 
 def given_source(kind_or_data: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Given:
@@ -65,7 +66,7 @@ def _snake(name: str) -> str:
 def _inferred(data: Any, options: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
     """The kind of some data, and the arguments that kind takes."""
     if isinstance(data, (str, Path)):
-        return _kind_of_file(Path(data)), (data,)
+        return "directory" if Path(data).is_dir() else _kind_of_file(Path(data)), (data,)
     if is_data_frame(data):
         return "pandas", (data,)
     if isinstance(data, dict):
@@ -95,6 +96,12 @@ def _csv(file_or_url: str | Path) -> Given:
 
 def _jsonl(file_path: str | Path) -> Given:
     return JsonlSource(Path(file_path), {})
+
+
+def _directory(
+    path: str | Path, recursive: bool = False, key_name: str = "content", glob: str | None = None
+) -> Iterator[Fields]:
+    return ({key_name: file} for file in files_of(path, recursive=recursive, glob=glob))
 
 
 def _list(field_name: str, values: Iterable[Any], use_indexes: bool = False) -> Iterator[Fields]:
@@ -143,6 +150,7 @@ _KINDS: dict[str, Callable[..., Given]] = {
     "tsv": _csv,
     "delimited_file": _csv,
     "jsonl": _jsonl,
+    "directory": _directory,
     "list": _list,
     "list_of_tuples": _tuples,
     "pandas": records,

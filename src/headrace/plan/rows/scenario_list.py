@@ -13,6 +13,7 @@ from headrace.errors import ListError
 from headrace.plan.rows import row_groups, row_shape
 from headrace.plan.rows.data_frames import is_data_frame, records
 from headrace.plan.rows.dict_form import edsl_marks, listed, refuse_text
+from headrace.plan.rows.file_rows import file_at, files_of
 from headrace.plan.rows.given_sources import given_source, snake_names
 from headrace.plan.rows.row_list import RowList
 from headrace.plan.sources.csv_file import CsvSource
@@ -46,6 +47,28 @@ class ScenarioList(RowList[Scenario]):
     def from_jsonl(cls, path: str | Path) -> Self:
         """One scenario a line, each a JSON object."""
         return cls.of(JsonlSource(Path(path), {}))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """One scenario a row of a file; of a directory, one for each file in it (`from_directory`)."""
+        return cls.from_directory(path, recursive=True) if Path(path).is_dir() else super().from_file(path)
+
+    @classmethod
+    def from_directory(
+        cls, path: str | Path, recursive: bool = False, key_name: str = "content", glob: str | None = None
+    ) -> Self:
+        """One scenario for each file of a directory, in the field `key_name`: pictures, documents, texts.
+
+        `recursive` looks into the directories in it too; `glob` chooses by name: `"*.png"`.
+        """
+        return cls({key_name: file} for file in files_of(path, recursive=recursive, glob=glob))
+
+    def with_files(self, *field_names: str, folder: str | Path = ".") -> Self:
+        """Each scenario with files in place of these fields, which hold their paths, seen from `folder`."""
+        made = self
+        for name in field_names:
+            made = made.transform(name, file_at(Path(folder)))
+        return made
 
     @classmethod
     def from_list(cls, field_name: str, values: Iterable[Any], use_indexes: bool = False) -> Self:

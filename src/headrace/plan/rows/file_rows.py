@@ -1,0 +1,91 @@
+"""Rows that refer to files: one for each file of a directory, and columns that hold paths. Covers: finding the files.
+
+What is no file (a socket, a pipe, a device) or leads in a circle is passed over, with a word. Does not cover: what a
+file is (survey.files.file_store).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from headrace.display import counted
+from headrace.edsl_names import warn_once
+from headrace.errors import ListError
+from headrace.survey.files.file_store import FileStore
+
+_DEEPEST = 32
+_NAMED = 3
+
+
+def files_of(directory: str | Path, *, recursive: bool, glob: str | None) -> Iterator[FileStore]:
+    """The files of a directory in the order of their names; those whose names begin with a dot are left out.
+
+    `glob` chooses by name: "*.png". A directory's names are held to sort them, one directory at a time.
+    """
+    root = Path(directory).expanduser()
+    if not root.is_dir():
+        raise ListError(f"{root} is no directory.", fix="Give the path of a directory that holds the files.")
+    passed_over: list[str] = []  # a few, to be named
+    found = 0
+    for path in _paths(root, recursive, passed_over):
+        if glob is None or fnmatch(path.name, glob):
+            found += 1
+            yield FileStore(path)
+    if passed_over:
+        shown = ", ".join(passed_over[:_NAMED]) + (", ..." if len(passed_over) > _NAMED else "")
+        warn_once(f"{counted(len(passed_over), 'entry')} of {root} passed over: {shown}.")
+    if not found:
+        which = "files" if glob is None else f"files like {glob}"
+        hint = "" if recursive else " recursive=True looks into the directories in it too."
+        raise ListError(f"{root} holds no {which}.", fix=f"Check the path.{hint}")
+
+
+def file_at(folder: Path) -> Callable[[Any], Any]:
+    """A function that turns a path, seen from `folder`, into its file; a cell that is empty stays as it is."""
+
+    def made(path: Any) -> Any:
+        if path is None or path == "" or isinstance(path, FileStore):
+            return path
+        if not isinstance(path, str):
+            raise ListError(f"{path!r} is no path of a file.", fix="Write paths into that column, or name another one.")
+        return FileStore(folder / path.strip())
+
+    return made
+
+
+def _paths(root: Path, recursive: bool, passed_over: list[str]) -> Iterator[Path]:
+    """All paths of files, depth first. `above` are the directories on the way: a link to one of them is a circle."""
+    above: list[tuple[int, int]] = []
+
+    def inside(directory: Path) -> Iterator[Path]:
+        try:
+            status = directory.stat()
+            names = sorted(entry.name for entry in os.scandir(directory) if not entry.name.startswith("."))
+        except OSError as error:
+            _note(passed_over, directory, error.strerror or str(error))
+            return
+        here = (status.st_dev, status.st_ino)
+        if here in above or len(above) >= _DEEPEST:
+            _note(passed_over, directory, "leads in a circle" if here in above else "too deep")
+            return
+        above.append(here)
+        for name in names:
+            path = directory / name
+            if path.is_dir():
+                if recursive:
+                    yield from inside(path)
+            elif path.is_file():
+                yield path
+            else:
+                _note(passed_over, path, "no file, or a link that leads nowhere")
+        above.pop()
+
+    return inside(root)
+
+
+def _note(passed_over: list[str], path: Path, why: str) -> None:
+    passed_over.append(f"{path} ({why})" if len(passed_over) < _NAMED else "")
