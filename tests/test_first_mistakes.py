@@ -111,10 +111,9 @@ def test_a_zipped_survey_of_edsl_is_read(tmp_path):
     assert Survey.load(tmp_path / "pets").questions == (QuestionMultipleChoice(**options),)
 
 
-def test_rules_in_a_file_of_edsl_are_not_dropped_in_silence(tmp_path):
+def test_rules_in_a_file_of_edsl_are_not_dropped(tmp_path):
     path = _zip(tmp_path / "pets.json.gz", _written_by_edsl(0))
-    with pytest.warns(HeadraceWarning, match="add the rules"):
-        Survey.load(path)
+    assert [(rule.question, rule.target) for rule in Survey.load(path).rules] == [("q0", "EndOfSurvey")]
 
 
 def test_a_zipped_list_is_read(tmp_path):

@@ -148,7 +148,16 @@ def test_what_cannot_be_exported_is_told_in_words(place: Path, tmp_path: Path):
     assert "is a run file, and would be lost" in refused(place, "export", "a.run", "-o", "b.run", "--format", "csv")
     assert "for looking at" in refused(place, "results", "a.run", "-o", "x.txt", "--format", "table")
     assert "--escape-formulas is for CSV" in refused(place, "export", "a.run", "-o", "x.md", "--escape-formulas")
-    assert headrace(place, "export", "a.run").returncode == 2
+    assert "No file and no format is named" in refused(place, "export", "a.run")
+    assert "no name of a file that EDSL loads" in refused(place, "export", "a.run", "-o", "x.run2", "--format", "edsl")
+    assert "whole interviews" in refused(place, "export", "a.run", "--format", "edsl", "--select", "agent.age")
+
+
+@pytest.mark.usefixtures("forks")
+def test_an_export_without_a_file_is_named_like_the_run_file_and_replaces_nothing(place: Path):
+    assert printed(place, "export", "a.run", "--format", "edsl").startswith("exported a.run to a.json.gz, ")
+    assert "a.json.gz is there already" in refused(place, "export", "a.run", "--format", "edsl")
+    (place / "a.json.gz").unlink()
 
 
 @pytest.mark.parametrize("layout", ["csv", "jsonl", "markdown", "table"])

@@ -15,14 +15,16 @@ import logging
 import os
 import select
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import typer
 
 from headrace.cli.options import BUDGET_SPENT, DEBUG, INTERRUPTED
 from headrace.display import visible
-from headrace.errors import BudgetSpent, HeadraceError, Interrupted
+from headrace.errors import BudgetSpent, HeadraceError, HeadraceWarning, Interrupted
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -112,8 +114,20 @@ class LogHandler(logging.Handler):
             print(f"headrace: {visible(record.getMessage())}", file=sys.stderr, flush=True)
 
 
+_python_shows = warnings.showwarning
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    """Prints a warning of ours as a message: the line of a program that it names is the command's own."""
+    if issubclass(category, HeadraceWarning):
+        print(f"headrace: {visible(str(message))}", file=sys.stderr, flush=True)
+    else:
+        _python_shows(message, category, *place, **more)
+
+
 def show_log_records() -> None:
-    """Prints what the library logs from now on, also where standard error is a pipe."""
+    """Prints what the library logs and warns of from now on, also where standard error is a pipe."""
+    warnings.showwarning = _show_warning
     logger = logging.getLogger("headrace")
     if not any(isinstance(handler, LogHandler) for handler in logger.handlers):
         logger.addHandler(LogHandler(logging.INFO))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headrace.errors import OptionError
+from headrace.results.results import Results
 from headrace.results.tabular import Tabular
 
 _BY_SUFFIX = {
@@ -29,6 +30,7 @@ _BY_SUFFIX = {
 }
 _SHORT = {"md": "markdown", "excel": "xlsx", "ndjson": "jsonl"}
 FORMATS = tuple(dict.fromkeys(_BY_SUFFIX.values()))
+EDSL = "edsl"  # a .json or .json.gz file, which says no format by its name
 
 
 def format_of(path: Path, written: str | None, *, known: tuple[str, ...] = FORMATS) -> str:
@@ -45,6 +47,17 @@ def format_of(path: Path, written: str | None, *, known: tuple[str, ...] = FORMA
     if found not in known:
         raise OptionError(f"{path.name} does not say its format.", fix=f"Add --format, one of {', '.join(known)}.")
     return found
+
+
+def default_output(path: Path, format: str | None) -> Path:
+    """The file of an export that names none: named like the run file, with the format's ending; none that is there."""
+    endings = {EDSL: ".json.gz", **{name: suffix for suffix, name in reversed(_BY_SUFFIX.items())}}
+    if format is None:
+        raise OptionError("No file and no format is named.", fix="Add -o results.csv, or --format csv.")
+    output = path.with_suffix(endings[checked_format(format, (*FORMATS, EDSL))])
+    if output.exists():
+        raise OptionError(f"{output} is there already.", fix=f"Name the file: -o {output} replaces it.")
+    return output
 
 
 def checked_format(written: str, known: tuple[str, ...]) -> str:
@@ -65,6 +78,8 @@ def write(table: Tabular, path: Path, format: str, *, escape_formulas: bool) -> 
         "markdown": table.to_markdown,
         "html": table.to_html,
     }
+    if isinstance(table, Results):
+        writers[EDSL] = table.to_edsl
     writers[format](path)
 
 

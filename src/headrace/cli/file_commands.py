@@ -68,10 +68,15 @@ def results(
 
 def export(
     paths: RunFileArguments,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file: x.csv, x.parquet, x.xlsx and so on.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file: x.csv, x.parquet and so on; else named like the run file."),
+    ] = None,
     format: Annotated[
         str | None,
-        typer.Option(help="csv, jsonl, parquet, xlsx, sqlite, markdown or html; by default what the file's name says."),
+        typer.Option(
+            help="csv, jsonl, parquet, xlsx, sqlite, markdown, html or edsl; by default what the file's name says."
+        ),
     ] = None,
     select: Select = "*",
     where: Where = None,

@@ -8,8 +8,16 @@ from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
-from headrace.cli.export_formats import checked_format, format_of, print_parquet, write
-from headrace.cli.queries import Query, opened
+from headrace.cli.export_formats import (
+    EDSL,
+    FORMATS,
+    checked_format,
+    default_output,
+    format_of,
+    print_parquet,
+    write,
+)
+from headrace.cli.queries import EVERYTHING, Query, opened
 from headrace.cli.terminal import (
     own_command,
     path_text,
@@ -147,10 +155,15 @@ def show_results(paths: Sequence[Path], query: Query, layout: Layout) -> None:
 
 
 def export_results(
-    paths: Sequence[Path], query: Query, output: Path, format: str | None, *, escape_formulas: bool
+    paths: Sequence[Path], query: Query, output: Path | None, format: str | None, *, escape_formulas: bool
 ) -> None:
-    name = format_of(output, format)
+    output = default_output(paths[0], format) if output is None else output
+    name = format_of(output, format, known=(*FORMATS, EDSL))
     check_escaping(name, escape_formulas=escape_formulas)
+    if name == EDSL and not (query.is_of_interviews and query.select == EVERYTHING):
+        raise OptionError(
+            "EDSL's results are whole interviews.", fix="Leave --select, --group-by, --agg and --totals out."
+        )
     with opened(paths, query.timeout_s) as results:
         write(query.of(results), output, name, escape_formulas=escape_formulas)
     files = ", ".join(path_text(path) for path in paths)

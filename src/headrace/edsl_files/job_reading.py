@@ -24,8 +24,10 @@ def job_of(data: EdslData) -> Job:
     held: dict[str, Any] = {}
     for name, value in data.members():
         if name not in _PARTS:
-            refuse_other_class(data, ("Jobs",), name, value)
+            refuse_other_class(data, ("Jobs", "Survey"), name, value)
         held[name] = _read(data, name, value)
+    if "questions" in held:  # a survey alone: nobody is asked yet
+        return Job(survey_in(held, data.notes))
     survey = held.pop("survey", None)
     if not isinstance(survey, Mapping):
         raise EdslFileError(f"{data.place} holds no job of EDSL's.", fix="Give what Jobs.save() or to_dict() wrote.")

@@ -136,8 +136,9 @@ def _is_package(path: Path) -> bool:
 
 
 def _is_job_of_edsl(held: Any) -> bool:
-    survey = cast("dict[Any, Any]", held).get("survey") if isinstance(held, dict) else None
-    return isinstance(survey, dict) and "rule_collection" in survey
+    """Whether this is what EDSL's jobs or surveys write."""
+    study = cast("dict[Any, Any]", held) if isinstance(held, dict) else {}
+    return any(isinstance(each, dict) and "rule_collection" in each for each in (study, study.get("survey")))
 
 
 def _names(allow: str | Iterable[str]) -> frozenset[str]:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, repeat
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from headrace.errors import InvalidInput, nearest
@@ -71,7 +72,7 @@ class AgentFields(dict[str, Any]):
 
     def __init__(self, fields: Fields) -> None:
         super().__init__(fields)
-        self.pop(SETTINGS, None)  # where its list keeps codebooks; no trait
+        self.settings_number: Any = self.pop(SETTINGS, 0)  # where its list keeps codebooks; no trait
 
     @property
     def traits(self) -> Fields:
@@ -147,6 +148,11 @@ class Result:
             header=header,
             detail=detail,
         )
+
+    @property
+    def path(self) -> Path:
+        """The run file that it was read from."""
+        return self._header.path
 
     @property
     def answer(self) -> dict[str, Any]:

@@ -454,6 +454,19 @@ class Results(HostedVerbs, Tabular):
         """
         return ordinal_ranges.duckdb_connection(self._only_file("DuckDB"), directory)
 
+    def to_edsl(self, path: str | Path) -> Path:
+        """Write these interviews as a `.json.gz` or `.json` file, which EDSL 1.0.9 reads with `Results.load(path)`.
+
+        They are written one at a time. What EDSL has no place for is a warning, NotCarriedOver.
+        """
+        from headrace.edsl_files.results_writing import write_results
+
+        files = {part.file.header.path: part.file for part in self._parts_with_rows()}
+        if len({file.header.survey_row for file in files.values()}) > 1:
+            raise InvalidInput("EDSL's results are of one survey, and these are of several.", fix="Write each alone.")
+        settings = {path: file.agent_settings for path, file in files.items()}
+        return write_results(self, self.survey, settings, self._target(path))
+
     def close(self) -> None:
         """Close the file. Using the results again opens it again."""
         for part in self._parts:

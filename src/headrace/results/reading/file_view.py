@@ -33,7 +33,9 @@ from headrace.store.run_file.bulk.details_ahead import DetailsAhead
 from headrace.store.run_file.header import RunHeader
 from headrace.store.run_file.interview_queries import ORDINAL, Projection, everything_of
 from headrace.store.run_file.reader import Reader, check_is_set_up
+from headrace.store.run_file.stored_job.creation import read_settings
 from headrace.store.run_file.stored_job.stored_plan import read_plan
+from headrace.survey.people.agent_settings import SettingsTable
 from headrace.survey.values import kind_of
 
 _EVERYTHING, _UNCHANGED = View(), ColumnChanges()
@@ -59,6 +61,12 @@ class SharedFile:
     def header(self) -> RunHeader:
         with self.reader.snapshot() as connection:
             return RunHeader.load(connection, self.reader.path)
+
+    @cached_property
+    def agent_settings(self) -> SettingsTable:
+        """The codebooks and templates of the file's agents."""
+        with self.reader.snapshot() as connection:
+            return read_settings(connection)
 
     def kept_kinds(self, columns: Iterable[ResultColumn]) -> list[frozenset[ColumnKind] | None]:
         """The kinds of values in each column, None where the file does not keep them."""
